@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from tables import processor
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Placed, Shape, Sphere
-from contactlab.contact.detection.coal_backend import coal_object
+from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Shape, Sphere
+from contactlab.contact.detection.collide import coal_object
 from contactlab.contact.detection.kernels.collide_pair import collide_pair
 from contactlab.contact.detection.kernels.support import all_bounds
 from contactlab.contact.detection.kernels.sweep_and_prune import candidates
-from contactlab.contact.detection.packing import pack_shapes, pose_row, workspace
-from contactlab.contact.kernels.layout import CONTACT, Contacts, Posed, Workspace
+from contactlab.contact.kernels.layout import CONTACT, ContactBuffer, Posed, Workspace
+from contactlab.contact.shapes.shape import pack_shapes, pose_row, workspace
 from contactlab.spatial import Transform
 from lcp.kernels import kernel
 
@@ -41,16 +41,16 @@ def loop(kind, size, poses, data, loops, margin, work, ints, out, feature):  # t
     for i in range(poses.shape[0]):
         a = Posed(kind[0], size[0], poses[i, 0], data, loops)
         b = Posed(kind[1], size[1], poses[i, 1], data, loops)
-        total += collide_pair(a, b, margin, False, Workspace(work, ints), Contacts(out, feature))
+        total += collide_pair(a, b, margin, False, Workspace(work, ints), ContactBuffer(out, feature))
     return total
 
 
-def scenes() -> dict[str, tuple[Shape | Placed, Shape | Placed, float, float]]:
+def scenes() -> dict[str, tuple[Shape | PlacedShape, Shape | PlacedShape, float, float]]:
     """Pairs of shapes, how far apart their middles are, and how far the second is tilted."""
     rng = np.random.default_rng(0)
     dome = rng.normal(size=(62, 3))
     dome /= np.linalg.norm(dome, axis=1)[:, None]
-    lying = Placed(Capsule(0.5, 1.0), Transform.rotation((0, 1, 0), np.pi / 2))
+    lying = PlacedShape(Capsule(0.5, 1.0), Transform.rotation((0, 1, 0), np.pi / 2))
     box = Box.cube(1.0)
     return {
         "sphere-sphere": (Sphere(1.0), Sphere(1.0), 2.0, 3.0),
@@ -92,7 +92,7 @@ def pairs() -> list[list[str]]:
             other = other @ Transform.rotation(rng.normal(size=3), tilt * rng.uniform(0, 1))
             frames = [Transform(), other]
             for k, (shape, frame) in enumerate(zip((a, b), frames, strict=True)):
-                world = frame @ shape.pose if isinstance(shape, Placed) else frame
+                world = frame @ shape.pose if isinstance(shape, PlacedShape) else frame
                 poses[i, k] = pose_row(world)
                 frames[k] = world
             transforms.append([(np.array(f.R), np.array(f.p)) for f in frames])

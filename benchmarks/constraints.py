@@ -40,8 +40,8 @@ from contactlab.constraints import (
     forward_dynamics_constraints,
 )
 from contactlab.multibody.configuration import random_configuration
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.model import Model
+from contactlab.spatial.errors import MultibodyError
 
 METHODS = ("kokkevis", "range_space_sparse", "direct", "null_space")
 POINT = np.array([0.1, 0.2, 0.3])

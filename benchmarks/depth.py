@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, Placed, Sphere
+from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, PlacedShape, Sphere
 from contactlab.multibody import ModelBuilder, joints, neutral
 from contactlab.simulation import (
     ConstantVelocity,
@@ -118,14 +118,14 @@ def dominoes(rng: np.random.Generator) -> Made:
     return b.build(), 1.2, {}
 
 
-def ring(radius: float, r: float, n: int = 10) -> list[Placed]:
+def ring(radius: float, r: float, n: int = 10) -> list[PlacedShape]:
     """Return a ring about z of capsules."""
     half = radius * np.tan(np.pi / n)
     parts = []
     for i in range(n):
         a = 2 * np.pi * i / n
         across = turn(2, a + np.pi / 2) @ ALONG_X
-        parts.append(Placed(Capsule(r, half), Transform(across, (radius * np.cos(a), radius * np.sin(a), 0))))
+        parts.append(PlacedShape(Capsule(r, half), Transform(across, (radius * np.cos(a), radius * np.sin(a), 0))))
     return parts
 
 
@@ -136,7 +136,7 @@ def rings(rng: np.random.Generator) -> Made:
     mass = 0.03
     I = np.diag([0.5, 0.5, 1.0]) * mass * radius**2
     upright = turn(0, np.pi / 2)
-    placed = [Placed(p.shape, Transform(upright @ p.pose.R, upright @ p.pose.p)) for p in ring(radius, r)]
+    placed = [PlacedShape(p.shape, Transform(upright @ p.pose.R, upright @ p.pose.p)) for p in ring(radius, r)]
     b.add_fixed_body("r0", placed, m)
     for i in range(1, n):
         z = -i * (2 * radius - 2 * r - 0.002)
@@ -183,8 +183,8 @@ def ragdoll(rng: np.random.Generator) -> Made:
     b.add_model(model, q, v)
     for name, (r, half) in parts.items():
         z = 0.0 if name == "torso" else -half - r
-        b.add_shape(name, Placed(Capsule(r, half), Transform(p=(0, 0, z))), m)
-    b.add_shape("head", Placed(Sphere(0.09), Transform(p=(0, 0, 0.1))), m)
+        b.add_shape(name, PlacedShape(Capsule(r, half), Transform(p=(0, 0, z))), m)
+    b.add_shape("head", PlacedShape(Sphere(0.09), Transform(p=(0, 0, 0.1))), m)
     for limit in limits:
         b.add_joint_limit(limit)
     for i in range(3):
@@ -201,7 +201,7 @@ def tube(rng: np.random.Generator) -> Made:
     for i in range(8):
         a = 2 * np.pi * i / 8
         at = ((inner + wall) * np.cos(a), (inner + wall) * np.sin(a), 0.4)
-        walls.append(Placed(Box((wall, half, 0.4)), Transform(turn(2, a), at)))
+        walls.append(PlacedShape(Box((wall, half, 0.4)), Transform(turn(2, a), at)))
     b.add_fixed_body("tube", walls, m)
     grain = Capsule(0.012, 0.02)
     for i in range(16):
@@ -218,8 +218,8 @@ def drum(rng: np.random.Generator) -> Made:
     for i in range(12):
         a = 2 * np.pi * i / 12
         at = ((inner + wall) * np.cos(a), 0, (inner + wall) * np.sin(a))
-        walls.append(Placed(Box((wall, 0.1, half)), Transform(turn(1, -a), at)))
-    walls += [Placed(Box((0.2, wall, 0.2)), Transform(p=(0, s * (0.1 + wall), 0))) for s in (-1, 1)]
+        walls.append(PlacedShape(Box((wall, 0.1, half)), Transform(turn(1, -a), at)))
+    walls += [PlacedShape(Box((0.2, wall, 0.2)), Transform(p=(0, s * (0.1 + wall), 0))) for s in (-1, 1)]
     b.add_kinematic_body(
         "drum", walls, m, motion=ConstantVelocity(Transform(), (0, 0, 0), (0, float(rng.uniform(3, 6)), 0))
     )
@@ -265,7 +265,7 @@ def chain(rng: np.random.Generator) -> Made:
     q[:3], v[0] = (-l * n + 0.027, 0, 0.15), float(rng.uniform(0.1, 0.5))
     b.add_model(model, q, v)
     for i in range(n):
-        b.add_shape(f"k{i}", Placed(Capsule(r, l - 1.2 * r), Transform(ALONG_X, (l, 0, 0))), m)
+        b.add_shape(f"k{i}", PlacedShape(Capsule(r, l - 1.2 * r), Transform(ALONG_X, (l, 0, 0))), m)
     return b.build(), 0.6, {}
 
 

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from toss_ensembles import coverage
 
 from contactlab.lab.datasets.cube_toss import load_elbow_tosses
-from contactlab.multibody.batch import body_poses
 from contactlab.multibody.configuration import difference, integrate
+from contactlab.multibody.points import body_poses
 from contactlab.simulation import World, rollout
 from contactlab.spatial import quaternion
 from contactlab.studies.identification.tosses import (

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Shape, Sphere
-from contactlab.contact.detection import ContactPoint
+from contactlab.contact.detection import CollisionPoint
 from contactlab.spatial import Transform
 from contactlab.verification.proximity import nearest
 
@@ -290,7 +290,7 @@ def true_distance(a: Body, b: Body) -> tuple[float, float]:
     return max(0.0, -float(overlap(a, b, away[None] / length)[0])), length
 
 
-def prove(a: Body, b: Body, margin: float, found: Sequence[ContactPoint]) -> Verdict:
+def prove(a: Body, b: Body, margin: float, found: Sequence[CollisionPoint]) -> Verdict:
     """Prove the contacts of A and B within ``margin``."""
     size = min(a.reach, b.reach)
     radii = a.radius + b.radius

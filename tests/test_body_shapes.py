@@ -14,7 +14,7 @@ from contactlab.contact import (
     HalfSpace,
     HeightField,
     Material,
-    Placed,
+    PlacedShape,
     Sphere,
 )
 from contactlab.multibody import ModelBuilder
@@ -43,8 +43,8 @@ def resting(builder, name="body", steps=50):
         (Box.cube(0.1), 0.1),
         (Cylinder(0.1, 0.2), 0.2),
         (ConvexPoints(0.1 * np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])), 0.1),
-        ([Placed(Capsule(0.1, 0.2), Transform.rotation((1, 0, 0), np.pi / 2))], 0.1),
-        ([Placed(Sphere(0.1), Transform(p=(x, y, 0.0))) for x, y in ((0.2, 0), (-0.2, 0.2), (-0.2, -0.2))], 0.1),
+        ([PlacedShape(Capsule(0.1, 0.2), Transform.rotation((1, 0, 0), np.pi / 2))], 0.1),
+        ([PlacedShape(Sphere(0.1), Transform(p=(x, y, 0.0))) for x, y in ((0.2, 0), (-0.2, 0.2), (-0.2, -0.2))], 0.1),
     ],
 )
 @pytest.mark.parametrize("ground", ["half-space", "fixed box", "fixed half-space", "height field"])
@@ -168,7 +168,7 @@ def test_reduced_contacts_with_half_spaces_are_four_of_each_shape():
     builder = WorldBuilder()
     builder.add_half_space("ground", HalfSpace(), ROUGH)
     builder.add_half_space("wall", HalfSpace((-1, 0, 0), -1.1), Material(0.0))
-    aside = Placed(Box.cube(0.05), Transform(p=(0.0, 0.0, 0.15)))
+    aside = PlacedShape(Box.cube(0.05), Transform(p=(0.0, 0.0, 0.15)))
     q, push = (0.9995, 0, 0.1005, 1, 0, 0, 0), (1.0, 0, 0, 0, 0, 0)
     builder.add_free_body("puck", CUBE, [disc, aside], ROUGH, q, push)
     counts, rests = {}, {}
@@ -192,7 +192,7 @@ def test_a_world_is_kept_with_its_shapes_and_filters(tmp_path):
     builder.add_fixed_body("wall", HalfSpace((-1.0, 0, 0), -3.0), ROUGH)
     builder.add_free_body("drum", ROUND, Cylinder(0.1, 0.2), Material(0.3), (0.5, 0.5, 0.5, 1, 0, 0, 0))
     pose = Transform.rotation((1, 2, 3), 0.7, (0.1, 0.0, 0.05))
-    parts = [Placed(Capsule(0.05, 0.1), pose), Sphere(0.08, (0.0, 0.1, 0.0))]
+    parts = [PlacedShape(Capsule(0.05, 0.1), pose), Sphere(0.08, (0.0, 0.1, 0.0))]
     builder.add_free_body("club", CUBE, parts, Material(0.4, 0.2), (0.6, 0.5, 0.9, 1, 0, 0, 0), (0, 0, -1, 2, 0, 0))
     builder.add_free_body("ghost", BALL, Sphere(0.1), ROUGH, (0.6, 0.5, 0.3, 1, 0, 0, 0))
     builder.exclude_collision("ghost", "drum")

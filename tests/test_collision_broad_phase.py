@@ -58,7 +58,7 @@ def test_the_last_order_has_no_influence():
     """The kernel gives the same pairs from any order to begin with."""
     from contactlab.contact.detection.kernels.support import all_bounds
     from contactlab.contact.detection.kernels.sweep_and_prune import candidates
-    from contactlab.contact.detection.packing import pose_row
+    from contactlab.contact.shapes.shape import pose_row
 
     shapes, poses = scene("alike", 700, 3)
     packed, n = pack_shapes(shapes), len(shapes)

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from mesh_shapes import flat, hull, notched_block, terrain
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Mesh, Placed, Sphere
+from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Mesh, PlacedShape, Sphere
 from contactlab.contact.detection import collide
-from contactlab.contact.errors import ContactError
 from contactlab.spatial import Transform
+from contactlab.spatial.errors import ContactError
 
 CUBE = Box.cube(0.1)
 LYING = Transform.rotation((0, 1, 0), np.pi / 2)
 BODIES = {
     "sphere": (Sphere(0.1), 0.1, 1),
-    "capsule": (Placed(Capsule(0.05, 0.2), LYING), 0.05, 2),
+    "capsule": (PlacedShape(Capsule(0.05, 0.2), LYING), 0.05, 2),
     "box": (CUBE, 0.1, 4),
     "cylinder": (Cylinder(0.1, 0.1), 0.1, 8),
     "hull": (ConvexPoints(CUBE.support_points()[0]), 0.1, 4),
@@ -145,7 +145,7 @@ def test_meshes_move_and_turn():
     frame = Transform(turn.R, (0.3, -0.2, 0.5))
     pose = Transform(p=(0.1 + 1e-5, 0.0, 0.6 + 2e-5))
     still = collide(block, Transform(), CUBE, pose, margin=1e-3)
-    moved = collide(CUBE, frame @ pose, Placed(block, Transform()), frame, margin=1e-3)
+    moved = collide(CUBE, frame @ pose, PlacedShape(block, Transform()), frame, margin=1e-3)
     assert [c.gap for c in moved] == pytest.approx([c.gap for c in still], abs=1e-9)
     for a, b in zip(still, moved, strict=True):
         assert b.point == pytest.approx(frame.apply(a.point), abs=1e-9)

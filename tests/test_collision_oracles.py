@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from collision_scenes import ROUND_AND_FLAT, corners, random_pose, random_shape
 
-from contactlab.contact import Box, ConvexPoints, HeightField, Mesh, Placed
+from contactlab.contact import Box, ConvexPoints, HeightField, Mesh, PlacedShape
 from contactlab.contact.detection import collide, distance
 from contactlab.spatial import Transform
 
@@ -48,7 +48,7 @@ def test_box_box_depth_is_the_least_overlap_of_the_fifteen_axes():
 def test_distance_is_that_of_the_closest_points(kinds):
     """For shapes apart: the points lie gap apart along the normal, and the normal separates the shapes there."""
     from contactlab.contact.detection.kernels.support import core_radius, support
-    from contactlab.contact.detection.packing import pack_shapes, pose_row
+    from contactlab.contact.shapes.shape import pack_shapes, pose_row
 
     rng = np.random.default_rng(21)
     for _ in range(60):
@@ -70,7 +70,7 @@ def test_distance_is_that_of_the_closest_points(kinds):
 def test_no_direction_has_a_smaller_overlap(kinds):
     """Brute force: among many directions none lets the shapes part by a shorter way than the depth reported."""
     from contactlab.contact.detection.kernels.support import core_radius, support
-    from contactlab.contact.detection.packing import pack_shapes, pose_row
+    from contactlab.contact.shapes.shape import pack_shapes, pose_row
 
     rng = np.random.default_rng(31)
     directions = rng.normal(size=(400, 3))
@@ -97,7 +97,7 @@ def test_no_direction_has_a_smaller_overlap(kinds):
 def test_agrees_with_coal(kinds):
     """Distances, depths and normals of another library; coal meets cylinders to 1e-6 itself, their normals to 1e-3."""
     pytest.importorskip("coal")
-    from contactlab.contact.detection.coal_backend import distance_by_coal
+    from contactlab.contact.detection.collide import distance_by_coal
 
     rng = np.random.default_rng(41)
     round_rim = "cylinder" in kinds
@@ -127,7 +127,7 @@ def test_pairs_of_open_meshes_go_through_coal():
     mesh = Mesh(vertices, triangles[2:])
     apart = Transform(p=(0.0, 0.0, 2.5))
     assert distance(mesh, Transform(), Box.cube(1.0), apart).gap == pytest.approx(0.5, abs=1e-6)
-    touching = collide(mesh, Transform(), Placed(mesh, apart), Transform(p=(0.1, 0.0, -0.51)))
+    touching = collide(mesh, Transform(), PlacedShape(mesh, apart), Transform(p=(0.1, 0.0, -0.51)))
     assert touching
     assert all(c.feature == -1 for c in touching)
     assert all(c.gap <= 0.0 for c in touching)

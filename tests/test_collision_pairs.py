@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Placed, Sphere
+from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Sphere
 from contactlab.contact.detection import collide, distance
 from contactlab.spatial import Transform
 
@@ -213,7 +213,7 @@ def test_half_space_contacts_are_numbered_as_the_shape_numbers_its_points():
 
 def test_half_space_gaps_have_the_bits_of_the_time_step():
     """The kernels of the time step and this one give the same gap to the last bit."""
-    from contactlab.contact.kernels.half_space import collide_point
+    from contactlab.contact.kernels.contact_rows import collide_point
     from contactlab.multibody.kernels.points import world_point
 
     rng = np.random.default_rng(5)
@@ -273,7 +273,7 @@ def test_placed_shapes_stand_at_their_pose_in_the_body():
     rng = np.random.default_rng(1)
     body = Transform.rotation(rng.normal(size=3), 1.0, rng.normal(size=3))
     place = Transform.rotation(rng.normal(size=3), 2.0, rng.normal(size=3))
-    a = distance(Placed(Box((0.1, 0.2, 0.3)), place), body, Sphere(0.1), HERE)
+    a = distance(PlacedShape(Box((0.1, 0.2, 0.3)), place), body, Sphere(0.1), HERE)
     b = distance(Box((0.1, 0.2, 0.3)), body @ place, Sphere(0.1), HERE)
     assert a.gap == pytest.approx(b.gap, abs=1e-14)
     np.testing.assert_allclose(a.point_b, b.point_b, atol=1e-14)

@@ -15,7 +15,7 @@ from contactlab.contact import (
     HalfSpace,
     HeightField,
     Mesh,
-    Placed,
+    PlacedShape,
     Sphere,
 )
 from contactlab.contact.detection import bounds, candidate_pairs, collide, distance, pack_shapes
@@ -40,8 +40,8 @@ TRIANGLE = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
         (lambda: Mesh(np.zeros((3, 3)), [[0, 1, 0.5]]), "triangles"),
         (lambda: Mesh(np.zeros((3, 3)), np.zeros((0, 3))), "triangles"),
         (lambda: Mesh(np.zeros((3, 2)), [[0, 1, 2]]), "vertices"),
-        (lambda: Placed("ball"), "shape"),
-        (lambda: Placed(Sphere(1.0), (0, 0, 1)), "pose"),
+        (lambda: PlacedShape("ball"), "shape"),
+        (lambda: PlacedShape(Sphere(1.0), (0, 0, 1)), "pose"),
         (lambda: collide("ball", HERE, Sphere(1.0), HERE), "shape_a"),
         (lambda: collide(Sphere(1.0), HERE, 3, HERE), "shape_b"),
         (lambda: collide(Sphere(1.0), (0, 0, 0), Sphere(1.0), HERE), "pose_a"),
@@ -106,7 +106,7 @@ def test_values_are_frozen():
 def test_bounding_boxes_are_tight():
     """The box of every shape touches it on all six sides: against its support points along the axes."""
     from contactlab.contact.detection.kernels.support import core_radius, support
-    from contactlab.contact.detection.packing import pose_row
+    from contactlab.contact.shapes.shape import pose_row
 
     rng = np.random.default_rng(2)
     shapes = [Sphere(0.3), Capsule(0.2, 0.5), Box((1, 2, 3)), Cylinder(0.5, 0.7), ConvexPoints(rng.normal(size=(9, 3)))]
@@ -158,7 +158,7 @@ def test_broad_phase_does_not_depend_on_the_order_it_starts_from():
     """Any starting permutation gives the same pairs in the same order."""
     from contactlab.contact.detection.kernels.support import all_bounds
     from contactlab.contact.detection.kernels.sweep_and_prune import candidates
-    from contactlab.contact.detection.packing import pose_row
+    from contactlab.contact.shapes.shape import pose_row
 
     rng = np.random.default_rng(8)
     n = 80

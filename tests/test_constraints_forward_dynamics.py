@@ -22,11 +22,11 @@ from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.centroidal import kinetic_energy, potential_energy
 from contactlab.multibody.dynamics import PointForce, external_forces, forward_dynamics, inverse_dynamics
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.points import body_pose, point_acceleration
 from contactlab.spatial import RigidInertia
+from contactlab.spatial.errors import MultibodyError
 
 ALL = ("direct", "range_space_sparse", "null_space", "kokkevis")
 GENERAL = ALL[:3]

@@ -19,11 +19,11 @@ from contactlab.constraints.impulses import constraint_impulses
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.centroidal import center_of_mass_velocity, kinetic_energy
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.points import body_pose, point_velocity
 from contactlab.spatial import RigidInertia
+from contactlab.spatial.errors import MultibodyError
 
 METHODS = ("direct", "range_space_sparse", "null_space")
 

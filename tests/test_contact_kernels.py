@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from contactlab.contact import Box, ContactError, HalfSpace, Sphere, check_edges, edge_directions, tangent_frame
-from contactlab.contact.kernels.friction_pyramid import edge, tangents
-from contactlab.contact.kernels.half_space import collide_point
-from contactlab.contact.kernels.rows import add_contact_columns
+from contactlab.contact.kernels.contact_rows import add_contact_columns, collide_point, edge, tangents
 from contactlab.formulation.kernels.laws import rigid_contact_law
 from contactlab.multibody import (
     Kinematics,
@@ -28,8 +26,8 @@ from contactlab.multibody import (
     random_configuration,
 )
 from contactlab.multibody.joints import Fixed, FloatingBase, Prismatic, Revolute, Spherical
-from contactlab.multibody.kernels.sizes import columns_start
-from contactlab.multibody.structure import structure
+from contactlab.multibody.kernels.codes import columns_start
+from contactlab.multibody.packing import structure
 from contactlab.spatial import quaternion
 
 normals = (

@@ -415,7 +415,7 @@ def test_what_has_no_derivative_is_named():
     found = whys(EventDriven().run(flat, 0.3))["at once"]
     assert found.contacts == tuple(f"body[{i}] on ground" for i in (0, 2, 4, 6))
     assert found.time == pytest.approx(math.sqrt(2 * 0.2 / G))
-    assert whys(EventDriven().run(dropped, fall))["at the end"].off < 1e-9
+    assert whys(EventDriven().run(dropped, fall))["at the end"].distance < 1e-9
     assert "at the start" in whys(EventDriven().run(ball((0, 0, R), (0, 0, -1.0, 0, 0, 0), e=0.5), 0.1))
     # At the apex of its flight, a ceiling that it touches, in a step that sees it or not.
     for above, steps in ((5e-8, {"max_step": 5e-5}), (0.0, {})):
@@ -426,11 +426,11 @@ def test_what_has_no_derivative_is_named():
         builder.add_free_body("ball", BALL, Sphere(R), Material(0.0, 1.0), q, (2000, 0, up, 0, 0, 0))
         recording = EventDriven(**steps).run(builder.build(), 0.02)
         assert bool(recording.events) == bool(above)
-        assert whys(recording)["grazing"].off < 1e-6
+        assert whys(recording)["grazing"].distance < 1e-6
     # Slip that friction stops within the impact, to rounding: 7 / 2 mu (1 + e) u_n.
     speed, mu, e = G * fall, 0.1, 0.5
     skid = ball((0, 0, 0.5), (3.5 * mu * (1 + e) * speed, 0, 0, 0, 0, 0), mu=mu, e=e)
-    assert whys(EventDriven().run(skid, 0.4))["mode"].off < 1e-6
+    assert whys(EventDriven().run(skid, 0.4))["mode"].distance < 1e-6
     # Beyond the threshold of Painleve's paradox, by the impulse that stops the slip.
     angle, half = math.atan(2.0), 0.5
     q = (half * math.cos(angle), 0, half * math.sin(angle), math.cos(angle / 2), 0, -math.sin(angle / 2), 0)

@@ -95,7 +95,7 @@ def test_the_inertia_is_that_of_the_solid(shape):
     stated = shape.inertia()
     if stated is None:
         pytest.skip("no volume is stated")
-    solid = shape.solid()
+    solid = shape.surface_mesh()
     corners = solid.vertices[solid.triangles]
     volumes = np.linalg.det(corners) / 6.0
     total = corners.sum(axis=1)
@@ -112,12 +112,12 @@ def test_the_inertia_is_that_of_the_solid(shape):
 @every_convex_shape
 def test_bounds_and_support_are_those_of_the_solid(shape):
     """Kernels, verification and drawing know the same solid: its extent along the axes, turned at will."""
-    rng, size = np.random.default_rng(4), float(np.abs(shape.solid().vertices).max())
+    rng, size = np.random.default_rng(4), float(np.abs(shape.surface_mesh().vertices).max())
     core = core_of(shape)
     for _ in range(5):
         pose = Transform.rotation(rng.normal(size=3), rng.uniform(0.0, 3.0), rng.normal(size=3))
         (box,) = bounds(pack_shapes([shape]), [pose])
-        drawn = pose.apply(shape.solid().vertices)
+        drawn = pose.apply(shape.surface_mesh().vertices)
         np.testing.assert_allclose(box[:3], drawn.min(axis=0), atol=0.02 * size)
         np.testing.assert_allclose(box[3:], drawn.max(axis=0), atol=0.02 * size)
         for k, axis in enumerate(np.eye(3)):
@@ -130,6 +130,6 @@ def test_bounds_and_support_are_those_of_the_solid(shape):
 def test_the_surface_drawn_is_the_surface_touched(shape):
     """A point of what is drawn is at no distance from what is searched for contacts."""
     here = Transform()
-    vertices = shape.solid().vertices
+    vertices = shape.surface_mesh().vertices
     for vertex in vertices[:: 1 + len(vertices) // 12]:
         assert distance(shape, here, Sphere(1e-3), Transform(p=vertex)).gap == pytest.approx(-1e-3, abs=1e-6)

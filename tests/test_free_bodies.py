@@ -21,7 +21,7 @@ from contactlab.multibody import (
 from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.joints import Fixed, FloatingBase, Spherical
 from contactlab.multibody.kernels.ltl import branch_times, solve_vector_l, solve_vector_lt
-from contactlab.multibody.structure import structure
+from contactlab.multibody.packing import structure
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, quaternion
 from contactlab.stepping import arrays_of
@@ -63,8 +63,8 @@ def alone(model: Model) -> World:
 
 def free_velocity(model: Model, q, v, tau, h: float) -> np.ndarray:
     """Velocity after h without contacts, by the stage of the compiled step; unlike the step it takes any h."""
-    from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-    from contactlab.multibody.kernels.velocities import fill_frames
+    from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
+    from contactlab.multibody.kernels.kinematics import fill_frames
     from contactlab.stepping.kernels.free_motion import free_motion
     from contactlab.stepping.kernels.layout import FAILURE_NONE, Control
     from contactlab.stepping.memory import new_work

@@ -8,7 +8,7 @@ from geometry_campaign import PAIRS, campaign, one_case
 from geometry_proofs import Body, least_overlap, off_triangles, prove
 
 from contactlab.contact import Box, Cylinder, Material
-from contactlab.contact.detection import ContactPoint, collide
+from contactlab.contact.detection import CollisionPoint, collide
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia, Transform
 
@@ -70,9 +70,9 @@ def test_a_proof_finds_what_is_wrong():
     one = found[0]
     turned = Transform.rotation((1, 0, 0), 1e-4).R @ one.normal
     for wrong in (
-        ContactPoint(one.point, one.normal, one.gap - 1e-7, 0),
-        ContactPoint(one.point, turned, one.gap, 0),
-        ContactPoint(one.point + (3.0, 0.0, 0.0), one.normal, one.gap, 0),
+        CollisionPoint(one.point, one.normal, one.gap - 1e-7, 0),
+        CollisionPoint(one.point, turned, one.gap, 0),
+        CollisionPoint(one.point + (3.0, 0.0, 0.0), one.normal, one.gap, 0),
     ):
         assert not prove(a, b, 0.01, (wrong,)).holds
 

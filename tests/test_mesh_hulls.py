@@ -12,7 +12,7 @@ from collada_texts import collada
 from mesh_shapes import hull
 
 from contactlab.contact import ContactError, ConvexPoints, load_hull, load_mesh
-from contactlab.contact.shapes import hull as hulls
+from contactlab.contact.shapes import convex_points as hulls
 from contactlab.contact.shapes.convex_points import coarse_hull
 
 CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], dtype=float)
@@ -111,7 +111,7 @@ def test_a_hull_is_computed_once(part, cache, monkeypatch):
     assert same(first.points, CORNERS)
     assert len(list(cache.iterdir())) == 1
     with monkeypatch.context() as patch:
-        patch.setattr("contactlab.contact.mesh_files._read", None)
+        patch.setattr("contactlab.contact.mesh_files._parse", None)
         (part.parent / "copy.dae").write_bytes(part.read_bytes())
         assert np.array_equal(load_hull(part.parent / "copy.dae").points, first.points)
     assert same(load_hull(part, scale=(2.0, 1.0, 1.0)).points, CORNERS * (2, 1, 1))
@@ -201,7 +201,7 @@ def test_round_ends_keep_no_more_corners_than_a_face_can_have():
     angle = np.arange(200) * 2.0 * np.pi / 200
     ring = np.stack([np.cos(angle), np.sin(angle), np.zeros(200)], axis=1)
     with pytest.raises(ContactError, match="corners"):
-        ConvexPoints(np.concatenate([ring, ring + (0, 0, 1)])).packed()
+        ConvexPoints(np.concatenate([ring, ring + (0, 0, 1)])).pack()
     rod = coarse_hull(np.concatenate([ring, ring + (0, 0, 1)]))
-    rod.packed()
+    rod.pack()
     assert hull(rod.points).convex

@@ -14,7 +14,6 @@ from contactlab import ConstraintSolver, ConvexRelaxation, StaggeredProjections
 from contactlab.contact import Box, ContactError, HalfSpace, Material, Sphere
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.impact import ALL_LAWS
-from contactlab.impact.errors import ImpactError
 from contactlab.simulation import (
     ConstantVelocity,
     EventDriven,
@@ -28,6 +27,7 @@ from contactlab.simulation import (
 )
 from contactlab.simulation.scene import load_scene
 from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 G = 9.81

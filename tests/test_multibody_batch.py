@@ -8,21 +8,6 @@ import pytest
 from trees import random_tree
 
 from contactlab.multibody import joints
-from contactlab.multibody.batch import (
-    body_poses,
-    body_spatial_jacobian_batch,
-    difference_batch,
-    forward_dynamics_batch,
-    integrate_batch,
-    inverse_dynamics_batch,
-    mass_matrix_batch,
-    nonlinear_effects_batch,
-    point_in_body_batch,
-    point_jacobian_batch,
-    point_motion_batch,
-    solve_mass_matrix_batch,
-)
-from contactlab.multibody.batch_operands import batched
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.centroidal import (
     angular_momentum,
@@ -37,23 +22,41 @@ from contactlab.multibody.centroidal import (
     potential_energy,
     zero_moment_point,
 )
-from contactlab.multibody.configuration import difference, integrate, random_configuration
-from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
-from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.kinematics import kinematics
-from contactlab.multibody.mass_matrix import mass_matrix, solve_mass_matrix
+from contactlab.multibody.configuration import (
+    difference,
+    difference_batch,
+    integrate,
+    integrate_batch,
+    random_configuration,
+)
+from contactlab.multibody.dynamics import (
+    forward_dynamics,
+    forward_dynamics_batch,
+    inverse_dynamics,
+    inverse_dynamics_batch,
+    nonlinear_effects,
+    nonlinear_effects_batch,
+)
+from contactlab.multibody.kinematics import batched, kinematics
+from contactlab.multibody.mass_matrix import mass_matrix, mass_matrix_batch, solve_mass_matrix, solve_mass_matrix_batch
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import (
     body_pose,
+    body_poses,
     body_spatial_jacobian,
+    body_spatial_jacobian_batch,
     point_acceleration_6d,
     point_in_body,
+    point_in_body_batch,
     point_jacobian,
     point_jacobian_6d,
+    point_jacobian_batch,
+    point_motion_batch,
     point_position,
     point_velocity_6d,
 )
 from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial.errors import MultibodyError
 
 BALL = RigidInertia.solid_sphere(1.0, 0.1)
 POINT = np.array([0.1, -0.2, 0.3])

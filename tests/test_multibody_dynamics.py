@@ -18,7 +18,6 @@ from contactlab.multibody.dynamics import (
     inverse_dynamics,
     nonlinear_effects,
 )
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.mass_matrix import (
     dof_parents,
     factorize_ltl,
@@ -29,6 +28,7 @@ from contactlab.multibody.mass_matrix import (
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import point_position
 from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial.errors import MultibodyError
 
 # Places in the row that `totals` gives.
 ANGULAR, LINEAR, KINETIC = 4, 7, 10

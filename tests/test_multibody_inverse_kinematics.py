@@ -12,7 +12,6 @@ from urdf_texts import link, robot
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.centroidal import center_of_mass
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.inverse_kinematics import (
     CenterOfMassTarget,
     OrientationTarget,
@@ -25,6 +24,7 @@ from contactlab.multibody.joint_data import apply_mimic
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_position
 from contactlab.spatial import RigidInertia, SpatialError, Transform
+from contactlab.spatial.errors import MultibodyError
 
 BALL = RigidInertia.solid_sphere(1.0, 0.1)
 AXES = np.eye(3)[[2, 1, 1, 0, 1, 0, 2]]

@@ -13,13 +13,13 @@ from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.configuration import random_configuration
 from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
-from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.kernels import sizes
+from contactlab.multibody.kernels import codes as sizes
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.ltl import factor_ltl
 from contactlab.multibody.kernels.revolute import sines_cosines
 from contactlab.multibody.mass_matrix import dof_parents, factorize_ltl, mass_matrix
-from contactlab.multibody.structure import workspace
+from contactlab.multibody.packing import workspace
+from contactlab.spatial.errors import MultibodyError
 
 
 def test_lengths_agree_with_the_layout() -> None:

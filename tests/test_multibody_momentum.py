@@ -24,12 +24,12 @@ from contactlab.multibody.centroidal import (
 )
 from contactlab.multibody.configuration import integrate
 from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_acceleration_6d, point_velocity_6d
 from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial.errors import MultibodyError
 
 seeds = st.integers(0, 10_000)
 few = settings(max_examples=25)

@@ -5,10 +5,10 @@ import pytest
 
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.model import Model
 from contactlab.multibody.overview import body_origins_overview, dof_overview, hierarchy_overview
 from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial.errors import MultibodyError
 
 pytestmark = pytest.mark.nojit
 

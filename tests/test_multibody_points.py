@@ -19,7 +19,6 @@ from contactlab.multibody.dynamics import (
     inverse_dynamics,
     nonlinear_effects,
 )
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix, solve_mass_matrix
 from contactlab.multibody.points import (
@@ -37,6 +36,7 @@ from contactlab.multibody.points import (
     point_velocity_6d,
 )
 from contactlab.spatial import RigidInertia, Transform, quaternion
+from contactlab.spatial.errors import MultibodyError
 
 POINT = np.array([0.3, -0.2, 0.5])
 

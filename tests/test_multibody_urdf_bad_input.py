@@ -11,13 +11,13 @@ from urdf_texts import inertial, joint, link, pair, robot
 
 from contactlab.multibody.centroidal import kinetic_energy
 from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.urdf import (
     UrdfError,
     UrdfWarning,
 )
+from contactlab.spatial.errors import MultibodyError
 
 
 def test_points_and_rods_are_taken_as_they_are():

@@ -162,4 +162,4 @@ def test_the_meshes_of_robots_become_shapes_of_a_world(robots, robot):
     assert len(world.surfaces) == len(model.collisions) > 0
     for surface in world.surfaces:
         if isinstance(surface.shape, ConvexPoints):
-            assert surface.shape.packed().sizes[0] <= 256
+            assert surface.shape.pack().sizes[0] <= 256

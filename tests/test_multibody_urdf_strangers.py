@@ -16,7 +16,7 @@ from contactlab.multibody.urdf import (
     UrdfError,
     UrdfWarning,
 )
-from contactlab.multibody.urdf.guarded_xml import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS
+from contactlab.multibody.urdf.reading import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS
 
 # Refusing has to cost about as much as reading what is refused; generous, for busy machines.
 QUICK = 5.0

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, ContactError, ConvexPoints, Cylinder, HalfSpace, Material, Mesh, Placed, Sphere
+from contactlab.contact import Box, ContactError, ConvexPoints, Cylinder, HalfSpace, Material, Mesh, PlacedShape, Sphere
 from contactlab.formulation import JointLimit
 from contactlab.multibody import JointLimits, ModelBuilder
 from contactlab.multibody.joints import Prismatic, Revolute
@@ -119,7 +119,10 @@ def prism(sides: int) -> ConvexPoints:
         # About an axis of symmetry nothing sweeps, however it is made and placed.
         (falling(Cylinder(0.1, 0.1), (0, 0, 0, 0, 0, 200.0), z=0.1), False),
         (falling(prism(24), (0, 0, 0, 0, 0, 200.0), z=0.1), False),
-        (falling(Placed(prism(24), Transform.rotation((0, 1, 0), 0.7)), (0, 0, 0, 128.8, 0, 153.0), z=0.1414), False),
+        (
+            falling(PlacedShape(prism(24), Transform.rotation((0, 1, 0), 0.7)), (0, 0, 0, 128.8, 0, 153.0), z=0.1414),
+            False,
+        ),
         (falling(prism(5), (0, 0, 0, 0, 0, 200.0), z=0.1), True),
         (falling(Cylinder(0.1, 0.1), (0, 0, 0, 200.0, 0, 0), z=0.13), True),
         # A plane is the same all along: what falls onto it, or slides along it, meets it where it should.
@@ -158,7 +161,7 @@ def test_what_falls_through_a_plate_in_one_step(beside: float, turn: float, doub
     """From rest, so that the step does not expect it there; it is where free fall would have it."""
     builder = WorldBuilder()
     pose = Transform.rotation((0, 0, 1), turn)
-    builder.add_fixed_body("plate", Placed(Box((0.9, 0.7, 0.005)), pose), Material(0.5))
+    builder.add_fixed_body("plate", PlacedShape(Box((0.9, 0.7, 0.005)), pose), Material(0.5))
     builder.add_free_body("ball", INERTIA, Sphere(0.05), Material(0.5), (0, beside, 1, 1, 0, 0, 0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleWarning)

@@ -9,7 +9,7 @@ import pytest
 
 from contactlab.contact import Box, ConvexPoints, Cylinder
 from contactlab.contact.detection import collide
-from contactlab.contact.kernels.layout import WITNESS
+from contactlab.contact.kernels.layout import CLOSEST_POINT_FEATURE
 from contactlab.spatial import Transform
 
 HERE = Transform()
@@ -56,7 +56,7 @@ def test_both_sides_of_the_parallel_state_have_one_normal_and_the_same_features(
 
 def own(contacts):
     """Contacts but the lowest point of a cylinder's rim, where it is none of the corners of its cap."""
-    return [c for c in contacts if c.feature != WITNESS]
+    return [c for c in contacts if c.feature != CLOSEST_POINT_FEATURE]
 
 
 @pytest.mark.parametrize("gap", [-1e-5, 1e-5])

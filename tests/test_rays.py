@@ -20,12 +20,12 @@ from contactlab.contact import (
     HeightField,
     Material,
     Mesh,
-    Placed,
+    PlacedShape,
     Sphere,
 )
 from contactlab.contact.detection import pack_shapes
-from contactlab.contact.detection.packing import pose_row
-from contactlab.contact.detection.rays import first_hits
+from contactlab.contact.detection.queries import first_hits
+from contactlab.contact.shapes.shape import pose_row
 from contactlab.multibody import MultibodyError
 from contactlab.simulation import ConstantVelocity, SimulationConfigError, World, WorldBuilder
 from contactlab.spatial import RigidInertia, Transform
@@ -146,7 +146,7 @@ def test_meshes_and_terrain_are_their_triangles():
     field = HeightField(rng.uniform(-0.3, 0.3, (6, 5)), (0.3, 0.4))
     for shape, triangles, middle in (
         (block, block.vertices[block.triangles], (0, 0, 0.5)),
-        (field, field.solid().vertices[field.solid().triangles], (0.75, 0.8, 0.0)),
+        (field, field.surface_mesh().vertices[field.surface_mesh().triangles], (0.75, 0.8, 0.0)),
     ):
         origins = rng.uniform(-1.5, 1.5, (150, 3)) + middle
         directions = rng.uniform(-0.5, 0.5, (150, 3)) + middle - origins
@@ -192,7 +192,7 @@ def scene() -> World:
         "left", inertia, [Sphere(0.1, (0, 0, 1)), Box.cube(0.1)], Material(0.5), (-1, 0, 0.1, 1, 0, 0, 0)
     )
     builder.add_free_body(
-        "right", inertia, Placed(Capsule(0.1, 0.3), Transform(p=(0, 0, 1))), Material(0.5), (1, 0, 0, 1, 0, 0, 0)
+        "right", inertia, PlacedShape(Capsule(0.1, 0.3), Transform(p=(0, 0, 1))), Material(0.5), (1, 0, 0, 1, 0, 0, 0)
     )
     builder.add_kinematic_body(
         "wall", Box((0.05, 1, 1)), Material(0.5), ConstantVelocity(Transform(p=(0, 5, 1)), (0, -1, 0))

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from contactlab.contact import Placed
+from contactlab.contact import PlacedShape
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
     Box,
@@ -72,7 +72,7 @@ def cam(s: float, m: float) -> World:
     model.add_body("follower", joint=joints.Prismatic((0, 0, 1)), inertia=inertia)
     builder.add_model(model.build(), [0.0, 0.07 * s])
     upright = Transform(np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0.0]]), (0.03 * s, 0, 0))
-    builder.add_shape("cam", Placed(Cylinder(0.06 * s, 0.02 * s), upright), material)
+    builder.add_shape("cam", PlacedShape(Cylinder(0.06 * s, 0.02 * s), upright), material)
     builder.add_shape("follower", Box((0.15 * s, 0.03 * s, 0.01 * s)), material)
     builder.add_drive(VelocityDrive("cam", 6.0 / np.sqrt(s)))
     return builder.build()
@@ -116,7 +116,7 @@ def robot(s: float, m: float) -> World:
     builder.add_model(model.build(), [0, 0, 0.22 * s, np.cos(0.06), 0, np.sin(0.06), 0, -0.3, 0.2], prefix="r/")
     builder.add_shape("r/trunk", Box((0.1 * s, 0.06 * s, 0.04 * s)), material)
     for name in ("front", "back"):
-        foot = Placed(Sphere(0.03 * s), Transform(p=(0, 0, -0.15 * s)))
+        foot = PlacedShape(Sphere(0.03 * s), Transform(p=(0, 0, -0.15 * s)))
         builder.add_shape(f"r/{name}", foot, material)
         builder.add_joint_limit(JointLimit(f"r/{name}", -0.8, 0.8))
         builder.add_joint_friction(f"r/{name}", 0.05 * m * s)

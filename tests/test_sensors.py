@@ -9,7 +9,7 @@ import pytest
 from joint_scenes import FAST, four_bar, pendulum
 from simulation_scenes import G, cube_at_rest, dropped_ball, tumble
 
-from contactlab.contact import Box, HalfSpace, Material, Placed, Sphere
+from contactlab.contact import Box, HalfSpace, Material, PlacedShape, Sphere
 from contactlab.multibody import (
     ModelBuilder,
     MultibodyError,
@@ -53,7 +53,7 @@ def stack() -> World:
     """A brick of two halves of 3 kg on the ground, and one of 1 kg on its left half."""
     builder = WorldBuilder((0.0, 0.0, -G))
     builder.add_half_space("floor", HalfSpace(), Material(0.5))
-    halves = [Placed(Box((0.1, 0.1, 0.1)), Transform(p=(x, 0, 0))) for x in (-0.1, 0.1)]
+    halves = [PlacedShape(Box((0.1, 0.1, 0.1)), Transform(p=(x, 0, 0))) for x in (-0.1, 0.1)]
     low = RigidInertia.solid_box(3.0, (0.2, 0.1, 0.1))
     builder.add_free_body("low", low, halves, Material(0.5), (0, 0, 0.1, 1, 0, 0, 0))
     high = RigidInertia.solid_box(1.0, (0.05, 0.05, 0.05))
@@ -280,9 +280,9 @@ def test_forces_are_told_apart_by_body_half_space_and_shape() -> None:
         ),
         [0.0],
     )
-    below = Placed(Box((0.3, 0.3, 0.01)), Transform(p=(0, 0, -0.15)))
+    below = PlacedShape(Box((0.3, 0.3, 0.01)), Transform(p=(0, 0, -0.15)))
     close(run.read(sensors.Touch("low", below)), [4 * G])
-    close(run.read(sensors.Touch("low", Placed(Sphere(0.2), Transform(p=(-0.1, 0, 0.1))))), [G])
+    close(run.read(sensors.Touch("low", PlacedShape(Sphere(0.2), Transform(p=(-0.1, 0, 0.1))))), [G])
 
 
 def test_readings_of_a_kinematic_body() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from contactlab.multibody.kernels.configurations import turn
-from contactlab.multibody.kernels.poses import quaternion_matrix
+from contactlab.multibody.kernels.integration import rotate_quaternion
+from contactlab.multibody.kernels.kinematics import quaternion_matrix
 from contactlab.spatial import RigidInertia, SpatialError, Transform, quaternion
 
 entries = st.floats(-1.0, 1.0)
@@ -21,7 +21,7 @@ rotation_vectors = arrays(float, 3, elements=entries).map(lambda a: 1.8 * a)
 def turned(q, a):
     """q * exp(a) by the kernel of the multibody core."""
     out = np.zeros(4)
-    turn(np.array(q), 0, *a, out)
+    rotate_quaternion(np.array(q), 0, *a, out)
     return out
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from contactlab.spatial import RigidInertia, SpatialError, Transform, cross_force, cross_motion, quaternion
-from contactlab.spatial.algebra import cross_matrix
+from contactlab.spatial.transform import cross_matrix
 
 entries = st.floats(-2.0, 2.0)
 sixes = arrays(float, 6, elements=entries)

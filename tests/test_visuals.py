@@ -98,7 +98,7 @@ def test_loading_keeps_looks_and_reads_none(robot, monkeypatch):
     def read(*_):
         raise AssertionError("a mesh is read")
 
-    monkeypatch.setattr(mesh_files, "_read", read)
+    monkeypatch.setattr(mesh_files, "_parse", read)
     world = World.from_urdf(robot, floating_base=True)
     assert [world.model.names[i] for i in world.visual_bodies] == ["trunk", "fin", "lamp"]
     box, fin, lamp = world.visuals
@@ -390,7 +390,7 @@ def test_the_camera_fits_what_moves(robot):
         return places / ((points - eye) @ ahead)[..., None] / half
 
     parts = [part for part in stage.parts if world.model.names[part.body] != "stage"]
-    solids = [part.solid.moved(rotations[part.body], origins[part.body]).vertices for part in parts]
+    solids = [part.solid.transformed(rotations[part.body], origins[part.body]).vertices for part in parts]
     seen = on_screen(np.concatenate(solids))
     assert np.abs(seen).max() <= 1.0
     assert np.ptp(seen, axis=0).max() > 2.0 * 0.85

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.constraints import LoopConstraint
-from contactlab.contact import Box, Cylinder, HalfSpace, Material, Placed, Sphere
+from contactlab.contact import Box, Cylinder, HalfSpace, Material, PlacedShape, Sphere
 from contactlab.multibody import ModelBuilder, joints, neutral
 from contactlab.simulation import PositionDrive, TimeStepping, VelocityDrive, WorldBuilder
 from contactlab.spatial import RigidInertia, Transform
@@ -104,12 +104,12 @@ def car(rng: np.random.Generator) -> Made:
     q = np.array(neutral(made))
     q[:3] = (0.0, 0.0, r + 0.031)
     builder.add_model(made, q)
-    walls = [Placed(Box((0.25, 0.01, 0.06)), Transform(p=(0, sign * 0.14, 0.08))) for sign in (-1, 1)]
-    walls += [Placed(Box((0.01, 0.15, 0.06)), Transform(p=(sign * 0.24, 0, 0.08))) for sign in (-1, 1)]
+    walls = [PlacedShape(Box((0.25, 0.01, 0.06)), Transform(p=(0, sign * 0.14, 0.08))) for sign in (-1, 1)]
+    walls += [PlacedShape(Box((0.01, 0.15, 0.06)), Transform(p=(sign * 0.24, 0, 0.08))) for sign in (-1, 1)]
     builder.add_shape("chassis", [Box((0.25, 0.15, 0.02)), *walls], material)
     speed = float(rng.uniform(4.0, 10.0))
     for i in range(4):
-        builder.add_shape(f"wheel{i}", Placed(Cylinder(r, 0.025), Transform(turn(0, np.pi / 2))), material)
+        builder.add_shape(f"wheel{i}", PlacedShape(Cylinder(r, 0.025), Transform(turn(0, np.pi / 2))), material)
         builder.add_drive(VelocityDrive(f"wheel{i}", speed, max_force=3.0))
     for i in range(3):
         sill = Transform(p=(0.9 + 0.6 * i, 0, 0))

@@ -25,9 +25,8 @@ from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
 from contactlab.spatial import quaternion
-from contactlab.spatial.algebra import cross_matrix
 from contactlab.spatial.arrays import FloatArray
-from contactlab.spatial.transform import Transform
+from contactlab.spatial.transform import Transform, cross_matrix
 
 
 class Condition(Protocol):

@@ -15,7 +15,7 @@ from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN,
 from contactlab.constraints.solve.solution import row_basis, unit_columns
 from contactlab.multibody.configuration import integrate
 from contactlab.multibody.derivatives import STENCIL, STEP, inverse_dynamics_derivatives, joint_rates
-from contactlab.multibody.kernels.sizes import head_size
+from contactlab.multibody.kernels.codes import head_size
 from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray

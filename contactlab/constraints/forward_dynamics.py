@@ -45,8 +45,15 @@ from contactlab.constraints.solve.solution import (
     solve_square,
     unit_columns,
 )
-from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
-from contactlab.multibody.entries import ON_STACK, Entry, single_signature
+from contactlab.multibody.arguments import (
+    ON_STACK,
+    Entry,
+    check_finite,
+    checked,
+    checked_vector,
+    failure,
+    single_signature,
+)
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
 from contactlab.multibody.mass_matrix import factorize_mass_matrix

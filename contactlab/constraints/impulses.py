@@ -14,11 +14,11 @@ from contactlab.constraints.evaluation import evaluated, tolerances
 from contactlab.constraints.forward_dynamics import check_method, solve_by
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
 from contactlab.constraints.solve.solution import LinearSolver, residual_of
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import MultibodyError
 
 #: The methods for impacts.
 ImpactMethod = Literal["direct", "range_space_sparse", "null_space"]

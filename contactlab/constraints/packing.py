@@ -12,11 +12,11 @@ from contactlab.constraints.custom import CustomRows
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import unit_forces_size
 from contactlab.constraints.rows import Baumgarte, ContactConstraint, LoopConstraint, PointPair
-from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.kernels.sizes import STACK
+from contactlab.multibody.kernels.codes import STACK
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import body_frames, structure
+from contactlab.multibody.packing import body_frames, structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
+from contactlab.spatial.errors import MultibodyError
 
 # Head and codes of `contactlab.constraints.kernels.layout`, which is not imported here for it imports the compiler.
 _CONTACT, _LOOP, _SLIDING_LOOP, _DISTANCE = 0, 1, 2, 3

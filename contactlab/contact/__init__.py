@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges, edge_directions, tangent_frame
-from contactlab.contact.material import Material, combine, combine_compliance, combine_moments
+from contactlab.contact.material import Material, PowerLaw, RestitutionLaw, combine, combine_compliance, combine_moments
 from contactlab.contact.mesh_files import load_hull, load_mesh
-from contactlab.contact.restitution import PowerLaw, RestitutionLaw
 from contactlab.contact.shapes import (
     BodyShape,
     Box,
@@ -18,16 +16,17 @@ from contactlab.contact.shapes import (
     HalfSpace,
     HeightField,
     Mesh,
-    Placed,
+    PlacedShape,
     Shape,
     Sphere,
 )
 from contactlab.naming import doors
+from contactlab.spatial.errors import ContactError
 
 __all__ = [
     "BodyShape", "Box", "Capsule", "ContactError", "ConvexPoints", "Cylinder", "HalfSpace", "HeightField", "Material",
-    "Mesh", "Placed", "PowerLaw", "RestitutionLaw", "Shape", "Sphere", "check_edges", "combine", "combine_compliance",
-    "combine_moments", "edge_directions", "load_hull", "load_mesh", "tangent_frame",
+    "Mesh", "PlacedShape", "PowerLaw", "RestitutionLaw", "Shape", "Sphere", "check_edges", "combine",
+    "combine_compliance", "combine_moments", "edge_directions", "load_hull", "load_mesh", "tangent_frame",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -7,12 +7,12 @@ import operator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact.errors import ContactError
-from contactlab.contact.shapes.half_space import unit_vector
+from contactlab.contact.shapes.grounds import unit_vector
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import ContactError
 
-#: Edges of a pyramid, at most: it is then within 5e-6 of the cone, and a contact has as many unknowns.
-MOST_EDGES = 1000
+#: Largest number of edges: the pyramid is then within 5e-6 of the cone, and a contact has as many unknowns.
+MAX_EDGES = 1000
 
 
 def check_edges(edges: int) -> int:
@@ -26,18 +26,18 @@ def check_edges(edges: int) -> int:
         raise ContactError("edges", f"must be an integer, got {edges!r}") from cause
     if k < 4 or k % 2:
         raise ContactError("edges", f"must be even and at least 4, got {k}")
-    if k > MOST_EDGES:
-        raise ContactError("edges", f'must be at most {MOST_EDGES}, got {k}: `friction="cone"` has them all')
+    if k > MAX_EDGES:
+        raise ContactError("edges", f'must be at most {MAX_EDGES}, got {k}: `friction="cone"` has them all')
     return k
 
 
 def tangent_frame(normal: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Tangents t1, t2 (3,) of a contact normal (3,), with t1 x t2 = normal.
+    """Return the tangents t1, t2 (3,) of a contact normal (3,), with t1 x t2 = normal.
 
     t1 is the normalised part, across the normal n, of the world axis with the smallest |n_i|; t2 = n x t1.
     Of entries that differ by at most 1e-9 the lowest index is taken.
     """
-    from contactlab.contact.kernels.friction_pyramid import tangents
+    from contactlab.contact.kernels.contact_rows import tangents
 
     n = unit_vector(normal, "normal")
     t1, t2 = np.empty(3), np.empty(3)
@@ -46,12 +46,12 @@ def tangent_frame(normal: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def edge_directions(normal: ArrayLike, edges: int = 8) -> FloatArray:
-    """Spanning directions (k/2, 3) of the inscribed pyramid of k edges: at the angles 2 pi j/k from t1.
+    """Return the spanning directions (k/2, 3) of the inscribed pyramid of k edges: at the angles 2 pi j/k from t1.
 
     A friction force along them is limited by the sum of magnitudes <= mu f_N: in the least favourable direction the
     pyramid carries cos(pi/k) of the cone's force, 29 % less with 4 edges, 7.6 % with 8, 1.9 % with 16.
     """
-    from contactlab.contact.kernels.friction_pyramid import edge
+    from contactlab.contact.kernels.contact_rows import edge
 
     k = check_edges(edges)
     t1, t2 = tangent_frame(normal)

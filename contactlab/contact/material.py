@@ -1,13 +1,99 @@
-"""Surface properties and how two surfaces combine."""
+"""Surface properties, restitution as a function of the approach speed, and the properties of a contact."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
-from contactlab.contact.errors import ContactError
-from contactlab.contact.restitution import Larger, PowerLaw, RestitutionLaw
-from contactlab.spatial.arrays import finite_number
+import numpy as np
+
+from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.spatial.errors import ContactError
+
+
+@runtime_checkable
+class RestitutionLaw(Protocol):
+    """Restitution that depends on the speed of approach."""
+
+    def at(self, speed: float) -> float:
+        """Return the coefficient, 0 to 1, for a speed of approach >= 0 [m/s]."""
+        ...
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """e(v) = min(e_max, e (v / speed)^-exponent), and 0 below a threshold.
+
+    Parameters
+    ----------
+    e
+        Coefficient at ``speed``, 0 to 1.
+    speed
+        Reference speed of approach [m/s], positive.
+    exponent
+        Loss of restitution with speed: 1/4 for contacts that yield (Johnson 1985, section 11.5), 0 for a constant.
+    threshold
+        Speed of approach [m/s] up to which nothing rebounds.
+    e_max
+        Largest coefficient, at most 1.
+
+    Raises
+    ------
+    ContactError
+        A parameter out of its range.
+
+    References
+    ----------
+    K. L. Johnson, Contact Mechanics (1985), eq. 11.47.
+
+    Examples
+    --------
+    >>> brass = PowerLaw(0.6, speed=1.0)
+    >>> brass.at(1.0), round(brass.at(16.0), 6)
+    (0.6, 0.3)
+    """
+
+    e: float
+    speed: float = 1.0
+    exponent: float = 0.25
+    threshold: float = 0.0
+    e_max: float = 1.0
+
+    def __post_init__(self) -> None:
+        most = {"e": 1.0, "exponent": math.inf, "threshold": math.inf, "e_max": 1.0}
+        checked = {
+            name: finite_number(getattr(self, name), name, ContactError, least=0.0, most=most[name]) for name in most
+        }
+        checked["speed"] = finite_number(self.speed, "speed", ContactError, positive=True)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def at(self, speed: float) -> float:
+        """Return the coefficient for a speed of approach [m/s]."""
+        from contactlab.contact.kernels.contact_rows import restitution_at
+
+        return float(restitution_at(law_numbers(self), float(speed)))
+
+
+def law_numbers(restitution: float | PowerLaw) -> FloatArray:
+    """Return the numbers (5,) by which kernels know a law; a number is a law without a threshold."""
+    if isinstance(restitution, PowerLaw):
+        own = restitution
+        return np.array([own.e, own.speed, own.exponent, own.threshold, own.e_max])
+    return np.array([restitution, 1.0, 0.0, -np.inf, 1.0])
+
+
+@dataclass(frozen=True)
+class MaxLaw:
+    """The larger of two at every speed: restitution between two materials."""
+
+    a: float | RestitutionLaw
+    b: float | RestitutionLaw
+
+    def at(self, speed: float) -> float:
+        """Return the coefficient for a speed of approach [m/s]."""
+        return max(one.at(speed) if isinstance(one, RestitutionLaw) else one for one in (self.a, self.b))
 
 
 @dataclass(frozen=True)
@@ -25,8 +111,8 @@ class Material:
     dissipation
         Damping of that spring [N s/m].
     torsional
-        Length rho_t [m]: a contact resists spin about its normal with up to rho_t times its normal force, what a patch
-        of that size does by friction.
+        Length rho_t [m]: a contact resists spin about its normal with up to rho_t times its normal force, like a patch
+        of this size by friction.
     rolling
         Length rho_r [m]: it resists rolling, the turn about any axis across the normal, with up to rho_r times its
         normal force: how far ahead of the middle of the contact that force acts.
@@ -70,24 +156,24 @@ class Material:
 
 
 def combine(a: Material, b: Material) -> tuple[float, float | RestitutionLaw]:
-    """Coefficients (mu, e) of a contact between two materials: sqrt(mu_a mu_b), and the larger restitution.
+    """Return the coefficients (mu, e) of a contact between two materials: sqrt(mu_a mu_b), and the larger restitution.
 
-    Where priorities differ mu is that of the higher one. Where one of them has a law of the speed, so has
-    the contact: the larger at each speed.
+    If priorities differ, mu is the one of the higher priority. If one material has a law of the speed, so has the
+    contact: the larger coefficient at each speed.
     """
     mu, (one, other) = math.sqrt(a.mu * b.mu), (a.restitution, b.restitution)
     if a.priority != b.priority:
         mu = max(a, b, key=lambda material: material.priority).mu
     if isinstance(one, PowerLaw) or isinstance(other, PowerLaw):
-        return mu, one if one == other else Larger(one, other)
+        return mu, one if one == other else MaxLaw(one, other)
     return mu, max(one, other)
 
 
 def combine_compliance(a: Material, b: Material) -> tuple[float, float]:
-    """Stiffness [N/m] and dissipation [N s/m] of a contact between two materials: their springs in series.
+    """Return the stiffness [N/m] and dissipation [N s/m] of a contact between two materials: their springs in series.
 
-    k = 1/(1/k_a + 1/k_b), infinite where both are rigid. Each material takes the share k/k_i of the deformation, and
-    b = b_a (k/k_a)^2 + b_b (k/k_b)^2 is the damper that dissipates what theirs do.
+    k = 1/(1/k_a + 1/k_b), infinite if both are rigid. Each material takes the share k/k_i of the deformation, and b =
+    b_a (k/k_a)^2 + b_b (k/k_b)^2 is the damper with the same dissipation.
     """
     softness = 1.0 / a.stiffness + 1.0 / b.stiffness
     if softness == 0.0:
@@ -97,5 +183,5 @@ def combine_compliance(a: Material, b: Material) -> tuple[float, float]:
 
 
 def combine_moments(a: Material, b: Material) -> tuple[float, float]:
-    """Lengths [m] of torsional and rolling friction of a contact between two materials: the larger of each."""
+    """Return the lengths [m] of torsional and rolling friction between two materials: the larger of each."""
     return max(a.torsional, b.torsional), max(a.rolling, b.rolling)

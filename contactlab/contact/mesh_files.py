@@ -1,8 +1,12 @@
-"""Meshes from files: STL, OBJ and COLLADA, by the extra ``collision``, within one folder and within limits.
+"""Triangle meshes from STL, OBJ and COLLADA files, read by trimesh and pycollada (the extra ``collision``).
 
-Hulls are kept on disk among the compiled kernels, by what the files contain. An entry is a checksum and numbers,
-nothing that could run; the folder of the kernels is this user's alone to write. Whatever is wrong with an entry, it is
-computed again; where nothing can be written, nothing is kept.
+A file is read within one folder and within limits of size. Nothing that it refers to is opened.
+
+Convex hulls are cached on disk next to the compiled kernels, under a digest of the file's bytes. An entry consists of
+a checksum and numbers, which cannot be executed. A damaged entry is computed again. If the folder is not writable,
+hulls are not cached.
+
+COLLADA lengths are scaled by ``<unit meter="...">``. ``<up_axis>`` is ignored, as ROS, coal and pinocchio do.
 """
 
 from __future__ import annotations
@@ -11,36 +15,41 @@ import hashlib
 import io
 import os
 import tempfile
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact.errors import ContactError, MeshFileError
-from contactlab.contact.shapes.convex_points import CORNERS, ConvexPoints, coarse_hull
+from contactlab.contact.shapes.convex_points import MAX_CORNERS, ConvexPoints, coarse_hull
 from contactlab.contact.shapes.mesh import Mesh
+from contactlab.multibody.urdf.reading import Guard
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.spatial.errors import ContactError, MeshFileError, MultibodyError
 from problem_data.files import read_bytes
 
-# To be raised with every change of what is computed of a file.
-VERSION = 1
+# Increase with every change of the results for a file.
+CACHE_VERSION = 1
+
 _DIGEST = 32
-_MOST = _DIGEST + 24 * CORNERS
+
+_MAX_ENTRY_BYTES = _DIGEST + 24 * MAX_CORNERS
 
 
-def _key_of(data: bytes, kind: str, scale: FloatArray) -> str:
+def _cache_key(data: bytes, kind: str, scale: FloatArray) -> str:
     """Return the name of the entry for a file's bytes, its kind and the factors (3,)."""
-    digest = hashlib.sha256(f"{VERSION} {CORNERS} {kind} {[x.hex() for x in scale.tolist()]} ".encode())
+    digest = hashlib.sha256(f"{CACHE_VERSION} {MAX_CORNERS} {kind} {[x.hex() for x in scale.tolist()]} ".encode())
     digest.update(data)
     return digest.hexdigest()
 
 
-def _cached(key: str) -> FloatArray | None:
-    """Return the points (n, 3) under a key; None where there are none, or they are damaged."""
+def _read_cache(key: str) -> FloatArray | None:
+    """Return the points (n, 3) under a key; None if there are none, or they are damaged."""
     folder = _folder()
     try:
-        if folder is None or (folder / key).stat().st_size > _MOST:
+        if folder is None or (folder / key).stat().st_size > _MAX_ENTRY_BYTES:
             return None
         entry = (folder / key).read_bytes()
     except OSError:
@@ -52,7 +61,7 @@ def _cached(key: str) -> FloatArray | None:
     return points if np.all(np.isfinite(points)) else None
 
 
-def _keep(key: str, points: FloatArray) -> None:
+def _write_cache(key: str, points: FloatArray) -> None:
     """Keep points (n, 3) under a key, if the disk lets us."""
     folder = _folder()
     if folder is None:
@@ -79,7 +88,8 @@ def _folder() -> Path | None:
 
 
 SUFFIXES = (".stl", ".obj", ".dae")
-MOST_BYTES = 256 * 2**20
+
+MAX_BYTES = 256 * 2**20
 
 
 def load_mesh(
@@ -102,27 +112,27 @@ def load_mesh(
     ContactError
         A file that is not there, lies outside, is too large or no mesh; trimesh or pycollada is not installed.
     """
-    vertices, triangles, _ = load_painted(path, root=root, scale=scale)
+    vertices, triangles, _ = load_colored_mesh(path, root=root, scale=scale)
     try:
         return Mesh(vertices, triangles)
     except ContactError as error:
         raise MeshFileError("path", f"{Path(path).name}: {error.field} {error.detail}") from error
 
 
-def load_painted(
+def load_colored_mesh(
     path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None, scale: ArrayLike = (1.0, 1.0, 1.0)
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Read a mesh file to be looked at: vertices (n, 3), triangles (m, 3), their colours (m, 3).
 
-    Red, green and blue are from 0 to 1, and not a number where there is none: COLLADA alone holds its colours itself.
+    Red, green and blue are from 0 to 1, and not a number if there is none: COLLADA alone holds its colours itself.
 
     Parameters
     ----------
     path, root, scale
         As for `load_mesh`, whose errors it raises.
     """
-    real, data, factors = _given(path, root, scale)
-    vertices, triangles, colors = _read(real, data)
+    real, data, factors = _open_file(path, root, scale)
+    vertices, triangles, colors = _parse(real, data)
     if not np.isfinite(vertices).all():
         raise MeshFileError("path", f"{real.name}: has a vertex that is not finite")
     if float(np.prod(factors)) < 0.0:
@@ -135,42 +145,42 @@ def load_painted(
 def load_hull(
     path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None, scale: ArrayLike = (1.0, 1.0, 1.0)
 ) -> ConvexPoints:
-    """Read the convex hull of a mesh file, of its 256 farthest corners where there are more.
+    """Read the convex hull of a mesh file, or of its 256 farthest corners if there are more.
 
-    Hulls are kept on disk among the compiled kernels, by what the files contain, and found there the next time.
+    Hulls are kept on disk among the compiled kernels, by the contents of the files, and found there the next time.
 
     Parameters
     ----------
     path, root, scale
         As for `load_mesh`, whose errors it raises.
     """
-    real, data, factors = _given(path, root, scale)
-    key = _key_of(data, real.suffix.lower(), factors)
-    points = _cached(key)
+    real, data, factors = _open_file(path, root, scale)
+    key = _cache_key(data, real.suffix.lower(), factors)
+    points = _read_cache(key)
     if points is not None:
         return ConvexPoints(points)
-    vertices, triangles, _ = _read(real, data)
+    vertices, triangles, _ = _parse(real, data)
     try:
         hull = coarse_hull(finite_array(vertices[np.unique(triangles)] * factors, "points", (None, 3), ContactError))
     except ContactError as error:
         raise MeshFileError("path", f"{real.name}: {error.field} {error.detail}") from error
-    _keep(key, hull.points)
+    _write_cache(key, hull.points)
     return hull
 
 
-def _given(
+def _open_file(
     path: str | os.PathLike[str], root: str | os.PathLike[str] | None, scale: ArrayLike
 ) -> tuple[Path, bytes, FloatArray]:
-    """Return a file with links followed, what it holds, and the factors along x, y, z."""
+    """Return a file with links followed, its contents, and the factors along x, y, z."""
     factors = finite_array(scale, "scale", (3,), ContactError)
     if not np.all(factors):
         raise ContactError("scale", f"must not have a zero, got {factors.tolist()}")
     real = _inside(Path(path), None if root is None else Path(root))
-    return real, read_bytes(real, _refused, MOST_BYTES), factors
+    return real, read_bytes(real, _refused, MAX_BYTES), factors
 
 
 def _inside(path: Path, root: Path | None) -> Path:
-    """Return the file with links followed, or raise what is wrong with it."""
+    """Return the file with links followed, or raise its error."""
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
@@ -186,13 +196,11 @@ def _refused(path: Path, _: str, detail: str) -> MeshFileError:
     return MeshFileError("path", f"{path.name} {detail}")
 
 
-def _read(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
+def _parse(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return vertices (n, 3), triangles (m, 3) and their colours (m, 3) of a file's bytes."""
     kind = real.suffix.lower().removeprefix(".")
     try:
         if kind == "dae":
-            from contactlab.contact.collada import read_collada
-
             vertices, triangles, colors = read_collada(data, real.name)
         else:
             mesh = _trimesh(data, kind)
@@ -205,7 +213,7 @@ def _read(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
         return vertices, triangles, colors
     except ContactError:
         raise
-    # Some releases of trimesh ask a module that they do not bring along for the encoding of what is no UTF-8.
+    # some releases of trimesh need a missing module to guess the encoding of text that is not UTF-8
     except (ArithmeticError, AttributeError, ImportError, LookupError, MemoryError, TypeError, ValueError) as error:
         detail = f"{real.name} is no mesh that can be read ({type(error).__name__}: {error})"
         raise MeshFileError("path", detail) from error
@@ -220,3 +228,93 @@ def _trimesh(data: bytes, kind: str) -> Any:
     # Bytes without a resolver: materials and textures that the file names are not looked for.
     options = {"skip_materials": True} if kind == "obj" else {}
     return trimesh.load(io.BytesIO(data), file_type=kind, force="mesh", process=False, **options)
+
+
+# Of a file, and of its scene once nodes that stand for others are followed.
+MAX_ELEMENTS = 1_000_000
+
+MAX_NODES = 100_000
+
+MAX_TRIANGLES = 10_000_000
+
+
+# errors that pycollada ignores silently
+UNSUPPORTED_TAGS = ("tristrips", "trifans", "instance_controller")
+
+
+NO_COLOR = np.full(3, np.nan)
+
+
+class _Guard(Guard):
+    def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
+        if tag in UNSUPPORTED_TAGS:
+            raise self.refuse(f"has <{tag}>, which is not read: export plain triangles, or STL")
+
+
+def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return vertices (n, 3) [m], triangles (m, 3) and their colours (m, 3) of a file's scene.
+
+    Red, green and blue are from 0 to 1, not a number if the file has none, or a picture. ``name`` is for messages. A
+    DOCTYPE, and with it every entity, is refused; nothing that the file refers to is opened.
+    """
+    try:
+        _Guard(name, "COLLADA", most_bytes=len(data), most_elements=MAX_ELEMENTS).read(data)
+    except MultibodyError as error:
+        raise MeshFileError("path", str(error)) from error
+    if zipfile.is_zipfile(io.BytesIO(data)):
+        raise MeshFileError("path", f"{name} is an archive")
+    try:
+        import collada
+        from collada import common
+    except ImportError as cause:
+        message = "COLLADA files need pycollada, which is not installed: pip install '.[collision]'"
+        raise MeshFileError("path", message) from cause
+    try:
+        # Materials and images that are not there do not matter.
+        file = collada.Collada(io.BytesIO(data), ignore=[common.DaeBrokenRefError, common.DaeUnsupportedError])
+        for broken in file.errors:
+            if "geometry" in str(broken).lower():
+                raise broken
+        parts = list(_triangles([] if file.scene is None else file.scene.nodes))
+        unit = 1.0 if file.assetInfo is None or file.assetInfo.unitmeter is None else float(file.assetInfo.unitmeter)
+    except (common.DaeError, SyntaxError, RecursionError) as error:
+        raise MeshFileError("path", f"{name} is no COLLADA that can be read ({error})") from error
+    if not 0.0 < unit < np.inf:
+        raise MeshFileError("path", f"{name}: its unit is {unit} m")
+    corners = np.concatenate([np.zeros((0, 3, 3)), *(part for part, _ in parts)])
+    colors = np.concatenate([np.zeros((0, 3)), *(np.tile(color, (len(part), 1)) for part, color in parts)])
+    return unit * corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3), colors
+
+
+def _triangles(nodes: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Return the triangles (n, 3, 3) of each primitive in a scene, in its axes, and their colour (3,)."""
+    from collada.polylist import Polylist
+    from collada.scene import GeometryNode
+    from collada.triangleset import TriangleSet
+
+    waiting, visited, total = [(node, np.eye(4)) for node in reversed(list(nodes))], 0, 0
+    while waiting:
+        node, above = waiting.pop()
+        visited += 1
+        if visited > MAX_NODES:
+            raise MeshFileError("path", f"more than {MAX_NODES} nodes in the scene")
+        if isinstance(node, GeometryNode):
+            painted = {bound.symbol: _diffuse(bound.target) for bound in node.materials}
+            for primitive in node.geometry.primitives:
+                some = primitive.triangleset() if isinstance(primitive, Polylist) else primitive
+                if isinstance(some, TriangleSet) and some.vertex is not None and len(some.vertex_index):
+                    total += len(some.vertex_index)
+                    if total > MAX_TRIANGLES:
+                        raise MeshFileError("path", f"more than {MAX_TRIANGLES} triangles in the scene")
+                    corners = np.asarray(some.vertex, dtype=np.float64)[some.vertex_index]
+                    yield corners @ above[:3, :3].T + above[:3, 3], painted.get(some.material, NO_COLOR)
+        elif getattr(node, "children", None):
+            here = above @ np.asarray(node.matrix, dtype=np.float64)
+            waiting.extend((child, here) for child in reversed(node.children))
+
+
+def _diffuse(material: Any) -> FloatArray:
+    color = getattr(getattr(material, "effect", None), "diffuse", None)
+    if not isinstance(color, tuple) or len(color) < 3:
+        return NO_COLOR
+    return np.clip(np.array(color[:3], dtype=np.float64), 0.0, 1.0)

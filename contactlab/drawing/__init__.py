@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.contact.shapes import Solid
+from contactlab.contact.shapes import SurfaceMesh
 from contactlab.drawing.camera import Camera
 from contactlab.drawing.film import (
     Arrows,
@@ -24,8 +24,8 @@ from contactlab.drawing.stage import Ground, SceneGeometry
 from contactlab.naming import doors
 
 __all__ = [
-    "Arrows", "Camera", "ForceScale", "Ground", "Part", "Playable", "Playback", "Readout", "SceneGeometry", "Solid",
-    "frame_indices", "playback_of", "solid_of", "state_at", "visual_meshes",
+    "Arrows", "Camera", "ForceScale", "Ground", "Part", "Playable", "Playback", "Readout", "SceneGeometry",
+    "SurfaceMesh", "frame_indices", "playback_of", "solid_of", "state_at", "visual_meshes",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

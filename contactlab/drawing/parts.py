@@ -10,10 +10,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from contactlab.contact import BodyShape, Box, ContactError, Shape, tangent_frame
-from contactlab.contact.shapes import Solid, balls
+from contactlab.contact.shapes import SurfaceMesh, balls
 from contactlab.drawing.palette import BODIES, FIXED, UNPAINTED, Color
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.urdf.guarded_xml import warn_of
+from contactlab.multibody.urdf.reading import warn_of
 from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.visual import VisualMesh
@@ -28,7 +28,7 @@ MOST_NAMED = 3
 class ColoredMesh(NamedTuple):
     """A solid in the axes of its body, and its colour; None for one of the drawing's own."""
 
-    solid: Solid
+    solid: SurfaceMesh
     color: Color | None
     opacity: float
 
@@ -71,10 +71,12 @@ def _read(world: World) -> Looks:
         if opacity == 0.0:
             looks.append(())
         elif not isinstance(one.shape, VisualMesh):
-            looks.append((ColoredMesh(one.shape.solid().moved(R, p), given, opacity),))
+            looks.append((ColoredMesh(one.shape.surface_mesh().transformed(R, p), given, opacity),))
         elif _key(one.shape) in drawn:
             parts = drawn[_key(one.shape)]
-            looks.append(tuple(ColoredMesh(s.moved(R, p), own or given or UNPAINTED, opacity) for s, own in parts))
+            looks.append(
+                tuple(ColoredMesh(s.transformed(R, p), own or given or UNPAINTED, opacity) for s, own in parts)
+            )
         else:
             looks.append(None)
     return tuple(looks)
@@ -105,7 +107,7 @@ def _color(rgb: FloatArray) -> Color:
 
 def _by_color(
     vertices: FloatArray, triangles: IntArray, colors: FloatArray, share: float
-) -> list[tuple[Solid, Color | None]]:
+) -> list[tuple[SurfaceMesh, Color | None]]:
     """Return a mesh as one solid for each of its colours, with this share of its triangles."""
     kinds, which = np.unique(np.nan_to_num(colors, nan=-1.0), axis=0, return_inverse=True)
     solids = []
@@ -116,7 +118,7 @@ def _by_color(
     return solids
 
 
-def _solid(vertices: FloatArray, triangles: IntArray, most: int) -> Solid:
+def _solid(vertices: FloatArray, triangles: IntArray, most: int) -> SurfaceMesh:
     """Return triangles as a solid of at most about so many, whose vertices are shared where it is round."""
     import trimesh
     from trimesh.graph import connected_component_labels
@@ -134,7 +136,7 @@ def _solid(vertices: FloatArray, triangles: IntArray, most: int) -> Solid:
     # A vertex for each patch that meets there.
     keys, corner = np.unique((patch[:, None] * len(mesh.vertices) + faces).ravel(), return_inverse=True)
     points = np.array(mesh.vertices, dtype=np.float64)[keys % max(len(mesh.vertices), 1)]
-    return Solid(points, corner.reshape(-1, 3), np.zeros((0, 2, 3)))
+    return SurfaceMesh(points, corner.reshape(-1, 3), np.zeros((0, 2, 3)))
 
 
 FREE = 6  # degrees of freedom of a joint that joins nothing
@@ -157,7 +159,7 @@ class Part:
     """
 
     body: int
-    solid: Solid
+    solid: SurfaceMesh
     color: Color
     shape: bool = True
     opacity: float = 1.0
@@ -168,13 +170,13 @@ class Part:
         return self.solid.vertices if len(self.solid.vertices) else self.solid.lines.reshape(-1, 3)
 
 
-def solid_of(shape: object) -> Solid:
+def solid_of(shape: object) -> SurfaceMesh:
     """Return a shape's surface in its own axes; of one of the user's own the balls it touches half-spaces with.
 
     A half-space has no end: its solid is empty, and `contactlab.drawing.Ground` draws the piece that matters.
     """
     if isinstance(shape, Shape):
-        return shape.solid()
+        return shape.surface_mesh()
     if isinstance(shape, BodyShape):
         return balls(*shape.support_points())
     raise TypeError(f"{type(shape).__name__} is no shape")
@@ -198,7 +200,7 @@ def parts_of(world: World, *, collision: bool) -> tuple[tuple[Part, ...], frozen
     for i in range(world.model.nb):
         own = [s for s, body in zip(world.surfaces, world.surface_bodies, strict=True) if body == i]
         seen = [s for s in own if collision or s.visible or i in lost]
-        parts += [Part(i, solid_of(s.shape).moved(s.placement.R, s.placement.p), color[i]) for s in seen]
+        parts += [Part(i, solid_of(s.shape).transformed(s.placement.R, s.placement.p), color[i]) for s in seen]
         for look in (look for body, look in owned if body == i and look is not None):
             parts += [Part(i, one.solid, one.color or color[i], opacity=one.opacity) for one in look]
         if roots[i] not in dressed:
@@ -223,7 +225,7 @@ def _placeholder_parts(world: World, i: int, color: Color, before: list[Part]) -
         if parent not in world.surface_bodies or _offset_box(before, parent, spec.placement.p) is not None:
             none = np.zeros((0, 3))
             bone = np.stack((np.zeros(3), spec.placement.p))[None]
-            parts.append(Part(parent, Solid(none, none.astype(np.int64), bone), FIXED, shape=False))
+            parts.append(Part(parent, SurfaceMesh(none, none.astype(np.int64), bone), FIXED, shape=False))
     joined = spec.parent != WORLD or spec.joint.nv > 0
     if joined and spec.joint.nv < FREE and (around := _offset_box(before, i, np.zeros(3))) is not None:
         parts.append(Part(i, _rod(*around), color, shape=False))
@@ -234,7 +236,7 @@ def _placeholder_parts(world: World, i: int, color: Color, before: list[Part]) -
         if half.max() > 0.0:
             axes[:, 2] *= np.sign(np.linalg.det(axes))
             box = solid_of(Box(np.maximum(half, 0.05 * half.max())))
-            parts.append(Part(i, box.moved(axes, spec.inertia.com), color, shape=False, opacity=0.5))
+            parts.append(Part(i, box.transformed(axes, spec.inertia.com), color, shape=False, opacity=0.5))
     return parts
 
 
@@ -249,10 +251,10 @@ def _offset_box(parts: list[Part], body: int, point: FloatArray) -> tuple[FloatA
     return (low, high) if away > 0.5 * float(np.linalg.norm(high - low)) else None
 
 
-def _rod(low: FloatArray, high: FloatArray) -> Solid:
+def _rod(low: FloatArray, high: FloatArray) -> SurfaceMesh:
     """Return a rod from a body's joint to the middle of a box, thinner than that is."""
     end = 0.5 * (low + high)
     length = float(np.linalg.norm(end))
     axes = np.column_stack((*tangent_frame(end), end / length))
     thick = min(0.15 * float((high - low).min()), 0.03 * length)
-    return solid_of(Box((thick, thick, 0.5 * length))).moved(axes, 0.5 * end)
+    return solid_of(Box((thick, thick, 0.5 * length))).transformed(axes, 0.5 * end)

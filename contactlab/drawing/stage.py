@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import HalfSpace
-from contactlab.contact.shapes import Solid
+from contactlab.contact.shapes import SurfaceMesh
 from contactlab.contact.shapes.convex_points import directions
 from contactlab.drawing.parts import Part, parts_of
 from contactlab.simulation import World
@@ -34,9 +34,9 @@ class Ground:
     lines: FloatArray
 
     @property
-    def solid(self) -> Solid:
+    def solid(self) -> SurfaceMesh:
         """The piece as triangles with its grid."""
-        return Solid(self.polygon, fan(self.polygon).astype(np.int64), self.lines)
+        return SurfaceMesh(self.polygon, fan(self.polygon).astype(np.int64), self.lines)
 
 
 @dataclass(frozen=True, eq=False)

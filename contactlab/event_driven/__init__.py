@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from contactlab.event_driven.errors import EventError, InconsistentContact
+from contactlab.event_driven.phase import EventError, InconsistentContact
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
-from contactlab.event_driven.sensitivity import EventKink
 from contactlab.event_driven.stepper import EventDriven
-from contactlab.event_driven.transition import Transition, transition
+from contactlab.event_driven.transition import EventKink, Transition, transition
 from contactlab.naming import doors
 
 __all__ = [

@@ -1,14 +1,14 @@
-"""What may touch in an event-driven run: support points and balls over half-spaces, balls against balls.
+"""Candidate contacts of an event-driven run: support points and balls over half-spaces, balls against balls.
 
-Of every pair: gap, rows of its normal and tangential velocity, and what these rows become when only q changes (the
-bias). For a point or ball over a plane with unit normal n, centre c and radius rho on body B::
+Every pair has a gap, rows of its normal and tangential velocity, and the bias: the rate of these rows when only q
+changes. For a point or ball over a plane with unit normal n, centre c and radius rho on body B::
 
     u_n = n . v_c        u_t = T (v_c - rho w x n)        bias: the same of the accelerations at zero generalised ones
 
-For two balls n turns with the line of centres: with d their distance and v_s the part of the relative velocity of the
-centres across n, the normal row gains |v_s|^2 / d, and the contact points move on the surfaces with n' = v_s / d.
+For two balls n turns with the line of centres. d is their distance and v_s the part of the relative velocity of the
+centres across n. The normal row gains |v_s|^2 / d, and the contact points move on the surfaces with n' = v_s / d.
 
-What no tolerance of the integrator says: pairs that begin or get inside one another, balls that are missed.
+Events beyond the tolerance of the integrator: pairs that begin or get inside one another, balls that are missed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from contactlab.multibody import (
     point_position,
     point_velocity_6d,
 )
-from contactlab.multibody.structure import structure
+from contactlab.multibody.packing import structure
 from contactlab.recording.long_steps import DEPTH
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.collision_filter import build_collision_filter
@@ -38,11 +38,11 @@ from contactlab.world.world import World
 
 
 @dataclass(frozen=True, eq=False)
-class Local:
+class PairKinematics:
     """A pair at one instant."""
 
     gap: float  # distance [m], negative in penetration
-    # (3,) where they touch, and the normal from A into B, world axes.
+    # (3,) contact point, and the normal from A into B, world axes.
     point: FloatArray
     normal: FloatArray
     tangents: FloatArray  # (2, 3) world axes
@@ -58,7 +58,7 @@ class Local:
 
 
 @dataclass(frozen=True, eq=False)
-class OnHalfSpace:
+class BallHalfSpacePair:
     """A support point of a body, with a radius, over a half-space of the world."""
 
     body: str
@@ -70,13 +70,13 @@ class OnHalfSpace:
     name: str
 
     def gap(self, model: Model, kin: Kinematics) -> float:
-        """Distance [m]."""
+        """Return the distance [m]."""
         n = self.half_space.normal
         c = point_position(model, kin, self.body, self.center)
         return float(n @ c) - self.half_space.offset - self.radius
 
-    def local(self, model: Model, kin: Kinematics) -> Local:
-        """Everything about the pair."""
+    def local(self, model: Model, kin: Kinematics) -> PairKinematics:
+        """Return all quantities of the pair."""
         n = self.half_space.normal
         tangents = np.array(tangent_frame(n))
         J = point_jacobian_6d(model, kin, self.body, self.center)
@@ -86,7 +86,7 @@ class OnHalfSpace:
         # t . (w x arm) = w . (arm x t)
         levers = np.cross(arm, tangents)
         c = point_position(model, kin, self.body, self.center)
-        return Local(
+        return PairKinematics(
             gap=float(n @ c) - self.half_space.offset - self.radius,
             point=c + arm,
             normal=n,
@@ -101,7 +101,7 @@ class OnHalfSpace:
 
 
 @dataclass(frozen=True, eq=False)
-class BallOnBall:
+class BallBallPair:
     """A ball of body B on a ball of body A."""
 
     body_a: str
@@ -115,13 +115,13 @@ class BallOnBall:
     name: str
 
     def gap(self, model: Model, kin: Kinematics) -> float:
-        """Distance [m]."""
+        """Return the distance [m]."""
         across = point_position(model, kin, self.body, self.center)
         across = across - point_position(model, kin, self.body_a, self.center_a)
         return float(np.linalg.norm(across)) - self.radius - self.radius_a
 
-    def local(self, model: Model, kin: Kinematics) -> Local:
-        """Everything about the pair."""
+    def local(self, model: Model, kin: Kinematics) -> PairKinematics:
+        """Return all quantities of the pair."""
         ends = ((self.body_a, self.center_a), (self.body, self.center))
         (xa, xb) = (point_position(model, kin, body, point) for body, point in ends)
         (Ja, Jb) = (point_jacobian_6d(model, kin, body, point) for body, point in ends)
@@ -138,7 +138,7 @@ class BallOnBall:
         bias_t = tangents @ (bb[3:] - ba[3:]) + levers_b @ bb[:3] - levers_a @ ba[:3]
         bias_t = bias_t + tangents @ np.cross(vb[:3], -self.radius * turning)
         bias_t = bias_t - tangents @ np.cross(va[:3], self.radius_a * turning)
-        return Local(
+        return PairKinematics(
             gap=distance - self.radius - self.radius_a,
             point=xa + self.radius_a * n,
             normal=n,
@@ -152,11 +152,11 @@ class BallOnBall:
         )
 
 
-Candidate = OnHalfSpace | BallOnBall
+Candidate = BallHalfSpacePair | BallBallPair
 
 
 def edges_in_tangents(edges: int) -> FloatArray:
-    """Directions (edges / 2, 2) of a friction pyramid in the two tangents of its contact."""
+    """Return the directions (edges / 2, 2) of a friction pyramid in the two tangents of its contact."""
     angles = 2.0 * np.pi * np.arange(edges // 2) / edges
     return np.column_stack((np.cos(angles), np.sin(angles)))
 
@@ -164,9 +164,10 @@ def edges_in_tangents(edges: int) -> FloatArray:
 def find_candidates(world: World) -> tuple[Candidate, ...]:
     """List every pair that may touch, in the order of bodies, half-spaces and points, then pairs of balls.
 
-    Refused are shapes of two bodies that could meet and are not both balls, and what event-driven runs do not know.
+    Shapes of two bodies that could meet and are not both balls are refused, and so are contents that event-driven runs
+    do not support.
     """
-    _refuse_what_is_not_rigid(world)
+    _check_rigid(world)
     names = world.model.names
     link = structure(world.model).body_link
     found: list[Candidate] = []
@@ -178,12 +179,12 @@ def find_candidates(world: World) -> tuple[Candidate, ...]:
             mu, e = combine(surface.material, world.half_space_materials[s])
             for i, (point, radius) in enumerate(zip(points, radii, strict=True)):
                 name = f"{names[number]}[{i}] on {world.half_space_names[s]}"
-                found.append(OnHalfSpace(names[number], point, float(radius), half_space, mu, e, name))
+                found.append(BallHalfSpacePair(names[number], point, float(radius), half_space, mu, e, name))
     found.extend(_balls(world, link))
     return tuple(found)
 
 
-def _refuse_what_is_not_rigid(world: World) -> None:
+def _check_rigid(world: World) -> None:
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
     if any(np.isfinite(material.stiffness) for material in materials):
         raise SimulationConfigError("world", "has surfaces with a stiffness: event-driven contacts are rigid")
@@ -222,11 +223,13 @@ def _balls(world: World, link: IntArray) -> list[Candidate]:
             (pa, ra), (pb, rb) = a.support_points(), b.support_points()
             name = f"{names[body_b]} on {names[body_a]}"
             args = (names[body_a], pa[0], float(ra[0]), names[body_b], pb[0], float(rb[0]), mu, e, name)
-            found.append(BallOnBall(*args))
+            found.append(BallBallPair(*args))
     return found
 
 
-def too_deep(world: World, candidates: Sequence[Candidate], time: FloatArray, gaps: FloatArray) -> dict[str, str]:
+def penetration_text(
+    world: World, candidates: Sequence[Candidate], time: FloatArray, gaps: FloatArray
+) -> dict[str, str]:
     """Say by kind which pairs are deeper than the integrator makes any; times (n,), gaps (n, pairs)."""
     thick: dict[str, float] = {}
     for body, size in zip(world.surface_bodies, world.extents.min_width, strict=True):
@@ -248,12 +251,12 @@ def too_deep(world: World, candidates: Sequence[Candidate], time: FloatArray, ga
     return found
 
 
-def missed(world: World, candidates: Sequence[Candidate], time: FloatArray, q: FloatArray) -> str:
-    """Say which balls went through one another between two states; nothing where none did.
+def tunnelled_balls(world: World, candidates: Sequence[Candidate], time: FloatArray, q: FloatArray) -> str:
+    """Name the balls that went through one another between two states; do nothing if there are none.
 
     Between two steps of the integrator their gap was positive at both ends, so that no event was found.
     """
-    pairs = [pair for pair in candidates if isinstance(pair, BallOnBall)]
+    pairs = [pair for pair in candidates if isinstance(pair, BallBallPair)]
     if not pairs or len(time) < 2:
         return ""
     R, p = body_poses(world.model, q)

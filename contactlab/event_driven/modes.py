@@ -1,8 +1,8 @@
 """Events of closed contacts: impacts, and which stick, slide or let go, one acceleration-level LCP.
 
-A contact that slips has friction against its slip; one at rest gets a friction pyramid, whose answer says whether it
-sticks, starts to slip and whereto, or separates. What the pyramid lets go and the cone would hold, sticks. The
-direction in which slip starts is that of the pyramid's answer; from then on friction opposes the slip there is.
+A contact that slips has friction against its slip. One at rest gets a friction pyramid, whose solution shows whether it
+sticks, starts to slip and in which direction, or separates. A contact that the pyramid releases and the cone would hold
+sticks. Slip starts in the direction of the pyramid's solution; from then on friction opposes the present slip.
 """
 
 from __future__ import annotations
@@ -13,35 +13,41 @@ import numpy as np
 
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
-from contactlab.event_driven.candidates import Candidate, Local, edges_in_tangents
-from contactlab.event_driven.errors import InconsistentContact
-from contactlab.event_driven.phase import Instant, Mode, Phase, Side
+from contactlab.event_driven.candidates import Candidate, PairKinematics, edges_in_tangents
+from contactlab.event_driven.phase import ContactMode, InconsistentContact, Instant, Mode, Phase
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.solution import AccelerationSolution, ConstraintSolveError
 from contactlab.impact import ImpactLaw, ImpactProblem, Newton
-from contactlab.impact.impulse_path import NoSeparationError
-from contactlab.impact.single import single_impact
+from contactlab.impact.single import NoSeparationError, single_impact
 from contactlab.multibody import Kinematics, Model, mass_matrix
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 # Force below this part of the weight-like load, and acceleration below this part of the free one, count as none.
-_NOTHING = 1e-9
+_NEGLIGIBLE = 1e-9
+
 #: A sliding contact whose normal response falls below this part of the frictionless one counts as jammed.
-VANISHING = 1e-6
+MIN_RESPONSE = 1e-6
+
 # Inside the cone by less than this is on it: an event has just said so, or is about to.
 _ON_CONE = 1e-9
-# LCPs up to this size are searched for a second solution where friction could leave one.
-_ENUMERABLE = 14
-_NOWHERE = np.zeros(2)
+
+# LCPs up to this size are searched for a second solution if friction could leave one.
+_MAX_ENUMERATED = 14
+
+_NO_DIRECTION = np.zeros(2)
 
 
 def acceleration_problem(
-    instant: Instant, found: Sequence[Local], mu: FloatArray, directions: Sequence[FloatArray | None], edges: int
+    instant: Instant,
+    found: Sequence[PairKinematics],
+    mu: FloatArray,
+    directions: Sequence[FloatArray | None],
+    edges: int,
 ) -> ConstraintAccelProblemData:
     """State the acceleration-level problem of closed contacts with coefficients mu.
 
-    Each has its unit direction of slip (2,), None at rest, where it gets a pyramid of so many edges.
+    Each has its unit direction of slip (2,), or None at rest, when it gets a pyramid of this number of edges.
     """
     sliding = np.array([i for i, d in enumerate(directions) if d is not None], dtype=np.int64)
     resting = np.array([i for i, d in enumerate(directions) if d is None], dtype=np.int64)
@@ -73,14 +79,14 @@ def choose_modes(
     slips: Mapping[int, FloatArray],
     *,
     opens: bool = False,
-) -> tuple[list[Side], list[int]]:
+) -> tuple[list[ContactMode], list[int]]:
     """Return the contacts that bear a force with their modes, and those that ride along without one.
 
-    Of the motion, ``phase``, the modes are not used; in the state (t, y) none of the ``closed`` candidates, by their
-    numbers, approaches. A contact slower than ``slip_speed`` [m/s] is at rest and gets a pyramid of so many edges, but
-    for those that have just reached their cone and begin to slip: ``slips`` has their directions (2,) by number. No
-    solution, or several that differ, is an `InconsistentContact`; with ``opens`` not where one of several leaves the
-    contacts in question without force.
+    The modes of ``phase`` are not used; in the state (t, y) none of the ``closed`` candidates, by their numbers,
+    approaches. A contact slower than ``slip_speed`` [m/s] is at rest and gets a pyramid of this number of edges.
+    Contacts that have just reached their cone and begin to slip are the exception: ``slips`` has their directions (2,)
+    by number. No solution, or several different ones, is an `InconsistentContact`; with ``opens`` not if one of several
+    leaves the contacts in question without force.
     """
     if not closed:
         return [], []
@@ -90,48 +96,48 @@ def choose_modes(
     for index, local in zip(closed, found, strict=True):
         speed = float(np.linalg.norm(local.u_t))
         if phase.candidates[index].mu == 0.0:
-            directions.append(_NOWHERE)  # without friction nothing sticks, and nothing asks whereto it slips
+            directions.append(_NO_DIRECTION)  # without friction nothing sticks, and nothing asks whereto it slips
         else:
             directions.append(local.u_t / speed if speed > slip_speed else slips.get(index))
     mu = np.array([phase.candidates[i].mu for i in closed])
     data = acceleration_problem(instant, found, mu, directions, edges)
     solution = _solve(data, directions, [phase.candidates[i].name for i in closed], t, opens)
 
-    sides, riding, starting = [], [], set()
-    load = _NOTHING * float(np.abs(data.tau).max(initial=0.0))
-    free = _NOTHING * float(np.abs(instant.a_free).max(initial=0.0))
+    sides, unloaded, starting = [], [], set()
+    load = _NEGLIGIBLE * float(np.abs(data.tau).max(initial=0.0))
+    free = _NEGLIGIBLE * float(np.abs(instant.a_free).max(initial=0.0))
     for i, (index, local) in enumerate(zip(closed, found, strict=True)):
         direction = directions[i]
         if solution.forces.fN[i] <= load:
             if float(local.N @ solution.acceleration) + local.bias_n <= free:
-                riding.append(index)
+                unloaded.append(index)
         elif direction is not None:
-            sides.append(Side(index, Mode.SLIDE, direction))
+            sides.append(ContactMode(index, Mode.SLIDE, direction))
         else:
             a_t = local.T @ solution.acceleration + local.bias_t
             length = float(np.linalg.norm(a_t))
             if length <= free:
-                sides.append(Side(index, Mode.STICK, np.zeros(2)))
+                sides.append(ContactMode(index, Mode.STICK, np.zeros(2)))
             else:
                 starting.add(index)
-                sides.append(Side(index, Mode.SLIDE, a_t / length))
-    return _refined(phase, t, y, sides, starting), riding
+                sides.append(ContactMode(index, Mode.SLIDE, a_t / length))
+    return _refined(phase, t, y, sides, starting), unloaded
 
 
 def _solve(
     data: ConstraintAccelProblemData, directions: Sequence[FloatArray | None], names: list[str], t: float, opens: bool
 ) -> AccelerationSolution:
-    """Solve the instant; an `InconsistentContact` where it has no solution, more than one, or is about to."""
+    """Solve the instant; raise `InconsistentContact` if it has no solution, more than one, or is about to."""
     formed = form_acceleration_lcp(data)
     response = formed.MM.diagonal()[: data.nc]
     plain = np.einsum("ij,ij->i", formed.rows.J[: data.nc], formed.rows.Y[: data.nc])
     slips = np.array([direction is not None for direction in directions], dtype=bool)
-    # Sliding friction against a response that is not positive is what makes solutions vanish or multiply.
-    jammed = slips & (response <= VANISHING * plain)
+    # sliding friction with a response that is not positive makes solutions vanish or multiply
+    jammed = slips & (response <= MIN_RESPONSE * plain)
     contacts = tuple(name for name, jam in zip(names, jammed, strict=True) if jam)
     count = -1
-    if contacts and len(formed.qq) <= _ENUMERABLE:
-        enumerated = lcp.enumerate_solutions(formed.problem, max_n=_ENUMERABLE)
+    if contacts and len(formed.qq) <= _MAX_ENUMERATED:
+        enumerated = lcp.enumerate_solutions(formed.problem, max_n=_MAX_ENUMERATED)
         if enumerated.complete and not enumerated.continuum:
             count = len(enumerated.solutions)
             free = [z for z in enumerated.solutions if not z[: data.nc][jammed].any()]
@@ -153,12 +159,12 @@ def _solve(
     return solution
 
 
-def _refined(phase: Phase, t: float, y: FloatArray, sides: list[Side], starting: set[int]) -> list[Side]:
-    """From the pyramid to the cone, which is wider: where the cone still holds all that begins to slip, it sticks."""
+def _refined(phase: Phase, t: float, y: FloatArray, sides: list[ContactMode], starting: set[int]) -> list[ContactMode]:
+    """Refine modes from the pyramid to the cone, which is wider: contacts that the cone still holds stick."""
     if not starting:
         return sides
     still = np.zeros(2)
-    held = [Side(side.index, Mode.STICK, still) if side.index in starting else side for side in sides]
+    held = [ContactMode(side.index, Mode.STICK, still) if side.index in starting else side for side in sides]
     forces = Phase(phase.model, phase.candidates, held, phase.tau, 0.0, phase.slow).forces(t, y)[2]
     bounds = np.array([phase.candidates[side.index].mu for side in sides]) * forces.fN * (1.0 - _ON_CONE)
     begin = np.array([side.index in starting for side in sides])
@@ -169,11 +175,11 @@ def _refined(phase: Phase, t: float, y: FloatArray, sides: list[Side], starting:
 
 # Speed of approach, relative to the slip, that stands for an infinitely small one: the impulse of a jam does not
 # depend on it.
-_TINY = 1e-13
+_APPROACH = 1e-13
 
 
 def impact_problem(
-    model: Model, kin: Kinematics, found: Sequence[Local], candidates: Sequence[Candidate], edges: int
+    model: Model, kin: Kinematics, found: Sequence[PairKinematics], candidates: Sequence[Candidate], edges: int
 ) -> ConstraintVelProblemData:
     """State the impact problem of these contacts at the present velocity."""
     M = mass_matrix(model, kin)
@@ -190,16 +196,16 @@ def impact_problem(
 
 
 def law_of(given: ImpactLaw | None, candidates: Sequence[Candidate]) -> ImpactLaw:
-    """Return the law of an impact of these contacts: Newton's where none is given, with their restitution."""
+    """Return the law of an impact of these contacts: Newton's with their restitution by default."""
     law: ImpactLaw = Newton() if given is None else given
     return law.of_materials([candidate.restitution for candidate in candidates])
 
 
-def capture(data: ConstraintVelProblemData) -> FloatArray:
+def plastic_impact(data: ConstraintVelProblemData) -> FloatArray:
     """Return the velocity (nv,) after an impact that closes every one of the contacts, none of them rebounding.
 
-    The motion closest in the metric of M that moves no contact along its normal, nor tangentially where it slips no
-    faster than friction takes from it while the approach is stopped. An impact with e = 0 does not do this: a block
+    The motion closest in the metric of M that moves no contact along its normal. No contact moves tangentially either
+    if its slip is slower than the loss by friction during the approach. An impact with e = 0 does not do this: a block
     that rocks from corner to corner would go on, in ever shorter time.
     """
     blocks = data.blocks()
@@ -213,16 +219,16 @@ def capture(data: ConstraintVelProblemData) -> FloatArray:
     return np.asarray(blocks.v_free - impulse @ Y)
 
 
-def stop_slip(data: ConstraintVelProblemData, contact: int) -> FloatArray | None:
+def jamming_impact(data: ConstraintVelProblemData, contact: int) -> FloatArray | None:
     """Return the velocity after an impact without collision: the impulse of a contact that is jammed (Genot 1999).
 
-    The normal velocity is 0 before and after; between, friction presses the bodies together until slip stops. None
-    where no impulse does it.
+    The normal velocity is 0 before and after; in between, friction presses the bodies together until slip stops. None
+    if no impulse does it.
     """
     problem = ImpactProblem(data, "an impact without collision")
     collision = problem.collisions[contact]
     u = collision.velocity(problem.v_minus)
-    u[0] = -_TINY * float(np.linalg.norm(u[1:]))
+    u[0] = -_APPROACH * float(np.linalg.norm(u[1:]))
     try:
         single = single_impact(collision, u, 0.0, "newton")
     except NoSeparationError:

@@ -1,4 +1,4 @@
-"""Smooth motion between two events: contacts in fixed modes, their forces from linear equations.
+"""Smooth motion between two events, with contacts in fixed modes and forces from linear equations.
 
 With the closed contacts' rows, sticking ones with both tangents, sliding ones with friction against their slip::
 
@@ -6,9 +6,11 @@ With the closed contacts' rows, sticking ones with both tangents, sliding ones w
     N a + bias_n = -2 c u_n - c^2 gap          closed
     T a + bias_t = -c u_t                      sticking
 
-c, the stabilisation, only pulls back what the integrator's errors leave. Redundant contacts share least squares.
+c, the stabilisation, only removes the drift that the integrator's errors leave. Redundant contacts share their forces
+by least squares.
 
-How a run came about, its arcs of such motion and the jumps between them, is kept for derivatives.
+The trace of a run, its arcs of such motion and the jumps between them, is kept for derivatives. The errors of a run
+that has to stop are here too.
 """
 
 from __future__ import annotations
@@ -20,13 +22,57 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.event_driven.candidates import Candidate, Local
+from contactlab.event_driven.candidates import Candidate, PairKinematics
 from contactlab.multibody import Kinematics, Model, forward_dynamics, kinematics, mass_matrix, normalize
 from contactlab.spatial.arrays import FloatArray
+from problem_data import ConstraintAccelProblemData
 
 if TYPE_CHECKING:
-    from contactlab.event_driven.recording import Event
+    from contactlab.event_driven.recording import Event, EventRecording
     from contactlab.event_driven.stepper import EventDriven
+
+
+class EventError(RuntimeError):
+    """A run that had to stop; everything before it is in ``recording``.
+
+    Attributes
+    ----------
+    time
+        Time [s].
+    recording
+        The run so far.
+    """
+
+    def __init__(self, message: str, *, time: float, recording: EventRecording | None = None) -> None:
+        super().__init__(message)
+        self.time, self.recording = time, recording
+
+
+class InconsistentContact(EventError):
+    """Rigid friction has no acceleration, or several, at this state: Painleve's paradox.
+
+    Attributes
+    ----------
+    contacts
+        Names of the sliding contacts whose normal response is not positive.
+    solutions
+        Number of solutions of the acceleration-level LCP, by enumeration; -1 if it is too large to enumerate.
+    problem
+        The problem, for `problem_data.save`.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        time: float,
+        contacts: tuple[str, ...],
+        solutions: int,
+        problem: ConstraintAccelProblemData,
+        recording: EventRecording | None = None,
+    ) -> None:
+        super().__init__(message, time=time, recording=recording)
+        self.contacts, self.solutions, self.problem = contacts, solutions, problem
 
 
 Tau = Callable[[float, FloatArray, FloatArray], FloatArray]
@@ -36,19 +82,19 @@ SLOW = 1e3
 
 
 class Mode(Enum):
-    """What a closed contact does."""
+    """Mode of a closed contact."""
 
     STICK = "stick"
     SLIDE = "slide"
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ContactMode:
     """A closed contact in its mode."""
 
     index: int  # number of the candidate
     mode: Mode
-    # (2,) of slip in the contact's tangents, where it began or last was; unit length, zero of a sticking contact.
+    # (2,) of slip in the contact's tangents, at its start or last; unit length, zero for a sticking contact
     direction: FloatArray
 
 
@@ -75,8 +121,8 @@ class Instant:
     a_free: FloatArray
 
 
-def slip_direction(local: Local, side: Side, slow: float) -> FloatArray:
-    """Direction of slip: that of the velocity, or the one known from before where slip is slower than ``slow``.
+def slip_direction(local: PairKinematics, side: ContactMode, slow: float) -> FloatArray:
+    """Return the direction of slip: of the velocity, or the known one if slip is slower than ``slow``.
 
     Close to rest the direction is the stiffest thing there is (its rate is an acceleration over the speed), and beyond
     a stop that an event is about to find it would jump.
@@ -89,7 +135,13 @@ class Phase:
     """Right-hand side of the motion y = (q, v) with fixed modes."""
 
     def __init__(
-        self, model: Model, candidates: Sequence[Candidate], sides: Sequence[Side], tau: Tau, rate: float, slow: float
+        self,
+        model: Model,
+        candidates: Sequence[Candidate],
+        sides: Sequence[ContactMode],
+        tau: Tau,
+        rate: float,
+        slow: float,
     ) -> None:
         self.model, self.candidates, self.sides, self.tau = model, candidates, tuple(sides), tau
         self._rate, self.slow, self._places = rate, slow, model.quaternion_starts
@@ -105,22 +157,22 @@ class Phase:
         a_free = forward_dynamics(self.model, kin, None, self.tau(t, q, v))
         return Instant(self.model, kin, mass_matrix(self.model, kin), a_free)
 
-    def locals(self, kin: Kinematics) -> list[Local]:
-        """The closed pairs at one instant."""
+    def locals(self, kin: Kinematics) -> list[PairKinematics]:
+        """Return the closed pairs at one instant."""
         return [self.candidates[side.index].local(self.model, kin) for side in self.sides]
 
-    def forces(self, t: float, y: FloatArray) -> tuple[Instant, list[Local], Forces]:
+    def forces(self, t: float, y: FloatArray) -> tuple[Instant, list[PairKinematics], Forces]:
         """Solve the contact equations at (t, y)."""
         instant = self.instant(t, y)
         found = self.locals(instant.kin)
         return instant, found, self._solve(instant, found)
 
     def __call__(self, t: float, y: FloatArray) -> FloatArray:
-        """Rate of y."""
+        """Return the rate of y."""
         instant, _, forces = self.forces(t, y)
         return np.concatenate((self.q_rate(instant.kin.q, y[self.model.nq :]), forces.a))
 
-    def _solve(self, instant: Instant, found: list[Local]) -> Forces:
+    def _solve(self, instant: Instant, found: list[PairKinematics]) -> Forces:
         n = len(found)
         if n == 0:
             return Forces(instant.a_free, np.zeros(0), np.zeros((0, 2)), np.zeros(0))
@@ -153,7 +205,7 @@ class Phase:
         return Forces(a, np.asarray(x[:n], dtype=np.float64), fT, np.array(np.diag(A)[:n], dtype=np.float64))
 
     def q_rate(self, q: FloatArray, v: FloatArray) -> FloatArray:
-        """Rate of q: v itself, and q (0, w) / 2 of unit quaternions with w in body axes."""
+        """Return the rate of q: v itself, and q (0, w) / 2 of unit quaternions with w in body axes."""
         rate = np.empty(self.model.nq)
         at = place = 0
         while place < self.model.nq:
@@ -170,7 +222,7 @@ class Phase:
 
 @dataclass(frozen=True, eq=False)
 class Jump:
-    """A jump of the velocity: an impact, a capture or a jam."""
+    """A jump of the velocity: an impact, a plastic impact or a jamming impact."""
 
     event: Event
     pairs: tuple[int, ...]  # numbers of the contacts that its law was given, in their order
@@ -178,23 +230,23 @@ class Jump:
 
 @dataclass(frozen=True, eq=False)
 class Arc:
-    """Smooth motion with fixed modes, and what came before and after it."""
+    """Smooth motion with fixed modes, and the events before and after it."""
 
     jumps: tuple[Jump, ...]  # at its start, in their order
-    sides: tuple[Side, ...]
-    riding: tuple[int, ...]  # closed without a force
+    sides: tuple[ContactMode, ...]
+    unloaded: tuple[int, ...]  # closed without a force
     start: float
     end: float
     # y = (q, v), behind the jumps and at the end.
     y: FloatArray
     y_end: FloatArray
-    # What ended it: ("gap", contact), or "force", "slip", "response", "cone" with the place in ``sides``; none at the
-    # end of the run.
+    # The event at the end: ("gap", contact), or "force", "slip", "response", "cone" with the place in ``sides``; none
+    # at the end of the run.
     ended: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class RunTrace:
     """A run: its stepper, the applied force, which may be constant, and its arcs; the last may be a point."""
 
     stepper: EventDriven

@@ -1,31 +1,40 @@
-"""What an event-driven run leaves: states, events, forces, and its contacts as the table of `TimeStepping`."""
+"""Result of an event-driven run: states, events, forces, contacts as a table, and its file on disk.
+
+The file is one ``.npz`` without pickle, written whole or not at all. Every entry is checked when it is read.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from contactlab.contact import RestitutionLaw
-from contactlab.event_driven.candidates import BallOnBall, Candidate, find_candidates
-from contactlab.event_driven.storage import open_run, save_run
+from contactlab.event_driven.candidates import BallBallPair, Candidate, find_candidates
 from contactlab.multibody import difference, integrate, kinematics
+from contactlab.recording.environment import environment
+from contactlab.recording.record import RecordError
 from contactlab.recording.recording import html_of
+from contactlab.recording.storage import writing
+from contactlab.recording.world_io import world_from_json, world_to_json
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import OPEN, SLIDE, STICK, ContactScope, ContactTable
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from problem_data import ConstraintVelProblemData
+from problem_data import ConstraintVelProblemData, ProblemDataError
+from problem_data.io import inertia_members, velocity_members, velocity_problem
+from problem_data.npz_files import NpzFile, Source, write_npz
 
 if TYPE_CHECKING:
-    from contactlab.event_driven.phase import Course
+    from contactlab.event_driven.phase import RunTrace
 
 
 class EventKind(Enum):
@@ -62,7 +71,7 @@ class Event:
     impulses : ndarray, shape (nk, 3)
         Impulse of each of the run's contacts on its body B, world axes [N s]; 0 but for impacts.
     problem : ConstraintVelProblemData or None
-        Of an impact: what its law was given, for `impact.compare` and `impact.outcome_set`.
+        Problem of an impact, for `impact.compare` and `impact.outcome_set`.
     """
 
     time: float
@@ -86,7 +95,7 @@ class EventRecording:
     Parameters
     ----------
     world : World
-        What moved.
+        The moving world.
     time : ndarray, shape (n,)
         [s].
     q, v : ndarray, shapes (n, nq), (n, nv)
@@ -104,8 +113,8 @@ class EventRecording:
     evaluations : int
         Evaluations of the acceleration.
     notices : tuple of str
-        What a law decided that the data do not say, and energy it gave the bodies, impact by impact; pairs that begin
-        or get inside one another, and balls that are missed within a step of the integrator.
+        Decisions of a law that do not follow from the data, and energy it gave the bodies, impact by impact; pairs that
+        begin or get inside one another, and balls that are missed within a step of the integrator.
     course : Course or None
         How the run came about, for `transition`.
     """
@@ -122,7 +131,7 @@ class EventRecording:
     gaps: FloatArray
     evaluations: int
     notices: tuple[str, ...] = ()
-    course: Course | None = None
+    course: RunTrace | None = None
     _index: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -141,7 +150,7 @@ class EventRecording:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> EventRecording:
-        """Open a run that `save` wrote; what it was made by (``course``), and so `transition`, is not kept.
+        """Open a run that `save` wrote; the ``course`` of the run, and so `transition`, is not kept.
 
         Raises
         ------
@@ -217,19 +226,19 @@ class EventRecording:
         return f"EventRecording({end}, {self.time.size} states, {len(self.events)} events)"
 
     def _repr_html_(self) -> str:
-        """Return what notebooks show."""
+        """Return the display text of notebooks."""
         counts = {kind: len(self.of_kind(kind)) for kind in EventKind}
         said = ", ".join(f"{count} {kind.value}" for kind, count in counts.items() if count)
         rows = [("states", self.time.size), ("events", said or "none"), ("contacts", len(self.contact_names))]
         return html_of(repr(self), self.world, self.time, self.energy, rows)
 
 
-# Slip beside which a contact sticks [m/s]: what the integrator leaves of none.
-_STILL = 1e-6
+# Slip up to which a contact sticks [m/s]: the remainder that the integrator leaves.
+_STICK_SPEED = 1e-6
 
 
 def contact_table(run: EventRecording) -> ContactTable:
-    """`EventRecording.contacts` of a run."""
+    """Return `EventRecording.contacts` of a run."""
     impulses, model = _impulses(run), run.world.model
     bodies, half_spaces = model.names, list(run.world.half_spaces)
     rows = [(int(i), int(k)) for i, k in np.argwhere(impulses.any(axis=2))]
@@ -242,14 +251,14 @@ def contact_table(run: EventRecording) -> ContactTable:
         slip, e = float(np.hypot(*local.u_t)), pair.restitution
         one = {
             "step": i,
-            "body_a": bodies.index(pair.body_a) if isinstance(pair, BallOnBall) else -1,
+            "body_a": bodies.index(pair.body_a) if isinstance(pair, BallBallPair) else -1,
             "body_b": bodies.index(pair.body),
             "shape_a": -1,
             "shape_b": -1,
-            "half_space": -1 if isinstance(pair, BallOnBall) else half_spaces.index(pair.half_space),
+            "half_space": -1 if isinstance(pair, BallBallPair) else half_spaces.index(pair.half_space),
             "id": k,
-            "mode": OPEN if normal <= 0.0 else SLIDE if slip > _STILL else STICK,
-            "point": local.point + (0.5 * local.gap * local.normal if isinstance(pair, BallOnBall) else 0.0),
+            "mode": OPEN if normal <= 0.0 else SLIDE if slip > _STICK_SPEED else STICK,
+            "point": local.point + (0.5 * local.gap * local.normal if isinstance(pair, BallBallPair) else 0.0),
             "normal": local.normal,
             "gap": local.gap,
             "mu": pair.mu,
@@ -265,9 +274,10 @@ def contact_table(run: EventRecording) -> ContactTable:
     return ContactTable(**{name: table[name].copy() for name in _ROW.names or ()}, scope=scope)
 
 
-_WHOLE = ("step", "island", "body_a", "body_b", "shape_a", "shape_b", "half_space", "id", "mode")
+_INT_COLUMNS = ("step", "island", "body_a", "body_b", "shape_a", "shape_b", "half_space", "id", "mode")
+
 _ROW = np.dtype(
-    [(name, np.int64) for name in _WHOLE]
+    [(name, np.int64) for name in _INT_COLUMNS]
     + [(name, np.float64) for name in ["gap", "mu", "restitution", "impulse_normal", "slip", "push", "gap_correction"]]
     + [(name, np.float64, 3) for name in ["point", "normal", "impulse", "moment"]]
     + [(name, np.float64, 2) for name in ["impulse_tangential", "push_tangential"]]
@@ -281,3 +291,132 @@ def _impulses(run: EventRecording) -> FloatArray:
     for i in np.flatnonzero((h == 0.0) & (run.v[:-1] != run.v[1:]).any(axis=1)):
         between[i] = sum(event.impulses for event in run.events if event.time == run.time[i])
     return between
+
+
+FORMAT, VERSION = "contactlab.EventRecording", 1
+
+_STATES = ("time", "q", "v", "kinetic", "potential", "forces", "gaps")
+
+_OF_EVENTS = ("v_minus", "v_plus", "impulses")
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save_run(path: Path, run: EventRecording) -> None:
+    """Write a run to exactly this path."""
+    meta = {
+        "format": FORMAT,
+        "version": VERSION,
+        "environment": environment(),
+        "world": world_to_json(run.world),
+        "contact_names": run.contact_names,
+        "notices": run.notices,
+        "evaluations": run.evaluations,
+        "events": [
+            {
+                "time": event.time,
+                "kind": event.kind.value,
+                "contacts": event.contacts,
+                "energies": [event.energy_before, event.energy_after],
+                "problem": event.problem is not None,
+            }
+            for event in run.events
+        ],
+    }
+    arrays: Arrays = {name: getattr(run, name) for name in _STATES}
+    arrays |= {f"event_{name}": _stacked(run, name) for name in _OF_EVENTS}
+    arrays |= _packed([event.problem for event in run.events if event.problem is not None])
+    text = json.dumps(meta, indent=1, allow_nan=False)
+    sources = {"meta": Source.of(np.array(text)), **{name: Source.of(array) for name, array in arrays.items()}}
+    with writing(path):
+        write_npz(path, sources, compress=True)
+
+
+def open_run(path: Path) -> dict[str, Any]:
+    """Return the parts of an `EventRecording`."""
+    if not path.is_file():
+        raise RecordError(path, "", "there is no such record")
+    arrays = NpzFile(path, RecordError).read_all()
+    meta = _meta(path, arrays)
+    try:
+        world = world_from_json(meta["world"])
+        names = tuple(map(str, meta["contact_names"]))
+        notices, evaluations, told = tuple(map(str, meta["notices"])), int(meta["evaluations"]), list(meta["events"])
+        n, nk, nq, nv = arrays["time"].size, len(names), world.model.nq, world.model.nv
+        tails = {"q": (nq,), "v": (nv,), "forces": (nk, 3), "gaps": (nk,)}
+        _check(path, arrays, {name: (n, *tails.get(name, ())) for name in _STATES})
+        ends = {"v_minus": (nv,), "v_plus": (nv,), "impulses": (nk, 3)}
+        _check(path, arrays, {f"event_{name}": (len(told), *ends[name]) for name in _OF_EVENTS})
+        problems = iter(_unpacked(arrays, sum(bool(one["problem"]) for one in told)))
+        rows = zip(told, *(arrays[f"event_{name}"] for name in _OF_EVENTS), strict=True)
+        events = tuple(_event(one, *row, next(problems) if one["problem"] else None) for one, *row in rows)
+    except RecordError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        field = error.field if isinstance(error, ProblemDataError) else "meta"
+        raise RecordError(path, field, f"describes no event-driven run ({type(error).__name__}: {error})") from error
+    states = {name: arrays[name] for name in _STATES}
+    told_of = {"contact_names": names, "events": events, "notices": notices, "evaluations": evaluations}
+    return {"world": world, **states, **told_of}
+
+
+def _meta(path: Path, arrays: Arrays) -> dict[str, Any]:
+    try:
+        meta = json.loads(str(arrays["meta"]))
+    except (KeyError, ValueError, RecursionError) as error:
+        raise RecordError(path, "meta", f"is missing, or no JSON ({error})") from error
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise RecordError(path, "meta", f"does not describe a {FORMAT}; `Recording.open` reads stepped runs")
+    if meta.get("version") != VERSION:
+        raise RecordError(path, "meta", f"has version {meta.get('version')!r}; this release reads {VERSION}")
+    return meta
+
+
+def _check(path: Path, arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    for name, shape in shapes.items():
+        array = arrays.get(name)
+        if array is None or array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
+            found = "is missing" if array is None else f"has shape {array.shape} of {array.dtype}"
+            raise RecordError(path, name, f"{found}; wanted finite float64 of shape {shape}")
+
+
+def _stacked(run: EventRecording, name: str) -> NDArray[Any]:
+    tail = (len(run.contact_names), 3) if name == "impulses" else (run.world.model.nv,)
+    return np.array([getattr(event, name) for event in run.events], dtype=np.float64).reshape(len(run.events), *tail)
+
+
+def _event(told: Mapping[str, Any], *rest: Any) -> Event:
+
+    v_minus, v_plus, impulses, problem = rest
+    before, after = map(float, told["energies"])
+    contacts = tuple(map(str, told["contacts"]))
+    kind = EventKind(told["kind"])
+    return Event(float(told["time"]), kind, contacts, v_minus, v_plus, before, after, impulses, problem)
+
+
+def _packed(problems: list[ConstraintVelProblemData]) -> Arrays:
+    """Return the members of all problems, by name one after the other, beside their numbers and their shapes."""
+    packed: dict[str, list[NDArray[Any]]] = {}
+    shapes: dict[str, list[list[int]]] = {}
+    for i, problem in enumerate(problems):
+        members = velocity_members(problem) | inertia_members(problem.M, problem.solve_inertia, problem.nv)
+        for name, member in members.items():
+            array = np.asarray(member)
+            packed.setdefault(name, []).append(array.ravel())
+            shapes.setdefault(name, []).append([i, *(array.shape + (-1, -1))[:2]])
+    numbers = {f"problem_{name}": np.concatenate(parts) for name, parts in packed.items()}
+    return numbers | {f"shape_{name}": np.array(shape, dtype=np.int64) for name, shape in shapes.items()}
+
+
+def _unpacked(arrays: Arrays, count: int) -> list[ConstraintVelProblemData]:
+    members: list[dict[str, NDArray[Any]]] = [{} for _ in range(count)]
+    for key in [key for key in arrays if key.startswith("problem_")]:
+        name, at = key.removeprefix("problem_"), 0
+        for i, *shape in arrays[f"shape_{name}"].tolist():
+            own = tuple(size for size in shape if size >= 0)
+            size = int(np.prod(own, dtype=np.int64))
+            if not 0 <= i < count:
+                raise ValueError(f"shape_{name} tells of problem {i} of {count}")
+            members[i][name] = arrays[key][at : at + size].reshape(own)
+            at += size
+    return [velocity_problem(one) for one in members]

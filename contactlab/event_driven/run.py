@@ -1,4 +1,4 @@
-"""The loop of an event-driven run: integrate to the next event, say what it is, go on."""
+"""The loop of an event-driven run: integrate to the next event, identify it, continue."""
 
 from __future__ import annotations
 
@@ -8,10 +8,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contactlab.event_driven.candidates import Local, edges_in_tangents, find_candidates, missed, too_deep
-from contactlab.event_driven.errors import EventError, InconsistentContact
-from contactlab.event_driven.modes import VANISHING, capture, choose_modes, impact_problem, law_of, stop_slip
-from contactlab.event_driven.phase import SLOW, Arc, Course, Jump, Mode, Phase, Side, Tau
+from contactlab.event_driven.candidates import (
+    PairKinematics,
+    edges_in_tangents,
+    find_candidates,
+    penetration_text,
+    tunnelled_balls,
+)
+from contactlab.event_driven.modes import (
+    MIN_RESPONSE,
+    choose_modes,
+    impact_problem,
+    jamming_impact,
+    law_of,
+    plastic_impact,
+)
+from contactlab.event_driven.phase import (
+    SLOW,
+    Arc,
+    ContactMode,
+    EventError,
+    InconsistentContact,
+    Jump,
+    Mode,
+    Phase,
+    RunTrace,
+    Tau,
+)
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.spatial.arrays import FloatArray
@@ -40,24 +63,24 @@ class Run:
         self.candidates = find_candidates(world)
         self.t = start.time
         self.y = np.concatenate((start.q, start.v))
-        self.sides: list[Side] = []
-        self.riding: list[int] = []
+        self.sides: list[ContactMode] = []
+        self.unloaded: list[int] = []
         self.events: list[Event] = []
         self.jumps: list[Jump] = []
         self.arcs: list[Arc] = []
         self.rows: list[tuple[Any, ...]] = []
         self.notices: list[str] = []
-        # What a run should be doubted for, the first of each kind.
+        # Reasons to doubt a run, the first of each kind.
         self.doubts: dict[str, str] = {}
         self.last_impact: dict[int, float] = {}
         self.evaluations = 0
 
-    def to(self, end: float, progress: Callable[[float, float], None] | None) -> EventRecording:
+    def run_until(self, end: float, progress: Callable[[float, float], None] | None) -> EventRecording:
         """Run to the time ``end``."""
         slips: dict[int, FloatArray] = {}
         still = 0
         while True:
-            self._settle(slips)
+            self._resolve_impacts(slips)
             if self.t >= end:
                 self._arc(self.t, self.y, ())
                 break
@@ -75,12 +98,12 @@ class Run:
             if self.t >= end:
                 break
         recording = self.recording()
-        self.doubts |= too_deep(self.world, self.candidates, recording.time, recording.gaps)
+        self.doubts |= penetration_text(self.world, self.candidates, recording.time, recording.gaps)
         told = (text for kind, text in self.doubts.items() if kind != "energy")
         return replace(recording, notices=(*self.notices, *told))
 
     def recording(self) -> EventRecording:
-        """What there is so far."""
+        """Return the recording so far."""
         nk, nq, nv = len(self.candidates), self.model.nq, self.model.nv
         columns = list(zip(*self.rows, strict=True)) or [()] * 7
         time, q, v, kinetic, potential, forces, gaps = columns
@@ -97,7 +120,7 @@ class Run:
             gaps=np.array(gaps).reshape(len(time), nk),
             evaluations=self.evaluations,
             notices=tuple(self.notices),
-            course=Course(self.options, self.tau, self.constant, tuple(self.arcs)),
+            course=RunTrace(self.options, self.tau, self.constant, tuple(self.arcs)),
         )
 
     # -- between events
@@ -118,7 +141,7 @@ class Run:
             raise EventError(message, time=float(found.t[-1]), recording=self.recording())
         self._keep(phase, found)
         states = np.array([phase.split(y)[0] for y in found.y.T])
-        if "long step" not in self.doubts and (text := missed(self.world, self.candidates, found.t, states)):
+        if "long step" not in self.doubts and (text := tunnelled_balls(self.world, self.candidates, found.t, states)):
             self.doubts["long step"] = text
         start, before = self.t, self.y
         self.t = float(found.t[-1])
@@ -136,13 +159,13 @@ class Run:
         return slips
 
     def _arc(self, start: float, before: FloatArray, ended: tuple[tuple[str, int], ...]) -> None:
-        """Note the arc that has come to its end, for derivatives."""
-        sides, riding, jumps = tuple(self.sides), tuple(self.riding), tuple(self.jumps)
-        self.arcs.append(Arc(jumps, sides, riding, start, self.t, before, self.y, ended))
+        """Note the arc that has ended, for derivatives."""
+        sides, unloaded, jumps = tuple(self.sides), tuple(self.unloaded), tuple(self.jumps)
+        self.arcs.append(Arc(jumps, sides, unloaded, start, self.t, before, self.y, ended))
         self.jumps = []
 
     def _events(self, phase: Phase) -> tuple[list[tuple[str, int]], list[Any]]:
-        """Functions whose fall through zero ends the phase, each with what it means and for which pair or side."""
+        """Return the functions that end the phase by a fall through zero, with meaning and pair or side."""
         names: list[tuple[str, int]] = []
         functions: list[Any] = []
 
@@ -159,7 +182,9 @@ class Run:
             # A contact that rides along at gap 0 without a force must not be found again and again; one that has
             # just let go starts at gap 0, and only its return is an event.
             least = _SLACK * self.options.gap_tolerance
-            slack = self.options.gap_tolerance if k in self.riding else max(0.0, least - candidate.gap(self.model, now))
+            slack = (
+                self.options.gap_tolerance if k in self.unloaded else max(0.0, least - candidate.gap(self.model, now))
+            )
 
             def gap(t: float, y: FloatArray, candidate: Any = candidate, slack: float = slack) -> float:
                 return float(candidate.gap(self.model, kinematics(self.model, phase.split(y)[0]))) + slack
@@ -180,7 +205,7 @@ class Run:
                 fast = float(np.linalg.norm(now_u)) > phase.slow * (1.0 + 1e-6)
 
                 def slip(
-                    t: float, y: FloatArray, side: Side = side, candidate: Any = candidate, fast: bool = fast
+                    t: float, y: FloatArray, side: ContactMode = side, candidate: Any = candidate, fast: bool = fast
                 ) -> float:
                     u = candidate.local(self.model, kinematics(self.model, *phase.split(y))).u_t
                     speed = float(np.linalg.norm(u))
@@ -192,7 +217,7 @@ class Run:
                 def response(t: float, y: FloatArray, i: int = i) -> float:
                     instant, found, forces = phase.forces(t, y)
                     plain = float(found[i].N @ np.linalg.solve(instant.M, found[i].N))
-                    return float(forces.stiffness[i]) / plain - VANISHING
+                    return float(forces.stiffness[i]) / plain - MIN_RESPONSE
 
                 add("slip", i, slip)
                 add("response", i, response)
@@ -225,8 +250,8 @@ class Run:
 
     # -- at events
 
-    def _settle(self, slips: dict[int, FloatArray]) -> None:
-        """Take the impacts of this instant, then choose the modes of what stays closed."""
+    def _resolve_impacts(self, slips: dict[int, FloatArray]) -> None:
+        """Take the impacts of this instant, then choose the modes of the contacts that stay closed."""
         o = self.options
         for _ in range(_MOST_AT_ONCE):
             touching = self._touching()
@@ -244,27 +269,27 @@ class Run:
                 error.recording = self.recording()
                 if o.on_inconsistency == "raise":
                     raise
-                self._jam(error, closed)
+                self._jamming_impact(error, closed)
                 slips = {}
                 continue
             self._note_changes(*chosen)
-            self.sides, self.riding = chosen
+            self.sides, self.unloaded = chosen
             return
         message = f"more than {_MOST_AT_ONCE} impacts at t = {self.t:.9g} s leave contacts approaching"
         raise EventError(message, time=self.t, recording=self.recording())
 
-    def _touching(self) -> list[tuple[int, Local]]:
+    def _touching(self) -> list[tuple[int, PairKinematics]]:
         kin = kinematics(self.model, *self._state())
-        held = {side.index for side in self.sides} | set(self.riding)
+        held = {side.index for side in self.sides} | set(self.unloaded)
         found = []
         for k, candidate in enumerate(self.candidates):
-            # What was closed stays so whatever its drift, until its force vanishes.
+            # a closed contact stays closed despite its drift, until its force vanishes
             reach = self.options.gap_tolerance * (1e3 if k in held else 1.0)
             if candidate.gap(self.model, kin) <= reach:
                 found.append((k, candidate.local(self.model, kin)))
         return found
 
-    def _impact(self, pairs: list[tuple[int, Local]], approaching: list[int]) -> None:
+    def _impact(self, pairs: list[tuple[int, PairKinematics]], approaching: list[int]) -> None:
         """Replace the velocity by the one after the impact of these contacts."""
         o = self.options
         q, v = self._state()
@@ -276,7 +301,7 @@ class Run:
         for k in approaching:
             self.last_impact[k] = self.t
         if soon:
-            self._change(EventKind.ZENO, approaching, pairs, capture(data), problem=data)
+            self._change(EventKind.ZENO, approaching, pairs, plastic_impact(data), problem=data)
             return
         law = law_of(o.impact, candidates)
         outcome = law.solve(data)
@@ -300,7 +325,7 @@ class Run:
             impulses[k] = fN * local.normal + fF @ spread @ local.tangents
         self._change(EventKind.IMPACT, approaching, pairs, outcome.v_plus, impulses, problem=data)
 
-    def _jam(self, error: InconsistentContact, closed: list[int]) -> None:
+    def _jamming_impact(self, error: InconsistentContact, closed: list[int]) -> None:
         """Stop the slip of the contact that is jammed by an impact without collision."""
         kin = kinematics(self.model, *self._state())
         pairs = [(k, self.candidates[k].local(self.model, kin)) for k in closed]
@@ -308,7 +333,7 @@ class Run:
             self.model, kin, [local for _, local in pairs], [self.candidates[k] for k in closed], self.options.edges
         )
         place = next(i for i, k in enumerate(closed) if self.candidates[k].name == error.contacts[0])
-        v_plus = stop_slip(data, place)
+        v_plus = jamming_impact(data, place)
         if v_plus is None:
             raise error
         self._change(EventKind.JAM, [closed[place]], pairs, v_plus)
@@ -317,7 +342,7 @@ class Run:
         self,
         kind: EventKind,
         contacts: list[int],
-        pairs: list[tuple[int, Local]],
+        pairs: list[tuple[int, PairKinematics]],
         v_plus: FloatArray,
         impulses: FloatArray | None = None,
         problem: ConstraintVelProblemData | None = None,
@@ -327,14 +352,14 @@ class Run:
         self.jumps.append(Jump(self.events[-1], tuple(k for k, _ in pairs)))
         self.y = np.concatenate((q, v_plus))
 
-    def _note_changes(self, sides: list[Side], riding: list[int]) -> None:
-        """List what closes, opens, sticks and slides against the modes before."""
+    def _note_changes(self, sides: list[ContactMode], unloaded: list[int]) -> None:
+        """List the changes of mode: contacts that close, open, stick and slip."""
         before = {side.index: side.mode for side in self.sides}
         after = {side.index: side.mode for side in sides}
-        held = set(before) | set(self.riding)
+        held = set(before) | set(self.unloaded)
         groups = {
-            EventKind.OPEN: sorted(held - set(after) - set(riding)),
-            EventKind.CLOSE: sorted((set(after) | set(riding)) - held),
+            EventKind.OPEN: sorted(held - set(after) - set(unloaded)),
+            EventKind.CLOSE: sorted((set(after) | set(unloaded)) - held),
             EventKind.SLIDE: [k for k, mode in after.items() if mode is Mode.SLIDE and before.get(k) is Mode.STICK],
             EventKind.STICK: [k for k, mode in after.items() if mode is Mode.STICK and before.get(k) is Mode.SLIDE],
         }

@@ -1,6 +1,6 @@
 """How acceleration and contact forces of a phase change with state, time and parameters, and pairs with the state.
 
-From the equations of `phase`, differentiated, x being the contact forces::
+From the differentiated equations of `phase`, with the contact forces x::
 
     M da - R' dx = d(tau) - d(inverse dynamics at a) + (dR)' x        J da = d(wanted) - (dJ) a
 
@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from contactlab.contact import tangent_frame
-from contactlab.event_driven.candidates import BallOnBall, Candidate
-from contactlab.event_driven.phase import SLOW, Course, Mode, Phase, Side
+from contactlab.event_driven.candidates import BallBallPair, Candidate
+from contactlab.event_driven.phase import SLOW, ContactMode, Mode, Phase, RunTrace
 from contactlab.multibody import (
     Kinematics,
     Model,
@@ -46,7 +46,7 @@ class _End:
 
     body: str
     sign: float
-    radius: float  # of the arm along n, negative where it points against n
+    radius: float  # of the arm along n, negative if it points against n
     x: FloatArray
     v: FloatArray
     w: FloatArray
@@ -64,7 +64,7 @@ class _End:
 
 @dataclass(frozen=True, eq=False)
 class ContactRates:
-    """A pair at one instant and acceleration: rows are those of (n, t1, t2)."""
+    """A pair at one instant and acceleration, with the rows of (n, t1, t2)."""
 
     L: FloatArray  # (3, nv): u = L v
     u: FloatArray  # (3,)
@@ -79,7 +79,7 @@ class ContactRates:
     ends: tuple[_End, ...]
 
     def wrenches(self, model: Model, force: FloatArray) -> FloatArray:
-        """Wrenches (nb, 6) about the world's origin of a force (3,) in the frame, on B and against A."""
+        """Return the wrenches (nb, 6) about the world's origin of a force (3,) in the frame, on B and against A."""
         F = force @ self.frame
         found = np.zeros((model.nb, 6))
         for end in self.ends:
@@ -88,7 +88,7 @@ class ContactRates:
         return found
 
     def carried(self, force: FloatArray) -> FloatArray:
-        """What (nv, nv) the generalized force gains by q as point and frame of a force (3,) move with the bodies."""
+        """Return the change (nv, nv) of the generalized force by q as a force (3,) moves with the bodies."""
         F = force @ self.frame
         F_q = np.einsum("i,ijk->jk", force, self.frame_q)
         n_q = self.frame_q[0]
@@ -100,14 +100,14 @@ class ContactRates:
 
 
 def skew(x: FloatArray) -> FloatArray:
-    """The matrix of x cross."""
+    """Return the matrix of x cross."""
     return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
 
 
 def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:
-    """The rates of one pair at the acceleration a (nv,)."""
+    """Return the rates of one pair at the acceleration a (nv,)."""
     end = _end(model, kin, a, candidate.body, candidate.center, 1.0, -candidate.radius)
-    if isinstance(candidate, BallOnBall):
+    if isinstance(candidate, BallBallPair):
         other = _end(model, kin, a, candidate.body_a, candidate.center_a, -1.0, candidate.radius_a)
         return _assembled((end, other), *_line_of_centres(end, other))
     n = candidate.half_space.normal
@@ -131,7 +131,7 @@ def _end(
 
 
 def _line_of_centres(b: _End, a: _End) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The frame of two balls, how it changes by q, n', and how n' changes by q and v."""
+    """Return the frame of two balls, how it changes by q, n', and how n' changes by q and v."""
     across = b.x - a.x
     distance = float(np.linalg.norm(across))
     n = across / distance
@@ -146,7 +146,7 @@ def _line_of_centres(b: _End, a: _End) -> tuple[FloatArray, FloatArray, FloatArr
 
 
 def _turns(n: FloatArray) -> FloatArray:
-    """How the tangents change with n, (2, 3, 3): by fourth-order differences, the axes being a convention."""
+    """Return the change of the tangents with n, (2, 3, 3), by fourth-order differences; the axes are a convention."""
     total = np.zeros((2, 3, 3))
     for place, weight in STENCIL:
         for k, way in enumerate(place * STEP * np.eye(3)):
@@ -216,11 +216,11 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """All columns but those of directions."""
+        """All columns except the columns of directions."""
         return self.time + 1 + sum(self.sizes.values())
 
     def of(self, name: str) -> slice:
-        """Columns of a parameter; none where it is not asked for."""
+        """Return the columns of a parameter; none unless it is differentiated by."""
         at = self.time + 1
         for other, size in self.sizes.items():
             if other == name:
@@ -229,7 +229,7 @@ class Layout:
         return slice(at, at)
 
     def column(self, name: str, contact: int) -> list[int]:
-        """The column of a contact's parameter; none where it is not asked for."""
+        """Return the column of a contact's parameter; none unless it is differentiated by."""
         return [self.of(name).start + contact] if name in self.wrt else []
 
 
@@ -246,7 +246,7 @@ class SmoothRates:
     fT: FloatArray  # (n, 2)
     fT_by: FloatArray  # (n, 2, width)
     rates: tuple[ContactRates, ...]
-    sides: tuple[Side, ...]
+    sides: tuple[ContactMode, ...]
     shared: bool  # redundant contacts whose share of the forces moves the bodies
     slow: float
 
@@ -256,11 +256,11 @@ class SmoothRates:
         return np.concatenate((self.v, self.a))
 
     def speed(self, i: int) -> float:
-        """Slip of a side's contact [m/s]."""
+        """Return the slip of a side's contact [m/s]."""
         return float(np.linalg.norm(self.rates[i].u[1:]))
 
     def turning(self, i: int) -> FloatArray:
-        """How the direction of slip changes by the columns, (2, width)."""
+        """Return the change of the direction of slip by the columns, (2, width)."""
         speed, rates = self.speed(i), self.rates[i]
         s = rates.u[1:] / speed
         by = np.zeros((2, self.by.shape[1]))
@@ -269,7 +269,7 @@ class SmoothRates:
         return by
 
     def slip(self, i: int) -> tuple[FloatArray, FloatArray]:
-        """Direction of slip (2,) and how it changes: slower than ``slow`` it is the side's, with columns of its own."""
+        """Return the direction of slip (2,) and its change; if slower than ``slow``, the side's own."""
         if self.speed(i) > self.slow:
             return self.rates[i].u[1:] / self.speed(i), self.turning(i)
         by = np.zeros((2, self.by.shape[1]))
@@ -279,9 +279,9 @@ class SmoothRates:
 
 
 def smooth_rates(
-    course: Course, layout: Layout, sides: Sequence[Side], t: float, y: FloatArray, part: float = 1.0
+    course: RunTrace, layout: Layout, sides: Sequence[ContactMode], t: float, y: FloatArray, part: float = 1.0
 ) -> SmoothRates:
-    """Differentiate a phase at (t, y), slip keeping its direction up to a part of the speed up to which it does."""
+    """Differentiate a phase at (t, y); slip keeps its direction up to a fraction of the speed."""
     model, nv, o = layout.model, layout.model.nv, course.stepper
     phase = phase_of(course, layout, sides, part)
     instant, _, forces = phase.forces(t, y)
@@ -308,7 +308,7 @@ def smooth_rates(
             continue
         s, s_by = bare.slip(i)
         columns.append(r.L[:1] - mu * s @ r.L[1:])
-        # What friction turns and grows at the same normal force.
+        # turn and growth of friction at the same normal force
         turned[i] = -mu * forces.fN[i] * s_by
         turned[i][:, layout.column("mu", side.index)] -= forces.fN[i] * s[:, None]
         pushed += r.L[1:].T @ turned[i]
@@ -329,8 +329,8 @@ def smooth_rates(
     return replace(bare, by=da, fN_by=fN_by, fT_by=fT_by, shared=shared)
 
 
-def phase_of(course: Course, layout: Layout, sides: Sequence[Side], part: float = 1.0) -> Phase:
-    """The phase that the run integrated."""
+def phase_of(course: RunTrace, layout: Layout, sides: Sequence[ContactMode], part: float = 1.0) -> Phase:
+    """Return the phase that the run integrated."""
     o = course.stepper
     return Phase(layout.model, layout.candidates, sides, course.tau, o.stabilisation, part * SLOW * o.slip_speed)
 
@@ -338,7 +338,7 @@ def phase_of(course: Course, layout: Layout, sides: Sequence[Side], part: float 
 def solved(
     M: FloatArray, J: FloatArray, R: FloatArray, pushed: FloatArray, wanted: FloatArray
 ) -> tuple[FloatArray, FloatArray, bool]:
-    """x and f of M x - R' f = pushed, J x = wanted, f the shortest; whether f leaves x open."""
+    """Return x and f of M x - R' f = pushed, J x = wanted, f the shortest; whether f leaves x open."""
     free, responses = np.linalg.solve(M, pushed), np.linalg.solve(M, R.T)
     A = J @ responses
     f, _, rank, _ = np.linalg.lstsq(A, wanted - J @ free, rcond=1e-11)
@@ -349,8 +349,8 @@ def solved(
     return np.asarray(free + responses @ f, dtype=np.float64), np.asarray(f, dtype=np.float64), shared
 
 
-def _applied(course: Course, layout: Layout, t: float, q: FloatArray, v: FloatArray, width: int) -> FloatArray:
-    """The applied force by the columns (nv, width); functions of the user's by fourth-order differences."""
+def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: FloatArray, width: int) -> FloatArray:
+    """Return the applied force by the columns (nv, width); functions of the user's by fourth-order differences."""
     model, nv = layout.model, layout.model.nv
     by = np.zeros((nv, width))
     by[:, layout.of("tau")] = np.eye(nv)[:, : layout.sizes.get("tau", 0)]
@@ -368,7 +368,7 @@ def _applied(course: Course, layout: Layout, t: float, q: FloatArray, v: FloatAr
 
 
 def coupling(model: Model, v: FloatArray) -> FloatArray:
-    """W (nv, nv) of the variation dq' = dv - W dq: a turn in body axes is itself turned by w."""
+    """Return W (nv, nv) of the variation dq' = dv - W dq: a turn in body axes is itself turned by w."""
     W = np.zeros((model.nv, model.nv))
     at = place = 0
     places = model.quaternion_starts

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 class EventDriven:
     """Smooth motion by an adaptive integrator between events that are located; an impact law at impacts.
 
-    Between events every closed contact has a mode, stick or slide, with friction exactly against its slip, and forces
+    Between events every closed contact has a mode, stick or slip, with friction exactly against its slip, and forces
     from linear equations. An event ends a mode: a gap closes, a normal force vanishes, slip stops, a friction force
-    reaches its cone. One acceleration-level LCP then says what comes next. Balls and support points may touch
-    half-spaces, balls one another; `TimeStepping` knows all shapes, needs no events, and is the choice for many
+    reaches its cone. One acceleration-level LCP then gives the next modes. Balls and support points may touch
+    half-spaces, balls one another. `TimeStepping` supports all shapes, needs no events, and is the choice for many
     contacts.
 
     Parameters
     ----------
     impact
-        Law of impact; None for Newton's, at once. A law without restitution, as ``Stronge()``, takes that of the
-        materials.
+        Law of impact; None for Newton's, at once. A law without restitution, such as ``Stronge()``, takes the
+        restitution of the materials.
     rtol, atol
         Tolerances of the integrator (DOP853).
     max_step
@@ -61,9 +61,9 @@ class EventDriven:
     stabilisation
         Rate [1/s] at which drift of closed contacts is pulled back; 0 for none.
     on_inconsistency
-        What to do where rigid friction has no acceleration, or several (Painleve): "raise" an `InconsistentContact`, or
-        take an "impulse" without collision, which stops the slip; or "open": of several the acceleration that leaves
-        the contacts in question without force, and the impulse where there is none.
+        Response if rigid friction has no acceleration, or several (Painleve): "raise" an `InconsistentContact`, or take
+        an "impulse" without collision, which stops the slip. "open" takes, of several, the acceleration that leaves the
+        contacts in question without force, and the impulse if there is none.
 
     Raises
     ------
@@ -93,14 +93,12 @@ class EventDriven:
     def __post_init__(self) -> None:
         positive = ("rtol", "atol", "max_step", "gap_tolerance", "rest_speed", "slip_speed")
         for name in (*positive, "zeno_interval", "stabilisation"):
-            object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
-            if getattr(self, name) < 0.0 or (name in positive and getattr(self, name) == 0.0):
-                kind = "positive" if name in positive else "0 or more"
-                raise SimulationConfigError(name, f"must be {kind}, got {getattr(self, name)}")
+            value = finite_number(
+                getattr(self, name), name, SimulationConfigError, positive=name in positive, least=0.0
+            )
+            object.__setattr__(self, name, value)
         if self.output_step is not None:
-            step = finite_number(self.output_step, "output_step", SimulationConfigError)
-            if step <= 0.0:
-                raise SimulationConfigError("output_step", f"must be positive, got {step}")
+            finite_number(self.output_step, "output_step", SimulationConfigError, positive=True)
         if self.max_events < 1:
             raise SimulationConfigError("max_events", f"must be at least 1, got {self.max_events}")
         if self.on_inconsistency not in ("raise", "impulse", "open"):
@@ -130,11 +128,11 @@ class EventDriven:
         Parameters
         ----------
         world
-            What moves; its contacts must be of the kinds above.
+            The moving world; its contacts must be of the kinds above.
         duration
             [s].
         state
-            Where to start; `World.initial_state` where not given.
+            Start; `World.initial_state` by default.
         tau
             Applied generalized force (nv,), or a function of (time, q, v), which must be continuous between events.
         f_ext
@@ -146,7 +144,7 @@ class EventDriven:
         Warns
         -----
         ImplausibleWarning
-            The run should be doubted, for what is in `EventRecording.notices`: once for each kind.
+            The run is doubtful for the reason in `EventRecording.notices`: once for each kind.
 
         Raises
         ------
@@ -159,13 +157,11 @@ class EventDriven:
         """
         from contactlab.event_driven.run import Run
 
-        seconds = finite_number(duration, "duration", SimulationConfigError)
-        if seconds < 0.0:
-            raise SimulationConfigError("duration", f"must not be negative, got {seconds}")
+        seconds = finite_number(duration, "duration", SimulationConfigError, least=0.0)
         start = world.initial_state() if state is None else state
         applied = with_wrenches(world, tau, f_ext)
         run = Run(self, world, start, _force(applied, world.nv), not callable(applied))
-        recording = run.to(start.time + seconds, progress)
+        recording = run.run_until(start.time + seconds, progress)
         for text in run.doubts.values():
             warn_caller(text, ImplausibleWarning)
         return recording
@@ -174,28 +170,28 @@ class EventDriven:
 def _force(tau: Tau, nv: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
     """Return the applied force as a function."""
     if callable(tau):
-        return _Asked(tau, nv)
-    return _Held(np.zeros(nv) if tau is None else finite_array(tau, "tau", (nv,), SimulationConfigError))
+        return _ForceFunction(tau, nv)
+    return _ConstantForce(np.zeros(nv) if tau is None else finite_array(tau, "tau", (nv,), SimulationConfigError))
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _ConstantForce:
     """A constant force; recordings keep it, and can be pickled with it."""
 
     tau: FloatArray
 
     def __call__(self, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        """The force."""
+        """Return the force."""
         return self.tau
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _ForceFunction:
     """A force that is a function."""
 
     given: Callable[[float, FloatArray, FloatArray], ArrayLike]
     nv: int
 
     def __call__(self, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        """What it says, checked."""
+        """Return the checked force."""
         return finite_array(self.given(time, q, v), f"tau at time {time:.9g}", (self.nv,), SimulationConfigError)

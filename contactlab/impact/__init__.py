@@ -7,25 +7,17 @@ Every law takes one `problem_data.ConstraintVelProblemData`, whose Mv is the mom
 from typing import TYPE_CHECKING
 
 from contactlab.contact import PowerLaw, RestitutionLaw
-from contactlab.impact.brach import Brach
-from contactlab.impact.chatterjee_ruina import ChatterjeeRuina
-from contactlab.impact.collision import Collision, ImpactProblem
-from contactlab.impact.compare import Comparison, all_laws, compare, uniqueness
-from contactlab.impact.errors import ImpactError
-from contactlab.impact.impulse_path import Phase, Segment, State
-from contactlab.impact.law import ImpactLaw, SequentialLaw
-from contactlab.impact.mapping import ContactMotion, ImpactMap, impact_map
-from contactlab.impact.newton import Newton
-from contactlab.impact.outcome import ImpactOutcome, ImpactStatus
+from contactlab.impact.collision import Collision, ImpactProblem, Restitution
+from contactlab.impact.compare import Comparison, ContactMotion, ImpactMap, all_laws, compare, impact_map, uniqueness
+from contactlab.impact.law import ImpactLaw, ImpactOutcome, ImpactStatus, SequentialLaw
+from contactlab.impact.newton_poisson import Newton, Poisson
 from contactlab.impact.outcome_set import OutcomeSet, outcome_set
 from contactlab.impact.painleve import InstantMode, PainleveMap, painleve_map, painleve_scan, painleve_threshold
-from contactlab.impact.poisson import Poisson
-from contactlab.impact.restitution import Restitution
-from contactlab.impact.single import RouthDiagram, SingleImpact, routh_diagram
-from contactlab.impact.smith import Smith
+from contactlab.impact.single import Phase, RouthDiagram, Segment, SingleImpact, State, routh_diagram
+from contactlab.impact.single_laws import Brach, ChatterjeeRuina, Smith, TangentialCompliance
 from contactlab.impact.stronge import Stronge
-from contactlab.impact.tangential_compliance import TangentialCompliance
 from contactlab.naming import doors
+from contactlab.spatial.errors import ImpactError
 
 #: Every law, as a class; `all_laws` has those three of them that have an order, in both.
 ALL_LAWS = (Newton, Poisson, Stronge, ChatterjeeRuina, Brach, Smith, TangentialCompliance)

@@ -1,21 +1,25 @@
-"""Impact laws side by side on one problem."""
+"""Impact laws side by side: on one problem, and over a family of problems as maps of energies and outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import enum
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from contactlab.formulation.solution import ConstraintSolveError
 from contactlab.formulation.uniqueness import Uniqueness, motion_is_unique
-from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.errors import ImpactError
-from contactlab.impact.law import ImpactLaw, with_newtons_terms
-from contactlab.impact.newton import Newton
-from contactlab.impact.outcome import ImpactOutcome
+from contactlab.impact.collision import ImpactProblem, Restitution
+from contactlab.impact.law import ImpactLaw, ImpactOutcome, with_newtons_terms
+from contactlab.impact.newton_poisson import Newton, Poisson
 from contactlab.impact.outcome_set import OutcomeSet, outcome_set
-from contactlab.impact.poisson import Poisson
-from contactlab.impact.restitution import Restitution
 from contactlab.impact.stronge import Stronge
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData
 
 
@@ -44,10 +48,9 @@ class Comparison:
     failures : dict
         Messages of the solver, by the name of the law that has no outcome.
     uniqueness : Uniqueness
-        Whether the simultaneous Newton problem has one velocity; impulses need not be unique where contacts are
-        redundant.
+        Whether the simultaneous Newton problem has one velocity; impulses of redundant contacts need not be unique.
     outcomes_of_orders : OutcomeSet or None
-        What orders and interleavings of the contacts leave open under Stronge's law, where it was asked for.
+        Velocities that orders and interleavings of the contacts leave open under Stronge's law, if requested.
     """
 
     data: ConstraintVelProblemData
@@ -167,3 +170,207 @@ def uniqueness(
     if restitution is not None:
         data = with_newtons_terms(ImpactProblem(data, "uniqueness"), restitution)
     return motion_is_unique(data, max_n=max_n, max_nodes=max_nodes)
+
+
+# Of the contact's speed before: slip below it has stopped, speed of separation below it is none.
+_NO_SPEED = 1e-7
+
+
+T = TypeVar("T")
+
+
+class ContactMotion(enum.IntEnum):
+    """Motion after an impact of the contact that approached fastest."""
+
+    #: nothing approached
+    NO_IMPACT = -2
+    #: the law has no outcome, or did not come to its end
+    NOT_SOLVED = -1
+    #: slip continues as it was
+    CONTINUES_SLIDING = 0
+    STICKS = 1
+    #: slip has turned round, in space by more than a right angle
+    SLIPS_BACK = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactMap:
+    """Outcomes over a grid; arrays have the axes (law, restitution, and one for each parameter).
+
+    Parameters
+    ----------
+    axes : dict
+        Values of each parameter, by name, in the order of the array axes.
+    restitutions : ndarray, shape (ne,)
+        Coefficients.
+    laws : tuple of str
+        Names of the laws.
+    energy_ratio : ndarray
+        Energy after over energy before; NaN if the law was not solved.
+    motion : ndarray of int
+        `ContactMotion` of the contact that approached fastest.
+    v_plus : ndarray, shape (..., nv)
+        Velocity after; NaN if the law was not solved.
+    notices : ndarray of bool
+        Mask of points at which the order of contacts decided the outcome.
+    """
+
+    axes: dict[str, FloatArray]
+    restitutions: FloatArray
+    laws: tuple[str, ...]
+    energy_ratio: FloatArray
+    motion: IntArray
+    v_plus: FloatArray
+    notices: np.ndarray
+
+    @property
+    def energy_gain_mask(self) -> np.ndarray:
+        """Return a mask of the points at which a law gave the bodies energy."""
+        return np.asarray(self.energy_ratio > 1.0 + 1e-6)
+
+    @property
+    def spread(self) -> FloatArray:
+        """Largest difference of the energy ratios of the laws, over restitution and parameters."""
+        return np.asarray(np.ptp(self.energy_ratio, axis=0))
+
+    def __str__(self) -> str:
+        parameter_grid = " x ".join(f"{len(values)} {name}" for name, values in self.axes.items())
+        lines = [f"{parameter_grid}, restitution {', '.join(f'{e:g}' for e in self.restitutions)}"]
+        lines.append(f"{'law':<22} {'energy':>15}  {'gains':>6}  " + "  ".join(m.name.lower() for m in ContactMotion))
+        for i, law in enumerate(self.laws):
+            known = self.energy_ratio[i][np.isfinite(self.energy_ratio[i])]
+            extent = f"{known.min():.3f} to {known.max():.3f}" if known.size else "-"
+            counts = "  ".join(f"{np.count_nonzero(self.motion[i] == m):>{len(m.name)}}" for m in ContactMotion)
+            lines.append(f"{law:<22} {extent:>15}  {np.count_nonzero(self.energy_gain_mask[i]):>6}  {counts}")
+        return "\n".join(lines)
+
+
+def impact_map(
+    problem: Callable[..., ConstraintVelProblemData],
+    axes: Mapping[str, ArrayLike],
+    *,
+    restitutions: Sequence[float] | FloatArray = (0.0, 0.5, 1.0),
+    laws: Callable[[float], Mapping[str, ImpactLaw]] = all_laws,
+    progress: Callable[[int, int], None] | None = None,
+) -> ImpactMap:
+    """Solve a family of impacts under several laws; `contactlab.lab.ImpactGrid` is for several processes.
+
+    Parameters
+    ----------
+    problem : callable
+        Returns the impact for parameters given by name: of any mechanism, as of
+        ``formulation.problem_data_from(model, q, v, contacts=..., h=None).velocity``.
+    axes : mapping
+        Values (k,) of each parameter by its name; all combinations are solved.
+    restitutions : (ne,)
+        Coefficients.
+    laws : callable
+        Returns laws by name for a coefficient; `all_laws` if not given, which has Newton's, Poisson's and Stronge's,
+        each in both orders. ``lambda e: {law.title: law(e) for law in ALL_LAWS}`` is all of the package.
+    progress : callable, optional
+        Called with (points done, points in all).
+
+    Raises
+    ------
+    ImpactError
+        An axis without values, or a problem that is none, with its parameters.
+
+    Examples
+    --------
+    >>> def rod(angle, mu):
+    ...     M, x, y = np.diag([1.0, 1.0, 1 / 3]), -np.cos(angle), -np.sin(angle)
+    ...     return ConstraintVelProblemData(M=M, Mv=M @ [0, -1, 0], N=[[0, 1, x]], F=[[1, 0, -y]], mu=[mu], r=[1])
+    >>> found = impact_map(rod, {"angle": [0.5, 1.0], "mu": [0.0, 0.3, 1.0]}, restitutions=[0.5])
+    >>> found.energy_ratio.shape, found.laws[0]
+    ((6, 1, 2, 3), 'Newton')
+    """
+    values, points = parameter_grid(axes)
+    e = coefficients_of(restitutions)
+    by_restitution = [laws(float(one)) for one in e]
+    found = []
+    for _, at in points:
+        found.append(solve_point(problem_at(problem, at, ConstraintVelProblemData), by_restitution))
+        if progress is not None:
+            progress(len(found), len(points))
+    return assemble_map(values, e, tuple(by_restitution[0]), found)
+
+
+#: Of one point: energy ratio, motion, notice, each (laws, restitutions), and v+ (laws, restitutions, nv).
+Point = tuple[FloatArray, IntArray, NDArray[np.bool_], FloatArray]
+
+
+def parameter_grid(
+    axes: Mapping[str, ArrayLike],
+) -> tuple[dict[str, FloatArray], list[tuple[tuple[int, ...], dict[str, float]]]]:
+    """Return the values (k,) of each parameter, and of all combinations the place and the parameters."""
+    if not axes:
+        raise ImpactError("axes", "are none: give values of at least one parameter")
+    values = {name: finite_array(given, f"axes[{name!r}]", (None,), ImpactError) for name, given in axes.items()}
+    for name, given in values.items():
+        if not given.size:
+            raise ImpactError("axes", f"{name!r} has no values")
+    places = np.ndindex(*(given.size for given in values.values()))
+    return values, [
+        (place, {name: float(given[i]) for (name, given), i in zip(values.items(), place, strict=True)})
+        for place in places
+    ]
+
+
+def coefficients_of(restitutions: Sequence[float] | FloatArray) -> FloatArray:
+    """Return checked coefficients (ne,), one at least."""
+    e = finite_array(restitutions, "restitutions", (None,), ImpactError)
+    if not e.size:
+        raise ImpactError("restitutions", "are none")
+    return e
+
+
+def problem_at(problem: Callable[..., T], at: Mapping[str, float], kind: type[T]) -> T:
+    """Return the problem of a point; anything else than the ``kind`` wanted is named with its parameters."""
+    data = problem(**at)
+    if not isinstance(data, kind):
+        raise ImpactError("problem", f"must return {kind.__name__}, got {type(data).__name__} at {dict(at)}")
+    return data
+
+
+def solve_point(data: ConstraintVelProblemData, by_restitution: Sequence[Mapping[str, ImpactLaw]]) -> Point:
+    """Solve one impact under every law, laws by name for each coefficient."""
+    shape = (len(by_restitution[0]), len(by_restitution))
+    energy, motion = np.full(shape, np.nan), np.full(shape, int(ContactMotion.NOT_SOLVED), dtype=np.int64)
+    notices, v_plus = np.zeros(shape, dtype=bool), np.full((*shape, data.nv), np.nan)
+    problem = ImpactProblem(data, "a map")
+    for (j, by_name), (i, law) in itertools.product(enumerate(by_restitution), enumerate(by_restitution[0])):
+        try:
+            found = by_name[law].solve(data)
+        except ConstraintSolveError:
+            continue
+        if found.solved:
+            energy[i, j], v_plus[i, j] = found.energy_ratio, found.v_plus
+            motion[i, j], notices[i, j] = _motion(problem, found), bool(found.notice)
+    return energy, motion, notices, v_plus
+
+
+def assemble_map(
+    values: dict[str, FloatArray], restitutions: FloatArray, laws: tuple[str, ...], found: Sequence[Point]
+) -> ImpactMap:
+    """Lay the points, in the order of `parameter_grid`, out as a map."""
+    sizes = tuple(given.size for given in values.values())
+
+    def over(number: int) -> Any:
+        parts = np.array([point[number] for point in found])
+        parts = parts.reshape(*sizes, *parts.shape[1:])
+        return np.moveaxis(parts, (len(sizes), len(sizes) + 1), (0, 1)).copy()
+
+    return ImpactMap(values, restitutions, laws, over(0), over(1), over(3), over(2))
+
+
+def _motion(problem: ImpactProblem, found: ImpactOutcome) -> ContactMotion:
+    contacts = problem.collisions[: problem.blocks.nc]
+    before = [one.velocity(problem.v_minus) for one in contacts]
+    if not before or min(float(u[0]) for u in before) >= 0.0:
+        return ContactMotion.NO_IMPACT
+    i = int(np.argmin([float(u[0]) for u in before]))
+    after = contacts[i].velocity(found.v_plus)
+    size = float(np.linalg.norm(before[i]))
+    if float(np.linalg.norm(after[1:])) <= _NO_SPEED * size:
+        return ContactMotion.STICKS
+    return ContactMotion.CONTINUES_SLIDING if float(after[1:] @ before[i][1:]) >= 0.0 else ContactMotion.SLIPS_BACK

@@ -1,23 +1,271 @@
-"""Base classes of impact laws, checks of their parameters, and problem data with other normal terms."""
+"""Impact laws: base classes, checks of their parameters, outcomes, and several contacts in sequence.
+
+Each collision of a sequence is solved as if the other contacts were absent. It can make them, or itself, approach
+again. The sequence ends when no contact approaches. The choice among simultaneous contacts can matter, and is part of
+the law: the fastest first, among equals the lowest number (Han and Gilmore 1993). If the highest number leads to
+another outcome, the order broke a symmetry, and a notice says so.
+"""
 
 from __future__ import annotations
 
+import itertools
 import operator
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 import lcp
-from contactlab.impact.collision import Collision, ImpactProblem
-from contactlab.impact.errors import ImpactError
-from contactlab.impact.outcome import ImpactOutcome
-from contactlab.impact.restitution import Restitution, check_restitution, coefficients
-from contactlab.impact.sequence import solve_in_sequence
-from contactlab.impact.single import Ending, SingleImpact
+from contactlab.certificate import Certificate
+from contactlab.impact.collision import Collision, ImpactProblem, Restitution, check_restitution, coefficients
+from contactlab.impact.single import Ending, NoSeparationError, SingleImpact, single_impact
 from contactlab.spatial.arrays import FloatArray
-from problem_data import ConstraintVelProblemData
+from contactlab.spatial.errors import ImpactError
+from problem_data import ConstraintForces, ConstraintVelProblemData
+
+# Growth of the energy that rounding explains, relative to the energy before.
+_ENERGY_ROUNDING = 1e-12
+
+
+class ImpactStatus(Enum):
+    """End of a law."""
+
+    SOLVED = "solved"
+    #: a sequential law was still at it at its largest number of collisions
+    SEQUENCE_LIMIT = "the sequence of collisions did not end"
+    #: the bodies are jammed: no impulse, however large, separates them
+    JAMMED = "no impulse separates the bodies"
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactOutcome:
+    """Velocity and impulses of one impact under one law.
+
+    Parameters
+    ----------
+    law : str
+        Name of the law.
+    status : ImpactStatus
+        SOLVED, or why the velocity below is only as far as the law got.
+    v_minus, v_plus : ndarray, shape (nv,)
+        Generalised velocity before (led onto the bilateral rows) and after.
+    impulses : ConstraintForces
+        By class of constraint [N s, N m s].
+    u_minus, u_plus : ndarray, shape (nc,)
+        Normal velocities of the contacts before and after [m/s], without normal terms.
+    work_normal, work_tangential : ndarray, shape (nc,)
+        Work of each contact's normal and friction impulse [J]: along its path, if the law follows one; otherwise
+        impulse times mean velocity. Only the sum equals the work along a path: the part of friction may be positive.
+    energy_before, energy_after : float
+        Kinetic energy [J].
+    sequence : tuple of SingleImpact
+        Collisions of a sequential law in their order, with the path of each if the law integrates one.
+    certificate : Certificate or None
+        Conditions of the impact LCP, of laws that solve one.
+    message : str
+        Reason for a failure; otherwise empty.
+    accuracy : float
+        Error of the energy, relative to the energy before, that the law's arithmetic explains: rounding or integration.
+    notice : str
+        Choices in a solved outcome that do not follow from the data, such as the order of contacts with equal speeds.
+    """
+
+    law: str
+    status: ImpactStatus
+    v_minus: FloatArray
+    v_plus: FloatArray
+    impulses: ConstraintForces
+    u_minus: FloatArray
+    u_plus: FloatArray
+    work_normal: FloatArray
+    work_tangential: FloatArray
+    energy_before: float
+    energy_after: float
+    sequence: tuple[SingleImpact, ...] = ()
+    certificate: Certificate | None = None
+    message: str = ""
+    notice: str = ""
+    accuracy: float = _ENERGY_ROUNDING
+
+    @property
+    def solved(self) -> bool:
+        """Whether the law came to its end."""
+        return self.status is ImpactStatus.SOLVED
+
+    @property
+    def collisions(self) -> int:
+        """How many collisions a law took one after the other; 0 of one of all contacts at once."""
+        return len(self.sequence)
+
+    @property
+    def energy_ratio(self) -> float:
+        """Energy after over energy before; 1 if both are zero, infinite if only the energy before is zero."""
+        if self.energy_before > 0.0:
+            return self.energy_after / self.energy_before
+        return 1.0 if self.energy_after == 0.0 else float("inf")
+
+    @property
+    def gains_energy(self) -> bool:
+        """Whether the law gave the bodies energy, which no passive impact does."""
+        return self.energy_after > self.energy_before * (1.0 + self.accuracy)
+
+    @property
+    def separates(self) -> bool:
+        """Whether no contact approaches any more (to rounding of the velocities)."""
+        size = float(np.abs(self.u_minus).max(initial=0.0))
+        return bool((self.u_plus >= -1e-9 * size).all())
+
+    def __repr__(self) -> str:
+        flag = ", gains energy" if self.gains_energy else ""
+        return f"ImpactOutcome({self.law}, {self.status.name}, energy ratio {self.energy_ratio:.6g}{flag})"
+
+
+def outcome(
+    problem: ImpactProblem,
+    f: FloatArray,
+    *,
+    status: ImpactStatus = ImpactStatus.SOLVED,
+    work: tuple[FloatArray, FloatArray] | None = None,
+    sequence: tuple[SingleImpact, ...] = (),
+    certificate: Certificate | None = None,
+    message: str = "",
+    accuracy: float = _ENERGY_ROUNDING,
+) -> ImpactOutcome:
+    """Complete the answer of a law from its impulses f (nu + nbox,) along [N; F; L; B].
+
+    ``work`` (normal, tangential), if the law knows the course; otherwise impulse times mean velocity, which is exact
+    in sum over all contacts.
+    """
+    blocks = problem.blocks
+    nc, nr = blocks.nc, blocks.nr
+    impulses, v_plus = problem.outcome_of(f)
+    v_minus = problem.v_minus
+    J = blocks.J
+    mean = 0.5 * (J[: nc + nr] @ (v_minus + v_plus))
+    if work is None:
+        friction = np.zeros(nc)
+        np.add.at(friction, np.repeat(np.arange(nc), blocks.r), f[nc : nc + nr] * mean[nc:])
+        work = f[:nc] * mean[:nc], friction
+    # M v of the velocities on the bilateral rows; their cause belongs to the state before.
+    before = 0.5 * float((blocks.Mv + problem.bilateral_impulses.packed() @ J) @ v_minus)
+    after = 0.5 * float((blocks.Mv + impulses.packed() @ J) @ v_plus)
+    told = J[:nc] @ v_minus, J[:nc] @ v_plus, *work, before, after, sequence, certificate, message
+    return ImpactOutcome(problem.law, status, v_minus, v_plus, impulses, *told, accuracy=accuracy)
+
+
+# Speed of approach below this part of the first one counts as rest: a ball between two others comes to rest only in
+# infinitely many collisions.
+_REST_SPEED = 1e-13
+
+# Speeds of approach, of the fastest, that are equal; and velocities after, of those before.
+_TIE = 1e-9
+
+
+#: Solver of a single collision from its velocity (1 + m,) and coefficient, for laws without Routh's impulse path.
+Collide = Callable[[Collision, FloatArray, float], SingleImpact]
+
+
+def solve_in_sequence(
+    problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int
+) -> ImpactOutcome:
+    """Return the outcome of collision after collision, each up to its ``ending``, until nothing approaches."""
+    found, tied = _run_sequence(problem, restitution, ending, max_collisions, last=False)
+    if not tied or not found.solved:
+        return found
+    other, _ = _run_sequence(problem, restitution, ending, max_collisions, last=True)
+    off = problem.blocks.J[: problem.blocks.nc] @ (found.v_plus - other.v_plus)
+    if other.solved and float(np.abs(off).max(initial=0.0)) <= _TIE * float(np.abs(found.u_minus).max(initial=0.0)):
+        return found
+    who = ", ".join(str(i) for i in tied)
+    notice = (
+        f"contacts {who} approached equally fast, and which of them went first decided the outcome: the order broke a "
+        "symmetry of the data; `impact.outcome_set` has all orders, and simultaneous laws have none"
+    )
+    return replace(found, notice=notice)
+
+
+def solve_if_decoupled(
+    problem: ImpactProblem, restitution: Restitution, ending: Ending, max_collisions: int
+) -> ImpactOutcome | None:
+    """Return the outcome if contacts are independent, so that their order does not matter; otherwise None.
+
+    Contacts that do not move one another, or one that approaches and causes no other to approach on its whole course.
+    """
+    collisions = problem.collisions
+    responses = [float(np.abs(one.W).max(initial=0.0)) for one in collisions]
+    size = max(responses, default=0.0)
+    coupled = any(
+        float(np.abs(a.J @ b.Y.T).max(initial=0.0)) > _TIE * size for a, b in itertools.combinations(collisions, 2)
+    )
+    approach = [float(one.velocity(problem.v_minus)[0]) for one in collisions]
+    fastest = max(0.0, -min(approach, default=0.0))
+    if coupled and sum(speed < -_REST_SPEED * fastest for speed in approach) > 1:
+        return None
+    found, _ = _run_sequence(problem, restitution, ending, max_collisions, last=False)
+    if not coupled:
+        return found
+    if len(found.sequence) > 1 or not found.solved:
+        return None
+    for single in found.sequence:
+        others = [one for one in collisions if one.index != single.contact]
+        for p in (state.p for segment in single.segments for state in segment.states):
+            v = problem.v_minus + p @ collisions[single.contact].Y
+            if any(float(one.velocity(v)[0]) < -_TIE * fastest for one in others):
+                return None
+    return found
+
+
+def _run_sequence(
+    problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int, *, last: bool
+) -> tuple[ImpactOutcome, tuple[int, ...]]:
+    """Return the outcome of a sequence, of equal contacts the first before, or the last; and which tied at first."""
+    b = problem.blocks
+    collisions = problem.collisions
+    v = problem.v_minus.copy()
+    f = np.zeros(b.nc + b.nr + b.nl)
+    work = np.zeros((2, b.nc + b.nl))
+    # Checked before the first collision, and for laws of the speed with the speeds there are.
+    approach = np.array([max(0.0, -float(c.velocity(v)[0])) for c in collisions])
+    coefficients(restitution, approach[: b.nc])
+    rest = _REST_SPEED * float(approach.max(initial=0.0))
+    done: list[SingleImpact] = []
+    status, message = ImpactStatus.SOLVED, ""
+    tied: tuple[int, ...] = ()
+    while collisions:
+        speeds = np.array([float(c.velocity(v)[0]) for c in collisions])
+        fastest = int(np.argmin(speeds))
+        if speeds[fastest] >= -rest:
+            break
+        equal = np.flatnonzero(speeds <= speeds[fastest] * (1.0 - _TIE))
+        if len(equal) > 1:
+            tied = tied or tuple(equal.tolist())
+            fastest = int(equal[-1 if last else 0])
+        if len(done) >= max_collisions:
+            status = ImpactStatus.SEQUENCE_LIMIT
+            message = f"contact {fastest} still approaches at {-speeds[fastest]:.3g} m/s after {max_collisions}"
+            break
+        collision = collisions[fastest]
+        e = coefficients(restitution, -np.minimum(0.0, speeds[: b.nc]))[fastest] if fastest < b.nc else 0.0
+        try:
+            u = collision.velocity(v)
+            if callable(ending):
+                single = ending(collision, u, float(e))
+            else:
+                single = single_impact(collision, u, float(e), ending)
+        except NoSeparationError as error:
+            status, message = ImpactStatus.JAMMED, f"contact {fastest}: {error}"
+            break
+        done.append(single)
+        f += problem.rows_of(collision, single.impulse)
+        work[:, fastest] += single.work_normal, single.work_tangential
+        v = v + single.impulse @ collision.Y
+    found = outcome(
+        problem, f, status=status, work=(work[0, : b.nc], work[1, : b.nc]), sequence=tuple(done), message=message
+    )
+    return found, tied
 
 
 @runtime_checkable
@@ -121,7 +369,7 @@ class OrderedLaw(RestitutedLaw):
 
     @abstractmethod
     def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
-        """Outcome of the simultaneous law."""
+        """Return the outcome of the simultaneous law."""
 
 
 def check_law(restitution: Restitution | None, order: str, max_collisions: int) -> None:

@@ -1,11 +1,10 @@
 """Every outcome of an impact that the order of its contacts leaves open: all orders, and interleavings.
 
-Several contacts that close at once are rigid bodies' way of saying that one does not know which came first. Each
-impulse is taken as made of single ones, of one contact at a time along its own course: it compresses while it
-approaches, and gives back what its restitution says while it does not. Any of them may go next, and by as much as it
-likes; where all have, the velocity is a member. Whole impacts in every order are members, and so is, for ever smaller
-pieces, whatever a mixture of contacts can do (Halm and Posa's differential inclusion, the closure by Filippov and
-Wazewski's theorem).
+For rigid bodies, contacts that close at once have an unknown order. Each impulse consists of single ones, of one
+contact at a time along its own course. A contact compresses while it approaches, and otherwise gives back according to
+its restitution. Any of them may go next, by any amount; the velocity after all of them is a member. Whole impacts in
+every order are members. So is, for ever smaller pieces, every result of a mixture of contacts (Halm and Posa's
+differential inclusion, the closure by Filippov and Wazewski's theorem).
 
 M. Halm, M. Posa, Set-valued rigid-body dynamics for simultaneous, inelastic, frictional impacts, Int. J. Robotics
 Research 43 (2024); Modeling and analysis of non-unique behaviors in multiple frictional impacts, RSS (2019).
@@ -20,19 +19,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.impact.collision import Collision, ImpactProblem
-from contactlab.impact.errors import ImpactError
-from contactlab.impact.impulse_path import (
+from contactlab.impact.collision import Collision, ImpactProblem, Restitution, check_restitution, coefficients
+from contactlab.impact.single import (
+    Ending,
     NoSeparationError,
     State,
     impulse_path,
     normal_impulse,
     normal_velocity,
     normal_work,
+    single_impact,
 )
-from contactlab.impact.restitution import Restitution, check_restitution, coefficients
-from contactlab.impact.single import Ending, single_impact
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData
 
 # Speed of approach, of the first, that is none; extent, of the speed before, that is none.
@@ -189,15 +188,16 @@ def outcome_set(
     data : ConstraintVelProblemData
         Problem with Mv = M v before the impact; its normal terms are not used.
     restitution : float, (nc,) or RestitutionLaw
-        Coefficient; limits have none. Of a law of the speed, that of the speed before, or of the fastest contact.
+        Coefficient; limits have none. For a law of the speed it is the one at the speed before, or at the speed of the
+        fastest contact.
     law : {"newton", "poisson", "stronge"}
-        What is given back: for Newton's law, which knows no part of an impact, there are whole impacts only.
+        Law of restitution: Newton's law has no parts of an impact, so there are whole impacts only.
     contacts : (k,), optional
         Numbers of the contacts that take part, such as the closed ones of a recorded step; all if not given.
     samples, seed : int
-        Interleavings that are drawn, and of what.
+        Number of random interleavings, and their source.
     max_orders : int
-        Orders of whole impacts that are enumerated; where there are more, as many are drawn.
+        Orders of whole impacts that are enumerated; if there are more, as many are drawn.
     max_collisions : int
         Of one course, pieces included.
 
@@ -286,7 +286,7 @@ class _ImpactSequences:
     def _full_impacts(
         self, v: FloatArray, count: int, random: np.random.Generator | None = None
     ) -> Iterator[FloatArray] | None:
-        """Velocities after one more whole impact, of each contact that approaches or of one; None if none does."""
+        """Return the velocities after one more whole impact, of each approaching contact or of one; or None."""
         open_ = np.flatnonzero(self._normal(v) < -self.rest)
         if not open_.size:
             return None
@@ -305,7 +305,7 @@ class _ImpactSequences:
                 self.unfinished += 1
 
     def interleaved(self, random: np.random.Generator, *, even: bool = False) -> FloatArray | None:
-        """Velocity after a course of pieces drawn at random, or of even ones; None if it does not end."""
+        """Return the velocity after a course of random, or of even, pieces; None if it does not end."""
         n = len(self.collisions)
         v, left = self.problem.v_minus, np.zeros(n)
         prefer = random.dirichlet(np.full(n, 0.5)) + 1e-3

@@ -4,8 +4,8 @@ At one instant the normal acceleration of a contact that slides is A fN + b, wit
 the motion without it. 0 <= fN _|_ A fN + b >= 0 has one solution if A > 0; if A < 0 it has two for b > 0, none for
 b < 0: then an impulse stops the slip. Several contacts, and those at rest, are decided by their LCP.
 
-Of a rod of half length l that slides on its low end, away from under its centre (Genot and Brogliato 1999; inertia
-m l^2 / kappa, kappa = 3 where uniform)::
+For a rod of half length l that slides on its low end, away from under its centre (Genot and Brogliato 1999; inertia m
+l^2 / kappa, kappa = 3 for a uniform rod)::
 
     m A = 1 + kappa cos (cos - mu sin)       b = l thetadot^2 sin - g
     A < 0  iff  mu > (1 + kappa cos^2) / (kappa sin cos)
@@ -24,9 +24,9 @@ from numpy.typing import ArrayLike
 from contactlab.formulation.acceleration import AccelerationLCP, form_acceleration_lcp
 from contactlab.formulation.blocks import free_motion
 from contactlab.formulation.uniqueness import VelocityCount, motion_is_unique
-from contactlab.impact.errors import ImpactError
-from contactlab.impact.mapping import grid, problem_at
+from contactlab.impact.compare import parameter_grid, problem_at
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintAccelProblemData
 
 # Of the largest force or acceleration there is: none.
@@ -101,7 +101,7 @@ def painleve_map(
     """
     if branch not in ("open", "pressed"):
         raise ImpactError("branch", f"must be 'open' or 'pressed', got {branch!r}")
-    values, points = grid(axes)
+    values, points = parameter_grid(axes)
     shape = tuple(given.size for given in values.values())
     counts, modes = np.full(shape, -1, dtype=np.int64), np.full(shape, int(InstantMode.UNDECIDED), dtype=np.int64)
     force = np.full(shape, np.nan)
@@ -125,7 +125,7 @@ def painleve_map(
 
 
 def _mode(formed: AccelerationLCP, z: FloatArray, contact: int) -> tuple[InstantMode, float, FloatArray]:
-    """Mode and normal force of a contact, and the acceleration, of one solution."""
+    """Return the mode and normal force of a contact, and the acceleration, of one solution."""
     forces, acceleration = formed.unpack(z)
     data, b = formed.data, formed.data.blocks()
     fN = float(forces[contact])
@@ -144,7 +144,7 @@ def _mode(formed: AccelerationLCP, z: FloatArray, contact: int) -> tuple[Instant
 
 
 def painleve_threshold(angle: ArrayLike, kappa: float = 3.0) -> FloatArray:
-    """Coefficient of friction above which the rod has A < 0, for angles in (0, pi/2) [rad]."""
+    """Return the coefficient of friction above which the rod has A < 0, for angles in (0, pi/2) [rad]."""
     theta = np.asarray(angle, dtype=np.float64)
     return np.asarray((1.0 + kappa * np.cos(theta) ** 2) / (kappa * np.sin(theta) * np.cos(theta)))
 
@@ -159,7 +159,7 @@ def painleve_scan(
     half_length: float = 1.0,
     branch: Literal["open", "pressed"] = "open",
 ) -> PainleveMap:
-    """`painleve_map` of the sliding rod, over "angle" and "mu".
+    """Return `painleve_map` of the sliding rod, over "angle" and "mu".
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def painleve_scan(
     kappa
         m l^2 over the inertia about the centre, positive: 3 for a uniform rod.
     spin, gravity, half_length
-        State and size of the rod; b > 0 where half_length spin^2 sin > gravity.
+        State and size of the rod; b > 0 if half_length spin^2 sin > gravity.
     branch
         As of `painleve_map`.
 
@@ -187,7 +187,7 @@ def painleve_scan(
     length = finite_number(half_length, "half_length", ImpactError, positive=True)
 
     def rod(angle: float, mu: float) -> ConstraintAccelProblemData:
-        """Unit mass, coordinates (x, y, angle); the low end, left of the centre, slides to the left."""
+        """Return the rod of unit mass, coordinates (x, y, angle); the low end, on the left, slides to the left."""
         x, y = -length * np.cos(angle), -length * np.sin(angle)
         return ConstraintAccelProblemData(
             M=np.diag([1.0, 1.0, length**2 / k]),

@@ -3,8 +3,8 @@
 One contact by its impulse course; several compressed all at once, by stiffness, or one after the other. No friction and
 no geometry makes it gain energy: restitution returns only energy that compression has absorbed.
 
-All at once: between rigid bodies only ratios of the stiffnesses matter. What a contact gives back is e^2 of the work it
-took, and how much each took is a matter of the course, followed step by step: for steel balls, Hertz's.
+All at once: between rigid bodies only ratios of the stiffnesses matter. A contact gives back e^2 of the work that it
+absorbed. This work depends on the course, which is followed step by step: for steel balls, Hertz's.
 
 C. Liu, Z. Zhao, B. Brogliato, Frictionless multiple impacts in multibody systems I and II, Proc. R. Soc. A 464 (2008)
 and 465 (2009); V. Acary, B. Brogliato, Concurrent multiple impacts modelling, MIT Conf. Comput. Fluid Solid Mech.
@@ -19,13 +19,19 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.errors import ImpactError
-from contactlab.impact.law import RestitutedLaw, check_law, given_restitution
-from contactlab.impact.outcome import ImpactOutcome, ImpactStatus, outcome
-from contactlab.impact.restitution import Restitution, coefficients
-from contactlab.impact.sequence import solve_if_decoupled, solve_in_sequence
+from contactlab.impact.collision import ImpactProblem, Restitution, coefficients
+from contactlab.impact.law import (
+    ImpactOutcome,
+    ImpactStatus,
+    RestitutedLaw,
+    check_law,
+    given_restitution,
+    outcome,
+    solve_if_decoupled,
+    solve_in_sequence,
+)
 from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData
 
 
@@ -106,7 +112,7 @@ class Stronge(RestitutedLaw):
         return np.full(nc, float(stiffness)) if stiffness.ndim == 0 else stiffness / stiffness.max(initial=1e-300)
 
 
-# Part of a contact's own time that a step takes, chains of balls being good to 1e-7; and the energy's error with it.
+# Step in parts of a contact's own time, which makes chains of balls accurate to 1e-7; and the accepted energy error.
 _RESOLUTION, _ACCURACY = 1e-3, 1e-6
 # Speed of approach, of the first, that counts as none; restitution whose work is lost in rounding.
 _REST, _NO_RESTITUTION = 1e-12, 1e-4
@@ -116,10 +122,10 @@ _MOST_STEPS = 5_000_000
 def solve_compressed(
     problem: ImpactProblem, restitution: Restitution, stiffness: FloatArray, exponent: float
 ) -> ImpactOutcome:
-    """Outcome of compressing all contacts at once, each of a relative stiffness (nc,); limits are as the stiffest.
+    """Return the outcome of compressing all contacts at once, each of a relative stiffness (nc,).
 
-    Restitution that depends on speed is that of the speed before; a contact which does not approach then has that of
-    the fastest.
+    Restitution that depends on speed is taken at the speed before; a contact that does not approach then has the
+    restitution of the fastest.
     """
     from contactlab.impact.kernels.compression import DONE, JAMMED, compress
 

@@ -14,7 +14,7 @@ from contactlab.constraints.kernels.kkt_codes import row_rates_size
 from contactlab.linearization.kernels import layout
 from contactlab.linearization.kernels.layout import Memory
 from contactlab.linearization.parameters import Parameter
-from contactlab.multibody.kernels.sizes import derivatives_size, point_rates_size
+from contactlab.multibody.kernels.codes import derivatives_size, point_rates_size
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.packing import collision_in, joints_in
 from contactlab.stepping.prepared import arrays_of, differing_layout, prepare

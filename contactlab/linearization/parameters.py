@@ -11,8 +11,7 @@ import numpy as np
 
 from contactlab.contact import Material
 from contactlab.multibody import RigidInertia
-from contactlab.multibody.errors import MultibodyError
-from contactlab.spatial.errors import close_names
+from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.world import World
 

@@ -9,18 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.multibody import joints
-from contactlab.multibody.batch import (
-    body_poses,
-    difference_batch,
-    forward_dynamics_batch,
-    integrate_batch,
-    inverse_dynamics_batch,
-    mass_matrix_batch,
-    nonlinear_effects_batch,
-    point_jacobian_batch,
-    point_motion_batch,
-    solve_mass_matrix_batch,
-)
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.centroidal import (
     angular_momentum,
@@ -35,7 +23,15 @@ from contactlab.multibody.centroidal import (
     potential_energy,
     zero_moment_point,
 )
-from contactlab.multibody.configuration import difference, integrate, neutral, normalize, random_configuration
+from contactlab.multibody.configuration import (
+    difference,
+    difference_batch,
+    integrate,
+    integrate_batch,
+    neutral,
+    normalize,
+    random_configuration,
+)
 from contactlab.multibody.derivatives import (
     CentroidalMomentumDerivatives,
     CentroidalRateDerivatives,
@@ -54,11 +50,13 @@ from contactlab.multibody.dynamics import (
     PointForce,
     external_forces,
     forward_dynamics,
+    forward_dynamics_batch,
     forward_dynamics_lagrangian,
     inverse_dynamics,
+    inverse_dynamics_batch,
     nonlinear_effects,
+    nonlinear_effects_batch,
 )
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.inverse_kinematics import (
     CenterOfMassTarget,
     IKResult,
@@ -69,6 +67,7 @@ from contactlab.multibody.inverse_kinematics import (
 )
 from contactlab.multibody.joint_data import (
     JointData,
+    JointLimits,
     Mimic,
     MimicCoupling,
     apply_mimic,
@@ -80,19 +79,22 @@ from contactlab.multibody.joint_data import (
     velocity_limits,
 )
 from contactlab.multibody.kinematics import Kinematics, kinematics
-from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.mass_matrix import (
     LTLFactor,
     MassMatrixFactor,
     factorize_ltl,
     factorize_mass_matrix,
     mass_matrix,
+    mass_matrix_batch,
     solve_mass_matrix,
+    solve_mass_matrix_batch,
 )
 from contactlab.multibody.model import BodySpec, Model
 from contactlab.multibody.overview import body_origins_overview, dof_overview, hierarchy_overview
+from contactlab.multibody.packing import workspace
 from contactlab.multibody.points import (
     body_pose,
+    body_poses,
     body_spatial_jacobian,
     point_acceleration,
     point_acceleration_6d,
@@ -101,14 +103,16 @@ from contactlab.multibody.points import (
     point_in_body,
     point_jacobian,
     point_jacobian_6d,
+    point_jacobian_batch,
+    point_motion_batch,
     point_position,
     point_velocity,
     point_velocity_6d,
 )
-from contactlab.multibody.structure import workspace
 from contactlab.multibody.urdf import UrdfError, UrdfModel, UrdfWarning
 from contactlab.naming import doors
 from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial.errors import MultibodyError
 
 __all__ = [
     "BodySpec",

@@ -1,31 +1,33 @@
-"""The edge between users and kernels: arrays checked at a fraction of a microsecond each, codes made errors.
+"""The edge between users and kernels: checked arrays, compiled entries, and errors made of return codes.
 
-Configurations and velocities from a user's hand are checked with the body at fault named.
+An array is checked in a fraction of a microsecond. Errors about configurations and velocities name the body at fault.
+Kernels are imported late. The entry for the usual call accepts one signature only.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+import math
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, SINGULAR
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import MultibodyError
 
 if TYPE_CHECKING:
     from contactlab.multibody.model import Model
-import math
-from collections.abc import Callable
 
-from contactlab.multibody.model import Model
 
 _FLOAT64 = np.dtype(np.float64)
 
 
 def checked(name: str, value: ArrayLike, *shape: int) -> FloatArray:
-    """``value`` as a contiguous, writable-typed float64 array of the given shape; itself where it is one already.
+    """Return ``value`` as a contiguous float64 array of the given shape; itself if it is one already.
 
     A wrong shape or type raises a `MultibodyError` naming the argument. Finiteness is left to whoever uses the numbers:
     `check_finite`, or the kernels.
@@ -44,7 +46,7 @@ def checked(name: str, value: ArrayLike, *shape: int) -> FloatArray:
 
 
 def checked_vector(name: str, value: ArrayLike, n: int) -> FloatArray:
-    """`checked` for the shape (n,), in the order of tests that is fastest."""
+    """Return `checked` for the shape (n,), in the order of tests that is fastest."""
     if (
         type(value) is np.ndarray
         and value.dtype is _FLOAT64
@@ -64,7 +66,7 @@ def check_finite(name: str, array: FloatArray) -> None:
 
 
 def bad_configuration(model: Model, q: FloatArray, at: int) -> MultibodyError:
-    """Error about q where the kinematics stopped: an entry that is not finite, or no unit quaternion."""
+    """Return the error about q at which the kinematics stopped: an entry that is not finite, or no unit quaternion."""
     try:
         check_finite("q", q)
     except MultibodyError as error:
@@ -79,7 +81,7 @@ def bad_configuration(model: Model, q: FloatArray, at: int) -> MultibodyError:
 
 
 def failure(model: Model, code: int, q: FloatArray, *others: tuple[str, FloatArray]) -> MultibodyError:
-    """Error for a kernel's code: the first entry that is not finite, a bad quaternion, or a joint without inertia."""
+    """Return the error for a kernel's code: an infinite entry, a bad quaternion, or a joint without inertia."""
     for name, array in (("q", q), *others):
         try:
             check_finite(name, array)
@@ -93,7 +95,7 @@ def failure(model: Model, code: int, q: FloatArray, *others: tuple[str, FloatArr
 
 
 def singular_joint(model: Model, dof: int) -> MultibodyError:
-    """Error for a degree of freedom along which nothing resists."""
+    """Return the error for a degree of freedom without inertia."""
     for body in model.bodies:
         place = model.v_slice(body.name)
         if place.start <= dof < place.stop:
@@ -141,3 +143,64 @@ def _checked(value: ArrayLike, field: str, n: int, owners: Callable[[], list[tup
         name = next(name for name, place in owners() if place.start <= entry < place.stop)
         raise MultibodyError(field, f"entry [{entry}] (body {name!r}) is {array[entry]}, not finite")
     return finite_array(value, field, (n,), MultibodyError)
+
+
+#: In place of a workspace: the kernel takes its own, on the stack; for models that are ``compact``.
+ON_STACK = np.empty(0)
+
+
+@functools.cache
+def kernels() -> Any:
+    """Return `contactlab.multibody.kernels` with the modules that Python calls; numba comes with them."""
+    import contactlab.multibody.kernels.articulated
+    import contactlab.multibody.kernels.centroidal
+    import contactlab.multibody.kernels.crba
+    import contactlab.multibody.kernels.entries
+    import contactlab.multibody.kernels.integration
+    import contactlab.multibody.kernels.kinematics
+    import contactlab.multibody.kernels.ltl
+    import contactlab.multibody.kernels.newton_euler
+    import contactlab.multibody.kernels.points
+
+    return contactlab.multibody.kernels
+
+
+class Entry:
+    """A compiled function, ``call``, that is imported, and compiled, when it is called for the first time.
+
+    As an attribute it is found in half the time that a cached function takes to return it.
+    """
+
+    __slots__ = ("_load", "call")
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
+        self.call: Callable[..., Any] = self._first
+
+    def _first(self, *arguments: object) -> Any:
+        self.call = self._load()
+        return self.call(*arguments)
+
+
+def fast_entry(name: str, *ndims: int) -> Entry:
+    """Return a kernel of `kernels.entries`, compiled on its first call for ints, floats and arrays of ``ndims``."""
+    return Entry(lambda: single_signature(getattr(kernels().entries, name), 1, (1, *ndims)))
+
+
+def single_signature(function: Any, ints: int, ndims: tuple[int, ...], *numbers: int) -> Any:
+    """Return ``function`` compiled for one signature alone, a `TypeError` for any other.
+
+    Its operands are vectors of integers, as many contiguous writable float64 arrays as ``ndims`` has entries, and
+    numbers. Checks of an array's type, layout and flags are slow in Python; the dispatch of the compiled function does
+    them anyway. With the compiler off everything is refused, and callers use the general entry.
+    """
+    if isinstance(function, types.FunctionType):
+        return _refuse
+    # The first call fixes the one signature; lengths of -1 and of empty arrays fit nothing, and nothing is computed.
+    function(*(np.zeros(8, dtype=np.int64) - 1 for _ in range(ints)), *(np.zeros((0,) * n) for n in ndims), *numbers)
+    function.disable_compile()
+    return function
+
+
+def _refuse(*_: object) -> int:
+    raise TypeError

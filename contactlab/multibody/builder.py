@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.joint_data import JointLimits
 from contactlab.multibody.joints import CustomJoint, Fixed, Joint
-from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.spatial.errors import close_names
+from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -65,9 +64,9 @@ class ModelBuilder:
         inertia
             Mass, centre of mass and inertia about it in body axes; None for a body without mass.
         armature
-            Inertia of the rotor behind each degree of freedom of the joint, as its velocity sees it (gear ratio squared
-            times that of the rotor): [kg m^2], [kg] for a shift, one for all or (nv,), not negative. It is added to the
-            diagonal of the mass matrix; the gyroscopic torque and the weight of a rotor are the body's own affair.
+            Inertia of the rotor behind each degree of freedom of the joint, at its velocity (gear ratio squared times
+            the rotor's inertia): [kg m^2], [kg] for a shift, one for all or (nv,), not negative. It is added to the
+            diagonal of the mass matrix. The gyroscopic torque and the weight of a rotor belong to the body.
         joint_name
             By which the joint is found (`Model.joint_v`), distinct among joints; None for the body's.
         limits
@@ -133,7 +132,7 @@ class ModelBuilder:
             Of the body.
         **changes
             Arguments of `add_body`: ``parent``, ``joint``, ``placement``, ``inertia``, ``armature``, ``joint_name``,
-            ``limits``. Where the joint changes, rotors and limits that are not given are gone.
+            ``limits``. If the joint changes, rotors and limits that are not given are gone.
         """
         place = self._place(name)
         unknown = changes.keys() - {"parent", "joint", "placement", "inertia", "armature", "joint_name", "limits"}
@@ -191,7 +190,7 @@ class ModelBuilder:
 
 
 def _armature(armature: ArrayLike, joint: Joint) -> FloatArray:
-    """One number per degree of freedom, not to be written to."""
+    """Return one number per degree of freedom, read-only."""
     given = finite_array(armature, "armature", (joint.nv,) if np.ndim(armature) else (), MultibodyError)
     if np.any(given < 0.0):
         raise MultibodyError("armature", f"must not be negative, got {float(given.min())}")
@@ -221,7 +220,7 @@ def reduced(model: Model, held: Mapping[str, ArrayLike]) -> Model:
 
 
 def _locked(body: BodySpec, q: ArrayLike) -> BodySpec:
-    """Return a body fixed where its joint puts it."""
+    """Return a body fixed at the placement of its joint."""
     if isinstance(body.joint, CustomJoint):
         one = body.joint.transform(_position(body, q))
         place = body.placement @ one

@@ -1,7 +1,6 @@
-"""Sums over all bodies: momentum, its rates and how it depends on v, centre of mass, zero-moment point, energy.
+"""Sums over all bodies: momentum, its rates, centre of mass, zero-moment point, energy.
 
-Bodies fixed to the world count. Every function takes leading axes, q (..., nq), v (..., nv), and gives results that
-have them too.
+Bodies fixed to the world count. Every function accepts leading axes, q (..., nq), v (..., nv), and its result has them.
 """
 
 from __future__ import annotations
@@ -11,23 +10,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked_vector, failure
-from contactlab.multibody.batch import body_sums_batch, centroidal_momentum_matrix_batch
-from contactlab.multibody.batch_operands import batched
-from contactlab.multibody.entries import kernels
-from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import crba_size, rnea_size
-from contactlab.multibody.kinematics import Instant, at_configuration, at_state
+from contactlab.multibody.arguments import checked_vector, failure, kernels
+from contactlab.multibody.kernels.codes import (
+    GOOD,
+    crba_size,
+    rnea_size,
+)
+from contactlab.multibody.kinematics import (
+    BatchOperands,
+    Instant,
+    at_configuration,
+    at_state,
+    batched,
+    fill_batch,
+    operand,
+    optional,
+    velocity,
+)
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import world_mass
+from contactlab.multibody.packing import world_mass
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import MultibodyError
 
 _NONE = np.zeros(0)
 
 
 def linear_momentum(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray:
-    """Linear momentum p (3,) [kg m/s], world axes: total mass times the velocity of the centre of mass.
+    """Return the linear momentum p (3,) [kg m/s], world axes: total mass times the velocity of the centre of mass.
 
     Parameters
     ----------
@@ -40,18 +49,18 @@ def linear_momentum(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray
 
 
 def angular_momentum(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray:
-    """Angular momentum L (3,) [kg m^2/s] about the centre of mass, world axes; arguments as for `linear_momentum`.
+    """Return the angular momentum L (3,) [kg m^2/s] about the centre of mass, world axes.
 
-    About another point x it is L + (c - x) x p, c being the centre of mass.
+    About another point x it is L + (c - x) x p, with the centre of mass c.
     """
     return body_sums(model, q, v, None, 1)[..., 7:10]
 
 
 def angular_momentum_rate(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> FloatArray:
-    """dL/dt (3,) [N m] of `angular_momentum` while the model moves with the accelerations a (nv,).
+    """Return dL/dt (3,) [N m] of `angular_momentum` while the model moves with the accelerations a (nv,).
 
-    It equals the moment, about the centre of mass, of all external forces, among which gravity has none. That of the
-    linear momentum is the mass times `center_of_mass_acceleration`.
+    It equals the moment, about the centre of mass, of all external forces; gravity has none. The rate of the linear
+    momentum is the mass times `center_of_mass_acceleration`.
     """
     return body_sums(model, q, v, a, 2)[..., 14:17]
 
@@ -80,7 +89,7 @@ def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
 
 
 def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, order: int) -> FloatArray:
-    """Sums over the bodies, (17,), of the kernel of this name: only what the order asks for is set."""
+    """Return the sums over the bodies, (17,), of the kernel of this name; only the parts of the order are set."""
     if batched(q, v, a):
         return body_sums_batch(model, q, v, a, order)
     packed = model.packed
@@ -103,7 +112,7 @@ def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None
 
 
 def center_of_mass(model: Model, q: Instant) -> FloatArray:
-    """Centre of mass c (3,) [m], world axes.
+    """Return the centre of mass c (3,) [m], world axes.
 
     Parameters
     ----------
@@ -121,13 +130,13 @@ def center_of_mass(model: Model, q: Instant) -> FloatArray:
 
 
 def center_of_mass_velocity(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray:
-    """Velocity dc/dt (3,) [m/s] of the centre of mass at the velocity v (nv,), world axes."""
+    """Return the velocity dc/dt (3,) [m/s] of the centre of mass at the velocity v (nv,), world axes."""
     sums = body_sums(model, q, v, None, 1)
     return np.asarray(sums[..., 4:7] / _total(sums))
 
 
 def center_of_mass_acceleration(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> FloatArray:
-    """Acceleration (3,) [m/s^2] of the centre of mass while v (nv,) changes at the rate a (nv,), world axes.
+    """Return the acceleration (3,) [m/s^2] of the centre of mass while v (nv,) changes at the rate a (nv,), world axes.
 
     There is no gravity in it: at rest it is zero, in free fall it is gravity.
     """
@@ -136,7 +145,7 @@ def center_of_mass_acceleration(model: Model, q: Instant, v: ArrayLike | None, a
 
 
 def center_of_mass_jacobian(model: Model, q: Instant) -> FloatArray:
-    """J (3, nv): J v is the velocity of the centre of mass; arguments as for `center_of_mass`."""
+    """Return J (3, nv): J v is the velocity of the centre of mass; arguments as for `center_of_mass`."""
     return np.asarray(centroidal_momentum_matrix(model, q)[..., 3:, :] / _total(np.array([model.mass])))
 
 
@@ -161,12 +170,14 @@ def zero_moment_point(
     normal: ArrayLike = (0.0, 0.0, 1.0),
     point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> FloatArray:
-    """Point z (3,) [m] of a plane where a single force and a moment along the normal make the model move as it does.
+    """Return the zero-moment point z (3,) [m] of a plane.
 
-    The force that acts besides gravity is f = m (dv_c/dt - g), with moment dL/dt about the centre of mass c. About the
+    There, one force and a moment along the normal give the model its motion.
+
+    The force in addition to gravity is f = m (dv_c/dt - g), with moment dL/dt about the centre of mass c. About the
     point x of the plane it has the moment m_x = dL/dt + (c - x) x f, and z = x + n x m_x / (n.f) (Vukobratovic,
-    Borovac, "Zero-moment point: thirty five years of its life", 2004). Bodies fixed to the world count, their
-    weight included.
+    Borovac, "Zero-moment point: thirty five years of its life", 2004). Bodies fixed to the world count, with their
+    weight.
 
     Parameters
     ----------
@@ -205,7 +216,7 @@ def zero_moment_point(
 
 
 def kinetic_energy(model: Model, q: Instant, v: ArrayLike | None) -> Any:
-    """Kinetic energy v.M v / 2 [J], summed body by body: a float.
+    """Return the kinetic energy v.M v / 2 [J], summed body by body: a float.
 
     Parameters
     ----------
@@ -218,7 +229,7 @@ def kinetic_energy(model: Model, q: Instant, v: ArrayLike | None) -> Any:
 
 
 def potential_energy(model: Model, q: Instant) -> Any:
-    """Energy of all bodies in gravity, -m g.c [J], zero with the centre of mass c at the height of the world origin.
+    """Return the energy of all bodies in gravity, -m g.c [J], zero with the centre of mass c at the world origin.
 
     Bodies fixed to the world count. Arguments as for `kinetic_energy`.
     """
@@ -228,5 +239,23 @@ def potential_energy(model: Model, q: Instant) -> Any:
 
 
 def _number(energy: FloatArray) -> Any:
-    """Return a float where there are no leading axes."""
+    """Return a float if there are no leading axes."""
     return float(energy) if energy.ndim == 0 else energy
+
+
+def body_sums_batch(
+    model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, order: int, *, threads: int | None = None
+) -> FloatArray:
+    """Return the sums over the bodies, (..., 17), of the kernel `body_sums` for many instants."""
+    nv = model.nv
+    speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
+    rates = operand("a", a, nv) if order > 1 else optional("a", None, nv)
+    many = BatchOperands.of(model, operand("q", q, model.nq), speed, rates)
+    return fill_batch(many, kernels().entries.sums_over_bodies, rnea_size, threads, 17, last=(world_mass(model), order))
+
+
+def centroidal_momentum_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:
+    """Return `centroidal_momentum_matrix` (..., 6, nv) of configurations q (..., nq)."""
+    many = BatchOperands.of(model, operand("q", q, model.nq))
+    kernel = kernels().entries.centroidal_momentum_matrix
+    return fill_batch(many, kernel, crba_size, threads, 6, model.nv, last=(world_mass(model),))

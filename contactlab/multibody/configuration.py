@@ -1,4 +1,4 @@
-"""Configurations: the neutral one, random ones, moving along a velocity and the way back."""
+"""Configurations: neutral and random ones, moving along a velocity, and the difference of two."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import bad_configuration, check_finite, checked
-from contactlab.multibody.batch import custom_difference, custom_step, difference_batch, integrate_batch
-from contactlab.multibody.batch_operands import batched
-from contactlab.multibody.entries import kernels
-from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.arguments import bad_configuration, check_finite, checked, kernels
 from contactlab.multibody.joints import CustomJoint
+from contactlab.multibody.kinematics import BatchOperands, batched, check_batch, operand
 from contactlab.multibody.model import Model
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import MultibodyError
 
 
 def neutral(model: Model) -> FloatArray:
@@ -24,7 +22,7 @@ def neutral(model: Model) -> FloatArray:
 
 
 def random_configuration(model: Model, seed: int | np.random.Generator, *, spread: float = 1.0) -> FloatArray:
-    """Coordinates uniform in [-spread, spread] (rad, m), orientations uniform over all rotations.
+    """Return the coordinates uniform in [-spread, spread] (rad, m), orientations uniform over all rotations.
 
     Parameters
     ----------
@@ -68,7 +66,7 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatA
     q_, v_ = checked("q", q, model.nq), checked("v", v, model.nv)
     time = float(finite_array(dt, "dt", (), MultibodyError))
     out = np.zeros(model.nq)
-    kernels().configurations.integrate_configuration(model.packed.ints, model.packed.floats, q_, v_, time, out)
+    kernels().integration.integrate_configuration(model.packed.ints, model.packed.floats, q_, v_, time, out)
     custom_step(model, q_, v_, time, out)
     if not np.isfinite(out).all():
         check_finite("v", v_)
@@ -77,14 +75,52 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatA
 
 
 def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> FloatArray:
-    """The velocity (nv,) that takes q0 to q1 in unit time, orientations by the shorter turn: inverse of `integrate`."""
+    """Return the velocity (nv,) from q0 to q1 in unit time, by the shorter turns: inverse of `integrate`."""
     if batched(q0, q1):
         return difference_batch(model, q0, q1)
     a, b = checked("q0", q0, model.nq), checked("q1", q1, model.nq)
     out = np.zeros(model.nv)
-    kernels().configurations.configuration_difference(model.packed.ints, model.packed.floats, a, b, out)
+    kernels().integration.configuration_difference(model.packed.ints, model.packed.floats, a, b, out)
     custom_difference(model, a, b, out)
     if not np.isfinite(out).all():
         check_finite("q0", a)
         check_finite("q1", b)
     return out
+
+
+def integrate_batch(
+    model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike, *, threads: int | None = None
+) -> FloatArray:
+    """Return `integrate` (..., nq) for many configurations, velocities and times dt (...,) [s]."""
+    many = BatchOperands.of(model, operand("q", q, model.nq), operand("v", v, model.nv), operand("dt", dt))
+    out = np.zeros((many.count, model.nq))
+    many.fill(kernels().entries.integrate, 0, threads, many.rows, out)
+    for b in range(many.count if model.packed.custom else 0):
+        custom_step(model, many.row(0, b), many.row(1, b), float(many.row(2, b)), out[b])
+    check_batch(many, out)
+    return many.shaped(out)
+
+
+def difference_batch(model: Model, q0: ArrayLike, q1: ArrayLike, *, threads: int | None = None) -> FloatArray:
+    """Return `difference` (..., nv) between many configurations."""
+    many = BatchOperands.of(model, operand("q0", q0, model.nq), operand("q1", q1, model.nq))
+    out = np.zeros((many.count, model.nv))
+    many.fill(kernels().entries.difference, 0, threads, many.rows, out)
+    for b in range(many.count if model.packed.custom else 0):
+        custom_difference(model, many.row(0, b), many.row(1, b), out[b])
+    check_batch(many, out)
+    return many.shaped(out)
+
+
+def custom_step(model: Model, q: FloatArray, v: FloatArray, dt: float, out: FloatArray) -> None:
+    """Fill out (nq,) with the configuration of custom joints after dt."""
+    for joint, iq, iv in model.packed.custom:
+        name = f"{type(joint).__name__}.integrate"
+        out[iq] = finite_array(joint.integrate(q[iq], v[iv], dt), name, (joint.nq,), MultibodyError)
+
+
+def custom_difference(model: Model, q0: FloatArray, q1: FloatArray, out: FloatArray) -> None:
+    """Fill in the velocities that take custom joints from q0 to q1, out (nv,)."""
+    for joint, iq, iv in model.packed.custom:
+        name = f"{type(joint).__name__}.difference"
+        out[iv] = finite_array(joint.difference(q0[iq], q1[iq]), name, (joint.nv,), MultibodyError)

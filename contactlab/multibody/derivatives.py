@@ -13,36 +13,34 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked, checked_vector, failure
-from contactlab.multibody.batch_operands import BatchOperands, batched, operand, velocity
-from contactlab.multibody.entries import ON_STACK, Entry, kernels, single_signature
-from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.arguments import ON_STACK, Entry, checked, checked_vector, failure, kernels, single_signature
 from contactlab.multibody.joints import CustomJoint
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import (
+from contactlab.multibody.kernels.codes import (
     CUSTOM_RATES,
     CUSTOM_ROW,
+    GOOD,
     NOTHING,
     STACK,
     derivatives_size,
     head_size,
     point_rates_size,
 )
-from contactlab.multibody.kinematics import Instant, Kinematics, at_state
+from contactlab.multibody.kinematics import BatchOperands, Instant, Kinematics, at_state, batched, operand, velocity
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import world_mass
+from contactlab.multibody.packing import world_mass
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import MultibodyError
 
 _NO_FORCES = np.zeros((0, 6))
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))
 _NO_RATES = np.zeros((0, CUSTOM_RATES))
 
-# One look-up less, 30 ns, in a call of a few microseconds.
+# one look-up less in a very short call
 _empty = np.empty
 
-_quick = Entry(lambda: single_signature(kernels().fast_entries.fast_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
+_quick = Entry(lambda: single_signature(kernels().entries.fast_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
 
-#: Fourth-order differences of what users write: step, places, and what each counts; either error is some 1e-13.
+#: Fourth-order differences of users' methods: step, places, and weights; either error is about 1e-13.
 STEP = 1e-3
 STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
 
@@ -86,11 +84,10 @@ class ForwardDynamicsDerivatives(NamedTuple):
 def inverse_dynamics_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, f_ext: ArrayLike | None = None
 ) -> InverseDynamicsDerivatives:
-    """Derivatives of `inverse_dynamics`, exact except for rounding, at a small multiple of its cost.
+    """Return the derivatives of `inverse_dynamics`, exact except for rounding, at a small multiple of its cost.
 
     Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), as in Singh, Russell,
-    Wensing (2022). What joints of the user's own do within themselves is differenced, their methods being called four
-    times for every degree of freedom.
+    Wensing (2022). The methods of user joints are differenced, by four calls for every degree of freedom.
 
     Parameters
     ----------
@@ -114,7 +111,7 @@ def inverse_dynamics_derivatives(
 def forward_dynamics_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None = None
 ) -> ForwardDynamicsDerivatives:
-    """Derivatives of `forward_dynamics`: da = M^-1 (dtau - those of `inverse_dynamics` at a), M^-1 along branches.
+    """Return the derivatives of `forward_dynamics`: M^-1 times dtau less the derivatives of `inverse_dynamics` at a.
 
     Parameters
     ----------
@@ -159,7 +156,7 @@ def _derivatives(
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
     rates = joint_rates(model, q_, v_) if packed.custom else _NO_RATES
     out = np.empty((3 + forward, nv, nv))
-    code = kernels().fast_entries.fast_derivatives(
+    code = kernels().entries.fast_derivatives(
         packed.ints, packed.floats, q_, v_, given, forces, custom, rates, work, out, ready, forward
     )
     if code != GOOD:
@@ -175,19 +172,19 @@ def _many(
     many = BatchOperands.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
     out = np.empty((many.count, 3 + forward, nv, nv))
     operands = (*many.rows, many.custom(), rates_of(many), forward)
-    many.fill(kernels().batch.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)
+    many.fill(kernels().entries.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)
     return many.shaped(out[:, 0]), many.shaped(out[:, 1]), many.shaped(out[:, 2])
 
 
 def rates_of(many: BatchOperands) -> FloatArray:
-    """`joint_rates` of every instant, q and v being the first two operands: (B or 1, n, 252)."""
+    """Return `joint_rates` of every instant, (B or 1, n, 252); q and v are the first two operands."""
     if not many.model.packed.custom or not many.count:
         return np.zeros((1, len(many.model.packed.custom), CUSTOM_RATES))
     return np.array([joint_rates(many.model, many.row(0, b), many.row(1, b)) for b in range(many.count)])
 
 
 def joint_rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
-    """Rows (n, 252) of custom joints: how their columns and velocity products change along them."""
+    """Return the rows (n, 252) of custom joints: the change of their columns and velocity products along them."""
     joints = model.packed.custom
     rows = np.zeros((len(joints), CUSTOM_RATES))
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
@@ -200,7 +197,7 @@ def joint_rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
 
 
 def _moved(joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float) -> tuple[FloatArray, FloatArray]:
-    """Subspace and velocity product of a custom joint moved ``by`` along its degree of freedom k."""
+    """Return the subspace and velocity product of a custom joint moved ``by`` along its degree of freedom k."""
     name = type(joint).__name__
     way = np.zeros(joint.nv)
     way[k] = by
@@ -266,7 +263,9 @@ class CentroidalRateDerivatives(NamedTuple):
 def point_velocity_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike
 ) -> PointVelocityDerivatives:
-    """Derivatives of `point_velocity_6d`, exact except for rounding; that of `point_position` by q is `point_jacobian`.
+    """Return the derivatives of `point_velocity_6d`, exact except for rounding.
+
+    The derivative of `point_position` by q is `point_jacobian`.
 
     Parameters
     ----------
@@ -285,7 +284,7 @@ def point_velocity_derivatives(
 def point_acceleration_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, body: str, point: ArrayLike
 ) -> PointAccelerationDerivatives:
-    """Derivatives of `point_acceleration_6d`, exact except for rounding.
+    """Return the derivatives of `point_acceleration_6d`, exact except for rounding.
 
     Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), for the links.
 
@@ -304,7 +303,7 @@ def point_acceleration_derivatives(
 
 
 def centroidal_momentum_derivatives(model: Model, q: Instant, v: ArrayLike | None) -> CentroidalMomentumDerivatives:
-    """Derivatives of angular momentum about the centre of mass and of linear momentum, exact except for rounding.
+    """Return the derivatives of angular momentum about the centre of mass and of linear momentum.
 
     Parameters
     ----------
@@ -323,7 +322,9 @@ def centroidal_momentum_derivatives(model: Model, q: Instant, v: ArrayLike | Non
 def centroidal_rate_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike
 ) -> CentroidalRateDerivatives:
-    """Derivatives of the rates of both momenta, exact except for rounding: of what contacts must exert less gravity.
+    """Return the derivatives of the rates of both momenta, exact except for rounding.
+
+    Contacts must exert these rates less gravity.
 
     Parameters
     ----------
@@ -344,11 +345,11 @@ def _of_point(
 ) -> tuple[FloatArray, ...]:
     index = model.index_or_world(body)
     more = (operand("point", point, 3),)
-    return _filled(model, q, v, a, kernels().batch.rates_of_points, point_rates_size, more, index)
+    return _filled(model, q, v, a, kernels().entries.rates_of_points, point_rates_size, more, index)
 
 
 def _of_momentum(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> tuple[FloatArray, ...]:
-    return _filled(model, q, v, a, kernels().batch.rates_of_momentum, derivatives_size, (), world_mass(model))
+    return _filled(model, q, v, a, kernels().entries.rates_of_momentum, derivatives_size, (), world_mass(model))
 
 
 def _filled(
@@ -361,7 +362,7 @@ def _filled(
     more: tuple[tuple[str, FloatArray, int], ...],
     last: object,
 ) -> tuple[FloatArray, ...]:
-    """Return the four results (..., 6, nv) of a kernel of `kernels.batch`."""
+    """Return the four results (..., 6, nv) of a kernel of `kernels.entries`."""
     nv = model.nv
     if isinstance(q, Kinematics):
         q, v = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]

@@ -1,7 +1,7 @@
-"""Forces from accelerations, accelerations from forces, and external forces at points of bodies, as rows of both.
+"""Forces from accelerations, accelerations from forces, and external forces at points of bodies.
 
-Every function of dynamics takes leading axes, q (..., nq), v (..., nv), f_ext (..., nb, 6), which broadcast, and runs
-on threads.
+Every function accepts leading axes, q (..., nq), v (..., nv), f_ext (..., nb, 6), which broadcast. A batch runs on
+threads; the functions named ``..._batch`` accept their number.
 """
 
 from __future__ import annotations
@@ -13,27 +13,40 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
-from contactlab.multibody.batch import forward_dynamics_batch, inverse_dynamics_batch
-from contactlab.multibody.batch_operands import BatchOperands, batched, operand, velocity
-from contactlab.multibody.entries import ON_STACK, fast_entry, kernels
-from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import aba_size, rnea_size
-from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
+from contactlab.multibody.arguments import ON_STACK, check_finite, checked, checked_vector, failure, fast_entry, kernels
+from contactlab.multibody.kernels.codes import (
+    GOOD,
+    aba_size,
+    rnea_size,
+)
+from contactlab.multibody.kinematics import (
+    BatchOperands,
+    Instant,
+    Kinematics,
+    at_state,
+    batched,
+    fill_batch,
+    kinematics,
+    operand,
+    optional,
+    velocity,
+)
 from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.errors import MultibodyError
 
 LinearSolver = Literal["cholesky", "lu", "qr", "colpiv_qr", "ltl"]
 
 _NO_FORCES = np.zeros((0, 6))
+
 _NO_ACCELERATION = np.zeros(0)
+
 # Reciprocal condition below which a dense solve has no correct digits.
 _SINGULAR = 4.0 * np.finfo(np.float64).eps
 
-# One look-up less, 30 ns, in a call of a microsecond.
+# one look-up less in a very short call
 _empty = np.empty
 
 _fast_rnea, _fast_aba = (fast_entry(name, 1, 1, 1, 1, 1) for name in ("fast_rnea", "fast_aba"))
@@ -42,7 +55,7 @@ _fast_rnea, _fast_aba = (fast_entry(name, 1, 1, 1, 1, 1) for name in ("fast_rnea
 def inverse_dynamics(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, f_ext: ArrayLike | None = None
 ) -> FloatArray:
-    """Generalised forces tau = M(q) a + h(q, v) - J^T f_ext that produce the accelerations a.
+    """Return the generalised forces tau = M(q) a + h(q, v) - J^T f_ext that produce the accelerations a.
 
     The recursive Newton-Euler algorithm (Featherstone, Rigid Body Dynamics Algorithms, 2008, section 5.3).
 
@@ -81,9 +94,9 @@ def inverse_dynamics(
 
 
 def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None) -> FloatArray:
-    """h(q, v) - J^T f_ext (nv,): what the joints bear at zero acceleration, from velocity, gravity and f_ext.
+    """Return h(q, v) - J^T f_ext (nv,): the joint forces at zero acceleration, from velocity, gravity and f_ext.
 
-    Arguments and errors are those of `inverse_dynamics`; at v = 0 and without f_ext this is the gravity torque.
+    Arguments and errors as for `inverse_dynamics`; at v = 0 and without f_ext this is the gravity torque.
     """
     if batched(q, v, rows=f_ext):
         return inverse_dynamics_batch(model, q, v, None, f_ext)
@@ -105,7 +118,7 @@ def _forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext:
 def forward_dynamics(
     model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None = None
 ) -> FloatArray:
-    """Accelerations a = M^-1 (tau - h + J^T f_ext), (nv,), in O(nv).
+    """Return the accelerations a = M^-1 (tau - h + J^T f_ext), (nv,), in O(nv).
 
     The articulated-body algorithm (Featherstone 2008, section 7.3), one degree of freedom at a time.
 
@@ -186,7 +199,7 @@ def forward_dynamics_lagrangian(
 def _lagrangian_batch(
     model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None, linear_solver: LinearSolver
 ) -> FloatArray:
-    """One instant after the other: the dense solve, not the calls, is what takes the time."""
+    """Solve one instant after the other: the dense solve, not the calls, takes the time."""
     many = BatchOperands.of(
         model,
         operand("q", q, model.nq),
@@ -205,7 +218,7 @@ def _lagrangian_batch(
 
 
 def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:
-    """M^-1 b; a singular M is an error."""
+    """Return M^-1 b; a singular M is an error."""
     from scipy import linalg
 
     if M.shape[0] == 0:
@@ -247,7 +260,7 @@ class PointForce:
     body
         Its name; fixed bodies have frames of their own. A force on "world" is borne by the world.
     point
-        (3,) [m] where it acts, in body coordinates.
+        (3,) [m] point at which it acts, in body coordinates.
     force
         (3,) [N].
     frame
@@ -271,7 +284,7 @@ class PointForce:
 
 
 def external_forces(model: Model, q: Instant, forces: Iterable[PointForce]) -> FloatArray:
-    """Rows (nb, 6), one per added body in the order added: moment about the world origin [N m], force [N], world axes.
+    """Return rows (nb, 6), one per added body: moment about the world origin [N m], force [N], world axes.
 
     Parameters
     ----------
@@ -290,3 +303,57 @@ def external_forces(model: Model, q: Instant, forces: Iterable[PointForce]) -> F
             rows[i, :3] += np.cross(pose.apply(applied.point), force)
             rows[i, 3:] += force
     return rows
+
+
+def inverse_dynamics_batch(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    a: ArrayLike | None,
+    f_ext: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
+) -> FloatArray:
+    """Return the generalised forces (..., nv) of `inverse_dynamics` for many instants.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (..., nq) configurations.
+    v, a
+        (..., nv) velocities and accelerations; a = None stands for zero, v = None for the velocity of a `Kinematics` q.
+    f_ext
+        (..., nb, 6) external forces.
+    threads
+        Number of threads, None for one per core; short batches run on the caller's.
+
+    Raises
+    ------
+    MultibodyError
+        As `inverse_dynamics`, saying which instant is at fault.
+    """
+    many = BatchOperands.of_dynamics(model, q, v, optional("a", a, model.nv), f_ext)
+    return fill_batch(many, kernels().entries.inverse_dynamics, rnea_size, threads, model.nv)
+
+
+def nonlinear_effects_batch(
+    model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None, *, threads: int | None = None
+) -> FloatArray:
+    """Return `nonlinear_effects` (..., nv) for many instants; arguments as for `inverse_dynamics_batch`."""
+    return inverse_dynamics_batch(model, q, v, None, f_ext, threads=threads)
+
+
+def forward_dynamics_batch(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    tau: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
+) -> FloatArray:
+    """Return the accelerations (..., nv) of `forward_dynamics`; arguments as for `inverse_dynamics_batch`."""
+    many = BatchOperands.of_dynamics(model, q, v, operand("tau", tau, model.nv), f_ext)
+    return fill_batch(many, kernels().entries.forward_dynamics, aba_size, threads, model.nv)

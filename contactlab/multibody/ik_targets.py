@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.multibody.arguments import checked
 from contactlab.multibody.centroidal import center_of_mass, center_of_mass_jacobian
 from contactlab.multibody.configuration import integrate
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joint_data import apply_mimic, mimic_coupling, position_limits
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Spherical
 from contactlab.multibody.kinematics import Kinematics
@@ -19,6 +18,7 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.errors import MultibodyError
 from contactlab.spatial.transform import Transform
 
 _ORIGIN = np.zeros(3)
@@ -49,11 +49,11 @@ class PointTarget:
         object.__setattr__(self, "position", _triple("PointTarget.position", position))
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
-        """Vector from the point to its target, (3,) [m]."""
+        """Return the vector from the point to its target, (3,) [m]."""
         return np.asarray(self.position - point_position(model, at, self.body, self.point))
 
     def jacobian(self, model: Model, at: Kinematics) -> FloatArray:
-        """Velocity of the point, (3, nv)."""
+        """Return the velocity of the point, (3, nv)."""
         return point_jacobian(model, at, self.body, self.point)
 
 
@@ -78,11 +78,11 @@ class OrientationTarget:
         object.__setattr__(self, "R", Transform(R).R)
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
-        """Rotation vector (3,) [rad], world axes, of the shorter turn to the target; of length pi if it is opposite."""
+        """Return the rotation vector (3,) [rad], world axes, of the shorter turn to the target."""
         return _turn(self.R, body_pose(model, at, self.body).R)
 
     def jacobian(self, model: Model, at: Kinematics) -> FloatArray:
-        """Angular velocity of the body, (3, nv)."""
+        """Return the angular velocity of the body, (3, nv)."""
         return point_jacobian_6d(model, at, self.body, _ORIGIN)[:3]
 
 
@@ -95,7 +95,7 @@ class PoseTarget:
     body
         Name of the body.
     pose
-        R maps body axes to world axes, p is where the body's origin shall be.
+        R maps body axes to world axes, p is the wanted position of the body's origin.
     """
 
     rows: ClassVar[int] = 6
@@ -108,12 +108,12 @@ class PoseTarget:
             raise MultibodyError("PoseTarget.pose", f"must be a Transform, got {pose!r}")
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
-        """Rotation vector [rad] and shift [m] to the target, (6,)."""
+        """Return the rotation vector [rad] and shift [m] to the target, (6,)."""
         pose = body_pose(model, at, self.body)
         return np.concatenate([_turn(self.pose.R, pose.R), self.pose.p - pose.p])
 
     def jacobian(self, model: Model, at: Kinematics) -> FloatArray:
-        """Angular velocity of the body and velocity of its origin, (6, nv)."""
+        """Return the angular velocity of the body and velocity of its origin, (6, nv)."""
         return point_jacobian_6d(model, at, self.body, _ORIGIN)
 
 
@@ -134,11 +134,11 @@ class CenterOfMassTarget:
         object.__setattr__(self, "position", _triple("CenterOfMassTarget.position", position))
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
-        """Vector from the centre of mass to its target, (3,) [m]."""
+        """Return the vector from the centre of mass to its target, (3,) [m]."""
         return np.asarray(self.position - center_of_mass(model, at))
 
     def jacobian(self, model: Model, at: Kinematics) -> FloatArray:
-        """Velocity of the centre of mass, (3, nv)."""
+        """Return the velocity of the centre of mass, (3, nv)."""
         return center_of_mass_jacobian(model, at)
 
 
@@ -151,7 +151,7 @@ def _triple(name: str, value: ArrayLike) -> FloatArray:
 
 
 def _turn(wanted: FloatArray, R: FloatArray) -> FloatArray:
-    """Rotation vector, world axes, that takes the orientation R to the wanted one."""
+    """Return the rotation vector, world axes, that takes the orientation R to the wanted one."""
     return quaternion.log(quaternion.from_matrix(wanted @ R.T))
 
 
@@ -190,7 +190,7 @@ class ConfigurationSpace:
         return self.clip_to_limits(out)
 
     def bounds(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest change of q along each independent velocity, in unit time."""
+        """Return the smallest and largest change of q along each independent velocity, in unit time."""
         seen = self.coordinate >= 0
         low, high = np.full(seen.shape, -np.inf), np.full(seen.shape, np.inf)
         at = self.coordinate[seen]
@@ -219,7 +219,7 @@ class ConfigurationSpace:
 
 
 def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> ConfigurationSpace:
-    """Limits and couplings that ``limits`` of `inverse_kinematics` stands for."""
+    """Return the limits and couplings selected by ``limits`` of `inverse_kinematics`."""
     coordinate = _coordinates(model)
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
     basis = None
@@ -265,7 +265,7 @@ def _coordinates(model: Model) -> NDArray[np.intp]:
 
 
 def _independent(model: Model) -> FloatArray | None:
-    """Basis (nv, ny) of the velocities that keep the mimic relations; None if there are none."""
+    """Return the basis (nv, ny) of the velocities that keep the mimic relations; None if there are none."""
     coupling = mimic_coupling(model, model.neutral)
     G = coupling.G
     if G.shape[0] == 0:

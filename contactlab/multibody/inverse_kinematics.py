@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.ik_targets import (
     CenterOfMassTarget,
     ConfigurationSpace,
@@ -23,6 +22,7 @@ from contactlab.multibody.ik_targets import (
 from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.spatial.errors import MultibodyError
 
 __all__ = [
     "CenterOfMassTarget",
@@ -40,14 +40,14 @@ Weights: TypeAlias = Sequence[ArrayLike] | FloatArray
 
 # Damping added to the part that vanishes with the error, relative to the mean square of J's singular values.
 _BIAS: Final = 1e-3
-# The whole damping falls by _DAMPING_DECREASE after a step that lowered the objective as much as foreseen, and rises
-# where not.
+# The whole damping falls by _DAMPING_DECREASE after a step that lowered the objective as much as predicted, and rises
+# otherwise.
 _DAMPING_DECREASE: Final = 1.0 / 3.0
 _DAMPING_INCREASE: Final = 6.0
 _LARGEST: Final = 1e12
 # A step that lowers the objective by less than this part of it is the last of all.
 _STALLED: Final = 1e-14
-# A descent that has lowered the objective by less than a tenth in so many steps heads for a minimum above zero.
+# A descent that has lowered the objective by less than a tenth in this many steps heads for a minimum above zero.
 _PATIENCE: Final = 4
 # Descents that end at the same objective, to this relative difference, before it is taken for the smallest there is.
 _SAME: Final = 1e-2
@@ -91,12 +91,12 @@ def inverse_kinematics(
 ) -> IKResult:
     """Find q, near q0 if there are many, at which all targets are met, or missed by as little as possible.
 
-    Minimises the sum of the squares of all rows, each times its weight, by the Levenberg-Marquardt method with the
-    damping of Sugihara ("Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE
-    Transactions on Robotics 27, 2011), which vanishes with the error, times a factor that falls while steps succeed and
-    grows where they fail. Steps lie in the space of velocities and move q by `integrate`, so quaternions stay unit;
-    each step minimises its quadratic model between the limits. A descent that ends with an error left is repeated from
-    other configurations, at growing distances from q0 and the same in every run, until one converges, several end at
+    The sum of the squares of all rows, each times its weight, is minimised by the Levenberg-Marquardt method. Its
+    damping is Sugihara's ("Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE
+    Transactions on Robotics 27, 2011), which vanishes with the error. An additional factor falls while steps succeed
+    and grows when they fail. Steps lie in the space of velocities and move q by `integrate`, so quaternions stay unit;
+    each step minimises its quadratic model between the limits. A descent that ends with an error is repeated from other
+    configurations, at growing distances from q0 and the same in every run. This ends when one converges, several end at
     the same error, or the iterations are used up.
 
     Parameters
@@ -109,7 +109,7 @@ def inverse_kinematics(
         `PointTarget`, `OrientationTarget`, `PoseTarget`, `CenterOfMassTarget`.
     weights
         A number >= 0 per target, or one per row (`PoseTarget` has six, angular first, the others three, world axes): a
-        row of weight 0 is free. All 1 by default. They matter where not everything can be met.
+        row of weight 0 is free. All 1 by default. They matter only if not all targets can be reached.
     limits
         True: the joint limits and mimic relations of the model's description, if it has one. A pair (lower, upper) of
         (nq,) arrays, infinite if there is none: these. False: no limits.
@@ -177,7 +177,7 @@ class _Problem:
     tolerance: float
 
     def errors(self, at: Kinematics) -> tuple[FloatArray, float, float]:
-        """Weighted rows, half their square, and the norm of the rows themselves."""
+        """Return the weighted rows, half their square, and the norm of the rows themselves."""
         rows = np.concatenate([target.error(self.model, at) for target in self.targets])
         weighted = self.weight * rows
         with np.errstate(over="ignore"):
@@ -187,7 +187,7 @@ class _Problem:
         return weighted, objective, float(np.linalg.norm(rows[self.weight > 0.0]))
 
     def descend(self, q: FloatArray, steps: int, patience: int) -> _End:
-        """Levenberg-Marquardt from q: until the tolerance, a local minimum, so many steps, or patience ends."""
+        """Run Levenberg-Marquardt from q to the tolerance, a local minimum, the step limit, or the end of patience."""
         at = kinematics(self.model, q)
         e, objective, error = self.errors(at)
         J, scale = self.jacobian(at)
@@ -224,7 +224,7 @@ class _Problem:
         return _End(np.array(at.q), objective, error, taken)
 
     def jacobian(self, at: Kinematics) -> tuple[FloatArray, float]:
-        """Weighted rows over the independent velocities, and the mean square of the singular values."""
+        """Return the weighted rows over the independent velocities, and the mean square of the singular values."""
         J = np.concatenate([target.jacobian(self.model, at) for target in self.targets])
         J = self.freedom.reduced(self.weight[:, None] * J)
         return J, float(np.sum(J * J)) / max(1, min(J.shape))
@@ -268,10 +268,10 @@ def _row_weights(goals: tuple[Target, ...], weights: Weights | None) -> FloatArr
 def damped_step(J: FloatArray, e: FloatArray, damping: float, lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Return the x (n,) with lower <= x <= upper that minimises |J x - e|^2 + damping |x|^2; lower <= 0 <= upper.
 
-    Entries beyond a bound are put on it and those that want to leave it are freed, all at once while that may still
-    help, then one by one (Murty's rule), which ends because the problem is strictly convex: block principal pivoting
-    (Portugal, Judice, Vicente, "A comparison of block pivoting and interior-point algorithms for linear least squares
-    problems with nonnegative variables", Mathematics of Computation 63, 1994), with two bounds.
+    Block principal pivoting with two bounds (Portugal, Judice, Vicente, "A comparison of block pivoting and
+    interior-point algorithms for linear least squares problems with nonnegative variables", Mathematics of Computation
+    63, 1994). Entries beyond a bound are put on it, and entries with an inward gradient are freed: all at once while
+    that may still help, then one by one (Murty's rule). This ends because the problem is strictly convex.
     """
     n = J.shape[1]
     side = np.zeros(n, dtype=np.int8)  # -1, 1: on the lower, upper bound
@@ -294,7 +294,7 @@ def damped_step(J: FloatArray, e: FloatArray, damping: float, lower: FloatArray,
 
 
 def _damped_solution(J: FloatArray, e: FloatArray, damping: float) -> FloatArray:
-    """(J^T J + damping)^-1 J^T e by singular values: directions that J does not see stay exactly still."""
+    """Return (J^T J + damping)^-1 J^T e by singular values: directions of the null space of J stay exactly still."""
     if J.shape[1] == 0:
         return np.zeros(0)
     U, s, Vt = np.linalg.svd(J, full_matrices=False)

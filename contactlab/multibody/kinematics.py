@@ -1,21 +1,31 @@
-"""The kinematics of one instant, computed once and used by many functions."""
+"""Operands of the functions of a model: the kinematics of one instant, and batches of instants.
+
+The kinematics of one instant are computed once and used by many functions. In a batch every vector can have leading
+axes, (B, nq) or more, which broadcast against each other. Results have these axes too. The numbers of a batch equal the
+numbers of single calls to the last bit, whatever the number of threads.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked_vector, failure
-from contactlab.multibody.entries import kernels
-from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES, VELOCITIES, head_size
+from contactlab.multibody.arguments import check_finite, checked_vector, failure, kernels
+from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOT_FINITE, NOTHING, POSES, VELOCITIES, head_size
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.errors import MultibodyError
 from contactlab.spatial.transform import Transform
+from lcp.hearing import on_threads
+
+if TYPE_CHECKING:
+    from contactlab.multibody.model import Model
+
 
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))
 
@@ -25,8 +35,8 @@ class Kinematics:
     """Poses of all bodies at one q, and velocities at one v; made by `kinematics`.
 
     Every function of this package that takes ``q`` takes a `Kinematics` in its place and does not compute the poses
-    again. Where it also takes ``v``, pass ``kin.v`` (or None) to use the velocities too; for any other v they are
-    computed from that v. Nothing can be out of date: q and v are copies that cannot be written to, and nothing is
+    again. If it also takes ``v``, pass ``kin.v`` (or None) to use the velocities too; for any other v they are computed
+    from that v. A `Kinematics` is never out of date: q and v are copies that cannot be written to, and nothing is
     updated in place.
 
     Attributes
@@ -53,7 +63,7 @@ Instant: TypeAlias = ArrayLike | Kinematics
 
 
 def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinematics:
-    """Poses at q and, with v, velocities: once, for all functions of the same instant.
+    """Return poses at q and, with v, velocities: once, for all functions of the same instant.
 
     Parameters
     ----------
@@ -76,14 +86,14 @@ def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinema
     packed = model.packed
     head = np.zeros(head_size(packed.nl, model.nv))
     until = POSES if v is None else VELOCITIES
-    code = kernels().velocities.fill_frames(packed.ints, packed.floats, q_, speed, custom, NOTHING, until, head)
+    code = kernels().kinematics.fill_frames(packed.ints, packed.floats, q_, speed, custom, NOTHING, until, head)
     if code != GOOD:
         raise failure(model, code, q_, ("v", speed))
     return Kinematics(model, read_only(q_), None if v is None else read_only(speed), q_, speed, custom, head)
 
 
 def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, FloatArray, FloatArray, int]:
-    """Arguments of a kernel of q: q, rows of custom joints, a workspace of ``size`` and how far its head is filled."""
+    """Return the arguments of a kernel of q: q, custom rows, a workspace of ``size`` and the level of its head."""
     if type(q) is Kinematics:
         return q._q, q._custom, _copied(model, q, size), POSES
     configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]  # not a Kinematics any more
@@ -94,7 +104,7 @@ def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, F
 def at_state(
     model: Model, q: Instant, v: ArrayLike | None, size: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
-    """Arguments of a kernel of q and v: q, v, rows of custom joints, a workspace and how far its head is filled."""
+    """Return the arguments of a kernel of q and v: q, v, custom rows, a workspace and the level of its head."""
     if type(q) is Kinematics:
         return _at_kinematics(model, q, v, size)
     if v is None:
@@ -127,11 +137,11 @@ def _copied(model: Model, kin: Kinematics, size: int) -> FloatArray:
 
 
 def custom_rows(model: Model, q: FloatArray, v: FloatArray | None = None) -> FloatArray:
-    """R (9), p (3), columns of S (36) and c (6) of every custom joint, one row each; c is zero without v."""
+    """Return R (9), p (3), columns of S (36) and c (6) of every custom joint, one row each; c is zero without v."""
     joints = model.packed.custom
     if not joints:
         return _NO_ROWS
-    # Before the joint sees them: what it makes of a NaN would be blamed on the joint.
+    # checked before the joint, which would get the blame for a NaN
     check_finite("q", q)
     if v is not None:
         check_finite("v", v)
@@ -148,3 +158,189 @@ def custom_rows(model: Model, q: FloatArray, v: FloatArray | None = None) -> Flo
             product = joint.velocity_product(q[iq], v[iv])
             row[48:] = finite_array(product, f"{name}.velocity_product", (6,), MultibodyError)
     return rows
+
+
+# Links per portion of work: a few milliseconds, after which Ctrl-C is heeded.
+_LINKS_PER_CALL = 20_000
+
+_MAX_INSTANTS_PER_CALL = 4096
+
+
+def batched(*vectors: object, rows: object = None) -> bool:
+    """Return True if one of these has more than one axis, or ``rows`` more than two, unlike those for one instant."""
+    if rows is not None and np.ndim(rows) > 2:  # type: ignore[arg-type]
+        return True
+    for value in vectors:
+        if type(value) is np.ndarray:
+            if value.ndim > 1:
+                return True
+        elif value is not None and type(value) is not Kinematics and np.ndim(value) > 1:  # type: ignore[arg-type]
+            return True
+    return False
+
+
+def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tuple[str, FloatArray, int]:
+    """Return a named float array whose last axes are ``tail``, and their number.
+
+    A `Kinematics` stands for its q: a batch computes kinematics again.
+    """
+    if value is None:
+        raise MultibodyError(name, "is needed")
+    given = value.q if isinstance(value, Kinematics) else value
+    try:
+        if np.iscomplexobj(given):
+            raise MultibodyError(name, "must be real, got complex numbers")
+        array = np.asarray(given, dtype=np.float64)
+    except MultibodyError:
+        raise
+    except (TypeError, ValueError) as cause:
+        raise MultibodyError(name, f"cannot be read as an array of floats ({cause})") from cause
+    if array.ndim < len(tail) or array.shape[array.ndim - len(tail) :] != tail:
+        shape = ", ".join(map(str, ("...", *tail)))
+        raise MultibodyError(name, f"must have shape ({shape}), got {array.shape}")
+    return name, array, len(tail)
+
+
+def optional(name: str, value: ArrayLike | None, *tail: int) -> tuple[str, FloatArray, int]:
+    """Return `operand`, or for None one with length 0 on the first axis of its tail, as kernels expect."""
+    return (name, np.zeros((0, *tail[1:])), len(tail)) if value is None else operand(name, value, *tail)
+
+
+def velocity(q: ArrayLike | Kinematics, v: ArrayLike | None, nv: int) -> tuple[str, FloatArray, int]:
+    """Return `operand` of v, or for None the velocities of a `Kinematics`."""
+    return operand("v", q.v if v is None and isinstance(q, Kinematics) else v, nv)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchOperands:
+    """Return the operands of a batch, each with one leading axis: of length B, or 1 if all instants share it."""
+
+    model: Model
+    shape: tuple[int, ...]  # the leading axes as given, which results have too
+    #: names, rows: Names of the operands, for errors, and their arrays: contiguous and writable, as the kernels want
+    #: them.
+    names: tuple[str, ...]
+    rows: tuple[FloatArray, ...]
+
+    @classmethod
+    def of(cls, model: Model, *operands: tuple[str, FloatArray, int]) -> BatchOperands:
+        """Return leading axes broadcast as in numpy; an entry that is not finite is an error."""
+        leads = [array.shape[: array.ndim - tail] for _, array, tail in operands]
+        try:
+            shape = np.broadcast_shapes(*leads)
+        except ValueError:
+            named = ", ".join(f"{name} {lead}" for (name, _, _), lead in zip(operands, leads, strict=True))
+            raise MultibodyError(operands[0][0], f"leading axes do not fit together: {named}") from None
+        rows = []
+        for (_, array, tail), lead in zip(operands, leads, strict=True):
+            entries = array.shape[array.ndim - tail :]
+            if int(np.prod(lead, dtype=np.int64)) == 1:
+                row = array.reshape((1, *entries))
+            else:
+                full = array if lead == shape else np.broadcast_to(array, (*shape, *entries))
+                row = full.reshape((int(np.prod(shape, dtype=np.int64)), *entries))
+            rows.append(np.require(row, requirements=["C", "A", "W"]))
+        made = cls(model, tuple(shape), tuple(name for name, _, _ in operands), tuple(rows))
+        for name, row in zip(made.names, made.rows, strict=True):
+            if not np.isfinite(row).all():
+                bad = np.argwhere(~np.isfinite(row))[0]
+                entry = "".join(f"[{i}]" for i in bad[1:].tolist())
+                where = made.place(int(bad[0])) if row.shape[0] > 1 else ""
+                raise MultibodyError(name, f"{where}entry {entry} is {row[tuple(bad)]}, not finite")
+        return made
+
+    @classmethod
+    def of_dynamics(
+        cls,
+        model: Model,
+        q: ArrayLike | Kinematics,
+        v: ArrayLike | None,
+        given: tuple[str, FloatArray, int],
+        f_ext: ArrayLike | None,
+    ) -> BatchOperands:
+        """Return the leading axes of the given q, v, accelerations or forces, and external forces."""
+        outside = optional("f_ext", f_ext, model.nb, 6)
+        return cls.of(model, operand("q", q, model.nq), velocity(q, v, model.nv), given, outside)
+
+    @property
+    def count(self) -> int:
+        """Number B of instants."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def row(self, number: int, b: int) -> FloatArray:
+        """Return the operand ``number`` of instant b."""
+        rows = self.rows[number]
+        return np.asarray(rows[b % rows.shape[0]])
+
+    def shaped(self, out: FloatArray) -> FloatArray:
+        """Return results (B, ...) with the leading axes as given."""
+        return out.reshape((*self.shape, *out.shape[1:]))
+
+    def custom(self) -> FloatArray:
+        """Return the rows (B or 1, n, 54) of custom joints at q and, if v is the second operand, v."""
+        joints = self.model.packed.custom
+        if not joints or not self.count:
+            return np.zeros((1, len(joints), CUSTOM_ROW))
+        moving = self.names[1:2] == ("v",) and self.rows[1].shape[1] > 0
+        rows = [custom_rows(self.model, self.row(0, b), self.row(1, b) if moving else None) for b in range(self.count)]
+        return np.array(rows)
+
+    def fill(self, kernel: Any, size: int, threads: int | None, operands: tuple[object, ...], out: object) -> None:
+        """Have a kernel of `kernels.entries` fill ``out``, on threads if that is much; raise for the first failure.
+
+        ``size`` is the length of the workspace that one instant needs. Results do not depend on the number of threads,
+        None for one per core.
+        """
+        wanted: object = os.cpu_count() or 1 if threads is None else threads  # whatever the caller's types say
+        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 1:
+            raise MultibodyError("threads", f"must be a whole number >= 1, got {threads!r}")
+        codes = np.full(self.count, GOOD, dtype=np.int64)
+        packed = self.model.packed
+
+        def portion(bounds: tuple[int, int]) -> None:
+            kernel(packed.ints, packed.floats, operands, *bounds, np.empty(size), codes, out)
+
+        _run_portions(
+            portion, self.count, max(1, min(_MAX_INSTANTS_PER_CALL, _LINKS_PER_CALL // max(1, packed.nl))), int(wanted)
+        )
+        missed = np.flatnonzero(codes != GOOD)
+        if missed.shape[0]:
+            raise self.error(int(missed[0]), int(codes[missed[0]]))
+
+    def place(self, b: int) -> str:
+        """Return the indices of instant b, as the beginning of an error's text."""
+        return f"instant {[int(i) for i in np.unravel_index(b, self.shape)]}: " if self.shape else ""
+
+    def error(self, b: int, code: int) -> MultibodyError:
+        """Return the error about instant b for a kernel's code other than `GOOD`."""
+        cause = failure(self.model, code, self.row(0, b))
+        return MultibodyError(cause.field, self.place(b) + cause.detail)
+
+
+def _run_portions(portion: Callable[[tuple[int, int]], None], count: int, size: int, workers: int) -> None:
+    """Call ``portion`` with (start, stop) over all of ``count``, on threads, heeding Ctrl-C between portions."""
+    starts = range(0, count, size)
+    for _ in on_threads(lambda i: portion((starts[i], min(starts[i] + size, count))), len(starts), workers):
+        pass
+
+
+def fill_batch(
+    many: BatchOperands,
+    kernel: Any,
+    size: Callable[[int, int], int],
+    threads: int | None,
+    *shape: int,
+    last: tuple[object, ...] = (),
+) -> FloatArray:
+    """Return the results (..., *shape) of a kernel of many instants for their rows, custom joints and ``last``."""
+    out = np.zeros((many.count, *shape))
+    length = size(many.model.packed.nl, many.model.nv)
+    many.fill(kernel, length, threads, (*many.rows, many.custom(), *last), out)
+    return many.shaped(out)
+
+
+def check_batch(many: BatchOperands, out: FloatArray) -> None:
+    """Raise for the first instant whose result is not finite."""
+    bad = np.flatnonzero(~np.isfinite(out).all(axis=-1))
+    if bad.shape[0]:
+        raise many.error(int(bad[0]), NOT_FINITE)

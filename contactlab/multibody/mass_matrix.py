@@ -1,4 +1,4 @@
-"""The mass matrix, solving with it without forming it, and H = L^T L, which keeps to the branches of a model's tree."""
+"""The mass matrix, solving with it without forming it, and H = L^T L along the branches of a model's tree."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked, failure, singular_joint
-from contactlab.multibody.batch import mass_matrix_batch, solve_mass_matrix_batch
-from contactlab.multibody.batch_operands import batched
-from contactlab.multibody.entries import ON_STACK, fast_entry, kernels
-from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.kernels.codes import GOOD, SINGULAR
-from contactlab.multibody.kernels.sizes import crba_size, factor_size
-from contactlab.multibody.kinematics import Instant, at_configuration
+from contactlab.multibody.arguments import ON_STACK, check_finite, checked, failure, fast_entry, kernels, singular_joint
+from contactlab.multibody.kernels.codes import (
+    GOOD,
+    SINGULAR,
+    crba_size,
+    factor_size,
+)
+from contactlab.multibody.kinematics import (
+    BatchOperands,
+    Instant,
+    at_configuration,
+    batched,
+    fill_batch,
+    operand,
+)
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import structure
+from contactlab.multibody.packing import structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
+from contactlab.spatial.errors import MultibodyError
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +44,15 @@ class LTLFactor:
     _dense: bool = field(repr=False)
 
     def solve(self, b: ArrayLike) -> FloatArray:
-        """H^-1 b."""
+        """Return H^-1 b."""
         return self._solved(b, True, True)
 
     def solve_lt(self, b: ArrayLike) -> FloatArray:
-        """L^-T b."""
+        """Return L^-T b."""
         return self._solved(b, True, False)
 
     def solve_l(self, b: ArrayLike) -> FloatArray:
-        """L^-1 b."""
+        """Return L^-1 b."""
         return self._solved(b, False, True)
 
     def _solved(self, b: ArrayLike, transposed: bool, plain: bool) -> FloatArray:
@@ -69,15 +77,15 @@ class LTLFactor:
 
 
 def dof_parents(model: Model) -> IntArray:
-    """For each degree of freedom (nv,) the one next to it towards the root, -1 for none."""
+    """Return the next degree of freedom towards the root for each one (nv,), -1 for none."""
     return structure(model).dof_parent
 
 
 def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
-    """Factorise H = L^T L, H having the branch structure of the model's mass matrix.
+    """Factorise H = L^T L, where H has the branch structure of the model's mass matrix.
 
     No entry that the tree makes zero becomes nonzero (Featherstone 2008, section 6.5), O(nv d^2) for branches of depth
-    d. Where those are most entries, as on chains, the same is done without asking for each which is next.
+    d. If these are most entries, as on chains, all entries are treated without following the branches.
 
     Parameters
     ----------
@@ -109,14 +117,14 @@ def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
     return LTLFactor(read_only(L), L, parents, dense)
 
 
-# One look-up less, 30 ns, in a call of a microsecond.
+# one look-up less in a very short call
 _empty = np.empty
 
 _quick = fast_entry("fast_crba", 1, 1, 2)
 
 
 def mass_matrix(model: Model, q: Instant) -> FloatArray:
-    """Mass matrix M(q), (nv, nv), symmetric: kinetic energy is v.M v / 2.
+    """Return the mass matrix M(q), (nv, nv), symmetric: kinetic energy is v.M v / 2.
 
     The composite-rigid-body algorithm (Featherstone 2008, section 6.2). Entries between different branches are zero.
 
@@ -152,7 +160,7 @@ class MassMatrixFactor:
     _factor: FloatArray = field(repr=False)
 
     def solve(self, b: ArrayLike) -> FloatArray:
-        """M^-1 b for a vector (nv,) or the columns of a matrix (nv, m)."""
+        """Return M^-1 b for a vector (nv,) or the columns of a matrix (nv, m)."""
         model, packed = self.model, self.model.packed
         given = np.asarray(b)
         if given.ndim == 2:
@@ -169,7 +177,7 @@ class MassMatrixFactor:
 
 
 def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
-    """The articulated-body inertias at q, with which `MassMatrixFactor.solve` applies M^-1 (Featherstone 2008, 7.3).
+    """Return articulated-body inertias at q; `MassMatrixFactor.solve` applies M^-1 (Featherstone 2008, 7.3).
 
     Parameters
     ----------
@@ -191,10 +199,27 @@ def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
 
 
 def solve_mass_matrix(model: Model, q: Instant, tau: ArrayLike) -> FloatArray:
-    """M(q)^-1 tau, without velocity and gravity, for a vector (nv,) or the columns of a matrix (nv, m).
+    """Return M(q)^-1 tau, without velocity and gravity, for a vector (nv,) or the columns of a matrix (nv, m).
 
     O(nv) for each right-hand side; `factorize_mass_matrix` keeps the part that depends on q alone.
     """
     if batched(q):
         return solve_mass_matrix_batch(model, q, tau)
     return factorize_mass_matrix(model, q).solve(tau)
+
+
+def mass_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:
+    """Return the mass matrices (..., nv, nv) of configurations q (..., nq)."""
+    many = BatchOperands.of(model, operand("q", q, model.nq))
+    return fill_batch(many, kernels().entries.mass_matrix, crba_size, threads, model.nv, model.nv)
+
+
+def solve_mass_matrix_batch(model: Model, q: Instant, tau: ArrayLike, *, threads: int | None = None) -> FloatArray:
+    """Return M(q)^-1 tau for configurations q (..., nq) and one vector tau (..., nv) each."""
+    many = BatchOperands.of(model, operand("q", q, model.nq), operand("tau", tau, model.nv))
+    return fill_batch(many, kernels().entries.solve_mass_matrix, _solve_size, threads, model.nv)
+
+
+def _solve_size(nl: int, nv: int) -> int:
+    """Return the workspace of `factor_inertia`, the factor and the scratch of `solve_inertia`."""
+    return factor_size(nl, nv) + 13 * nv + 6 * nl

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.joint_data import JointLimits
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
-from contactlab.multibody.limits import JointLimits
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
-from contactlab.spatial.errors import close_names
+from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -43,11 +42,11 @@ class BodySpec:
     inertia
         None for a body without mass.
     armature
-        (nv,) [kg m^2, kg] what rotors behind the joint's degrees of freedom add to the diagonal of M.
+        (nv,) [kg m^2, kg] terms of rotors behind the joint's degrees of freedom on the diagonal of M.
     joint_name
         Name of the joint, the name of the body if it has none.
     limits
-        Those of the joint's degrees of freedom, arrays (nv,).
+        Data of the joint's degrees of freedom, arrays (nv,).
     """
 
     name: str
@@ -89,7 +88,7 @@ class Model:
     nq, nv
         Lengths of q and v.
     packed
-        What the kernels take.
+        Arguments of the kernels.
     """
 
     bodies: tuple[BodySpec, ...]
@@ -123,8 +122,8 @@ class Model:
     ) -> UrdfModel:
         """Read a robot description (URDF), from anybody: see `docs/from_urdf.md`.
 
-        Bodies are named by the links and stand depth first, those of one link in the order of the file; the joints,
-        with limits, friction and mimic relations, are in the model's ``joint_data`` by their own names.
+        Bodies are named by the links and are in depth-first order, the children of one link in the order of the file.
+        The joints, with limits, friction and mimic relations, are in the model's ``joint_data`` by their own names.
 
         Parameters
         ----------
@@ -136,12 +135,12 @@ class Model:
         gravity
             (3,) [m/s^2], world axes.
         package_roots
-            Folders in which mesh files may lie, beside that of the description: a mapping from package names, or
-            folders whose subfolders are packages. Meshes are looked for, never loaded.
+            Folders that may contain mesh files, in addition to the folder of the description: a mapping from package
+            names, or folders whose subfolders are packages. Meshes are located, never loaded.
         strict_inertia
-            Whether every inertia that `RigidInertia` refuses is an error, and so a link that moves no mass. If not,
-            what no mass distribution can have is taken unchanged, and one `UrdfWarning` names the links; only what
-            would move with a negative moment of inertia is refused.
+            Whether every inertia that `RigidInertia` refuses is an error, and also a link that moves no mass. If not,
+            an inertia that no mass distribution can have is taken unchanged, and one `UrdfWarning` names the links;
+            only a motion with a negative moment of inertia is refused.
 
         Raises
         ------
@@ -160,16 +159,16 @@ class Model:
         )
 
     def builder(self) -> ModelBuilder:
-        """A builder that holds the bodies and the gravity of this model: to add, change, remove, and build again.
+        """Return a builder with the bodies and the gravity of this model: to add, change, remove, and build again.
 
-        What a description says beside limits (`UrdfModel`) is not in a builder.
+        Other contents of a description than limits (`UrdfModel`) are not in a builder.
         """
         from contactlab.multibody.builder import builder_of
 
         return builder_of(self)
 
     def reduced(self, held: Mapping[str, ArrayLike]) -> Model:
-        """The model with some of its joints held fixed: fewer degrees of freedom, the same bodies by the same names.
+        """Return the model with some of its joints held fixed: fewer degrees of freedom, the same bodies.
 
         Parameters
         ----------
@@ -222,7 +221,7 @@ class Model:
 
     @property
     def neutral(self) -> FloatArray:
-        """The configuration (nq,) of zeros and identity rotations (what a `CustomJoint` says for itself)."""
+        """Return the configuration (nq,) of zeros and identity rotations, and the neutral one of a `CustomJoint`."""
         q = np.zeros(self.nq)
         q[self.quaternion_starts] = 1.0
         for joint, iq, _ in self.packed.custom:
@@ -254,7 +253,7 @@ class Model:
         return self.index_or_world(name)
 
     def index_or_world(self, name: str) -> int:
-        """Number of a body as kernels take it: `index`, but -1 for the world."""
+        """Return the number of a body as kernels take it: `index`, but -1 for the world."""
         if name == WORLD:
             return -1
         place = self._index.get(name)
@@ -263,17 +262,17 @@ class Model:
         return place
 
     def q_slice(self, name: str) -> slice:
-        """Entries of a body's joint in q."""
+        """Return the entries of a body's joint in q."""
         i = self._moving(name)
         return slice(self._q_start[i], self._q_start[i] + self.bodies[i].joint.nq)
 
     def v_slice(self, name: str) -> slice:
-        """Entries of a body's joint in v."""
+        """Return the entries of a body's joint in v."""
         i = self._moving(name)
         return slice(self._v_start[i], self._v_start[i] + self.bodies[i].joint.nv)
 
     def body_of_joint(self, joint: str) -> str:
-        """Name of the body that a joint moves; a joint without a name of its own goes by that of its body.
+        """Return the name of the body that a joint moves; an unnamed joint has the name of its body.
 
         An unknown name raises, with the close ones.
         """
@@ -286,11 +285,11 @@ class Model:
         raise MultibodyError("joint", f"no joint is called {joint!r}{close_names(joint, known)}")
 
     def joint_q(self, joint: str) -> slice:
-        """Entries of a joint in q, by its name: a slice, for one angle too: ``q[model.joint_q("knee")][0]``."""
+        """Return the entries of a joint in q, by its name: a slice, as in ``q[model.joint_q("knee")][0]``."""
         return self.q_slice(self.body_of_joint(joint))
 
     def joint_v(self, joint: str) -> slice:
-        """Entries of a joint in v, by its name, a slice as `joint_q`."""
+        """Return the entries of a joint in v, by its name, a slice as `joint_q`."""
         return self.v_slice(self.body_of_joint(joint))
 
     @cached_property
@@ -313,7 +312,7 @@ class Model:
         return f"Model({self.nb} bodies, nq={self.nq}, nv={self.nv})"
 
     def _repr_html_(self) -> str:
-        """Return what notebooks show: a line per body."""
+        """Return the display text of notebooks: a line per body."""
         from contactlab.multibody.overview import html_overview
 
         return html_overview(self)

@@ -44,8 +44,8 @@ def dof_overview(model: Model) -> str:
     """Return a line ``index: body axis`` per entry of v.
 
     R is a rotation, T a shift, in joint axes unless the line says body axes (the angular velocities of `Spherical` and
-    `FloatingBase`); each axis of a joint with several acts in the frame the one before left. Behind it stand what the
-    model has: the joint's own name, the range of the position, bounds of speed and effort, the rotor's inertia.
+    `FloatingBase`). Each axis of a joint with several acts in the frame after the previous one. The data of the model
+    follow: the joint's own name, the range of the position, bounds of speed and effort, the rotor's inertia.
     """
     width = len(str(max(model.nv - 1, 0)))
     lines = []
@@ -71,7 +71,7 @@ def html_overview(model: Model) -> str:
 
 
 def body_origins_overview(model: Model, q: Instant) -> str:
-    """Return a line ``body: x y z`` [m] per body, fixed ones included: where its origin is in the world at q.
+    """Return a line ``body: x y z`` [m] per body, fixed ones included: its origin in the world at q.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def body_origins_overview(model: Model, q: Instant) -> str:
 
 
 def joint_axes(joint: Joint) -> tuple[str, ...]:
-    """Return a label per entry of the joint's slice of v: RX to TZ, the axis itself where it is none of these."""
+    """Return a label per entry of the joint's slice of v: RX to TZ, or the axis itself."""
     if isinstance(joint, CustomJoint):
         return tuple(f"custom {k}" for k in range(joint.nv))
     labels: list[str] = []
@@ -109,7 +109,7 @@ def joint_axes(joint: Joint) -> tuple[str, ...]:
 
 
 def _dof_details(body: BodySpec, k: int) -> str:
-    """Name, limits and rotor of one degree of freedom, "" if there are none."""
+    """Return the name, limits and rotor of one degree of freedom, "" if there are none."""
     words = [f"joint {body.joint_name!r}"] if body.joint_name != body.name else []
     lower, upper, velocity, effort = (
         float(np.asarray(one)[k])
@@ -124,7 +124,7 @@ def _dof_details(body: BodySpec, k: int) -> str:
 
 
 def _label(letter: str, axis: FloatArray) -> str:
-    """The letter with X, Y or Z for a positive coordinate axis of unit length, with the numbers for any other."""
+    """Return the letter with X, Y or Z for a positive coordinate axis of unit length, or with numbers."""
     for name, unit in zip("XYZ", np.eye(3), strict=True):
         if (axis == unit).all():
             return letter + name
@@ -136,7 +136,7 @@ def _numbers(entries: Sequence[float] | FloatArray) -> str:
 
 
 def _mark(joint: Joint) -> str:
-    """Joint and axes, as they stand behind a body's name."""
+    """Return joint and axes, as printed behind a body's name."""
     if joint.nv == 0:
         return "[fixed]"
     return f"[ {type(joint).__name__}: {' '.join(joint_axes(joint))} ]"

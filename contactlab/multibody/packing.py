@@ -1,4 +1,4 @@
-"""From the bodies as added to the buffers the kernels take."""
+"""The buffers that the kernels take, packed from the bodies of a model, and views of them without a compiler."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels import codes
-from contactlab.multibody.kernels.sizes import STACK, aba_size
-from contactlab.multibody.model import WORLD, BodySpec, PackedModel
+from contactlab.multibody.kernels.codes import (
+    STACK,
+    aba_size,
+    columns_start,
+    crba_size,
+    derivatives_size,
+    factor_size,
+    head_size,
+    point_size,
+    rnea_size,
+)
+from contactlab.multibody.model import WORLD, BodySpec, Model, PackedModel
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.errors import MultibodyError
 from contactlab.spatial.inertia import RigidInertia, round_off
 from contactlab.spatial.transform import Transform
 
@@ -135,7 +145,7 @@ def _buffers(
     rotors: FloatArray,
     gravity: FloatArray,
 ) -> PackedModel:
-    """Lay everything out as `contactlab.multibody.kernels.layout.tree` expects."""
+    """Lay out all data as `contactlab.multibody.kernels.layout.tree` expects them."""
     nl, nb = len(links), len(body_link)
     parent = [link.parent for link in links]
     root: list[int] = []
@@ -194,10 +204,89 @@ def _is_chain(dof_parent: Sequence[int]) -> bool:
     """Return True if `factor_dense` is faster than `factor_sparse`.
 
     Both were timed on chains, two to four arms and bushy trees of 6 to 100 degrees of freedom: an update along the
-    branches takes 0.65 ns; without them there are n^3 / 6 updates of 0.03 ns and 1.2 ns n^2 besides.
+    branches takes 0.65 ns; without them there are n^3 / 6 updates of 0.03 ns and an additional 1.2 ns n^2.
     """
     depth: list[int] = []
     for up in dof_parent:
         depth.append(1 if up < 0 else depth[up] + 1)
     n = len(depth)
     return 0.65 * sum(d * (d + 1) / 2 for d in depth) > 0.03 * n**3 / 6 + 1.2 * n**2
+
+
+_NO_MASS = np.zeros(4)
+
+
+class Structure(NamedTuple):
+    """Views of the integer buffer; the same as in `contactlab.multibody.kernels.layout.Tree`. Not to be modified."""
+
+    parent: IntArray  # (nl,) parent link, -1 for the world
+    root: IntArray  # (nl,) root link of the link's tree
+    iv: IntArray  # (nl + 1,) first entry of v
+    dof_parent: IntArray  # (nv,) the degree of freedom next below, -1
+    dof_link: IntArray  # (nv,)
+    body_link: IntArray  # (nb,) link an added body is fixed to, -1 for the world
+
+
+def structure(model: Model) -> Structure:
+    """Cut the integer buffer as the kernels do."""
+    ints, nl, nv, nb = model.packed.ints, model.packed.nl, model.nv, model.nb
+    dofs = 8 + 6 * nl + 2
+    return Structure(
+        parent=ints[8 : 8 + nl],
+        root=ints[8 + nl : 8 + 2 * nl],
+        iv=ints[8 + 4 * nl + 1 : 8 + 5 * nl + 2],
+        dof_parent=ints[dofs : dofs + nv],
+        dof_link=ints[dofs + nv : dofs + 2 * nv],
+        body_link=ints[dofs + 2 * nv : dofs + 2 * nv + nb],
+    )
+
+
+def motions(model: Model) -> tuple[IntArray, IntArray]:
+    """Return the code of the motion of each link (nl,), and first entry of q of each (nl + 1,)."""
+    ints, nl = model.packed.ints, model.packed.nl
+    return ints[8 + 2 * nl : 8 + 3 * nl], ints[8 + 3 * nl : 8 + 4 * nl + 1]
+
+
+def body_frames(model: Model) -> tuple[FloatArray, FloatArray]:
+    """Return poses of the added bodies in their links, last in their buffer: R (nb, 3, 3) and p (nb, 3)."""
+    nb = model.nb
+    floats = model.packed.floats[model.packed.floats.size - 12 * nb :]
+    return floats[: 9 * nb].reshape(nb, 3, 3), floats[9 * nb :].reshape(nb, 3)
+
+
+def world_mass(model: Model) -> FloatArray:
+    """Return the mass of the bodies fixed to the world and its first moment, (4,) [kg, kg m]."""
+    links = structure(model).body_link.tolist()
+    if -1 not in links:
+        return _NO_MASS
+    R, p = body_frames(model)
+    out = np.zeros(4)
+    for i, body in enumerate(model.bodies):
+        if links[i] < 0 and body.inertia is not None:
+            out[0] += body.inertia.mass
+            out[1:] += body.inertia.mass * (R[i] @ body.inertia.com + p[i])
+    return out
+
+
+def head_views(W: FloatArray, model: Model) -> tuple[FloatArray, ...]:
+    """Return S (nv, 6), R (nl, 9), p (nl, 3), V (nl, 6) and C (nl, 6) of links in the head of a workspace.
+
+    They are cut as `contactlab.multibody.kernels.layout.frames` cuts them.
+    """
+    nl, nv = model.packed.nl, model.nv
+    start, views = columns_start(nl), []
+    for n, width in ((nv, 6), (nl, 9), (nl, 3), (nl, 6), (nl, 6)):
+        views.append(W[start : start + n * width].reshape(n, width))
+        start += n * width
+    return tuple(views)
+
+
+def workspace(model: Model) -> FloatArray:
+    """Return a buffer, flat and zeroed, long enough for every kernel of ``model``; one per thread.
+
+    The public functions need none: they return values and keep nothing. A compiled loop that calls
+    `contactlab.multibody.kernels` itself (``rnea``, ``crba``, ``aba``, ...) hands this buffer over at every call, with
+    ``model.packed.ints`` and ``model.packed.floats``.
+    """
+    lengths = (head_size, rnea_size, crba_size, aba_size, derivatives_size, factor_size, point_size)
+    return np.zeros(max(length(model.packed.nl, model.nv) for length in lengths))

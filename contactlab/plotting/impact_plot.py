@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from contactlab.impact import ContactMotion, ImpactMap, PainleveMap, RouthDiagram
-from contactlab.impact.errors import ImpactError
 from contactlab.plotting.figures import legend_above, new_figure, save_figure
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import ImpactError
 
 # Marks of ends that coincide lie inside one another. All follow Routh's course: `compare` calls them sequential.
 _ENDS = {"newton": ("#0072b2", 14.0), "poisson": ("#d55e00", 9.0), "stronge": ("#009e73", 4.0)}

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import Sphere
-from contactlab.contact.shapes import join_solids
+from contactlab.contact.shapes import join_surfaces
 from contactlab.drawing import (
     Arrows,
     ForceScale,
     Playable,
     Playback,
     SceneGeometry,
-    Solid,
+    SurfaceMesh,
     playback_of,
     solid_of,
     state_at,
@@ -177,7 +177,7 @@ def _frames(
     stage = SceneGeometry.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
     frames = [
-        [Item(part.solid.moved(R[part.body], p[part.body]), part.color) for part in stage.parts]
+        [Item(part.solid.transformed(R[part.body], p[part.body]), part.color) for part in stage.parts]
         for R, p in zip(rotations, origins, strict=True)
     ]
     grounds = [Item(ground.solid, GROUND, GRID, ground=True) for ground in stage.grounds]
@@ -222,7 +222,7 @@ def _camera(
 def _marks(arrows: Arrows, size: float) -> list[Item]:
     """Arrows of the forces and points of the open contacts, one item per colour."""
     thick = 0.06 * size
-    solids: dict[Color, list[Solid]] = {}
+    solids: dict[Color, list[SurfaceMesh]] = {}
     for k in range(len(arrows.points)):
         color = MODE_COLORS[int(arrows.modes[k])]
         if arrows.carrying[k]:
@@ -230,15 +230,15 @@ def _marks(arrows: Arrows, size: float) -> list[Item]:
         else:
             solid = solid_of_ball(arrows.points[k], 1.2 * thick)
         solids.setdefault(color, []).append(solid)
-    return [Item(join_solids(some), color, mark=True) for color, some in solids.items()]
+    return [Item(join_surfaces(some), color, mark=True) for color, some in solids.items()]
 
 
-def solid_of_ball(center: FloatArray, radius: float) -> Solid:
+def solid_of_ball(center: FloatArray, radius: float) -> SurfaceMesh:
     """Return a ball in world axes."""
     return solid_of(Sphere(radius, center))
 
 
-def _arrow(foot: FloatArray, tip: FloatArray, thick: float) -> Solid:
+def _arrow(foot: FloatArray, tip: FloatArray, thick: float) -> SurfaceMesh:
     """Return a shaft with a head of fixed size; a short arrow is all head."""
     length = float(np.linalg.norm(tip - foot))
     if length < 1e-3 * thick:
@@ -262,7 +262,7 @@ def _arrow(foot: FloatArray, tip: FloatArray, thick: float) -> Solid:
             (12 * k + here, 12 * (k + 1) + following, 12 * (k + 1) + here),
         )
     ]
-    return Solid(np.concatenate(rings), np.concatenate(sides), np.zeros((0, 2, 3)))
+    return SurfaceMesh(np.concatenate(rings), np.concatenate(sides), np.zeros((0, 2, 3)))
 
 
 def _legend(figure: Figure, scale: ForceScale, *, narrow: bool) -> None:

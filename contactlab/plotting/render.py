@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.shapes import join_solids
-from contactlab.drawing import Solid
+from contactlab.contact.shapes import join_surfaces
+from contactlab.drawing import SurfaceMesh
 from contactlab.drawing.camera import FAR, Camera
 from contactlab.drawing.palette import EDGE, Color
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -37,7 +37,7 @@ LINE = 0.65  # how much of a line covers what is below
 class Item:
     """A solid in world axes."""
 
-    solid: Solid  # world axes
+    solid: SurfaceMesh  # world axes
     # Of its surface and its lines.
     color: Color
     line_color: Color = EDGE
@@ -70,7 +70,7 @@ def _surfaces(
     from contactlab.plotting.kernels.shading import shade
 
     picture = np.ones((camera.height, camera.width, 3))
-    solid = join_solids([item.solid for item in items])
+    solid = join_surfaces([item.solid for item in items])
     owner = np.repeat(np.arange(len(items)), [len(item.solid.triangles) for item in items])
     if not len(owner):
         return picture, np.zeros(picture.shape[:2])
@@ -131,14 +131,14 @@ def _light(casters: FloatArray) -> Light:
     return Light(LIGHT, DIRECT, eye.eye, eye.axes, eye.per_metre, FAR, near)
 
 
-def _box(ground: Solid) -> tuple[FloatArray, FloatArray]:
+def _box(ground: SurfaceMesh) -> tuple[FloatArray, FloatArray]:
     """Middle and half sides of a ground's box, infinite across where it is flat."""
     low, high = ground.vertices.min(axis=0), ground.vertices.max(axis=0)
     flat = (high - low) < 1e-6 * float((high - low).max())
     return 0.5 * (low + high), np.where(flat, np.inf, np.maximum(0.5 * (high - low), 1e-9))
 
 
-def _fade(ground: Solid, places: FloatArray) -> FloatArray:
+def _fade(ground: SurfaceMesh, places: FloatArray) -> FloatArray:
     """1 in the middle of a ground, 0 at its rim: an edge would say that it ends there."""
     middle, half = _box(ground)
     away = (places - middle) / half

@@ -14,7 +14,7 @@ from contactlab.contact import (
     HeightField,
     Material,
     Mesh,
-    Placed,
+    PlacedShape,
     Sphere,
     load_mesh,
 )
@@ -91,8 +91,9 @@ from contactlab.world import (
 )
 
 __all__ = [
-    "Choice", "Box", "Capsule", "ConvexPoints", "Cylinder", "HalfSpace", "HeightField", "Material", "Mesh", "Placed",
-    "Sphere", "load_mesh", "Model", "ModelBuilder", "joints", "RigidInertia", "Transform", "RowKind", "JointActions",
+    "Choice", "Box", "Capsule", "ConvexPoints", "Cylinder", "HalfSpace", "HeightField", "Material", "Mesh",
+    "PlacedShape", "Sphere", "load_mesh", "Model", "ModelBuilder", "joints", "RigidInertia", "Transform", "RowKind",
+    "JointActions",
     "ENTRIES", "OPEN", "SLIDE", "STICK", "Batch", "CertificateTable", "ContactEvent", "ContactPair", "ContactTable",
     "EnergyLedger", "Event", "EventDriven", "EventError", "EventKind", "EventRecording", "ExternalContact",
     "ImplausibleWarning", "JointLimit", "JointPolynomial", "JointRow", "JointTable", "InconsistentContact",

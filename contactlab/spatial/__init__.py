@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
 from contactlab.spatial import quaternion
-from contactlab.spatial.algebra import cross_force, cross_motion
 from contactlab.spatial.errors import FieldError, SpatialError
 from contactlab.spatial.inertia import RigidInertia
-from contactlab.spatial.transform import Transform
+from contactlab.spatial.transform import Transform, cross_force, cross_motion
 
 __all__ = ["FieldError", "RigidInertia", "SpatialError", "Transform", "cross_force", "cross_motion", "quaternion"]
 

@@ -12,6 +12,9 @@ from contactlab.spatial.errors import FieldError, SpatialError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+#: A point or direction of a kernel: three coordinates.
+Vec3 = tuple[float, float, float]
+
 
 def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], error: type[FieldError]) -> FloatArray:
     """Own C-contiguous float64 copy of a value, which is anything numpy makes a real array of.
@@ -65,7 +68,7 @@ def finite_number(
     least: float = -math.inf,
     most: float = math.inf,
 ) -> float:
-    """``value`` as a float; ``error`` when it is not one finite real number, or out of bounds."""
+    """Return ``value`` as a float; raise ``error`` unless it is one finite real number within bounds."""
     number = value if type(value) is float and math.isfinite(value) else float(finite_array(value, field, (), error))
     if positive and number <= 0.0:
         raise error(field, f"must be positive, got {number}")
@@ -77,14 +80,14 @@ def finite_number(
 
 
 def read_only(array: FloatArray) -> FloatArray:
-    """View of ``array`` that cannot be written through."""
+    """Return a view of ``array`` that cannot be written through."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def rows_of(value: ArrayLike, field: str, length: int) -> FloatArray:
-    """``value`` as a float array with ``length`` entries along its last axis; a `SpatialError` for anything else."""
+    """Return ``value`` as a float array with ``length`` entries along its last axis, or raise a `SpatialError`."""
     array = np.asarray(value, dtype=np.float64)
     if array.ndim == 0 or array.shape[-1] != length:
         raise SpatialError(field, f"must have {length} entries along its last axis, got shape {array.shape}")

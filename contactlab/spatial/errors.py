@@ -1,4 +1,4 @@
-"""Errors about an argument: each names the field, the entry and the reason; and the stack level for warnings."""
+"""Errors that name the argument at fault, the entry and the reason; helpers for messages and warnings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import sys
 import warnings
 from collections.abc import Iterable
 
-MOST_NAMES = 8
+from problem_data.errors import FileError
+
+MAX_NAMES = 8
 
 
 class FieldError(ValueError):
@@ -42,10 +44,26 @@ def warn_caller(text: str, category: type[Warning]) -> None:
 
 
 def close_names(name: object, known: Iterable[str]) -> str:
-    """Text that ends an error about an unknown name: those close to it, or else those that there are."""
+    """Return the last words of an error about an unknown name: the names close to it, or else all names."""
     names = list(known)
     close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     if close:
         return f"; close: {', '.join(map(repr, close))}"
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"; there are {', '.join(map(repr, names[:MOST_NAMES])) or 'none'}{more}"
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"; there are {', '.join(map(repr, names[:MAX_NAMES])) or 'none'}{more}"
+
+
+class MultibodyError(FieldError):
+    """A model that cannot be built, a body that does not exist, or a state that does not fit the model."""
+
+
+class ContactError(FieldError):
+    """A shape, material or friction pyramid that cannot be used."""
+
+
+class MeshFileError(ContactError, FileError):
+    """A mesh file that cannot be used."""
+
+
+class ImpactError(FieldError):
+    """An argument that an impact law cannot use."""

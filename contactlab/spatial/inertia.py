@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.spatial.algebra import cross_matrix
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, rows_of
 from contactlab.spatial.errors import SpatialError
 from contactlab.spatial.polyhedron import UnitSolid, hull_triangles, surface_fault, unit_solid, vertex_numbers
-from contactlab.spatial.transform import Transform
+from contactlab.spatial.transform import Transform, cross_matrix
 
 # Relative slack of symmetry.
 SLACK = 1e-9
@@ -41,7 +40,7 @@ class RigidInertia:
         some mass distribution has (c <= a + b, to 1e-3: rounding).
     physical
         False to take moments that no mass distribution has (a planar link's, of which only one matters) unchanged. A
-        model refuses what would move with a negative one.
+        model refuses a motion with a negative one.
 
     Attributes
     ----------
@@ -75,7 +74,7 @@ class RigidInertia:
             self._check_physical()
 
     def _fill(self, mass: float, com: FloatArray, inertia: FloatArray, noise: float) -> None:
-        """Set the fields; ``noise`` [kg m^2] is what the moments may be off by."""
+        """Set the fields; ``noise`` [kg m^2] is the uncertainty of the moments."""
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "com", read_only(com))
         object.__setattr__(self, "inertia", read_only(inertia))
@@ -102,7 +101,7 @@ class RigidInertia:
 
     @classmethod
     def solid_box(cls, mass: float, half_extents: ArrayLike) -> RigidInertia:
-        """Homogeneous box of half side lengths ``half_extents`` (3,) [m], axes and origin at its middle."""
+        """Return the homogeneous box of half side lengths ``half_extents`` (3,) [m], axes and origin at its middle."""
         mass = _positive(mass, "mass")
         half = finite_array(half_extents, "half_extents", (3,), SpatialError)
         for i in range(3):
@@ -112,13 +111,13 @@ class RigidInertia:
 
     @classmethod
     def solid_sphere(cls, mass: float, radius: float) -> RigidInertia:
-        """Homogeneous ball of the given radius [m], origin at its middle."""
+        """Return the homogeneous ball of the given radius [m], origin at its middle."""
         mass, radius = _positive(mass, "mass"), _positive(radius, "radius")
         return cls(mass, inertia=0.4 * mass * radius * radius * np.eye(3))
 
     @classmethod
     def solid_cylinder(cls, mass: float, radius: float, half_length: float) -> RigidInertia:
-        """Homogeneous cylinder along the z axis, origin at its middle.
+        """Return the homogeneous cylinder along the z axis, origin at its middle.
 
         Parameters
         ----------
@@ -133,7 +132,7 @@ class RigidInertia:
 
     @classmethod
     def solid_capsule(cls, mass: float, radius: float, half_length: float) -> RigidInertia:
-        """Homogeneous cylinder along the z axis with half balls on its ends, origin at its middle.
+        """Return the homogeneous cylinder along the z axis with half balls on its ends, origin at its middle.
 
         Parameters
         ----------
@@ -153,7 +152,7 @@ class RigidInertia:
 
     @classmethod
     def of_hull(cls, mass: float, points: ArrayLike) -> RigidInertia:
-        """Homogeneous convex hull of ``points`` (n, 3) [m] in body axes; its centre of mass is where the points put it.
+        """Return the homogeneous convex hull of ``points`` (n, 3) [m] in body axes.
 
         Raises
         ------
@@ -170,7 +169,7 @@ class RigidInertia:
 
     @classmethod
     def of_mesh(cls, mass: float, vertices: ArrayLike, triangles: ArrayLike) -> RigidInertia:
-        """Homogeneous solid inside a closed surface of triangles, convex or not; the integrals are exact.
+        """Return the homogeneous solid inside a closed surface of triangles, convex or not; the integrals are exact.
 
         Parameters
         ----------
@@ -224,7 +223,7 @@ class RigidInertia:
         return made
 
     def matrix(self) -> FloatArray:
-        """Spatial inertia (6, 6) about the body origin: [[I_c + m cx cx^T, m cx], [-m cx, m 1]], cx y = c x y.
+        """Return the spatial inertia (6, 6) about the body origin: [[I_c + m cx cx^T, m cx], [-m cx, m 1]].
 
         Featherstone 2008, equation 2.63.
         """
@@ -233,7 +232,7 @@ class RigidInertia:
         return np.block([[about, h], [-h, self.mass * np.eye(3)]])
 
     def momentum(self, v: ArrayLike) -> FloatArray:
-        """Spatial momentum (..., 6), about the body origin, of moving with the motion vectors v (..., 6)."""
+        """Return the spatial momentum (..., 6), about the body origin, of moving with the motion vectors v (..., 6)."""
         given = rows_of(v, "v", 6)
         w = given[..., :3]
         linear = self.mass * (given[..., 3:] + np.cross(w, self.com))
@@ -244,7 +243,7 @@ class RigidInertia:
         return self._made(self.mass, X.apply(self.com), X.R @ self.inertia @ X.R.T)
 
     def join(self, other: RigidInertia, placement: Transform | None = None) -> RigidInertia:
-        """Both bodies as one, in this one's frame.
+        """Return both bodies as one, in this one's frame.
 
         Parameters
         ----------
@@ -258,7 +257,7 @@ class RigidInertia:
     def separate(
         self, other: RigidInertia, placement: Transform | None = None, *, physical: bool = True
     ) -> RigidInertia:
-        """Remainder of a joined body without ``other``: the inverse of `join`.
+        """Return the remainder of a joined body without ``other``: the inverse of `join`.
 
         ``physical`` as for the constructor.
 
@@ -277,7 +276,7 @@ class RigidInertia:
     def _sum(self, other: RigidInertia, sign: float) -> RigidInertia:
         mass = self.mass + sign * other.mass
         share = sign * other.mass / mass if mass > 0.0 else 0.0
-        # From this one's centre of mass: nothing is lost where both bodies are far from the origin.
+        # relative to the own centre of mass: nothing is lost if both bodies are far from the origin
         apart = other.com - self.com
         shift = share * self.mass * _parallel_axis(1.0, apart)
         inertia = self.inertia + sign * other.inertia + shift
@@ -286,7 +285,7 @@ class RigidInertia:
 
 
 def _parallel_axis(mass: float, d: FloatArray) -> FloatArray:
-    """Inertia about the origin of a mass at the distance d: m (d.d 1 - d d^T)."""
+    """Return the inertia about the origin of a mass at the distance d: m (d.d 1 - d d^T)."""
     return np.asarray(mass * (d @ d * np.eye(3) - np.outer(d, d)))
 
 

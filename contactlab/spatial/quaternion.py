@@ -17,7 +17,7 @@ SMALL_ANGLE = 1e-2
 
 
 def normalize(q: ArrayLike) -> FloatArray:
-    """``q`` (..., 4) divided by its length; a zero or non-finite quaternion is a `SpatialError`."""
+    """Return ``q`` (..., 4) divided by its length; a zero or non-finite quaternion is a `SpatialError`."""
     array = rows_of(q, "q", 4)
     # Scaled by the largest entry first: the square of a tiny or huge entry would underflow or overflow.
     largest = np.max(np.abs(array), axis=-1, keepdims=True)
@@ -28,7 +28,7 @@ def normalize(q: ArrayLike) -> FloatArray:
 
 
 def multiply(p: ArrayLike, q: ArrayLike) -> FloatArray:
-    """Hamilton product p * q, (..., 4): the rotation q followed by the rotation p."""
+    """Return the Hamilton product p * q, (..., 4): the rotation q followed by the rotation p."""
     pw, px, py, pz = np.moveaxis(rows_of(p, "p", 4), -1, 0)
     qw, qx, qy, qz = np.moveaxis(rows_of(q, "q", 4), -1, 0)
     return np.stack(
@@ -43,12 +43,12 @@ def multiply(p: ArrayLike, q: ArrayLike) -> FloatArray:
 
 
 def conjugate(q: ArrayLike) -> FloatArray:
-    """Inverse rotation of a unit quaternion: (w, -x, -y, -z)."""
+    """Return the inverse rotation of a unit quaternion: (w, -x, -y, -z)."""
     return np.asarray(rows_of(q, "q", 4) * np.array([1.0, -1.0, -1.0, -1.0]))
 
 
 def exp(a: ArrayLike) -> FloatArray:
-    """Unit quaternion (..., 4) of the rotation vector ``a`` (..., 3) [rad]: the turn by |a| about a."""
+    """Return the unit quaternion (..., 4) of the rotation vector ``a`` (..., 3) [rad]: the turn by |a| about a."""
     vector = rows_of(a, "a", 3)
     angle = np.linalg.norm(vector, axis=-1, keepdims=True)
     small = angle < SMALL_ANGLE
@@ -58,7 +58,7 @@ def exp(a: ArrayLike) -> FloatArray:
 
 
 def log(q: ArrayLike) -> FloatArray:
-    """Rotation vector (..., 3) [rad] of a unit quaternion, of length at most pi: the inverse of `exp`."""
+    """Return the rotation vector (..., 3) [rad] of a unit quaternion, of length at most pi: the inverse of `exp`."""
     array = rows_of(q, "q", 4)
     # q and -q are one rotation; the one with w >= 0 gives the shorter turn.
     array = np.where(array[..., :1] < 0.0, -array, array)
@@ -71,12 +71,12 @@ def log(q: ArrayLike) -> FloatArray:
 
 
 def angle_between(p: ArrayLike, q: ArrayLike) -> FloatArray:
-    """Angle [rad] in [0, pi] of the turn that takes the orientation p to q, accurate for small and large turns."""
+    """Return the angle [rad] in [0, pi] of the turn from the orientation p to q, accurate for all turns."""
     return np.asarray(np.linalg.norm(log(multiply(conjugate(p), q)), axis=-1))
 
 
 def to_matrix(q: ArrayLike) -> FloatArray:
-    """Rotation matrices (..., 3, 3) of unit quaternions; the length of q is divided out."""
+    """Return the rotation matrices (..., 3, 3) of unit quaternions; the length of q is divided out."""
     w, x, y, z = np.moveaxis(normalize(q), -1, 0)
     rows = (
         (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
@@ -87,7 +87,7 @@ def to_matrix(q: ArrayLike) -> FloatArray:
 
 
 def from_matrix(R: ArrayLike) -> FloatArray:
-    """Unit quaternions (..., 4) with w >= 0 of rotation matrices (..., 3, 3)."""
+    """Return the unit quaternions (..., 4) with w >= 0 of rotation matrices (..., 3, 3)."""
     m = np.asarray(R, dtype=np.float64)
     if m.shape[-2:] != (3, 3):
         raise SpatialError("R", f"must have shape (..., 3, 3), got {m.shape}")

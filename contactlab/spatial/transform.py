@@ -1,4 +1,9 @@
-"""Poses."""
+"""Poses of frames, and spatial vectors: motions and forces as six numbers, angular part first.
+
+A motion vector (w, v) holds an angular velocity and the velocity of the body's point at the origin. A force vector
+(n, f) holds the moment about the origin and the force. Their product n.w + f.v is a power (Featherstone 2008,
+chapter 2). Functions work along the last axis and broadcast over the leading ones.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,40 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.spatial import quaternion
-from contactlab.spatial.algebra import cross_matrix
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, rows_of
 from contactlab.spatial.errors import SpatialError
+
+
+def cross_motion(v: ArrayLike, m: ArrayLike) -> FloatArray:
+    """Return the rate of change v x m, (..., 6), of a motion vector m that moves along with v.
+
+    (w x m_w, v x m_w + w x m_v), Featherstone 2008, equation 2.31.
+    """
+    a, b = rows_of(v, "v", 6), rows_of(m, "m", 6)
+    angular = np.cross(a[..., :3], b[..., :3])
+    linear = np.cross(a[..., 3:], b[..., :3]) + np.cross(a[..., :3], b[..., 3:])
+    return np.concatenate([angular, linear], axis=-1)
+
+
+def cross_force(v: ArrayLike, f: ArrayLike) -> FloatArray:
+    """Return the rate of change v x* f, (..., 6), of a force vector f that moves along with v.
+
+    (w x f_n + v x f_f, w x f_f), Featherstone 2008, equation 2.32: the dual of `cross_motion`, as
+    ``cross_force(v, f).m = -f.cross_motion(v, m)`` for every m.
+    """
+    a, b = rows_of(v, "v", 6), rows_of(f, "f", 6)
+    angular = np.cross(a[..., :3], b[..., :3]) + np.cross(a[..., 3:], b[..., 3:])
+    return np.concatenate([angular, np.cross(a[..., :3], b[..., 3:])], axis=-1)
+
+
+def cross_matrix(r: ArrayLike) -> FloatArray:
+    """Return the matrix (3, 3) with which ``cross_matrix(r) @ y`` is r x y."""
+    array = np.asarray(r, dtype=np.float64)
+    if array.shape != (3,):
+        raise SpatialError("r", f"must have shape (3,), got {array.shape}")
+    x, y, z = array
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
 
 # Largest deviation of R^T R from the identity, entry by entry; rotations typed by hand or read from text pass.
 ORTHOGONALITY = 1e-6
@@ -48,7 +84,7 @@ class Transform:
 
     @classmethod
     def rotation(cls, axis: ArrayLike, angle: float, p: ArrayLike = (0.0, 0.0, 0.0)) -> Transform:
-        """Child axes turned by ``angle`` [rad] about ``axis`` (3,), which is normalised, with the origin at p."""
+        """Return the pose turned by ``angle`` [rad] about ``axis`` (3,), which is normalised, with the origin at p."""
         direction = finite_array(axis, "axis", (3,), SpatialError)
         largest = float(np.max(np.abs(direction)))
         if largest == 0.0:
@@ -59,41 +95,41 @@ class Transform:
         return cls(quaternion.to_matrix([np.cos(half), *turn]), p)
 
     def __matmul__(self, other: Transform) -> Transform:
-        """Pose in this one's parent of a frame given in this one's child."""
+        """Return the pose in this one's parent of a frame given in this one's child."""
         return Transform(self.R @ other.R, self.R @ other.p + self.p)
 
     def inverse(self) -> Transform:
-        """Pose of the parent in the child."""
+        """Return the pose of the parent in the child."""
         return Transform(self.R.T, -(self.R.T @ self.p))
 
     def apply(self, points: ArrayLike) -> FloatArray:
-        """Points (..., 3) of the child frame in parent axes."""
+        """Return the points (..., 3) of the child frame in parent axes."""
         return np.asarray(np.asarray(points, dtype=np.float64) @ self.R.T + self.p)
 
     def apply_inverse(self, points: ArrayLike) -> FloatArray:
-        """Points (..., 3) of the parent frame in child coordinates."""
+        """Return the points (..., 3) of the parent frame in child coordinates."""
         return np.asarray((np.asarray(points, dtype=np.float64) - self.p) @ self.R)
 
     def apply_motion(self, v: ArrayLike) -> FloatArray:
-        """Motion vectors (..., 6) of the child frame in the parent's: (R w, R v + p x R w)."""
+        """Return motion vectors (..., 6) of the child frame in parent axes: (R w, R v + p x R w)."""
         given = rows_of(v, "v", 6)
         w = given[..., :3] @ self.R.T
         return np.concatenate([w, given[..., 3:] @ self.R.T + np.cross(self.p, w)], axis=-1)
 
     def apply_motion_inverse(self, v: ArrayLike) -> FloatArray:
-        """Motion vectors (..., 6) of the parent frame in the child's: (R^T w, R^T (v - p x w))."""
+        """Return motion vectors (..., 6) of the parent frame in child axes: (R^T w, R^T (v - p x w))."""
         given = rows_of(v, "v", 6)
         w = given[..., :3]
         return np.concatenate([w @ self.R, (given[..., 3:] - np.cross(self.p, w)) @ self.R], axis=-1)
 
     def apply_force(self, f: ArrayLike) -> FloatArray:
-        """Force vectors (..., 6) of the child frame in the parent's: (R n + p x R f, R f)."""
+        """Return force vectors (..., 6) of the child frame in parent axes: (R n + p x R f, R f)."""
         given = rows_of(f, "f", 6)
         force = given[..., 3:] @ self.R.T
         return np.concatenate([given[..., :3] @ self.R.T + np.cross(self.p, force), force], axis=-1)
 
     def apply_force_inverse(self, f: ArrayLike) -> FloatArray:
-        """Force vectors (..., 6) of the parent frame in the child's: (R^T (n - p x f), R^T f)."""
+        """Return force vectors (..., 6) of the parent frame in child axes: (R^T (n - p x f), R^T f)."""
         given = rows_of(f, "f", 6)
         force = given[..., 3:]
         return np.concatenate([(given[..., :3] - np.cross(self.p, force)) @ self.R, force @ self.R], axis=-1)

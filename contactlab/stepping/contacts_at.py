@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_configuration
-from contactlab.multibody.errors import MultibodyError
 from contactlab.spatial.arrays import finite_number
+from contactlab.spatial.errors import MultibodyError
 from contactlab.stepping.contact_table import OPEN, ContactScope, ContactTable
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contactlab.multibody import workspace
-from contactlab.multibody.structure import head_views
+from contactlab.multibody.packing import head_views
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Control, Island, Moments, Parameters, Work
 from contactlab.stepping.packing import free_size, moves_accurately, new_record

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from contactlab.constraints.kernels.kkt_codes import SCRATCH
 from contactlab.contact import Material, combine, combine_compliance, combine_moments
-from contactlab.contact.restitution import law_numbers
+from contactlab.contact.material import law_numbers
 from contactlab.multibody.kernels.codes import PRISMATIC, TRANSLATION
-from contactlab.multibody.structure import motions, structure, world_mass
+from contactlab.multibody.packing import motions, structure, world_mass
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import (
     BODY_INTS,
@@ -268,7 +268,7 @@ def _room(n: int, pairs: int, contacts: int) -> dict[str, NDArray[Any]]:
 
 def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Collision:
     """Give packed shapes workspaces of their own, with room for so many pairs and contacts of one pair at least."""
-    from contactlab.contact.detection.packing import workspace
+    from contactlab.contact.shapes.shape import workspace
 
     n = packed.kind.size
     pairs, contacts = max(pairs, PAIRS_PER_SHAPE * n), max(contacts, CONTACTS_OF_A_PAIR)
@@ -478,7 +478,7 @@ def pack_free_trees(world: World) -> dict[str, Any]:
 
 def free_size(packed: PackedWorld) -> int:
     """Return the numbers of memory that the largest tree of several links takes."""
-    from contactlab.multibody.kernels.runge_kutta import runge_kutta_size
+    from contactlab.multibody.kernels.integration import runge_kutta_size
 
     size = 0
     for row in packed.free:

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from contactlab.multibody.arguments import check_configuration, check_velocity
-from contactlab.multibody.errors import MultibodyError
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import MultibodyError
 from contactlab.stepping.kernels.layout import Collision, Joints, Moments, PackedWorld
 from contactlab.stepping.packing import pack_collision, pack_joints, pack_moments, pack_world
 from contactlab.stepping.sleep import sleepers

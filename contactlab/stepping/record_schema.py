@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody import workspace
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Chunk, Control
 from contactlab.stepping.prepared import arrays_of, lcp_width
@@ -292,7 +292,7 @@ def table_rows(chunk: Chunk, control: Control, table: str) -> dict[str, NDArray[
 
 def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) -> dict[str, NDArray[Any]]:
     """Return the first piece of a record: the start and its warm basis."""
-    from contactlab.multibody.kernels.velocities import fill_frames
+    from contactlab.multibody.kernels.kinematics import fill_frames
     from contactlab.stepping.kernels.finish import measure
 
     packed, W, energy = arrays_of(world).packed, workspace(world.model), np.zeros(2)

@@ -159,7 +159,7 @@ def _smith(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray
 
 def _sprung(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, eta2: float, resolution: float) -> FloatArray:
     """Return the course of a normal and a tangential spring."""
-    from contactlab.impact.kernels.tangential_compliance import solve_two_springs
+    from contactlab.impact.kernels.compression import solve_two_springs
 
     n = len(u)
     wide, after, p = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3))

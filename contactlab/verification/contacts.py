@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import Material, PowerLaw, RestitutionLaw, combine
-from contactlab.contact.restitution import Larger
+from contactlab.contact.material import MaxLaw
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.verification.motion import cross
@@ -237,7 +237,7 @@ def pairs_of(portion: StepSlice, normals: FloatArray) -> tuple[FloatArray, Float
 
 def _coefficients(restitution: float | RestitutionLaw, speed: FloatArray) -> FloatArray:
     """Restitution (nc,) at speeds of approach."""
-    if isinstance(restitution, Larger):
+    if isinstance(restitution, MaxLaw):
         return np.maximum(_coefficients(restitution.a, speed), _coefficients(restitution.b, speed))
     if isinstance(restitution, PowerLaw):
         fast = speed > restitution.threshold

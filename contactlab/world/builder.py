@@ -13,7 +13,7 @@ from contactlab.contact import Material, Mesh
 from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, joints
 from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.structure import structure
+from contactlab.multibody.packing import structure
 from contactlab.multibody.urdf import load_urdf
 from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial import RigidInertia, Transform, quaternion
@@ -99,7 +99,7 @@ class WorldBuilder(ShapeBuilder):
         name
             One no other body has.
         inertia, shape, material
-            All about the body's own origin and axes. Several shapes are a sequence; `Placed` gives one a pose.
+            All about the body's own origin and axes. Several shapes are a sequence; `PlacedShape` gives one a pose.
         q
             (7,) start: origin [m] and unit quaternion (w, x, y, z), or a `Transform`, which has no order to
             mistake; default the world origin, unturned. In a planar world also (3,): its own coordinates.

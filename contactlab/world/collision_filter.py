@@ -11,7 +11,7 @@ import numpy as np
 from contactlab.contact import BodyShape, Mesh, Shape
 from contactlab.multibody import Model
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.structure import structure
+from contactlab.multibody.packing import structure
 from contactlab.spatial.arrays import IntArray
 from contactlab.world.errors import SimulationConfigError
 

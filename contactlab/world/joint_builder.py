@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from contactlab.constraints import ConstraintError, ConstraintSet
 from contactlab.formulation.model_problem.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive
 from contactlab.multibody import BodySpec, Model, UrdfModel, apply_mimic
-from contactlab.multibody.limits import positions
+from contactlab.multibody.joint_data import positions
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.spatial.errors import close_names

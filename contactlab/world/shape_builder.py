@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from numpy.typing import ArrayLike
 
-from contactlab.contact import BodyShape, HalfSpace, HeightField, Material, Placed, Shape
+from contactlab.contact import BodyShape, HalfSpace, HeightField, Material, PlacedShape, Shape
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array
@@ -19,7 +19,7 @@ from contactlab.world.surface import ALL, Collider, as_colliders, check_filter
 from contactlab.world.visual import Visual, VisualMesh, as_visual
 
 #: Shape of a collider: one of the library, or a user's shape with support points, which touches only half-spaces.
-AnyShape = Shape | BodyShape | Placed
+AnyShape = Shape | BodyShape | PlacedShape
 
 # Numbers of a contact's parts share one 64-bit id: 21 bits each for half-space and support point, 20 for the body.
 LIMIT = 1 << 21

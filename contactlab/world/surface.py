@@ -10,8 +10,8 @@ from itertools import product
 
 import numpy as np
 
-from contactlab.contact import BodyShape, ContactError, HalfSpace, HeightField, Material, Placed, Shape, Sphere
-from contactlab.contact.shapes.shape import Tube
+from contactlab.contact import BodyShape, ContactError, HalfSpace, HeightField, Material, PlacedShape, Shape, Sphere
+from contactlab.contact.shapes.primitives import AxialShape
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import SimulationConfigError, check_type
@@ -83,7 +83,7 @@ def as_colliders(
     category: int = 1,
     mask: int = ALL,
 ) -> tuple[Collider, ...]:
-    """Check a shape, bare or `Placed`, or a sequence of them; a `SimulationConfigError` has the reason."""
+    """Check a shape, bare or `PlacedShape`, or a sequence of them; a `SimulationConfigError` has the reason."""
     if not isinstance(material, Material):
         raise SimulationConfigError("material", f"must be a Material, got {type(material).__name__}")
     if placement is not None:
@@ -94,7 +94,7 @@ def as_colliders(
         parts = (as_colliders(part, material, placement, most_points, category, mask) for part in shape)
         return tuple(one for part in parts for one in part)
     place = Transform() if placement is None else placement
-    if isinstance(shape, Placed):
+    if isinstance(shape, PlacedShape):
         place = shape.pose if placement is None else place @ shape.pose
         shape = shape.shape
     if isinstance(shape, Shape):
@@ -187,7 +187,7 @@ def _outline(surface: Collider) -> tuple[FloatArray, FloatArray]:
         ends = ((n - 1) * d for n, d in zip(shape.heights.shape, shape.spacing, strict=True))
         points = np.array([(x, y, z) for x, y in product(*((0.0, end) for end in ends)) for z in _range(shape.heights)])
     else:
-        points = shape.solid().vertices
+        points = shape.surface_mesh().vertices
     return points, np.zeros(len(points))
 
 
@@ -200,7 +200,7 @@ def _sweeping(surface: Collider) -> FloatArray:
     shape, none = surface.shape, np.zeros((3, 3))
     if isinstance(shape, Sphere):
         return none
-    if isinstance(shape, Tube):
+    if isinstance(shape, AxialShape):
         axes = [np.array([0.0, 0.0, 1.0])]
     else:
         points, radii = _outline(surface)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody import BodySpec, Model, ModelBuilder
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.structure import structure
+from contactlab.multibody.packing import structure
 from contactlab.spatial.arrays import IntArray
 from contactlab.world.errors import SimulationConfigError
 

@@ -16,7 +16,7 @@ from contactlab.contact import (
     Cylinder,
     HalfSpace,
     Material,
-    Placed,
+    PlacedShape,
     Shape,
     Sphere,
     load_hull,
@@ -24,7 +24,7 @@ from contactlab.contact import (
 )
 from contactlab.multibody import UrdfModel, apply_mimic, body_pose
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.structure import structure
+from contactlab.multibody.packing import structure
 from contactlab.multibody.urdf import (
     UrdfBox,
     UrdfCapsule,
@@ -33,7 +33,7 @@ from contactlab.multibody.urdf import (
     UrdfMesh,
     UrdfSphere,
 )
-from contactlab.multibody.urdf.guarded_xml import warn_of
+from contactlab.multibody.urdf.reading import warn_of
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import RobotFileError, SimulationConfigError
@@ -53,7 +53,9 @@ _MODES = ("convex", "exact", "skip")
 _BAD = ("raise", "skip")
 
 
-def collision_shapes(model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes) -> list[tuple[UrdfGeometry, Placed]]:
+def collision_shapes(
+    model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes
+) -> list[tuple[UrdfGeometry, PlacedShape]]:
     """Return the shapes of a description with their records; every mesh file is read once for each scale.
 
     An `UrdfWarning` lists what was left out because it could not be used.
@@ -62,12 +64,12 @@ def collision_shapes(model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes)
     if bad_meshes not in _BAD:
         raise SimulationConfigError("bad_meshes", f"must be one of {', '.join(_BAD)}, got {bad_meshes!r}")
     read: dict[tuple[object, ...], Shape | SimulationConfigError] = {}
-    shapes: list[tuple[UrdfGeometry, Placed]] = []
+    shapes: list[tuple[UrdfGeometry, PlacedShape]] = []
     left_out: list[str] = []
     for geometry in model.collisions:
         given = geometry.shape
         if not isinstance(given, UrdfMesh):
-            shapes.append((geometry, Placed(solid_of(geometry), geometry.placement)))
+            shapes.append((geometry, PlacedShape(solid_of(geometry), geometry.placement)))
             continue
         mode = modes if isinstance(modes, str) else modes.get(geometry.body, "convex")
         if mode == "skip":
@@ -85,7 +87,7 @@ def collision_shapes(model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes)
                 raise RobotFileError(field, detail)
             left_out.append(f"{field}: {shape}")
             continue
-        shapes.append((geometry, Placed(shape, geometry.placement)))
+        shapes.append((geometry, PlacedShape(shape, geometry.placement)))
     if left_out:
         listed = "; ".join(left_out[:20]) + (f"; and {len(left_out) - 20} more" if len(left_out) > 20 else "")
         warn_of(f"meshes left out: {listed}")
@@ -95,7 +97,7 @@ def collision_shapes(model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes)
 def add_links(
     builder: WorldBuilder,
     model: UrdfModel,
-    shapes: list[tuple[UrdfGeometry, Placed]],
+    shapes: list[tuple[UrdfGeometry, PlacedShape]],
     material: Material,
     prefix: str,
     pose: Transform | None,
@@ -180,7 +182,7 @@ def set_base_pose(q: FloatArray, pose: Transform) -> FloatArray:
 
 
 def place_on_plane(
-    model: UrdfModel, q: FloatArray, plane: HalfSpace, shapes: list[tuple[UrdfGeometry, Placed]]
+    model: UrdfModel, q: FloatArray, plane: HalfSpace, shapes: list[tuple[UrdfGeometry, PlacedShape]]
 ) -> FloatArray:
     """Return a start, its floating base moved along the normal until the lowest shape meets the plane."""
     poses: dict[str, Transform] = {}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact import ContactError, Shape
-from contactlab.contact.mesh_files import load_painted
+from contactlab.contact.mesh_files import load_colored_mesh
 from contactlab.multibody.urdf.geometry import Packages, Rgba
 from contactlab.multibody.urdf.reading import Element
 from contactlab.spatial import Transform
@@ -64,7 +64,7 @@ class VisualMesh:
             return vertices * self.scale, triangles, np.full((len(triangles), 3), np.nan)
         if self.path is None:
             raise ContactError("path", f"{self.name}: is in none of the folders given")
-        return load_painted(self.path, scale=self.scale)
+        return load_colored_mesh(self.path, scale=self.scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraints import ConstraintSet
-from contactlab.contact import ContactError, HalfSpace, Material, Placed, Shape, Sphere
+from contactlab.contact import ContactError, HalfSpace, Material, PlacedShape, Shape, Sphere
 from contactlab.multibody import Model, MultibodyError, body_poses
 from contactlab.multibody.arguments import check_configuration, check_velocity
-from contactlab.multibody.limits import positions
+from contactlab.multibody.joint_data import positions
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial.arrays import FloatArray, read_only
@@ -248,7 +248,9 @@ class World:
         """
         from contactlab.contact.detection import pack_shapes
 
-        placed = [Placed(s.shape if isinstance(s.shape, Shape) else Sphere(1.0), s.placement) for s in self.surfaces]
+        placed = [
+            PlacedShape(s.shape if isinstance(s.shape, Shape) else Sphere(1.0), s.placement) for s in self.surfaces
+        ]
         try:
             return pack_shapes([*placed, *self.half_spaces])
         except ContactError as error:

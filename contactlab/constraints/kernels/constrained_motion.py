@@ -28,14 +28,12 @@ from contactlab.constraints.kernels.rank import largest_entry, row_tolerances
 from contactlab.constraints.kernels.rows import constraint_rows, contact_rows
 from contactlab.constraints.kernels.unit_forces import add_contact_forces, contact_products, propagate_contacts
 from contactlab.multibody.kernels.articulated import articulate, outward
-from contactlab.multibody.kernels.codes import GOOD, NEEDS_GENERAL_ENTRY
-from contactlab.multibody.kernels.crba import crba
-from contactlab.multibody.kernels.inertias import world_inertias
-from contactlab.multibody.kernels.layout import NQ, NV, model_and_workspace_views
+from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.crba import crba, world_inertias
+from contactlab.multibody.kernels.layout import NQ, NV, model_and_workspace_views, stack
 from contactlab.multibody.kernels.newton_euler import newton_euler
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.workspace import part_at, rows_at, stack
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 

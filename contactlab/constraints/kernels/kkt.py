@@ -42,8 +42,8 @@ from contactlab.constraints.kernels.kkt_codes import (
 from contactlab.constraints.kernels.range_space import restore_matrix, solve_range_space
 from contactlab.constraints.kernels.row_space import multipliers, reduce_rows, reflect, reflect_both, row_space, targets
 from contactlab.multibody.kernels.codes import PIVOT
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 from lcp.kernels.basis_solve import lu_factor, lu_solve
 from lcp.kernels.reductions import dot

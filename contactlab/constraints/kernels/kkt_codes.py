@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from contactlab.multibody.kernels.sizes import head_size
+from contactlab.multibody.kernels.codes import head_size
 from contactlab.spatial.arrays import FloatArray
 
 JACOBIAN: Final = 1

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from contactlab.multibody.kernels.layout import BODIES, LINKS, NV
 from contactlab.multibody.kernels.layout import HEAD as MODEL_HEAD
-from contactlab.multibody.kernels.workspace import part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 # Places in the head of the integer buffer.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from contactlab.multibody.kernels.layout import Tree
+from contactlab.multibody.kernels.layout import Frames, Tree
 from contactlab.multibody.kernels.points import acceleration_at
-from contactlab.multibody.kernels.workspace import Frames
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 

@@ -15,8 +15,8 @@ from contactlab.constraints.kernels.cholesky import factor, solve_lower, solve_u
 from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, CLEAR_PIVOT, DEPENDENT, System
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.ltl import factor_ltl
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 

@@ -6,7 +6,7 @@ A row of axis a, with u and c the relative velocity and acceleration of its two 
     gamma - G a = wanted - a . c - 2 alpha a . u - beta^2 error.
 
 Along a column the axis itself turns with the predecessor, by phi: a . x changes by a . (dx + x x phi), for both halves.
-What moves the frames' points is `multibody.kernels.point_rates`. The wrench of the forces turns likewise, and moves
+What moves the frames' points is `multibody.kernels.points`. The wrench of the forces turns likewise, and moves
 with its points; its effect as it stands still is that of external forces (`wrenches`).
 """
 
@@ -27,16 +27,14 @@ from contactlab.constraints.kernels.layout import (
     rows_view,
 )
 from contactlab.constraints.kernels.pairs_of_frames import line_between, rotate
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.codes import GOOD, VELOCITIES
 from contactlab.multibody.kernels.column_derivatives import column_rates
+from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
-from contactlab.multibody.kernels.point_rates import rates_at
-from contactlab.multibody.kernels.points import acceleration_at, frame_at, velocity_at
-from contactlab.multibody.kernels.sizes import VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import part_at, rows_at
+from contactlab.multibody.kernels.points import acceleration_at, frame_at, rates_at, velocity_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from contactlab.constraints.kernels.rank import row_length
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
 

@@ -76,14 +76,13 @@ from contactlab.constraints.kernels.pairs_of_frames import (
     rotate,
 )
 from contactlab.constraints.kernels.rank import is_zero_row
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.codes import GOOD, POSES, VELOCITIES
+from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import frame_at, velocity_at
-from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from contactlab.constraints.kernels.layout import GROUP_INTS, SIZE, START, TIP, Rows
 from contactlab.multibody.kernels.layout import Tree, tree
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 

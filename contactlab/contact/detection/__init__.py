@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contactlab.contact.detection.broad_phase import bounds, candidate_pairs
-from contactlab.contact.detection.collide import ContactPoint, Distance, collide, distance
-from contactlab.contact.detection.packing import PackedShapes, pack_shapes
+from contactlab.contact.detection.collide import CollisionPoint, Distance, collide, distance
+from contactlab.contact.detection.queries import bounds, candidate_pairs
+from contactlab.contact.shapes.shape import PackedShapes, pack_shapes
 
 __all__ = [
-    "ContactPoint", "Distance", "PackedShapes", "bounds", "candidate_pairs", "collide", "distance", "pack_shapes",
+    "CollisionPoint", "Distance", "PackedShapes", "bounds", "candidate_pairs", "collide", "distance", "pack_shapes",
 ]  # fmt: skip

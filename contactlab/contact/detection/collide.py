@@ -1,21 +1,37 @@
-"""Contacts of two shapes: points where they touch, or are about to; and their distance."""
+"""Contacts of two shapes, and their signed distance.
+
+The kernels of the project serve all pairs except two meshes that are not convex, which coal serves (the extra
+``collision``).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from contactlab.contact.detection.packing import PackedShapes, pack_shapes, pose_row, workspace
-from contactlab.contact.errors import ContactError
-from contactlab.contact.kernels.layout import CONTACT, HALF_SPACE, HEIGHT_FIELD, POSE, Contacts
-from contactlab.contact.shapes import Mesh, Placed, Shape
+from contactlab.contact.kernels.layout import CONTACT, HALF_SPACE, HEIGHT_FIELD, POSE, ContactBuffer
+from contactlab.contact.shapes import (
+    BodyShape,
+    Box,
+    Capsule,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Mesh,
+    PlacedShape,
+    Shape,
+    Sphere,
+)
+from contactlab.contact.shapes.shape import PackedShapes, pack_shapes, pose_row, workspace
 from contactlab.spatial.arrays import FloatArray, finite_number, read_only
+from contactlab.spatial.errors import ContactError
 from contactlab.spatial.transform import Transform
 
 
 @dataclass(frozen=True, eq=False)
-class ContactPoint:
+class CollisionPoint:
     """Contact of shape A with shape B; arrays are read-only.
 
     Attributes
@@ -25,9 +41,9 @@ class ContactPoint:
     normal
         Unit vector (3,), world axes, from A into B.
     gap
-        Distance of the surfaces along the normal [m], negative where they overlap.
+        Distance of the surfaces along the normal [m], negative in an overlap.
     feature
-        Number of the corners, edges or points that touch: the same as long as the same ones do. -1 where unknown.
+        Number of the corners, edges or points that touch; constant while the same ones touch. -1 if unknown.
     """
 
     point: FloatArray
@@ -37,30 +53,30 @@ class ContactPoint:
 
     @property
     def point_a(self) -> FloatArray:
-        """(3,) [m]: where the contact is on the surface of A."""
+        """(3,) [m]: contact point on the surface of A."""
         return self.point - 0.5 * self.gap * self.normal
 
     @property
     def point_b(self) -> FloatArray:
-        """(3,) [m]: where the contact is on the surface of B."""
+        """(3,) [m]: contact point on the surface of B."""
         return self.point + 0.5 * self.gap * self.normal
 
 
 def collide(
-    shape_a: Shape | Placed,
+    shape_a: Shape | PlacedShape,
     pose_a: Transform,
-    shape_b: Shape | Placed,
+    shape_b: Shape | PlacedShape,
     pose_b: Transform,
     *,
     margin: float = 0.0,
     reduce: bool = False,
-) -> tuple[ContactPoint, ...]:
-    """Contacts of two shapes.
+) -> tuple[CollisionPoint, ...]:
+    """Return the contacts of two shapes.
 
     Parameters
     ----------
     shape_a, pose_a
-        Shape A, bare or `Placed`, and the pose of its body in the world.
+        Shape A, bare or `PlacedShape`, and the pose of its body in the world.
     shape_b, pose_b
         The same of B.
     margin
@@ -70,10 +86,10 @@ def collide(
 
     Returns
     -------
-    tuple of ContactPoint
-        In a fixed order, by feature; none where the shapes are farther apart than ``margin``. With A and B swapped, the
-        points and gaps are the same and the normals turn round (where a normal has no unique direction, as between
-        concentric spheres, it is a fixed one).
+    tuple of CollisionPoint
+        In a fixed order, by feature; none if the shapes are farther apart than ``margin``. With A and B exchanged, the
+        points and gaps are the same and the normals are reversed. A normal without a unique direction, as between
+        concentric spheres, is a fixed one.
 
     Raises
     ------
@@ -82,26 +98,22 @@ def collide(
 
     Notes
     -----
-    Two meshes of which neither is convex are left to coal, of the extra ``collision``, and come without features; all
-    other pairs are found by the project's own kernels.
+    Two meshes that are both not convex are left to Coal, of the extra ``collision``, and their contacts have no
+    features. The kernels of contactlab find all other pairs.
     """
     check_pair(shape_a, pose_a, shape_b, pose_b)
-    limit = finite_number(margin, "margin", ContactError)
-    if limit < 0.0:
-        raise ContactError("margin", f"must not be negative, got {limit}")
+    limit = finite_number(margin, "margin", ContactError, least=0.0)
     if is_hollow(shape_a) and is_hollow(shape_b):
-        from contactlab.contact.detection.coal_backend import collide_by_coal
-
         return collide_by_coal(shape_a, pose_a, shape_b, pose_b, limit)
     packed = packed_pair(shape_a, shape_b)
     rows, features = contact_rows(packed, pose_a, pose_b, limit, reduce)
     return tuple(
-        ContactPoint(read_only(row[0:3]), read_only(row[3:6]), float(row[6]), int(feature))
+        CollisionPoint(read_only(row[0:3]), read_only(row[3:6]), float(row[6]), int(feature))
         for row, feature in zip(rows, features, strict=True)
     )
 
 
-def packed_pair(shape_a: Shape | Placed, shape_b: Shape | Placed) -> PackedShapes:
+def packed_pair(shape_a: Shape | PlacedShape, shape_b: Shape | PlacedShape) -> PackedShapes:
     """Pack two shapes; a `ContactError` names the one that cannot be."""
     try:
         pack_shapes([shape_a])
@@ -116,9 +128,9 @@ def packed_pair(shape_a: Shape | Placed, shape_b: Shape | Placed) -> PackedShape
 def contact_rows(
     packed: PackedShapes, pose_a: Transform, pose_b: Transform, margin: float, reduce: bool
 ) -> tuple[FloatArray, list[int]]:
-    """Contacts of the two shapes packed, as rows of the kernel, and their features."""
+    """Return the contacts of the two shapes packed, as rows of the kernel, and their features."""
     from contactlab.contact.detection.kernels.collide_pair import collide_pair
-    from contactlab.contact.detection.kernels.vectors import place_shape
+    from contactlab.contact.detection.kernels.support import place_shape
 
     poses = np.empty((2, POSE))
     for i, pose in enumerate((pose_a, pose_b)):
@@ -126,31 +138,31 @@ def contact_rows(
     room = workspace()
     capacity = 64
     while True:
-        out = Contacts(np.empty((capacity, CONTACT)), np.empty(capacity, dtype=np.int64))
+        out = ContactBuffer(np.empty((capacity, CONTACT)), np.empty(capacity, dtype=np.int64))
         count = collide_pair(packed.posed(0, poses[0]), packed.posed(1, poses[1]), margin, reduce, room, out)
         if count <= capacity:
             return out.rows[:count], [int(code) for code in out.features[:count]]
         capacity = count
 
 
-def is_hollow(shape: Shape | Placed) -> bool:
-    """Whether a shape, bare or placed, is a mesh that is not convex."""
-    bare = shape.shape if isinstance(shape, Placed) else shape
+def is_hollow(shape: Shape | PlacedShape) -> bool:
+    """Return True if a shape, bare or placed, is a mesh that is not convex."""
+    bare = shape.shape if isinstance(shape, PlacedShape) else shape
     return isinstance(bare, Mesh) and not bare.convex
 
 
 def check_pair(shape_a: object, pose_a: object, shape_b: object, pose_b: object) -> None:
     """Raise a `ContactError` that names an argument of another type."""
     for shape, name in ((shape_a, "shape_a"), (shape_b, "shape_b")):
-        if not isinstance(shape, Shape | Placed):
-            raise ContactError(name, f"must be a shape or Placed, got {type(shape).__name__}")
+        if not isinstance(shape, Shape | PlacedShape):
+            raise ContactError(name, f"must be a shape or PlacedShape, got {type(shape).__name__}")
     for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b")):
         if not isinstance(pose, Transform):
             raise ContactError(name, f"must be a Transform, got {type(pose).__name__}")
 
 
 # Any distance: an infinite margin would turn up as infinity minus infinity in the kernels.
-ANY = 1e300
+UNBOUNDED_MARGIN = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +176,7 @@ class Distance:
     normal
         Unit vector (3,), world axes, from A to B.
     point_a, point_b
-        Where it is taken (3,) [m]: on A, on B.
+        Its closest points (3,) [m]: on A, on B.
     """
 
     gap: float
@@ -173,8 +185,10 @@ class Distance:
     point_b: FloatArray
 
 
-def distance(shape_a: Shape | Placed, pose_a: Transform, shape_b: Shape | Placed, pose_b: Transform) -> Distance:
-    """Signed distance of two shapes, each bare or `Placed`, at the poses of their bodies in the world.
+def distance(
+    shape_a: Shape | PlacedShape, pose_a: Transform, shape_b: Shape | PlacedShape, pose_b: Transform
+) -> Distance:
+    """Return the signed distance of two shapes, each bare or `PlacedShape`, at the poses of their bodies in the world.
 
     Raises
     ------
@@ -183,21 +197,106 @@ def distance(shape_a: Shape | Placed, pose_a: Transform, shape_b: Shape | Placed
 
     Notes
     -----
-    Distances of meshes that are not convex are found by coal, of the extra ``collision``.
-    From a height field the distance is that of the points `collide` tries; an overlap with it is measured point by
-    point.
+    Coal finds distances of meshes that are not convex, of the extra ``collision``. The distance from a height field is
+    the distance of the points that `collide` tries; an overlap with it is measured point by point.
     """
     check_pair(shape_a, pose_a, shape_b, pose_b)
     if is_hollow(shape_a) or is_hollow(shape_b):
-        from contactlab.contact.detection.coal_backend import distance_by_coal
-
         gap, normal, point_a, point_b = distance_by_coal(shape_a, pose_a, shape_b, pose_b)
         return Distance(gap, read_only(normal), read_only(point_a), read_only(point_b))
     packed = packed_pair(shape_a, shape_b)
     if all(kind in (HALF_SPACE, HEIGHT_FIELD) for kind in packed.kind):
         raise ContactError("shape_b", "is a ground like shape_a: two grounds have no distance")
-    rows, _ = contact_rows(packed, pose_a, pose_b, ANY, False)
+    rows, _ = contact_rows(packed, pose_a, pose_b, UNBOUNDED_MARGIN, False)
     closest = rows[rows[:, 6].argmin()]
     gap, normal = float(closest[6]), closest[3:6].copy()
     half = 0.5 * gap * normal
     return Distance(gap, read_only(normal), read_only(closest[:3] - half), read_only(closest[:3] + half))
+
+
+# Contacts of one pair of meshes that are asked for: one per pair of triangles.
+MAX_COAL_CONTACTS = 1000
+
+
+def _coal(field: str) -> Any:
+    try:
+        import coal
+    except ImportError as cause:
+        message = "a Mesh needs coal, which is not installed: pip install '.[collision]'"
+        raise ContactError(field, message) from cause
+    return coal
+
+
+def coal_object(given: Shape | PlacedShape, pose: Transform, field: str) -> tuple[Any, Any]:
+    """Return Coal's geometry and transform of a shape whose body is at ``pose``."""
+    coal = _coal(field)
+    shape = given.shape if isinstance(given, PlacedShape) else given
+    frame = pose @ given.pose if isinstance(given, PlacedShape) else pose
+    if isinstance(shape, Sphere):
+        frame = frame @ Transform(p=shape.center)
+        geometry = coal.Sphere(shape.radius)
+    elif isinstance(shape, Capsule):
+        geometry = coal.Capsule(shape.radius, 2.0 * shape.half_length)
+    elif isinstance(shape, Cylinder):
+        geometry = coal.Cylinder(shape.radius, 2.0 * shape.half_length)
+    elif isinstance(shape, Box):
+        geometry = coal.Box(*(2.0 * shape.half_extents))
+    elif isinstance(shape, HalfSpace):
+        geometry = coal.Halfspace(np.array(shape.normal), shape.offset)
+    elif isinstance(shape, HeightField):
+        raise ContactError(field, "a HeightField and a Mesh make no pair")
+    elif isinstance(shape, Mesh):
+        geometry = _coal_mesh(coal, shape)
+    else:
+        # A polytope by its corners, any other by those it is drawn with.
+        points = coal.StdVec_Vec3s()
+        for point in shape.support_points()[0] if isinstance(shape, BodyShape) else shape.surface_mesh().vertices:
+            points.append(np.array(point))
+        geometry = coal.Convex.convexHull(points, True, "")
+    return geometry, coal.Transform3s(np.array(frame.R), np.array(frame.p))
+
+
+def _coal_mesh(coal: Any, shape: Mesh) -> Any:
+    model = coal.BVHModelOBBRSS()
+    model.beginModel(len(shape.triangles), len(shape.vertices))
+    model.addVertices(np.array(shape.vertices))
+    model.addTriangles(np.array(shape.triangles))
+    model.endModel()
+    return model
+
+
+def _coal_pair(
+    shape_a: Shape | PlacedShape, pose_a: Transform, shape_b: Shape | PlacedShape, pose_b: Transform
+) -> tuple[Any, Any]:
+    """Return Coal, and the two geometries with their transforms."""
+    return _coal("shape_a"), (*coal_object(shape_a, pose_a, "shape_a"), *coal_object(shape_b, pose_b, "shape_b"))
+
+
+def collide_by_coal(
+    shape_a: Shape | PlacedShape, pose_a: Transform, shape_b: Shape | PlacedShape, pose_b: Transform, margin: float
+) -> tuple[CollisionPoint, ...]:
+    """Return the contacts as coal finds them, one per pair of triangles, sorted by place; their features are -1."""
+    coal, pair = _coal_pair(shape_a, pose_a, shape_b, pose_b)
+    request, result = coal.CollisionRequest(), coal.CollisionResult()
+    request.security_margin = margin
+    request.num_max_contacts = MAX_COAL_CONTACTS
+    request.enable_contact = True
+    coal.collide(*pair, request, result)
+    contacts = []
+    for contact in result.getContacts():
+        gap = float(contact.penetration_depth)
+        if gap <= margin:
+            contacts.append((*(float(x) for x in contact.pos), *(float(x) for x in contact.normal), gap))
+    rows = np.array(sorted(set(contacts)), dtype=np.float64).reshape(-1, 7)
+    return tuple(CollisionPoint(read_only(row[0:3]), read_only(row[3:6]), float(row[6]), -1) for row in rows)
+
+
+def distance_by_coal(
+    shape_a: Shape | PlacedShape, pose_a: Transform, shape_b: Shape | PlacedShape, pose_b: Transform
+) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+    """Return the signed distance, normal from A to B, and the closest points of A and B."""
+    coal, pair = _coal_pair(shape_a, pose_a, shape_b, pose_b)
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    request.enable_signed_distance = True
+    gap = float(coal.distance(*pair, request, result))
+    return gap, np.array(result.normal), np.array(result.getNearestPoint1()), np.array(result.getNearestPoint2())

@@ -1,4 +1,4 @@
-"""What every pair of shapes agrees on: kinds, the columns of sizes, poses and contacts, features, workspaces."""
+"""Layout in memory of shapes, poses, contacts, feature numbers and workspaces."""
 
 from __future__ import annotations
 
@@ -6,29 +6,33 @@ from typing import Final, NamedTuple
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-#: A point or direction, by its coordinates.
-Vector = tuple[float, float, float]
-
-# Kinds of shapes. A pair is computed with the lower kind as A, so grounds come first.
+# Kinds of shapes. In a pair the shape of lower kind is A, so grounds come first.
 HALF_SPACE: Final = 0
+
 HEIGHT_FIELD: Final = 1
+
 MESH: Final = 2
+
 SPHERE: Final = 3
+
 CAPSULE: Final = 4
+
 BOX: Final = 5
+
 CYLINDER: Final = 6
+
 CONVEX: Final = 7
 
 # A row of sizes:
 #   half-space   outward unit normal 0:3, offset 3
-#   height field where its heights start in `data` 0, points along x 1 and y 2, spacing 3, 4 [m], lowest, highest 5, 6
+#   height field offset of its heights in `data` 0, points along x 1 and y 2, spacing 3, 4 [m], lowest, highest 5, 6
 #   sphere       radius 0
 #   capsule      radius 0, half length 1
 #   box          half extents 0:3
 #   cylinder     radius 0, half length 1
 #   convex       number of points 0, their start in `data` 1, number of faces 2, start of the faces' normals in `data`
 #                3, start of their loops in `loops` 4 (first where each loop begins, counted from 4, then the corners)
-#   mesh         corners of its hull 0 and their start in `data` 1, as a convex has them; starts in `data` of its
+#   mesh         vertices of its hull 0 and their start in `data` 1, as a convex has them; starts in `data` of its
 #                triangles 2 (TRIANGLE numbers each), of the boxes of their tree 3 (6 each) and of its corners 5 (3
 #                each); starts in `loops` of its header 4 and of the loops of a triangle taken as a hull 6. The header:
 #                number of nodes; starts, counted from the header, of the triangles' corners, of where each corner's
@@ -44,54 +48,79 @@ POSE: Final = 12
 
 # A contact: point midway between the surfaces 0:3 [m], unit normal from A into B 3:6, gap 6 [m].
 POINT: Final = 0
+
 NORMAL: Final = 3
+
 GAP: Final = 6
+
 CONTACT: Final = 7
 
-# A feature number packs a corner or an edge of A and one of B, ten bits each; NONE stands for "not of this shape".
+# A feature number packs a vertex or an edge of A and one of B, ten bits each; NONE means "not of this shape".
 BITS: Final = 10
+
 NONE: Final = (1 << BITS) - 1
-WITNESS: Final = (NONE << BITS) | NONE
+
+CLOSEST_POINT_FEATURE: Final = (NONE << BITS) | NONE
 
 # The feature of a mesh: the triangle's number, two bits for its corner or edge, the other shape's ten.
 TRIANGLE_BITS: Final = BITS + 2
+
 MAX_TRIANGLES: Final = 1 << (31 - TRIANGLE_BITS)
 
 # Points of a hull, and corners of one of its faces, that pairs of general convex shapes can take.
 MAX_POINTS: Final = NONE
+
 MAX_FACE: Final = 64
 
-# Workspaces. The polytope of the expanding search shares its room with the polygons: they are never alive at once.
+# Workspaces. The expanding polytope shares memory with the polygons, because they are never used at the same time.
 MAX_VERTICES: Final = 128
+
 MAX_FACES: Final = 512
+
 POLYGON_A: Final = 0
+
 POLYGON_B: Final = POLYGON_A + 3 * MAX_FACE
+
 CLIP_1: Final = POLYGON_B + 3 * MAX_FACE
+
 CLIP_2: Final = CLIP_1 + 6 * MAX_FACE
+
 FACES: Final = 9 * MAX_VERTICES
+
 SCRATCH: Final = FACES + 4 * MAX_FACES
+
 MESH_POSE: Final = SCRATCH + 16
+
 MESH_BOX: Final = MESH_POSE + 12
+
 MESH_SIZE: Final = MESH_BOX + 6
+
 CORNER_POSE: Final = MESH_SIZE + SIZE
+
 CORNER_SIZE: Final = CORNER_POSE + POSE
+
 WORK: Final = CORNER_SIZE + SIZE
 
 ID_A: Final = 0
+
 ID_B: Final = ID_A + MAX_FACE
+
 LABEL_1: Final = ID_B + MAX_FACE
+
 LABEL_2: Final = LABEL_1 + 4 * MAX_FACE
+
 EDGES: Final = 4 * MAX_FACES
+
 INT_WORK: Final = EDGES + 2 * MAX_FACES
 
 
 class Posed(NamedTuple):
-    """One shape where it stands in the world."""
+    """One shape at its pose in the world."""
 
     kind: int
     size: FloatArray  # (SIZE,)
     pose: FloatArray  # (POSE,)
-    data: FloatArray  # what hulls, meshes and height fields keep besides their sizes
+    data: FloatArray  # further numbers of hulls, meshes and height fields
     loops: IntArray
 
 
@@ -102,8 +131,8 @@ class Workspace(NamedTuple):
     ints: IntArray  # (INT_WORK,)
 
 
-class Contacts(NamedTuple):
-    """Room for the contacts of a pair. Those beyond it are counted, not stored."""
+class ContactBuffer(NamedTuple):
+    """Memory for the contacts of a pair. Contacts beyond its capacity are counted, not stored."""
 
     rows: FloatArray  # (capacity, CONTACT)
     features: IntArray  # (capacity,)

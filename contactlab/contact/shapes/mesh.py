@@ -1,4 +1,4 @@
-"""Triangle mesh, and the tables the kernels take: a convex hull where it is one, else triangles in a tree of boxes."""
+"""Triangle mesh, and its tables for the kernels: a convex hull if it bounds one, else triangles in a tree of boxes."""
 
 from __future__ import annotations
 
@@ -9,32 +9,34 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact.errors import ContactError
 from contactlab.contact.kernels import layout
-from contactlab.contact.shapes.hull import hull_faces, hull_points, packed_hull
-from contactlab.contact.shapes.shape import Packed, Points, Shape
-from contactlab.contact.shapes.solid import Solid, flat
+from contactlab.contact.shapes.convex_points import hull_faces, hull_points, packed_hull
+from contactlab.contact.shapes.shape import PackedShape, Points, Shape
+from contactlab.contact.shapes.surface_mesh import SurfaceMesh, flat
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
+from contactlab.spatial.errors import ContactError
 from contactlab.spatial.polyhedron import surface_fault, unit_solid, vertex_numbers
 
 # Triangles of one leaf of the tree.
-LEAF = 4
+LEAF_TRIANGLES = 4
+
 # Height over a face, relative to the mesh's size, at which a corner still counts as behind it.
-FLAT = 1e-9
+CONVEX_TOLERANCE = 1e-9
+
 # Corners of a mesh that is asked whether it is convex, at most: more do not fit the kernel of hulls.
 MOST = layout.MAX_POINTS
 
 
 class MeshTables(NamedTuple):
-    """What is known of a mesh."""
+    """Derived quantities of a mesh."""
 
     hull: FloatArray  # (n, 3) corners of its convex hull [m]
-    packed: Packed | None  # its triangles as the kernels take them; None where it bounds that hull, and is taken so
+    packed: PackedShape | None  # packed triangles; None if the mesh bounds its hull, which is packed instead
 
 
 def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
-    """The tables; a `ContactError` where no triangle has an area, or there are too many."""
+    """Return the tables; a `ContactError` if no triangle has an area, or there are too many."""
     # Files often give every triangle corners of its own.
     points, number = np.unique(vertices, axis=0, return_inverse=True)
     corners = number.reshape(-1)[triangles]
@@ -56,7 +58,7 @@ def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
     corners, normals = corners[order], normals[order]
     flat = np.concatenate([points[corners].reshape(-1, 9), normals, -normals], axis=1)
     starts, neighbours = _neighbours(corners, len(points))
-    # In loops: header, nodes, triangles' corners, where the neighbours begin, neighbours, the loops of a triangle.
+    # In loops: header, nodes, triangles' corners, starts of the neighbours, neighbours, the loops of a triangle.
     places = np.cumsum([4, nodes.size, corners.size, starts.size, neighbours.size])
     header = np.array([len(nodes), places[1], places[2], places[3]])
     triangle = np.array([3, 6, 9, 0, 1, 2, 2, 1, 0])
@@ -64,11 +66,11 @@ def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
     data = np.concatenate([hull.ravel(), flat.ravel(), boxes.ravel(), points.ravel()])
     in_data = np.cumsum([0, hull.size, flat.size, boxes.size])
     sizes = [len(hull), *in_data[:3], 0, in_data[3], places[4]]
-    return MeshTables(hull, Packed(layout.MESH, sizes, data, loops, in_data=(1, 2, 3, 5), in_loops=(4, 6)))
+    return MeshTables(hull, PackedShape(layout.MESH, sizes, data, loops, in_data=(1, 2, 3, 5), in_loops=(4, 6)))
 
 
 def _is_convex(points: FloatArray, corners: IntArray, normals: FloatArray, n_hull: int) -> bool:
-    """Whether the triangles are the whole surface of their convex hull, and it fits the kernels."""
+    """Return True if the triangles are the whole surface of their convex hull, and it fits the kernels."""
     if n_hull > MOST:
         return False
     directed = {(int(a), int(b)) for one in corners for a, b in zip(one, np.roll(one, -1), strict=True)}
@@ -77,7 +79,7 @@ def _is_convex(points: FloatArray, corners: IntArray, normals: FloatArray, n_hul
     size = float(np.ptp(points, axis=0).max())
     used = points[np.unique(corners)]
     for corner, normal in zip(points[corners[:, 0]], normals, strict=True):
-        if np.max((used - corner) @ normal) > FLAT * size:
+        if np.max((used - corner) @ normal) > CONVEX_TOLERANCE * size:
             return False
     try:
         hull_faces(used[hull_points(used)])
@@ -87,7 +89,7 @@ def _is_convex(points: FloatArray, corners: IntArray, normals: FloatArray, n_hul
 
 
 def _tree(triangles: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Order of the triangles (m, 3, 3), nodes (n, 3) and their boxes (n, 6): halves along the longest side, in turn."""
+    """Return the order of the triangles (m, 3, 3), nodes (n, 3) and boxes (n, 6), halved along the longest side."""
     low, high = triangles.min(axis=1), triangles.max(axis=1)
     centers = 0.5 * (low + high)
     order: list[int] = []
@@ -97,7 +99,7 @@ def _tree(triangles: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     def add(members: IntArray) -> None:
         node = len(nodes)
         boxes.append(np.concatenate([low[members].min(axis=0), high[members].max(axis=0)]))
-        if len(members) <= LEAF:
+        if len(members) <= LEAF_TRIANGLES:
             nodes.append([node + 1, len(order), len(members)])
             order.extend(int(i) for i in members)
             return
@@ -114,13 +116,13 @@ def _tree(triangles: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
 
 
 def _neighbours(corners: IntArray, n: int) -> tuple[IntArray, IntArray]:
-    """Where the neighbours of each corner begin (n + 1,), and the neighbours, ascending."""
+    """Return the start of the neighbours of each corner (n + 1,), and the neighbours, ascending."""
     pairs = np.concatenate([corners[:, [i, j]] for i in range(3) for j in range(3) if i != j])
     pairs = np.unique(pairs, axis=0)
     return np.searchsorted(pairs[:, 0], np.arange(n + 1)), pairs[:, 1]
 
 
-MOST_LINES = 400  # triangles of a mesh up to which their sides are drawn
+MAX_SIDES_DRAWN = 400  # triangles of a mesh up to which their sides are drawn
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -158,7 +160,7 @@ class Mesh(Shape):
 
     @cached_property
     def tables(self) -> MeshTables:
-        """What the kernels of collision detection take; made on first use."""
+        """Arguments of the kernels of collision detection; made on first use."""
         return mesh_tables(self.vertices, self.triangles)
 
     @property
@@ -167,24 +169,24 @@ class Mesh(Shape):
         return self.tables.packed is None
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """The corners (n, 3) of the convex hull and zero radii (n,), as new arrays."""
+        """Return the corners (n, 3) of the convex hull and zero radii (n,), as new arrays."""
         return self.tables.hull.copy(), np.zeros(len(self.tables.hull))
 
-    def packed(self, *, faces: bool = True) -> Packed:
-        """The hull of a convex mesh, the triangles of any other."""
+    def pack(self, *, faces: bool = True) -> PackedShape:
+        """Return the hull of a convex mesh, the triangles of any other."""
         tables = self.tables
         return packed_hull(tables.hull, faces=faces) if tables.packed is None else tables.packed
 
-    def solid(self) -> Solid:
-        """The triangles, with their sides where they are few."""
+    def surface_mesh(self) -> SurfaceMesh:
+        """Return the triangles, with their sides if there are few."""
         lines = np.zeros((0, 2, 3))
-        if len(self.triangles) <= MOST_LINES:
+        if len(self.triangles) <= MAX_SIDES_DRAWN:
             sides = np.concatenate([self.triangles[:, [k, (k + 1) % 3]] for k in range(3)])
             lines = self.vertices[np.unique(np.sort(sides, axis=1), axis=0)]
         return flat(self.vertices, self.triangles, lines)
 
     def inertia(self) -> RigidInertia | None:
-        """The inertia at a density of 1 kg/m^3; None if the surface is not closed or does not face outward."""
+        """Return the inertia at a density of 1 kg/m^3; None if the surface is not closed or does not face outward."""
         if surface_fault(self.vertices, self.triangles) is not None:
             return None
         return RigidInertia(*unit_solid(self.vertices, self.triangles))

@@ -1,44 +1,48 @@
-"""What every shape offers, and what one of a user's own must offer to touch a half-space."""
+"""The interface of shapes, a shape at a pose in its body, and tables of shapes for the kernels."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from contactlab.contact.errors import ContactError
-from contactlab.contact.shapes.solid import Solid
+from contactlab.contact.kernels import layout
+from contactlab.contact.shapes.surface_mesh import SurfaceMesh
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
+from contactlab.spatial.errors import ContactError
+from contactlab.spatial.transform import Transform
 
 # Fields of shapes: files are read by them.
-Vector: TypeAlias = FloatArray  # (3,)
+Vec3Array: TypeAlias = FloatArray  # (3,)
+
 Points: TypeAlias = FloatArray  # (n, 3)
+
 Grid: TypeAlias = FloatArray  # (n, m)
 
 
 @runtime_checkable
 class BodyShape(Protocol):
-    """A convex shape fixed to a body, as points with a radius: its deepest point is always that of one of them."""
+    """A convex shape fixed to a body, as points with a radius: its deepest point always belongs to one of them."""
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """New arrays: points (n, 3) [m] in body axes, radii (n,) [m]; their fixed order numbers the contacts."""
+        """Return new arrays: points (n, 3) [m] in body axes and radii (n,) [m], in the fixed order of the contacts."""
         ...
 
 
-class Packed(NamedTuple):
-    """A shape as the kernels take it; `contactlab.contact.kernels.layout` says what the columns hold."""
+class PackedShape(NamedTuple):
+    """A shape for the kernels; `contactlab.contact.kernels.layout` describes the columns."""
 
     #: kind, sizes: Its code and its row of sizes.
     kind: int
     sizes: Sequence[float]
-    #: data, loops: What does not fit the row.
+    #: data, loops: Numbers that do not fit the row.
     data: FloatArray = np.zeros(0)
     loops: Sequence[int] | IntArray = ()
-    center: FloatArray | None = None  # where its own axes begin, where that is not the origin
+    center: FloatArray | None = None  # origin of its own axes, if it is not the origin of the body
     #: in_data, in_loops: Columns of ``sizes`` that are places in ``data`` and ``loops``, counted from where these
     #: begin.
     in_data: tuple[int, ...] = ()
@@ -49,35 +53,119 @@ class Shape(ABC):
     """A shape of the library: a frozen dataclass whose fields are all that a record or a scene file keeps of it."""
 
     @abstractmethod
-    def packed(self, *, faces: bool = True) -> Packed:
-        """What the kernels take; of a hull with its faces, unless only half-spaces and terrain meet it."""
+    def pack(self, *, faces: bool = True) -> PackedShape:
+        """Return the arguments of the kernels; a hull for half-spaces and terrain alone has no faces."""
 
     @abstractmethod
-    def solid(self) -> Solid:
-        """The surface in the shape's axes, to be drawn."""
+    def surface_mesh(self) -> SurfaceMesh:
+        """Return the surface in the shape's axes, to be drawn."""
 
     def inertia(self) -> RigidInertia | None:
-        """The inertia about the shape's axes at a density of 1 kg/m^3; None where no volume is known."""
+        """Return the inertia about the shape's axes at a density of 1 kg/m^3; None if no volume is known."""
         return None
 
 
-@dataclass(frozen=True)
-class Tube(Shape):
-    """What capsules and cylinders share: a radius [m] about the z axis, and half a length [m] along it."""
-
-    radius: float
-    half_length: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", positive_number(self.radius, "radius"))
-        object.__setattr__(self, "half_length", positive_number(self.half_length, "half_length"))
-
-
 def positive_number(value: float, field: str) -> float:
-    """``value`` as a float; a `ContactError` names the field where it is not one finite positive number."""
+    """Return ``value`` as a float; a `ContactError` names the field unless it is one finite positive number."""
     return finite_number(value, field, ContactError, positive=True)
 
 
-def ball_volume(radius: float) -> float:
-    """Volume of a ball."""
-    return 4.0 / 3.0 * float(np.pi) * radius**3
+@dataclass(frozen=True, eq=False)
+class PlacedShape:
+    """A shape whose axes stand at ``pose`` in its body: a body of several shapes is a list of them.
+
+    Parameters
+    ----------
+    shape
+        Any shape but another `PlacedShape`.
+    pose
+        `Transform` from the shape's axes to the body's.
+
+    Raises
+    ------
+    ContactError
+        Something else.
+    """
+
+    shape: Shape
+    pose: Transform = field(default_factory=Transform)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, Shape):
+            raise ContactError("shape", f"must be one of contactlab.contact.shapes, got {type(self.shape).__name__}")
+        if not isinstance(self.pose, Transform):
+            raise ContactError("pose", f"must be a Transform, got {type(self.pose).__name__}")
+
+
+class PackedShapes(NamedTuple):
+    """Structure of arrays with the columns of `kernels.layout`. Not to be modified.
+
+    Attributes
+    ----------
+    kind
+        (n,) kinds.
+    size
+        (n, SIZE) sizes.
+    place
+        (n, POSE) pose of every shape in its body.
+    data, loops
+        Points and normals of hulls and heights of terrain; corners of the hulls' faces.
+    """
+
+    kind: IntArray
+    size: FloatArray
+    place: FloatArray
+    data: FloatArray
+    loops: IntArray
+
+    def posed(self, i: int, pose: FloatArray) -> layout.Posed:
+        """Return shape i at a pose in the world, a row of twelve."""
+        return layout.Posed(self.kind[i], self.size[i], pose, self.data, self.loops)
+
+
+def workspace() -> layout.Workspace:
+    """Return new workspaces."""
+    return layout.Workspace(np.zeros(layout.WORK), np.zeros(layout.INT_WORK, dtype=np.int64))
+
+
+def pose_row(pose: Transform) -> FloatArray:
+    """Return the twelve numbers of a pose: its rotation by rows, its origin."""
+    return np.concatenate([pose.R.ravel(), pose.p])
+
+
+def pack_shapes(shapes: Sequence[Shape | PlacedShape], *, faces: bool = True) -> PackedShapes:
+    """Pack shapes in the order given.
+
+    Parameters
+    ----------
+    shapes
+        Any shapes, bare or `PlacedShape`.
+    faces
+        Find the faces of convex hulls, which all their pairs but those with half-spaces and terrain need.
+
+    Raises
+    ------
+    ContactError
+        Something that is no shape, or a hull or mesh too large for the kernels.
+    """
+    n = len(shapes)
+    kind, size = np.zeros(n, dtype=np.int64), np.zeros((n, layout.SIZE))
+    place = np.zeros((n, layout.POSE))
+    data: list[FloatArray] = []
+    loops: list[int] = []
+    start = 0
+    for i, given in enumerate(shapes):
+        shape, pose = (given.shape, given.pose) if isinstance(given, PlacedShape) else (given, Transform())
+        if not isinstance(shape, Shape):
+            raise ContactError("shapes", f"entry [{i}] is a {type(shape).__name__}, not a shape")
+        packed = shape.pack(faces=faces)
+        place[i] = pose_row(pose)
+        if packed.center is not None:
+            place[i, 9:] += pose.R @ packed.center
+        kind[i], size[i, : len(packed.sizes)] = packed.kind, packed.sizes
+        size[i, list(packed.in_data)] += start
+        size[i, list(packed.in_loops)] += len(loops)
+        data.append(packed.data)
+        loops.extend(packed.loops)
+        start += packed.data.size
+    return PackedShapes(kind, size, place, np.concatenate([*data, np.zeros(1)]), np.array([*loops, 0], dtype=np.int64))

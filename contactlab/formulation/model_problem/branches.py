@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from contactlab.multibody.kernels.sizes import head_size
+from contactlab.multibody.kernels.codes import head_size
 from contactlab.multibody.kinematics import Kinematics, at_state
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import Structure, body_frames, head_views, structure
+from contactlab.multibody.packing import Structure, body_frames, head_views, structure
 from contactlab.spatial.arrays import FloatArray, IntArray
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints import ConstraintSet
-from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges
 from contactlab.formulation.model_problem.branches import instantaneous
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint, contact_geometry
@@ -28,10 +27,10 @@ from contactlab.formulation.model_problem.joint_limit_rows import (
 from contactlab.formulation.model_problem.options import Stabilisation, Thresholds, as_tuple, number, stabilisations
 from contactlab.formulation.model_problem.problem import ModelProblem
 from contactlab.formulation.model_problem.velocity_level import checked_loads
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import finite_array
+from contactlab.spatial.errors import ContactError, MultibodyError
 from problem_data.validation import FRICTION
 
 

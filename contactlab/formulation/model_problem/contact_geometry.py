@@ -309,7 +309,7 @@ def _names(contacts: Sequence[ContactPoint]) -> tuple[str, ...]:
 
 
 def _bodies(model: Model, contacts: Sequence[ContactPoint], attribute: str) -> IntArray:
-    from contactlab.multibody.errors import MultibodyError
+    from contactlab.spatial.errors import MultibodyError
 
     out = np.empty(len(contacts), dtype=np.int64)
     for i, contact in enumerate(contacts):

@@ -25,7 +25,7 @@ from contactlab.formulation.model_problem.errors import BridgeError
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import Structure, structure
+from contactlab.multibody.packing import Structure, structure
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 
 if TYPE_CHECKING:

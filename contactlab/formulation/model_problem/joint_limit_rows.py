@@ -21,7 +21,7 @@ from contactlab.formulation.model_problem.options import as_tuple, at_least_zero
 from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.model import WORLD, Model
-from contactlab.multibody.structure import Structure, motions
+from contactlab.multibody.packing import Structure, motions
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import close_names
 

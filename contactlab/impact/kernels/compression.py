@@ -1,10 +1,15 @@
-"""An impact as the compression of all its contacts at once, in a time so short that nothing moves but velocities.
+"""Impacts as compression: of all contacts at once, and of one contact with a normal and a tangential spring.
 
-Contact i gives way by d_i, with d_i' = -u_n,i, and pushes with K_i d_i^exponent (3/2: Hertz, 1: a spring). Where it
-gives back e_i^2 of its work, d_i' = -u_n,i / e_i^2 as the bodies part (Liu, Zhao and Brogliato 2008: energy left in a
-contact says how hard it pushes). Where e_i = 0 that is its limit, `retained_compression`: as the bodies begin to part
-d_i falls at once to where they turn back, to 0 where nothing presses them together again. Friction acts at every moment
-within mu times the push, against slip, or holds.
+The time is so short that only velocities change. Contact i is compressed by d_i, with d_i' = -u_n,i, and pushes with
+K_i d_i^exponent (3/2: Hertz, 1: a spring). A contact returns e_i^2 of its work, because d_i' = -u_n,i / e_i^2 while the
+bodies part (Liu, Zhao and Brogliato 2008: the energy stored in a contact determines its force). The limit e_i = 0 is
+`retained_compression`: when the bodies begin to part, d_i falls at once to the value at which they turn back, or to 0
+if nothing presses them together again. Friction acts at every moment within mu times the push, against slip, or holds.
+
+`solve_two_springs` follows one contact. In the unit of time, the normal compression of a contact whose tangents are
+decoupled has the frequency 1: d' = -u_n, F_n = d / W_nn. While the bodies part, d' = -u_n / e^2, so that F_n does e^2
+of the work. The tangential spring has 1 / eta^2 of the stiffness, moves with the slip, and slides if its force would
+exceed mu F_n.
 """
 
 from __future__ import annotations
@@ -15,11 +20,14 @@ from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 DONE, STEPS, JAMMED = 0, 1, 2
-SWEEPS = 200
+
+MAX_SWEEPS = 200
+
 # Change of velocity in a step, of the largest before, in which contacts with e = 0 do no more than hold one another.
 NEGLIGIBLE_CHANGE = 1e-9
+
 # Parts in which a contact with e = 0 opens; and e that is small, whose opening must not begin too fast.
-PARTS, SMALL = 50, 0.1
+OPENING_STEPS, SMALL_RESTITUTION = 50, 0.1
 
 
 @kernel(inner=True)
@@ -48,20 +56,27 @@ def advance_compression(d: float, step: float, e: float) -> float:
 def friction_impulses(
     W: FloatArray, mu: FloatArray, push: FloatArray, size: float, widest: FloatArray, u: FloatArray, t: FloatArray
 ) -> None:
-    """Friction impulses t (nc, 2) of one step, from those given, within mu times the push, as u (3 nc,) asks."""
+    """Update the friction impulses t (nc, 2) of one step and u (3 nc,), up to mu times the push.
+
+    Projected Gauss-Seidel sweeps from the given impulses.
+    """
+    # start from the given impulses
     for i in range(mu.shape[0]):
         add_impulse(W, 3 * i + 1, t[i, 0], u)
         add_impulse(W, 3 * i + 2, t[i, 1], u)
-    for _ in range(SWEEPS):
+    # contact after contact, until nothing changes
+    for _ in range(MAX_SWEEPS):
         change = 0.0
         for i in range(mu.shape[0]):
             if widest[i] == 0.0 or push[i] == 0.0:
                 continue
+            # the impulse that stops slip, projected on the disc
             x = t[i, 0] - u[3 * i + 1] / widest[i]
             y = t[i, 1] - u[3 * i + 2] / widest[i]
             length, bound = math.sqrt(x * x + y * y), mu[i] * push[i]
             if length > bound:
                 x, y = x * bound / length, y * bound / length
+            # its change
             dx, dy = x - t[i, 0], y - t[i, 1]
             add_impulse(W, 3 * i + 1, dx, u)
             add_impulse(W, 3 * i + 2, dy, u)
@@ -85,26 +100,30 @@ def retained_compression(
     u: FloatArray,
     t: FloatArray,
 ) -> float:
-    """Part of d that contact i keeps where e = 0 and a step from ``before`` (3 nc,) changes its u_n by ``opens`` > 0.
+    """Return the part of d that contact i keeps if e = 0 and a step from ``before`` (3 nc,) adds ``opens`` to its u_n.
 
-    For small e it opens by d' = -u_n / e^2 in no time, the others as they are, and turns back where the integral of
-    what u_n gains, over d, is 0: friction follows, so that this is summed. None: it opens to its end.
+    For small e it opens by d' = -u_n / e^2 in no time while the others keep their state. It turns back when the
+    integral of the gain of u_n over d is 0; friction follows, so this is summed. The result 0 means that it opens to
+    its end.
     """
+    # reduce the push in parts
     own, gained, last = push[i], 0.0, opens
-    for part in range(1, PARTS + 1):
-        less = own * (1.0 - part / PARTS) ** exponent
+    for part in range(1, OPENING_STEPS + 1):
+        less = own * (1.0 - part / OPENING_STEPS) ** exponent
         t[i, 0] *= less / push[i]
         t[i, 1] *= less / push[i]
         push[i] = less
+        # the step again, with this push
         for j in range(u.shape[0]):
             u[j] = before[j]
         for j in range(mu.shape[0]):
             add_impulse(W, 3 * j, push[j], u)
         friction_impulses(W, mu, push, size, widest, u, t)
+        # the sum of the gain until it turns
         gain = 0.5 * (last + u[3 * i] - before[3 * i])
         if gained + gain <= 0.0:
             push[i] = own
-            return 1.0 - (part - 1 - gained / gain) / PARTS
+            return 1.0 - (part - 1 - gained / gain) / OPENING_STEPS
         gained += gain
         last = u[3 * i] - before[3 * i]
     push[i] = own
@@ -116,14 +135,16 @@ def shortest_contact_time(
     W: FloatArray, stiffness: FloatArray, exponent: float, u: FloatArray, d: FloatArray, rest: float
 ) -> float:
     """Return the shortest contact time at the present speeds; 0 if kinetic and stored energy are below ``rest``."""
+    # largest speed, kinetic or from the stored energy
     fastest, shortest = 0.0, math.inf
     for i in range(stiffness.shape[0]):
         speed = abs(u[3 * i]) if d[i] > 0.0 or u[3 * i] < 0.0 else 0.0
         if d[i] > 0.0:
-            # Speed that the stored energy can produce.
+            # speed from the stored energy
             stored = 2.0 * stiffness[i] * d[i] ** (exponent + 1.0) / (exponent + 1.0)
             speed = max(speed, math.sqrt(stored * W[3 * i, 3 * i]))
         fastest = max(fastest, speed)
+    # time of each contact at this speed
     if fastest <= rest:
         return 0.0
     for i in range(stiffness.shape[0]):
@@ -150,10 +171,10 @@ def compress(
 ) -> int:
     """Follow u (3 nc,), each contact's normal and two tangents, until nothing approaches or pushes.
 
-    W (3 nc, 3 nc) is the response, p (3 nc,) the impulses, work (nc, 2) of push and friction. ``resolution`` is the
-    part of a contact's own time that a step takes; ``rest`` the speed of approach that counts as none. scratch
-    (7, 3 nc).
+    W (3 nc, 3 nc) is the response, p (3 nc,) the impulses, work (nc, 2) of push and friction. ``resolution`` is a step
+    in parts of a contact's own time. ``rest`` is the largest speed of approach that counts as none. scratch (7, 3 nc).
     """
+    # views and start values
     nc = mu.shape[0]
     d, push, before, widest, t_flat = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     t, t_less, less = t_flat[: 2 * nc].reshape(nc, 2), scratch[6, : 2 * nc].reshape(nc, 2), scratch[5]
@@ -166,16 +187,20 @@ def compress(
         widest[i] = 0.5 * (a + b) + math.sqrt(0.25 * (a - b) ** 2 + c * c) if mu[i] > 0.0 else 0.0
         t[i, 0] = t[i, 1] = 0.0
         push[i] = 0.0
+    # steps
     longest, still, last_h = 0.0, False, 0.0
     for step in range(most):
+        # contacts that wedge one another come to rest together in ever slower strokes
         if step % 64 == 0:
             # Contacts that wedge one another come to rest together in ever slower strokes.
             longest = resolution * shortest_contact_time(W, stiffness, exponent, u, d, 1e3 * rest)
             if longest == 0.0 and step > 0:
                 return DONE
+        # no contact pushes, except those at rest
         idle = True
         for i in range(nc):
             idle = idle and (d[i] <= 0.0 or (still and e[i] == 0.0 and u[3 * i] >= -rest))
+        # separated bodies fly until they meet; the next contact has its own time scale
         if idle:
             flight, approach = math.inf, 0.0
             for i in range(nc):
@@ -184,12 +209,12 @@ def compress(
                     approach = max(approach, -u[3 * i])
             if approach == 0.0:
                 return DONE
-            # Separated bodies fly until they meet; the next contact has its own time scale.
             for i in range(nc):
                 d[i] = min(d[i], 0.0) - u[3 * i] * flight
             longest = resolution * shortest_contact_time(W, stiffness, exponent, u, d, 0.0)
             if longest == math.inf:
                 return JAMMED
+        # length of the step
         slope = 0.0
         for i in range(nc):
             if d[i] > 0.0:
@@ -197,10 +222,11 @@ def compress(
                 slope += own / (e[i] * e[i]) if u[3 * i] > 0.0 and e[i] > 0.0 else own
         h = min(longest, resolution / math.sqrt(slope)) if slope > 0.0 else longest
         for i in range(nc):
-            # A contact with small e opens at speeds of e: a step that ends at u_n = 0 does not overshoot them.
-            if e[i] < SMALL and d[i] > 0.0 and u[3 * i] < 0.0 and u[3 * i] > before[3 * i] and step > 0:
+            # a contact with small e opens at speeds of e: a step that ends at u_n = 0 does not overshoot them
+            if e[i] < SMALL_RESTITUTION and d[i] > 0.0 and u[3 * i] < 0.0 and u[3 * i] > before[3 * i] and step > 0:
                 h = min(h, max(0.1 * max(e[i], 1e-5) * h, -u[3 * i] * last_h / (u[3 * i] - before[3 * i])))
         last_h = h
+        # half a step of compression, and the push
         for i in range(3 * nc):
             before[i] = u[i]
         for i in range(nc):
@@ -212,7 +238,9 @@ def compress(
             t[i, 1] *= share
         for i in range(nc):
             add_impulse(W, 3 * i, push[i], u)
+        # friction
         friction_impulses(W, mu, push, size, widest, u, t)
+        # contacts with e = 0 that begin to open
         for i in range(nc):
             if e[i] > 0.0 or d[i] <= 0.0 or u[3 * i] < 0.0 or u[3 * i] <= before[3 * i]:
                 continue
@@ -220,6 +248,7 @@ def compress(
                 t_less[j, 0], t_less[j, 1] = t[j, 0], t[j, 1]
             opens = u[3 * i] - before[3 * i]
             d[i] *= retained_compression(W, mu, exponent, push, size, widest, before, i, opens, less, t_less)
+        # work and impulses, and the second half step
         for i in range(nc):
             work[i, 0] += 0.5 * push[i] * (before[3 * i] + u[3 * i])
             for j in range(2):
@@ -227,8 +256,78 @@ def compress(
                 p[3 * i + 1 + j] += t[i, j]
             p[3 * i] += push[i]
             d[i] = advance_compression(d[i], 0.5 * h * compression_rate(u[3 * i], d[i], e[i]), e[i])
+        # whether contacts with e = 0 only hold one another
         changed = 0.0
         for i in range(3 * nc):
             changed = max(changed, abs(u[i] - before[i]))
         still = changed <= NEGLIGIBLE_CHANGE * size
     return STEPS
+
+
+NO_RESTITUTION = 1e-6
+
+
+@kernel
+def solve_two_springs(
+    W: FloatArray,
+    mu: float,
+    e: FloatArray,
+    eta2: float,
+    resolution: float,
+    most: int,
+    u: FloatArray,
+    p: FloatArray,
+    work: FloatArray,
+) -> int:
+    """Follow n separate contacts from u (n, 3) to their end; return the number of unfinished ones.
+
+    W (n, 3, 3) is the response, e (n,) restitution; p (n, 3) the impulses, work (n,) the work of the normal ones.
+    ``resolution`` is a step in units of the fastest of both springs.
+    """
+    lost = 0
+    for i in range(u.shape[0]):
+        if u[i, 0] >= 0.0:
+            continue
+        # stiffness of both springs
+        stiff = 1.0 / W[i, 0, 0]
+        shear = stiff / eta2
+        fast = 1.0 + (W[i, 1, 1] + W[i, 2, 2]) * shear
+        d, x, y, parts = 0.0, 0.0, 0.0, False
+        lost += 1
+        for _ in range(most):
+            # end of the impact
+            parts = u[i, 0] > 0.0
+            if (parts and d <= 0.0) or (e[i] <= NO_RESTITUTION and u[i, 0] >= 0.0):
+                lost -= 1
+                break
+            # half a step of both springs
+            h = resolution / math.sqrt(fast / (e[i] * e[i]) if parts else fast)
+            d -= 0.5 * h * (u[i, 0] / (e[i] * e[i]) if parts else u[i, 0])
+            push = d * stiff if d > 0.0 else 0.0
+            x += 0.5 * h * u[i, 1]
+            y += 0.5 * h * u[i, 2]
+            # sliding friction
+            pull, bound = shear * math.sqrt(x * x + y * y), mu * push
+            if pull > bound:
+                x, y = x * bound / pull, y * bound / pull
+            # impulses of the step
+            a, b, c = h * push, -h * shear * x, -h * shear * y
+            before, change = u[i, 0], W[i, 0, 0] * a + W[i, 0, 1] * b + W[i, 0, 2] * c
+            # without restitution the impact ends with the approach
+            ends = e[i] <= NO_RESTITUTION and before + change >= 0.0
+            if ends:
+                share = -before / change
+                a, b, c = share * a, share * b, share * c
+            for j in range(3):
+                u[i, j] += W[i, j, 0] * a + W[i, j, 1] * b + W[i, j, 2] * c
+            if ends:
+                u[i, 0] = 0.0
+            # work, and the second half step
+            work[i] += 0.5 * a * (before + u[i, 0])
+            p[i, 0] += a
+            p[i, 1] += b
+            p[i, 2] += c
+            d -= 0.5 * h * (u[i, 0] / (e[i] * e[i]) if u[i, 0] > 0.0 and e[i] > 0.0 else u[i, 0])
+            x += 0.5 * h * u[i, 1]
+            y += 0.5 * h * u[i, 2]
+    return lost

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.impact import ImpactLaw, ImpactMap, all_laws
-from contactlab.impact.mapping import Point, assembled, coefficients_of, grid, problem_at, solve_point
+from contactlab.impact.compare import Point, assemble_map, coefficients_of, parameter_grid, problem_at, solve_point
 from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.store import SweepResult
 from contactlab.lab.sweeps.tasks import FunctionName, load_function, name_of
@@ -44,7 +44,7 @@ class ImpactGrid:
     laws: Callable[[float], Mapping[str, ImpactLaw]] = all_laws
 
     def __post_init__(self) -> None:
-        grid(self.axes), coefficients_of(self.restitutions)
+        parameter_grid(self.axes), coefficients_of(self.restitutions)
 
     @property
     def function(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -58,7 +58,7 @@ class ImpactGrid:
             "laws": dataclasses.asdict(name_of(self.laws)),
             "restitutions": coefficients_of(self.restitutions).tolist(),
         }
-        return [{**shared, "at": at} for _, at in grid(self.axes)[1]]
+        return [{**shared, "at": at} for _, at in parameter_grid(self.axes)[1]]
 
     def to_impact_map(self, result: SweepResult) -> ImpactMap:
         """Return the map of what `contactlab.lab.sweep` of this grid returned.
@@ -71,7 +71,9 @@ class ImpactGrid:
         for row in result.failures:
             raise SweepError(f"{len(result.failures)} points failed, the first at {row['at']}: {row['error']}")
         e = coefficients_of(self.restitutions)
-        return assembled(grid(self.axes)[0], e, tuple(self.laws(float(e[0]))), [_point(row) for row in result.rows])
+        return assemble_map(
+            parameter_grid(self.axes)[0], e, tuple(self.laws(float(e[0]))), [_point(row) for row in result.rows]
+        )
 
 
 def solve_impact(task: dict[str, Any]) -> dict[str, Any]:

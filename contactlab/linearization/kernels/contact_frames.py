@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.contact.kernels.friction_pyramid import planar_tangents
+from contactlab.contact.kernels.contact_rows import planar_tangents
 from contactlab.linearization.kernels.layout import (
     AXES,
     BOUND,
@@ -12,11 +12,10 @@ from contactlab.linearization.kernels.layout import (
     SPIN,
     Memory,
 )
+from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.column_derivatives import column_rates
-from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
-from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import Frames, rows_at
+from contactlab.multibody.kernels.kinematics import fill_frames
+from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.stepping.kernels.blocks import materials_of
 from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
 from contactlab.stepping.kernels.layout import (
@@ -34,6 +33,7 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from contactlab.stepping.kernels.moments import rolling_axes
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 

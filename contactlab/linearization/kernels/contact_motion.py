@@ -80,7 +80,9 @@ def found_again(c: Collision, i: int, j: int, within: float) -> int:
     """Find the contacts of a pair as it stands, into c.points and c.features; how many."""
     a = shapes.Posed(c.kind[i], c.size[i], c.poses[i], c.data, c.loops)
     b = shapes.Posed(c.kind[j], c.size[j], c.poses[j], c.data, c.loops)
-    count = collide_pair(a, b, within, False, shapes.Workspace(c.work, c.ints), shapes.Contacts(c.points, c.features))
+    count = collide_pair(
+        a, b, within, False, shapes.Workspace(c.work, c.ints), shapes.ContactBuffer(c.points, c.features)
+    )
     return min(count, c.points.shape[0])
 
 

@@ -25,12 +25,12 @@ from contactlab.linearization.kernels.layout import (
     WHY,
     Memory,
 )
-from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
-from contactlab.multibody.kernels.velocities import add_cross_motion
-from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
+from contactlab.multibody.kernels.kinematics import add_cross_motion
+from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, Control, FloatArray, PackedWorld, Work
 from contactlab.stepping.kernels.moments import STILL
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 

@@ -15,15 +15,18 @@ from typing import Final
 
 from contactlab.linearization.kernels.contact_frames import at_start
 from contactlab.linearization.kernels.layout import Memory
-from contactlab.multibody.kernels.codes import FLOATING, GOOD
-from contactlab.multibody.kernels.configurations import integrate_configuration
+from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.gyroscopic import PARTS, is_free_rotor, midpoint_step, turning_load
+from contactlab.multibody.kernels.integration import integrate_configuration
+from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views, tree
-from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.velocity_products import limiter_weight
-from contactlab.multibody.kernels.workspace import part_at, rows_at
+from contactlab.multibody.kernels.velocity_products import (
+    MAX_PARTS,
+    is_free_rotor,
+    limiter_weight,
+    midpoint_step,
+    rotation_load,
+)
 from contactlab.stepping.kernels.free_motion import free_motion, turns_fast
 from contactlab.stepping.kernels.layout import (
     GYROSCOPIC_EXPLICIT,
@@ -36,6 +39,7 @@ from contactlab.stepping.kernels.layout import (
     PackedWorld,
     Work,
 )
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 #: Stride [rad, m, rad/s, m/s] of the differences of fast chains.
@@ -117,7 +121,7 @@ def spin_rates(
                 for k in range(6):
                     B[i, k] += E[i, k]
             dx, dy, dz = dx + ex, dy + ey, dz + ez
-        if solved or parts >= PARTS:
+        if solved or parts >= MAX_PARTS:
             return
         parts *= 2
 
@@ -132,7 +136,7 @@ def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, s
     scratch = part_at(m.V, 0, 160)
     six, I, B = part_at(scratch, 0, 6), rows_at(scratch, 6, 3, 3), rows_at(scratch, 15, 3, 6)
     C, torque, by_turn = rows_at(scratch, 33, 3, 3), part_at(scratch, 45, 3), rows_at(scratch, 48, 3, 3)
-    first, b, (torque[0], torque[1], torque[2]) = turning_load(t, f.R, f.S, i, work.tau, six)
+    first, b, (torque[0], torque[1], torque[2]) = rotation_load(t, f.R, f.S, i, work.tau, six)
     w = m.v[first : first + 3]
     I[0, 0], I[1, 1], I[2, 2] = six[0], six[1], six[2]
     I[0, 1], I[0, 2], I[1, 2] = six[3], six[4], six[5]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from contactlab.linearization.kernels.layout import Memory
-from contactlab.multibody.kernels.configurations import configuration_difference, integrate_configuration
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import rows_at
+from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.integration import configuration_difference, integrate_configuration
+from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.stepping.kernels.free_motion import free_motion, move_tree
 from contactlab.stepping.kernels.layout import TREE_DOF, Control, FloatArray, IntArray, Joints, PackedWorld, Work
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 #: Stride [rad, m, rad/s, m/s, N m, N] of the differences.

@@ -25,10 +25,8 @@ from contactlab.linearization.kernels.pieces import (
     unknown_direction,
 )
 from contactlab.linearization.kernels.system import apply_inverse, solve_island
-from contactlab.multibody.kernels.codes import FLOATING, GOOD, SPHERICAL
+from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL
 from contactlab.multibody.kernels.layout import tree
-from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
     TREE_DOF,
@@ -41,6 +39,7 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from lcp.compiler.held import taken
+from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.contact_modes import OPEN, STICK
 from lcp.kernels import kernel
 

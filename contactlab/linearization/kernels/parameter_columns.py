@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.contact.kernels.restitution import pair_restitution
+from contactlab.contact.kernels.contact_rows import pair_restitution
 from contactlab.formulation.kernels.laws import unilateral_law
 from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, read_contacts
 from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, Memory
-from contactlab.multibody.kernels.sizes import NOTHING
-from contactlab.multibody.kernels.workspace import rows_at
+from contactlab.multibody.kernels.codes import NOTHING
 from contactlab.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, materials_of
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.joint_rows import joint_law
@@ -38,6 +37,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 #: Of the bound of a world near by, what is at least at it.

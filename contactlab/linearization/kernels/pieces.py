@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.kernels.restitution import pair_restitution
+from contactlab.contact.kernels.contact_rows import pair_restitution
 from contactlab.formulation.kernels.laws import (
     LIMIT,
     LOOP,

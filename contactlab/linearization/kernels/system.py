@@ -16,11 +16,11 @@ from contactlab.linearization.kernels.contact_rates import speed_rates
 from contactlab.linearization.kernels.layout import COMPLIANCE, EPS, REDUNDANT, SURE, Memory
 from contactlab.linearization.kernels.pieces import unknown_direction
 from contactlab.linearization.kernels.yielding import let_friction_yield
+from contactlab.multibody.kernels.codes import POSES
 from contactlab.multibody.kernels.ltl import solve_l, solve_lt
-from contactlab.multibody.kernels.sizes import POSES
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import solve_tree
 from contactlab.stepping.kernels.layout import TREE_BLOCK, TREE_DOF, Control, FloatArray, IntArray, PackedWorld, Work
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 from lcp.kernels.basis_solve import lu_factor
 

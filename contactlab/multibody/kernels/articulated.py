@@ -1,27 +1,26 @@
 """Articulated-body inertias, one degree of freedom eliminated at a time, and solves with them, in world axes.
 
 Featherstone 2008, section 7.3, about the origin of the root link: an articulated inertia passes from child to parent as
-it is. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates of rank one: no
-small matrix is inverted, and any chain of joints is treated alike.
+it is. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates of rank one. So no
+small matrix is inverted, and every chain of joints is treated alike.
 
-Two sweeps solve with them, M^-1 = E^T D^-1 E; constraint forces come in between them. Inward u = x - S.p,
-p_up += p + U u / D; outward x = (u - U.a) / D, a += S x.
+Two sweeps solve with them, M^-1 = E^T D^-1 E; constraint forces come in between. Inward: u = x - S.p,
+p_up += p + U u / D. Outward: x = (u - U.a) / D, a += S x.
 
-In the articulated-body algorithm, accelerations from forces, the forces that leave the joints without acceleration are
-collected first, outward; what remains is M^-1 applied to the rest. Velocities then no longer appear in the inward pass,
-which saves a product with the articulated inertia per link.
+The articulated-body algorithm computes accelerations from forces. It first collects, outward, the forces that leave the
+joints without acceleration; M^-1 applied to the remaining forces follows. Velocities then do not appear in the inward
+pass, which saves a product with the articulated inertia per link.
 """
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, PIVOT, SINGULAR
-from contactlab.multibody.kernels.inertias import world_inertias
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, PIVOT, POSES, SINGULAR
+from contactlab.multibody.kernels.crba import world_inertias
+from contactlab.multibody.kernels.kinematics import poses
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
-from contactlab.multibody.kernels.poses import poses
-from contactlab.multibody.kernels.sizes import POSES
-from contactlab.multibody.kernels.workspace import part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 
@@ -29,12 +28,13 @@ from lcp.kernels import kernel
 def articulate(
     t: Tree, S: FloatArray, B: FloatArray, K: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, load: FloatArray
 ) -> int:
-    """Fill U (nv, 6) = K S and D (nv,) = 1 / (S.U + armature); `GOOD` or `SINGULAR` - j.
+    """Fill U (nv, 6) = K S and D (nv,) = 1 / (S.U + armature); return `GOOD` or `SINGULAR` - j.
 
     B (nl, 10) are the rigid inertias. K (nl, 23) holds the articulated inertias: the upper triangle by rows, then trace
-    and mass of the rigid composite, whose rounding a pivot is measured against. Where P (nl, 6) has not length 0,
-    `inward` is done to load (nv,) on the way: beside the inertias it costs little.
+    and mass of the rigid composite, the measure for the rounding of a pivot. If P (nl, 6) does not have length 0,
+    `inward` is applied to load (nv,) on the way: beside the inertias it costs little.
     """
+    # rigid inertias as symmetric matrices (6, 6)
     nl = t.parent.shape[0]
     loaded = P.shape[0] > 0
     for i in range(nl):
@@ -64,6 +64,7 @@ def articulate(
         Ki[20] = m
         Ki[21] = Bi[4] + Bi[5] + Bi[6]
         Ki[22] = m
+    # elimination from the leaves to the roots, in scalars
     for i in range(nl - 1, -1, -1):
         Ki = K[i]
         k00, k01, k02, k03, k04, k05 = Ki[0], Ki[1], Ki[2], Ki[3], Ki[4], Ki[5]
@@ -76,6 +77,7 @@ def articulate(
         if loaded:
             Pi = P[i]
             p0, p1, p2, p3, p4, p5 = Pi[0], Pi[1], Pi[2], Pi[3], Pi[4], Pi[5]
+        # U = K S and the pivot of the degree of freedom
         for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
             s = S[j]
             a, b, c, d, e, f = s[0], s[1], s[2], s[3], s[4], s[5]
@@ -86,12 +88,13 @@ def articulate(
             u4 = k04 * a + k14 * b + k24 * c + (k34 * d + k44 * e + k45 * f)
             u5 = k05 * a + k15 * b + k25 * c + (k35 * d + k45 * e + k55 * f)
             pivot = u0 * a + u1 * b + u2 * c + (u3 * d + u4 * e + u5 * f)
-            # The rotor is felt by its own joint alone.
+            # the rotor acts on its own joint only
             pivot += t.armature[j]
             scale = Ki[21] * (a * a + b * b + c * c) + Ki[22] * (d * d + e * e + f * f)
             if not pivot > PIVOT * scale:
                 return SINGULAR - j
             inverse = 1.0 / pivot
+            # row of the factor
             Uj = U[j]
             Uj[0] = u0
             Uj[1] = u1
@@ -100,6 +103,7 @@ def articulate(
             Uj[4] = u4
             Uj[5] = u5
             D[j] = inverse
+            # its load
             if loaded:
                 rest = load[j] - (a * p0 + b * p1 + c * p2 + (d * p3 + e * p4 + f * p5))
                 load[j] = rest
@@ -110,6 +114,7 @@ def articulate(
                 p3 += u3 * rest
                 p4 += u4 * rest
                 p5 += u5 * rest
+            # K -= U U^T / D
             g = u0 * inverse
             k00 -= g * u0
             k01 -= g * u1
@@ -136,6 +141,7 @@ def articulate(
             k44 -= g * u4
             k45 -= g * u5
             k55 -= u5 * inverse * u5
+        # sum over the children of the parent
         up = t.parent[i]
         if up >= 0:
             Ku = K[up]
@@ -175,10 +181,12 @@ def articulate(
 
 @kernel(inline=True)
 def inward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, x: FloatArray) -> None:
-    """x (nv,) := E (x - S^T p), the links needing the forces p = P (nl, 6), which is used up."""
+    """Overwrite x (nv,) with E (x - S^T p), where the links need the forces p = P (nl, 6), which is used up."""
+    # from the leaves to the roots
     for i in range(t.parent.shape[0] - 1, -1, -1):
         Pi = P[i]
         a, b, c, d, e, f = Pi[0], Pi[1], Pi[2], Pi[3], Pi[4], Pi[5]
+        # eliminate the degrees of freedom of the link
         for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
             s = S[j]
             u = U[j]
@@ -191,6 +199,7 @@ def inward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, 
             d += u[3] * rest
             e += u[4] * rest
             f += u[5] * rest
+        # the parent bears the remaining force
         up = t.parent[i]
         if up >= 0:
             Pu = P[up]
@@ -204,7 +213,8 @@ def inward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, 
 
 @kernel(inline=True)
 def outward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, x: FloatArray) -> None:
-    """x (nv,) := E^T D^-1 x; P (nl, 6) ends as the accelerations of the links."""
+    """Overwrite x (nv,) with E^T D^-1 x; P (nl, 6) ends as the accelerations of the links."""
+    # from the roots to the leaves
     for i in range(t.parent.shape[0]):
         Pi = P[i]
         up = t.parent[i]
@@ -213,6 +223,7 @@ def outward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray,
             a, b, c, d, e, f = Pu[0], Pu[1], Pu[2], Pu[3], Pu[4], Pu[5]
         else:
             a = b = c = d = e = f = 0.0
+        # rates of the degrees of freedom of the link
         for j in range(t.iv[i], t.iv[i + 1]):
             s = S[j]
             u = U[j]
@@ -224,6 +235,7 @@ def outward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray,
             d += s[3] * rate
             e += s[4] * rate
             f += s[5] * rate
+        # acceleration of the link
         Pi[0] = a
         Pi[1] = b
         Pi[2] = c
@@ -249,22 +261,26 @@ def aba(
 
     ``f_ext`` of length 0 stands for no external forces.
     """
+    # forces of the links without acceleration of the joints
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
         return code
     t, f, nl, nv = model_and_workspace_views(I, F, W)
+    # memory, and the rigid inertias
     P = rows_at(W, f.start + 6 * nl, nl, 6)
     B = rows_at(W, f.start + 12 * nl, nl, 10)
     K = rows_at(W, f.start + 22 * nl, nl, 23)
     U = rows_at(W, f.start + 45 * nl, nv, 6)
     D = part_at(W, f.start + 45 * nl + 6 * nv, nv)
     world_inertias(t, f.R, f.p, B)
+    # elimination, and the sweep back
     for j in range(nv):
         a[j] = tau[j]
     code = articulate(t, f.S, B, K, U, D, P, a)
     if code != GOOD:
         return code
     outward(t, f.S, U, D, P, a)
+    # a sum that is finite exactly if all results are
     rest = 0.0
     for j in range(nv):
         rest += 0.0 * a[j]
@@ -279,11 +295,13 @@ def factor_inertia(
 
     Return `GOOD`, or the code of the failure.
     """
+    # kinematics
     t, f, nl, nv = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:
             return code
+    # motion columns and inertias
     B = rows_at(W, f.start, nl, 10)
     K = rows_at(W, f.start + 10 * nl, nl, 23)
     S = rows_at(factor, 0, nv, 6)
@@ -291,18 +309,21 @@ def factor_inertia(
         for k in range(6):
             S[j, k] = f.S[j, k]
     world_inertias(t, f.R, f.p, B)
+    # U and 1 / D
     D = factor[12 * nv : 13 * nv]
     return articulate(t, S, B, K, rows_at(factor, 6 * nv, nv, 6), D, rows_at(W, 0, 0, 6), D)
 
 
 @kernel
 def solve_inertia(I: IntArray, F: FloatArray, factor: FloatArray, P: FloatArray, x: FloatArray) -> int:
-    """x := M^-1 x for every row of x (m, nv), P (nl, 6) being scratch; `GOOD` or `NOT_FINITE`."""
+    """Overwrite every row of x (m, nv) with M^-1 x; P (nl, 6) is scratch; return `GOOD` or `NOT_FINITE`."""
+    # views of the factor
     t = tree(I, F)
     nv = t.dof_parent.shape[0]
     S = rows_at(factor, 0, nv, 6)
     U = rows_at(factor, 6 * nv, nv, 6)
     D = factor[12 * nv : 13 * nv]
+    # two sweeps for each row
     rest = 0.0
     for number in range(x.shape[0]):
         for i in range(P.shape[0]):

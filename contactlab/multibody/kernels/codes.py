@@ -1,35 +1,129 @@
-"""Codes of the elementary joints with the sizes of their slices of q and v, and return codes of kernels."""
+"""Codes of elementary joints, return codes of kernels, and lengths of workspaces; free of numba.
+
+The head of every workspace holds the kinematics of the instant (`contactlab.multibody.kernels.layout.frames`). The
+arrays of an algorithm follow it.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 REVOLUTE_X: Final = 0
+
 REVOLUTE_Y: Final = 1
+
 REVOLUTE_Z: Final = 2
+
 REVOLUTE: Final = 3
+
 PRISMATIC: Final = 4
+
 # Shift t q in joint axes, then rotation by q about w.
 SCREW: Final = 5
+
 # Unit quaternion (w, x, y, z); velocity in body axes.
 SPHERICAL: Final = 6
+
 TRANSLATION: Final = 7
+
 # Position and quaternion; velocity (linear in parent axes, angular in body axes).
 FLOATING: Final = 8
+
 # Transform, motion subspace and velocity product come from outside, evaluated before the kernel runs.
 CUSTOM: Final = 9
 
 #: Lengths of the slices of q and v, by code; a custom joint has its own lengths.
 NQ: Final = (1, 1, 1, 1, 1, 1, 4, 3, 7, 0)
+
 NV: Final = (1, 1, 1, 1, 1, 1, 3, 3, 6, 0)
 
-# Outcomes; at least 0 is the place in q of a quaternion that is not one.
+# Outcomes; at least 0 is the place in q of a quaternion without unit length.
 GOOD: Final = -1
+
 NOT_FINITE: Final = -2
+
 # -3 - j: moving along degree of freedom j meets no inertia.
 SINGULAR: Final = -3
+
 # Code of the fast entries: not the usual call.
 NEEDS_GENERAL_ENTRY: Final = -1_000_000_000
 
-# A pivot this small, relative to the inertia it is left over from, is rounding.
+# A pivot this small relative to the inertia before the elimination is rounding.
 PIVOT: Final = 64 * 2.220446049250313e-16
+
+# Levels to which the head is filled.
+NOTHING: Final = 0
+
+POSES: Final = 1
+
+VELOCITIES: Final = 2
+
+# Sines and cosines are computed for this many joints at a time: the longest vectors of current processors.
+VECTOR_WIDTH: Final = 8
+
+# The head: scratch of the joints, then the numbers per link and per degree of freedom. Scratch are two matrices and,
+# rounded up to full vectors, sines and cosines, with two places per link.
+MATRICES: Final = 18
+
+SCRATCH: Final = MATRICES + 2 * (VECTOR_WIDTH - 1)
+
+PER_LINK: Final = 26
+
+PER_DOF: Final = 6
+
+# Places that kernels called from Python have on the stack, for models of up to about 50 links; 32 KiB.
+STACK: Final = 4096
+
+# Length of the row that a custom joint's numbers take: R (9), p (3), S as up to six columns of six (36), c (6).
+CUSTOM_ROW: Final = 54
+
+# Length of its derivatives: dS/dq (6, 6, 6), along each degree of freedom each column, and dc/dq (6, 6).
+CUSTOM_RATES: Final = 252
+
+
+def columns_start(nl: int) -> int:
+    """Return the offset of the motion columns in the head; R, p, V and C follow, as in `layout.frames`."""
+    return 32 + 2 * nl
+
+
+def head_size(nl: int, nv: int) -> int:
+    """Return the length of the kinematics alone."""
+    return 32 + 26 * nl + 6 * nv
+
+
+def rnea_size(nl: int, nv: int) -> int:
+    """Return the length for `rnea`: accelerations and forces of the links."""
+    return 32 + 38 * nl + 6 * nv
+
+
+def crba_size(nl: int, nv: int) -> int:
+    """Return the length for `crba`: composite inertias."""
+    return 32 + 36 * nl + 6 * nv
+
+
+def aba_size(nl: int, nv: int) -> int:
+    """Return the length for `aba`: accelerations, forces, rigid and articulated inertias, U and 1 / D."""
+    return 32 + 71 * nl + 13 * nv
+
+
+def derivatives_size(nl: int, nv: int) -> int:
+    """Return the length for `dynamics_derivatives`.
+
+    Accelerations, forces, inertias, momenta, external forces, rates of columns, and a.
+    """
+    return 32 + 66 * nl + 26 * nv
+
+
+def factor_size(nl: int, nv: int) -> int:
+    """Return the length for `factor_inertia`: rigid and articulated inertias."""
+    return 32 + 59 * nl + 6 * nv
+
+
+def point_size(nl: int, nv: int) -> int:
+    """Return the length for `point_motion` and `point_columns`: accelerations, a pose and a point."""
+    return 47 + 32 * nl + 6 * nv
+
+
+def point_rates_size(nl: int, nv: int) -> int:
+    """Return the length for `point_rates`: accelerations, rates of columns, a pose and a point."""
+    return 47 + 32 * nl + 24 * nv

@@ -1,22 +1,22 @@
-"""How a shift of one degree of freedom changes the motion of the links beyond it, in world axes.
+"""Effect of a shift of one degree of freedom on the motion of the links beyond it, in world axes.
 
-Displaced by dq along column S of link i, link k beyond moves by S: its velocity and acceleration change by
-S x V_k + P and S x A_k + P x V_k + Q, with P = V_up x S and Q = A_up x S + V_up x P the same for all k (Carpentier and
-Mansard, "Analytical derivatives of rigid body dynamics algorithms", 2018; Singh, Russell, Wensing, "Efficient
-analytical derivatives of rigid-body dynamics using spatial vector algebra", 2022). That holds where a displacement
-carries the joint's whole motion along. A floating joint is a translation, which does, and then a ball joint on it.
-Where the columns change in the child's axes, by e = dS/dq v and the velocity product by c', P has e and Q has
-V_i x e + c' besides: the skew screw, and joints of the user's.
+A displacement dq along column S of link i moves link k beyond it by S. Its velocity changes by S x V_k + P, and its
+acceleration by S x A_k + P x V_k + Q. Here P = V_up x S and Q = A_up x S + V_up x P are the same for all k (Carpentier
+and Mansard, "Analytical derivatives of rigid body dynamics algorithms", 2018; Singh, Russell, Wensing, "Efficient
+analytical derivatives of rigid-body dynamics using spatial vector algebra", 2022). This holds if a displacement carries
+the joint's whole motion along. A floating joint is a translation and then a ball joint, and both do.
+
+The skew screw and user joints have columns that change in the child's axes, by e = dS/dq v, and a velocity product that
+changes by c'. There P also has e, and Q also has V_i x e + c'.
 """
 
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, SCREW, SPHERICAL
-from contactlab.multibody.kernels.layout import Tree
-from contactlab.multibody.kernels.poses import shift
-from contactlab.multibody.kernels.velocities import add_cross_motion
-from contactlab.multibody.kernels.workspace import Frames, part_at
+from contactlab.multibody.kernels.kinematics import add_cross_motion, add_rotated, screw_change
+from contactlab.multibody.kernels.layout import Frames, Tree
 from contactlab.spatial.arrays import FloatArray
+from lcp.compiler.views import part_at
 from lcp.kernels import kernel
 
 
@@ -29,13 +29,14 @@ def fill_column_derivatives(
     ``A`` (nl, 6) are the accelerations of the links at ``a`` (nv,) and ``weight`` times g. ``rates`` (n, 252) are the
     derivatives of custom joints along their degrees of freedom, of S (6, 6, 6) and of c (6, 6), in child axes.
     """
+    # motion of the base of each joint
     base = part_at(f.scratch, 6, 6)
     push = part_at(f.scratch, 12, 6)
     for i in range(t.parent.shape[0]):
         up = t.parent[i]
         kind = t.kind[i]
         first = t.iv[i]
-        # Velocity and acceleration of the joint's base.
+        # velocity and acceleration of the joint's base
         if up >= 0:
             for k in range(6):
                 base[k] = f.V[up, k]
@@ -44,8 +45,10 @@ def fill_column_derivatives(
             for k in range(6):
                 base[k] = 0.0
                 push[k] = 0.0 if k < 3 else -weight * t.gravity[k - 3]
+        # columns of the joint
         for j in range(first, t.iv[i + 1]):
             s = f.S[j]
+            # the rotation of a floating joint stands on its translation
             if kind == FLOATING and j == first + 3:
                 for before in range(first, first + 3):
                     add_cross_motion(base, f.S[before], v[before], push)
@@ -54,6 +57,7 @@ def fill_column_derivatives(
                 for before in range(first, first + 3):
                     for k in range(3, 6):
                         base[k] += f.S[before, k] * v[before]
+            # P and Q
             row = K[j]
             for k in range(18):
                 row[k] = 0.0
@@ -63,13 +67,14 @@ def fill_column_derivatives(
             add_cross_motion(base, s, 1.0, P)
             add_cross_motion(push, s, 1.0, Q)
             add_cross_motion(base, P, 1.0, Q)
+            # the column's own rate: it turns with the link, or with its base
             for k in range(6):
                 rest[k] = P[k]
-            # The column's own rate: it turns with the link, or with what the joint stands on.
             if kind in (SPHERICAL, CUSTOM) or (kind == FLOATING and j >= first + 3):
                 add_cross_motion(f.V[i], s, 1.0, rest)
             else:
                 add_cross_motion(base, s, 1.0, rest)
+        # columns that change in the axes of the child
         if kind == SCREW:
             screw_rates(t, f, i, v, a, K)
         elif kind == CUSTOM:
@@ -80,33 +85,19 @@ def fill_column_derivatives(
 def column_rates(
     t: Tree, f: Frames, v: FloatArray, a: FloatArray, A: FloatArray, rates: FloatArray, K: FloatArray
 ) -> None:
-    """`fill_column_derivatives` without gravity, compiled once for several."""
+    """Fill K by `fill_column_derivatives` without gravity; compiled once for several callers."""
     fill_column_derivatives(t, f, v, a, 0.0, A, rates, K)
-
-
-@kernel(inline=True)
-def screw_change(at: FloatArray, about: FloatArray, s: FloatArray, out: FloatArray) -> None:
-    """out (6,): dS/dq of a screw, t x w, with the shift t that its column has beside what turning gives it."""
-    dx = at[0] - about[0]
-    dy = at[1] - about[1]
-    dz = at[2] - about[2]
-    x = s[3] - (dy * s[2] - dz * s[1])
-    y = s[4] - (dz * s[0] - dx * s[2])
-    z = s[5] - (dx * s[1] - dy * s[0])
-    out[0] = 0.0
-    out[1] = 0.0
-    out[2] = 0.0
-    out[3] = y * s[2] - z * s[1]
-    out[4] = z * s[0] - x * s[2]
-    out[5] = x * s[1] - y * s[0]
 
 
 @kernel
 def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: FloatArray) -> None:
-    """Add the term of a screw with a skew axis to its row: t x w is constant if the joint does not move."""
+    """Add the term of a screw with a skew axis to its row: t x w is constant while the joint does not move."""
+    # change of the column
     j = t.iv[i]
     e = part_at(f.scratch, 6, 6)
-    screw_change(f.p[i], f.p[t.root[i]], f.S[j], e)
+    e[0] = e[1] = e[2] = 0.0
+    e[3], e[4], e[5] = screw_change(f.p[i], f.p[t.root[i]], f.S[j])
+    # its terms
     rate = v[j]
     row = K[j]
     for k in range(3, 6):
@@ -119,11 +110,11 @@ def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: Flo
 
 @kernel
 def motion_in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatArray, out: FloatArray) -> None:
-    """out (6,): the motion vector s of child axes at the child's origin, in world axes about the point ``about``."""
+    """Fill out (6,) with the motion vector s of child axes at the child's origin, in world axes about ``about``."""
     for k in range(6):
         out[k] = 0.0
-    shift(R, s, 0, out)
-    shift(R, s, 3, part_at(out, 3, 3))
+    add_rotated(R, s, 0, out)
+    add_rotated(R, s, 3, part_at(out, 3, 3))
     dx = at[0] - about[0]
     dy = at[1] - about[1]
     dz = at[2] - about[2]
@@ -135,10 +126,12 @@ def motion_in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatAr
 @kernel
 def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates: FloatArray, K: FloatArray) -> None:
     """Add the terms of a custom joint to its rows; its columns change in child axes."""
+    # memory
     first = t.iv[i]
     out = part_at(f.scratch, 0, 6)
     e = part_at(f.scratch, 6, 6)
     given = part_at(f.scratch, 12, 6)
+    # e = dS/dq v along degree of freedom l, in P and in the rate of the column
     for l in range(first, t.iv[i + 1]):
         row = K[l]
         for k in range(6):
@@ -149,12 +142,14 @@ def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates
         for k in range(6):
             row[k] += e[k]
             row[12 + k] += e[k]
-        # V_up x e within V_up x P, and V_i x e.
+        # V_up x e within V_up x P, and V_i x e
         add_cross_motion(f.V[i], e, 1.0, part_at(row, 6, 6))
         if t.parent[i] >= 0:
             add_cross_motion(f.V[t.parent[i]], e, 1.0, part_at(row, 6, 6))
+        # dS/dq a and c', in Q
         for k in range(6):
             given[k] = rates[216 + 6 * (l - first) + k]
+            # change of column l along v
             for j in range(first, t.iv[i + 1]):
                 given[k] += rates[36 * (l - first) + 6 * (j - first) + k] * a[j]
         motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], given, out)

@@ -1,30 +1,28 @@
 """Derivatives of inverse and forward dynamics, in world axes: every pair of joints on a branch once, O(nv depth).
 
 Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), in the form of Singh,
-Russell, Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra" (2022). The
-forces of a body, f = I A + V x* I V, take 2 B x where its velocity changes by x and its acceleration by x x V. In world
-axes B of a composite is 12 numbers that add up, being a sum over particles at c with momentum m u: with p = sum m u and
-G = sum m u c^T,
+Russell, Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra" (2022). If the
+velocity of a body changes by x and its acceleration by x x V, its force f = I A + V x* I V changes by 2 B x. In world
+axes B of a composite is 12 numbers that add up, because it is a sum over particles at c with momentum m u. With
+p = sum m u and G = sum m u c^T,
 
     2 B x = (2 (tr G - G) w, 2 w x p)    for a motion x with angular part w,
 
-so that 2 B^T s has an angular part only. What rides along with a displacement S changes its forces by S x* f, which no
-joint within feels; external forces stay where they are, and there it is felt.
+so 2 B^T s has an angular part only. A displacement S turns the forces of the links beyond by S x* f, which acts on no
+joint within. External forces do not turn with the links, so for them this term acts within.
 """
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, NOT_FINITE, SCREW
-from contactlab.multibody.kernels.column_derivatives import fill_column_derivatives, motion_in_world, screw_change
-from contactlab.multibody.kernels.crba import composite_matrix
-from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
+from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, NOT_FINITE, SCREW, VELOCITIES
+from contactlab.multibody.kernels.column_derivatives import fill_column_derivatives, motion_in_world
+from contactlab.multibody.kernels.crba import composite_matrix, inertia_times, world_inertias
+from contactlab.multibody.kernels.kinematics import fill_frames, screw_change
+from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_l, solve_lt, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.newton_euler import accelerations, joint_forces, subtract_external
-from contactlab.multibody.kernels.sizes import VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 
@@ -45,10 +43,11 @@ def dynamics_derivatives(
 ) -> int:
     """Fill the first three of out (3 + forward, nv, nv); return `GOOD`, or the code of the failure.
 
-    Of the forces by q, v, a at the accelerations ``x``; with ``forward`` of the accelerations by q, v, tau at the
-    forces ``x``, the fourth being scratch. ``rates`` as for `fill_column_derivatives`, ``f_ext`` of length 0 stands for
-    no external forces.
+    These are the derivatives of the forces by q, v, a at the accelerations ``x``. With ``forward`` they are the
+    derivatives of the accelerations by q, v, tau at the forces ``x``, and the fourth is scratch. ``rates`` as for
+    `fill_column_derivatives`; ``f_ext`` of length 0 stands for no external forces.
     """
+    # kinematics and views
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
@@ -62,6 +61,7 @@ def dynamics_derivatives(
     C = rows_at(W, f.start + 40 * nl, nl, 10)
     a = part_at(W, f.start + 40 * nl + 18 * nv, nv)
     D = part_at(W, f.start + 40 * nl + 19 * nv, nv)
+    # zero results and external forces
     dq, dv, M = out[0], out[1], out[2]
     for number in range(3):
         for j in range(nv):
@@ -71,6 +71,7 @@ def dynamics_derivatives(
     for i in range(E.shape[0]):
         for k in range(6):
             E[i, k] = 0.0
+    # external forces, inertias, momenta, and the mass matrix
     subtract_external(t, f.p, f_ext, E)
     world_inertias(t, f.R, f.p, B)
     momenta(t, f.V, B, G)
@@ -80,6 +81,7 @@ def dynamics_derivatives(
     code = composite_matrix(t, f.S, t.dof_parent, C, 0, nl, M)
     if code != GOOD:
         return code
+    # accelerations: given, or from the forces
     if forward:
         accelerations(t, f.S, f.C, part_at(a, 0, 0), 1.0, A)
         link_forces(f.V, A, B, G, E, P)
@@ -99,10 +101,12 @@ def dynamics_derivatives(
     else:
         for j in range(nv):
             a[j] = x[j]
+    # derivatives of the inverse dynamics
     accelerations(t, f.S, f.C, a, 1.0, A)
     link_forces(f.V, A, B, G, E, P)
     fill_column_derivatives(t, f, v, a, 1.0, A, rates, K)
     columns(t, f, K, B, G, P, E, rates, dq, dv)
+    # forward: M^-1 from the left
     if forward:
         for j in range(nv):
             M[j, j] = 1.0
@@ -112,6 +116,7 @@ def dynamics_derivatives(
         for number in range(3):
             solve_lt(t.dof_parent, L, out[number])
             solve_l(t.dof_parent, L, out[number])
+    # sign, and a sum that is finite exactly if all results are
     sign = -1.0 if forward else 1.0
     rest = 0.0
     for j in range(nv):
@@ -126,14 +131,16 @@ def dynamics_derivatives(
 def momenta(t: Tree, V: FloatArray, B: FloatArray, G: FloatArray) -> None:
     """Fill G (nl, 12): sum m u c^T by rows, then the momentum p, of every link alone.
 
-    With u = v + w x c: G = v h^T + w x sum m c c^T, the second moments being what the inertia has them from.
+    With u = v + w x c: G = v h^T + w x sum m c c^T. The second moments follow from the inertia.
     """
     for i in range(t.parent.shape[0]):
+        # velocity, mass and first moment
         Vi = V[i]
         Bi = B[i]
         Gi = G[i]
         wx, wy, wz, vx, vy, vz = Vi[0], Vi[1], Vi[2], Vi[3], Vi[4], Vi[5]
         m, hx, hy, hz = Bi[0], Bi[1], Bi[2], Bi[3]
+        # second moments
         half = 0.5 * (Bi[4] + Bi[5] + Bi[6])
         xx = half - Bi[4]
         yy = half - Bi[5]
@@ -141,6 +148,7 @@ def momenta(t: Tree, V: FloatArray, B: FloatArray, G: FloatArray) -> None:
         xy = -Bi[7]
         xz = -Bi[8]
         yz = -Bi[9]
+        # sum m u c^T
         Gi[0] = vx * hx + (wy * xz - wz * xy)
         Gi[1] = vx * hy + (wy * yz - wz * yy)
         Gi[2] = vx * hz + (wy * zz - wz * yz)
@@ -150,6 +158,7 @@ def momenta(t: Tree, V: FloatArray, B: FloatArray, G: FloatArray) -> None:
         Gi[6] = vz * hx + (wx * xy - wy * xx)
         Gi[7] = vz * hy + (wx * yy - wy * xy)
         Gi[8] = vz * hz + (wx * yz - wy * xz)
+        # momentum
         Gi[9] = m * vx + (wy * hz - wz * hy)
         Gi[10] = m * vy + (wz * hx - wx * hz)
         Gi[11] = m * vz + (wx * hy - wy * hx)
@@ -157,13 +166,13 @@ def momenta(t: Tree, V: FloatArray, B: FloatArray, G: FloatArray) -> None:
 
 @kernel(inner=True)
 def inertial(B: FloatArray, s: FloatArray) -> tuple[float, float, float, float, float, float]:
-    """`inertia_times`, typed once."""
+    """Return B s by `inertia_times`; compiled once."""
     return inertia_times(B, s)
 
 
 @kernel(inner=True)
 def twice_gain(g: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float, float, float, float]:
-    """2 B times a motion with the angular part (x, y, z)."""
+    """Return 2 B times a motion with the angular part (x, y, z)."""
     trace = g[0] + g[4] + g[8]
     return (
         2.0 * (trace * x - (g[0] * x + g[1] * y + g[2] * z)),
@@ -177,8 +186,9 @@ def twice_gain(g: FloatArray, x: float, y: float, z: float) -> tuple[float, floa
 
 @kernel(inner=True)
 def link_forces(V: FloatArray, A: FloatArray, B: FloatArray, G: FloatArray, E: FloatArray, P: FloatArray) -> None:
-    """Fill P (nl, 6): I A + V x* I V, of which the second is B V; external forces, -E (nl or 0, 6), taken off."""
+    """Fill P (nl, 6) with I A + V x* I V, whose second part is B V, less external forces, -E (nl or 0, 6)."""
     for i in range(P.shape[0]):
+        # force of inertia
         Pi = P[i]
         a, b, c, d, e, g = inertial(B[i], A[i])
         l, m, n, o, r, s = twice_gain(G[i], V[i, 0], V[i, 1], V[i, 2])
@@ -188,6 +198,7 @@ def link_forces(V: FloatArray, A: FloatArray, B: FloatArray, G: FloatArray, E: F
         Pi[3] = d + 0.5 * o
         Pi[4] = e + 0.5 * r
         Pi[5] = g + 0.5 * s
+        # external force
         if E.shape[0] > 0:
             for k in range(6):
                 Pi[k] += E[i, k]
@@ -195,7 +206,7 @@ def link_forces(V: FloatArray, A: FloatArray, B: FloatArray, G: FloatArray, E: F
 
 @kernel(inner=True)
 def cross_force(s: FloatArray, f: FloatArray) -> tuple[float, float, float, float, float, float]:
-    """s x* f (Featherstone 2008, equation 2.32)."""
+    """Return s x* f (Featherstone 2008, equation 2.32)."""
     x, y, z, a, b, c = s[0], s[1], s[2], s[3], s[4], s[5]
     n, m, l, o, p, q = f[0], f[1], f[2], f[3], f[4], f[5]
     return (
@@ -223,8 +234,9 @@ def columns(
 ) -> None:
     """Fill dq and dv (nv, nv), zeroed by the caller, between degrees of freedom of one branch.
 
-    B, G, P and E, of the links, become those of the composites.
+    B, G, P and E are given for the links and become sums over everything beyond.
     """
+    # from the leaves to the roots
     S = f.S
     outside = E.shape[0] > 0
     for i in range(t.parent.shape[0] - 1, -1, -1):
@@ -234,14 +246,14 @@ def columns(
         kind = t.kind[i]
         first = t.iv[i]
         last = t.iv[i + 1]
-        # Paths to the root end before a free body, whose entries come in one go.
+        # paths to the root end before a free body, whose entries are filled together
         root = t.root[i]
         at = t.iv[root]
         end = at + 6 if t.kind[root] == FLOATING else 0
         for l in range(first, last):
             s = S[l]
             row = K[l]
-            # Forces: n of unit acceleration, r of all that v changes, d of all that q changes but what rides along.
+            # forces: n of unit acceleration, r of all changes by v, d of all changes by q except the turned forces
             n0, n1, n2, n3, n4, n5 = inertial(Bi, s)
             r0, r1, r2, r3, r4, r5 = inertial(Bi, part_at(row, 12, 6))
             g0, g1, g2, g3, g4, g5 = twice_gain(Gi, s[0], s[1], s[2])
@@ -259,13 +271,13 @@ def columns(
             d3 += g3
             d4 += g4
             d5 += g5
-            # 2 B^T s.
+            # 2 B^T s
             x, y, z = s[0], s[1], s[2]
             trace = Gi[0] + Gi[4] + Gi[8]
             b0 = 2.0 * (trace * x - (Gi[0] * x + Gi[3] * y + Gi[6] * z) + (Gi[10] * s[5] - Gi[11] * s[4]))
             b1 = 2.0 * (trace * y - (Gi[1] * x + Gi[4] * y + Gi[7] * z) + (Gi[11] * s[3] - Gi[9] * s[5]))
             b2 = 2.0 * (trace * z - (Gi[2] * x + Gi[5] * y + Gi[8] * z) + (Gi[9] * s[4] - Gi[10] * s[3]))
-            # What rides along, S x* f, f being that of inertia: P holds it less the external forces, -E.
+            # turned forces S x* f of inertia; P holds these less the external forces, -E
             c0, c1, c2, c3, c4, c5 = cross_force(s, Pi)
             e0 = e1 = e2 = e3 = e4 = e5 = 0.0
             if outside:
@@ -276,9 +288,11 @@ def columns(
                 c3 -= e3
                 c4 -= e4
                 c5 -= e5
+            # entries among the degrees of freedom of the joint
             for j in range(first, last):
                 s = S[j]
                 value = s[0] * d0 + s[1] * d1 + s[2] * d2 + (s[3] * d3 + s[4] * d4 + s[5] * d5)
+                # a shift does not turn with the body
                 if kind == FLOATING and j < first + 3 <= l:
                     # A shift does not turn with the body.
                     value += s[3] * c3 + s[4] * c4 + s[5] * c5
@@ -286,6 +300,7 @@ def columns(
                     value -= s[0] * e0 + s[1] * e1 + s[2] * e2 + (s[3] * e3 + s[4] * e4 + s[5] * e5)
                 dq[j, l] = value
                 dv[j, l] = s[0] * r0 + s[1] * r1 + s[2] * r2 + (s[3] * r3 + s[4] * r4 + s[5] * r5)
+            # entries with the degrees of freedom between the joint and the root
             d0 += c0
             d1 += c1
             d2 += c2
@@ -310,6 +325,8 @@ def columns(
                 value += n0 * rate[12] + n1 * rate[13] + n2 * rate[14]
                 moving[j] = value + (n3 * rate[15] + n4 * rate[16] + n5 * rate[17])
                 j = t.dof_parent[j]
+            # entries with a free root: its shifts have no moment and its turns no force; a shift of everything, or its
+            # velocity, changes no force, except for the moments of external forces
             if j >= 0:
                 # A free body: its shifts bear no moment, its turns no force; no shift of all changes any force, nor
                 # does its velocity, except for the moments of external forces.
@@ -327,8 +344,10 @@ def columns(
                     along[at + 3 + k] = value + (x * e0 + y * e1 + z * e2)
                     value = b0 * x + b1 * y + b2 * z + (n0 * rate[12] + n1 * rate[13] + n2 * rate[14])
                     moving[at + 3 + k] = value + (n3 * rate[15] + n4 * rate[16] + n5 * rate[17])
+        # columns that change in the axes of the child
         if kind in (SCREW, CUSTOM):
             add_column_rotation_terms(t, f, i, Pi, rates, dq)
+        # the composite joins its parent
         up = t.parent[i]
         if up >= 0:
             for k in range(10):
@@ -344,13 +363,15 @@ def columns(
 
 @kernel
 def add_column_rotation_terms(t: Tree, f: Frames, i: int, force: FloatArray, rates: FloatArray, dq: FloatArray) -> None:
-    """Add the force (6,) on columns that change in the child's axes: skew screws, joints of the user's."""
+    """Add the force (6,) on columns that change in the child's axes: skew screws, user joints."""
+    # each pair of degrees of freedom of the joint
     first = t.iv[i]
     change = part_at(f.scratch, 0, 6)
     for l in range(first, t.iv[i + 1]):
         for j in range(first, t.iv[i + 1]):
             if t.kind[i] == SCREW:
-                screw_change(f.p[i], f.p[t.root[i]], f.S[j], change)
+                change[0] = change[1] = change[2] = 0.0
+                change[3], change[4], change[5] = screw_change(f.p[i], f.p[t.root[i]], f.S[j])
             else:
                 at = 36 * (l - first) + 6 * (j - first)
                 motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], part_at(rates[t.custom[i]], at, 6), change)

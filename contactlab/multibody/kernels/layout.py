@@ -1,26 +1,66 @@
-"""Memory layout of a model for the kernels: two flat buffers, and the views into them.
+"""Memory layout of a model and of a workspace for the kernels: flat buffers, and the views into them.
 
-A call from Python costs about 0.1 us per array handed over, so a model travels as one buffer of integers and one of
-floats; `tree` cuts them into views, which costs next to nothing in compiled code.
+Every array in a call from Python costs time. So a model consists of one buffer of integers and one of floats, and the
+scratch memory of a call is one buffer. `tree` and `frames` cut views, which costs almost nothing in compiled code. A
+finished head of a workspace can be copied from a `Kinematics` value instead of being computed.
 
-Links are the moving frames, one per elementary joint, parents before children; a body added to the model is fixed to
+Links are the moving frames, one per elementary joint, parents before children. A body added to the model is fixed to
 one link (or to the world, -1). Spatial vectors (angular part first) have world axes and refer to the origin of the root
-link of their tree, so that nothing is lost far from the world origin.
+link of their tree. So nothing is lost far from the world origin.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from contactlab.multibody.kernels.workspace import Frames, frames, part_at, rows_at
+from contactlab.multibody.kernels.codes import MATRICES, SCRATCH, STACK
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at, stack_of
 from lcp.kernels import kernel
+
+stack = stack_of(STACK)
+
+
+class Frames(NamedTuple):
+    """Kinematics of nl links with nv degrees of freedom; see `poses` and `velocities`."""
+
+    R: FloatArray  # (nl, 9) link axes to world axes, by rows
+    p: FloatArray  # (nl, 3) origins
+    S: FloatArray  # (nv, 6) motion columns
+    V: FloatArray  # (nl, 6) spatial velocities
+    C: FloatArray  # (nl, 6) sums of (dS/dt) v
+    scratch: FloatArray  # (18,)
+    turns: FloatArray  # (2 nl + 14,) sines and cosines of the joints, while poses are computed
+    start: int  # offset in the workspace of the algorithm's other arrays
+
+
+@kernel
+def frames(W: FloatArray, nl: int, nv: int) -> Frames:
+    """Return the views of the head of a workspace."""
+    # offsets of the motion columns and of the poses
+    a = SCRATCH + 2 * nl
+    b = a + 6 * nv
+    return Frames(
+        rows_at(W, b, nl, 9),
+        rows_at(W, b + 9 * nl, nl, 3),
+        rows_at(W, a, nv, 6),
+        rows_at(W, b + 12 * nl, nl, 6),
+        rows_at(W, b + 18 * nl, nl, 6),
+        part_at(W, 0, MATRICES),
+        part_at(W, MATRICES, a - MATRICES),
+        b + 24 * nl,
+    )
+
 
 # Places in the head of the integer buffer.
 LINKS: Final = 0
+
 NQ: Final = 1
+
 NV: Final = 2
+
 BODIES: Final = 3
+
 HEAD: Final = 8
 
 
@@ -50,12 +90,14 @@ class Tree(NamedTuple):
 
 @kernel
 def tree(I: IntArray, F: FloatArray) -> Tree:
-    """Return the views. Order and sizes are those of `contactlab.multibody.packing.pack`."""
+    """Return the views, in the order and with the sizes of `contactlab.multibody.packing.pack`."""
+    # sizes, and the offsets behind the heads of both buffers
     nl = I[LINKS]
     nv = I[NV]
     nb = I[BODIES]
     a = HEAD
     b = 3
+    # integers, then floats, in the order of the fields
     return Tree(
         part_at(I, a, nl),
         part_at(I, a + nl, nl),
@@ -81,7 +123,7 @@ def tree(I: IntArray, F: FloatArray) -> Tree:
 
 @kernel(inline=True)
 def model_and_workspace_views(I: IntArray, F: FloatArray, W: FloatArray) -> tuple[Tree, Frames, int, int]:
-    """Return the views of a model and of the head of a workspace; how many links and degrees of freedom there are."""
+    """Return the views of a model and of the head of a workspace, and the numbers of links and degrees of freedom."""
     nl = I[LINKS]
     nv = I[NV]
     return tree(I, F), frames(W, nl, nv), nl, nv

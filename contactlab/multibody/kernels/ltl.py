@@ -1,7 +1,7 @@
 """H = L^T L for a matrix with the sparsity of a tree, and the solves with L (Featherstone 2008, section 6.5).
 
-Entry (i, j) of H, j < i, is nonzero only if degree of freedom j lies between i and the root; L, lower triangular,
-has the same entries and no others: eliminating from the last to the first meets no fill-in.
+Entry (i, j) of H, j < i, is nonzero only if degree of freedom j lies between i and the root. L, lower triangular, has
+the same entries and no others: the elimination from the last to the first causes no fill-in.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from lcp.kernels import kernel
 
 @kernel(inner=True)
 def factor_sparse(dof_parent: IntArray, L: FloatArray) -> int:
-    """Factorise in place: only the entries on branches of the lower triangle are read and written."""
+    """Factorise in place; only the entries on branches of the lower triangle are read and written."""
     for k in range(L.shape[0] - 1, -1, -1):
-        # All that was taken away so far came in positive parts: what the diagonal was is what it could have lost.
+        # every subtraction so far was positive, so the original diagonal bounds the loss
         if not L[k, k] > 0.0:
             return SINGULAR - k
+        # row of the factor
         pivot = np.sqrt(L[k, k])
         inverse = 1.0 / pivot
         row = L[k]
         row[k] = pivot
+        # update of the rows below
         i = dof_parent[k]
         while i >= 0:
             row[i] *= inverse
@@ -32,7 +34,7 @@ def factor_sparse(dof_parent: IntArray, L: FloatArray) -> int:
         while i >= 0:
             factor = row[i]
             other = L[i]
-            # About its centre of mass, translation and rotation of a body are decoupled.
+            # about its centre of mass, translation and rotation of a body are decoupled
             j = i if factor != 0.0 else -1
             while j >= 0:
                 other[j] -= factor * row[j]
@@ -43,11 +45,12 @@ def factor_sparse(dof_parent: IntArray, L: FloatArray) -> int:
 
 @kernel(inner=True)
 def factor_dense(L: FloatArray) -> int:
-    """Factorise in place, entries off the branches too, which stay zero: faster where there are few.
+    """Factorise in place, including the entries off the branches, which stay zero: faster if there are few.
 
     Rows are contiguous, and several entries are changed at a time.
     """
     for k in range(L.shape[0] - 1, -1, -1):
+        # row of the factor
         row = L[k]
         if not row[k] > 0.0:
             return SINGULAR - k
@@ -56,6 +59,7 @@ def factor_dense(L: FloatArray) -> int:
         row[k] = pivot
         for j in range(k):
             row[j] *= inverse
+        # update of the rows below
         for i in range(k):
             factor = row[i]
             other = L[i]
@@ -66,7 +70,7 @@ def factor_dense(L: FloatArray) -> int:
 
 @kernel
 def factor_ltl(dof_parent: IntArray, dense: int, diagonal: FloatArray, L: FloatArray) -> int:
-    """L := its factor; `GOOD`, or `SINGULAR` - j where what is left of entry (j, j) is rounding."""
+    """Overwrite L with its factor; return `GOOD`, or `SINGULAR` - j if the pivot of (j, j) is rounding."""
     n = L.shape[0]
     for k in range(n):
         diagonal[k] = L[k, k]
@@ -81,13 +85,15 @@ def factor_ltl(dof_parent: IntArray, dense: int, diagonal: FloatArray, L: FloatA
 
 @kernel(long_loops=True)
 def solve_lt(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
-    """x := L^-T x for every column of x (n, m)."""
+    """Overwrite every column of x (n, m) with L^-T x."""
     for i in range(L.shape[0] - 1, -1, -1):
+        # own entry
         row = L[i]
         own = x[i]
         inverse = 1.0 / row[i]
         for c in range(own.shape[0]):
             own[c] *= inverse
+        # its effect on the branch
         j = dof_parent[i]
         while j >= 0:
             factor = row[j]
@@ -99,10 +105,11 @@ def solve_lt(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
 
 @kernel(long_loops=True)
 def solve_l(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
-    """x := L^-1 x for every column of x (n, m), for three degrees of freedom of the branch at a time."""
+    """Overwrite every column of x (n, m) with L^-1 x, for three degrees of freedom of the branch at a time."""
     for i in range(L.shape[0]):
         row = L[i]
         own = x[i]
+        # effect of the branch
         j = dof_parent[i]
         while j >= 0:
             k = dof_parent[j]
@@ -121,6 +128,7 @@ def solve_l(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
                 for c in range(own.shape[0]):
                     own[c] -= first * one[c]
                 j = k
+        # own entry
         inverse = 1.0 / row[i]
         for c in range(own.shape[0]):
             own[c] *= inverse
@@ -128,11 +136,13 @@ def solve_l(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
 
 @kernel
 def solve_vector_lt(dof_parent: IntArray, dense: int, L: FloatArray, x: FloatArray) -> None:
-    """x := L^-T x for one vector x (n,)."""
+    """Overwrite one vector x (n,) with L^-T x."""
     for i in range(L.shape[0] - 1, -1, -1):
+        # own entry
         row = L[i]
         own = x[i] / row[i]
         x[i] = own
+        # its effect on the others
         if dense:
             for j in range(i):
                 x[j] -= row[j] * own
@@ -145,12 +155,12 @@ def solve_vector_lt(dof_parent: IntArray, dense: int, L: FloatArray, x: FloatArr
 
 @kernel
 def solve_vector_l(dof_parent: IntArray, dense: int, L: FloatArray, x: FloatArray) -> None:
-    """x := L^-1 x for one vector x (n,)."""
+    """Overwrite one vector x (n,) with L^-1 x."""
     for i in range(L.shape[0]):
         row = L[i]
         rest = x[i]
         if dense:
-            # Four sums: each addition of a single one would wait for the last.
+            # four sums: each addition of a single one would wait for the last
             a = b = c = d = 0.0
             whole = i - i % 4
             for j in range(0, whole, 4):
@@ -162,6 +172,7 @@ def solve_vector_l(dof_parent: IntArray, dense: int, L: FloatArray, x: FloatArra
                 a += row[j] * x[j]
             rest -= (a + b) + (c + d)
         else:
+            # along the branch
             j = dof_parent[i]
             while j >= 0:
                 rest -= row[j] * x[j]
@@ -181,19 +192,22 @@ def is_free_body(dof_parent: IntArray) -> bool:
 
 @kernel(inner=True)
 def solve_three_of_six(L: FloatArray, P: FloatArray, X: FloatArray, first: int) -> None:
-    """X := M^-1 P as `solve_three` has it, where `is_free_body` holds; all that it works on is available.
+    """Fill X with M^-1 P as `solve_three`, if `is_free_body` holds; all operands are available.
 
-    Of a body about its centre of mass the first three have nothing in common with one another, nor with the rest.
+    About the centre of mass of a body the first three are decoupled from one another and from the others.
     """
+    # entries of the factor
     r1, r2, r3, r4, r5 = L[1], L[2], L[3], L[4], L[5]
     i0, i1, i2 = 1.0 / L[0, 0], 1.0 / r1[1], 1.0 / r2[2]
     i3, i4, i5 = 1.0 / r3[3], 1.0 / r4[4], 1.0 / r5[5]
+    # whether the first three are decoupled
     apart = r1[0] == 0.0 and r2[0] == 0.0 and r2[1] == 0.0 and r3[0] == 0.0 and r3[1] == 0.0 and r3[2] == 0.0
     apart = apart and r4[0] == 0.0 and r4[1] == 0.0 and r4[2] == 0.0
     apart = apart and r5[0] == 0.0 and r5[1] == 0.0 and r5[2] == 0.0
     for k in range(3):
         p = P[k, first : first + 6]
         x = X[k, first : first + 6]
+        # decoupled
         if apart:
             x[0], x[1], x[2] = p[0] * i0 * i0, p[1] * i1 * i1, p[2] * i2 * i2
             f = p[5] * i5
@@ -202,12 +216,14 @@ def solve_three_of_six(L: FloatArray, P: FloatArray, X: FloatArray, first: int) 
             e = (e - r4[3] * d) * i4
             x[3], x[4], x[5] = d, e, (f - r5[4] * e - r5[3] * d) * i5
             continue
+        # general: L^-T
         f = p[5] * i5
         e = (p[4] - r5[4] * f) * i4
         d = (p[3] - r5[3] * f - r4[3] * e) * i3
         c = (p[2] - r5[2] * f - r4[2] * e - r3[2] * d) * i2
         b = (p[1] - r5[1] * f - r4[1] * e - r3[1] * d - r2[1] * c) * i1
         a = (p[0] - r5[0] * f - r4[0] * e - r3[0] * d - r2[0] * c - r1[0] * b) * i0
+        # L^-1
         a *= i0
         b = (b - r1[0] * a) * i1
         c = (c - r2[1] * b - r2[0] * a) * i2
@@ -219,17 +235,19 @@ def solve_three_of_six(L: FloatArray, P: FloatArray, X: FloatArray, first: int) 
 
 @kernel(inner=True, vectors=True)
 def solve_three(dof_parent: IntArray, L: FloatArray, P: FloatArray, X: FloatArray, first: int, x: FloatArray) -> None:
-    """X := M^-1 P for M = L^T L, in the columns of three rows from ``first`` on; L with branch sparsity.
+    """Fill X with M^-1 P for M = L^T L, in the columns of three rows from ``first`` on; L with branch sparsity.
 
-    Side by side, in ``x`` (>= 4 n,), scratch: a vector of four, whose last number is idle.
+    The rows are side by side in ``x`` (>= 4 n,), scratch: vectors of four, whose last number is idle.
     """
+    # rows side by side
     n = L.shape[0]
     for i in range(n):
         k = 4 * i
         x[k], x[k + 1], x[k + 2], x[k + 3] = P[0, first + i], P[1, first + i], P[2, first + i], 0.0
+    # L^-T
     for i in range(n - 1, -1, -1):
         k = 4 * i
-        # Off the branch of a point nothing is to be spread.
+        # no effect off the branch of a point
         if x[k] == 0.0 and x[k + 1] == 0.0 and x[k + 2] == 0.0:
             continue
         row = L[i]
@@ -243,6 +261,7 @@ def solve_three(dof_parent: IntArray, L: FloatArray, P: FloatArray, X: FloatArra
             e, f, g, h = x[m] - entry * a, x[m + 1] - entry * b, x[m + 2] - entry * c, x[m + 3] - entry * d
             x[m], x[m + 1], x[m + 2], x[m + 3] = e, f, g, h
             j = dof_parent[j]
+    # L^-1
     for i in range(n):
         k = 4 * i
         row = L[i]
@@ -264,7 +283,7 @@ def solve_three(dof_parent: IntArray, L: FloatArray, P: FloatArray, X: FloatArra
 
 @kernel
 def copy_lower(H: FloatArray, L: FloatArray) -> bool:
-    """Fill L with the lower triangle of H and zeros; whether all of it is finite."""
+    """Fill L with the lower triangle of H and zeros; return whether all of it is finite."""
     rest = 0.0
     for i in range(H.shape[0]):
         row = L[i]
@@ -279,7 +298,7 @@ def copy_lower(H: FloatArray, L: FloatArray) -> bool:
 
 @kernel
 def branch_times(dof_parent: IntArray, H: FloatArray, x: FloatArray, out: FloatArray) -> None:
-    """out := H x from the branches of the lower triangle alone; out is not x."""
+    """Fill ``out`` with H x from the branches of the lower triangle alone; out is not x."""
     for i in range(H.shape[0]):
         row = H[i]
         own = row[i] * x[i]
@@ -293,12 +312,13 @@ def branch_times(dof_parent: IntArray, H: FloatArray, x: FloatArray, out: FloatA
 
 @kernel
 def off_branch(dof_parent: IntArray, L: FloatArray) -> int:
-    """Place i n + j of the first entry of the lower triangle that is not zero although no branch holds both; -1."""
+    """Return the place i n + j of the first nonzero entry of the lower triangle on no common branch; or -1."""
+    # the first degrees of freedom form one chain, which has only such entries
     n = L.shape[0]
     first = 0
     while first < n and dof_parent[first] == first - 1:
         first += 1
-    # Everything before is one chain, and belongs together.
+    # entries between the degrees of freedom of the branch
     for i in range(first, n):
         j = i
         while j >= 0:

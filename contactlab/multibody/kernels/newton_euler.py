@@ -1,16 +1,16 @@
 """The recursive Newton-Euler algorithm: forces from accelerations (Featherstone 2008, section 5.3), in world axes.
 
-Outward motion of the links and the forces they need for it, inward what the joints bear.
+The outward pass computes the motion of the links and the forces that it needs. The inward pass sums the forces that the
+joints bear.
 """
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
-from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, Tree, model_and_workspace_views, tree
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, PER_DOF, PER_LINK, SCRATCH, VELOCITIES
+from contactlab.multibody.kernels.kinematics import fill_frames, linear_velocity
+from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, Frames, Tree, model_and_workspace_views, tree
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 
@@ -26,10 +26,10 @@ def newton_euler(
     W: FloatArray,
     ready: int,
 ) -> int:
-    """Fill a workspace: after the head accelerations (nl, 6) and forces (nl, 6), weight included, f_ext taken off.
+    """Fill a workspace: after the head accelerations (nl, 6) and forces (nl, 6), weight included, f_ext subtracted.
 
-    ``a`` of length 0 stands for no accelerations of the joints, ``f_ext`` of length 0 for no external forces. Returns
-    Return `GOOD`, or the place in q of a quaternion that is not one.
+    ``a`` of length 0 stands for no accelerations of the joints, ``f_ext`` of length 0 for no external forces. Return
+    `GOOD`, or the place in q of an invalid quaternion.
     """
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
@@ -40,7 +40,7 @@ def newton_euler(
 
 @kernel(inner=True)
 def link_forces(I: IntArray, F: FloatArray, a: FloatArray, f_ext: FloatArray, W: FloatArray) -> None:
-    """Accelerations and forces of the links, for a workspace whose head is filled."""
+    """Fill accelerations and forces of the links, for a workspace with a filled head."""
     t, f, nl, _ = model_and_workspace_views(I, F, W)
     A = rows_at(W, f.start, nl, 6)
     B = rows_at(W, f.start + 6 * nl, nl, 6)
@@ -52,14 +52,16 @@ def link_forces(I: IntArray, F: FloatArray, a: FloatArray, f_ext: FloatArray, W:
 
 @kernel(inner=True)
 def accelerations(t: Tree, S: FloatArray, C: FloatArray, a: FloatArray, g: float, A: FloatArray) -> None:
-    """Spatial accelerations A_i = A_parent + C_i + S_i a, (nl, 6).
+    """Fill A (nl, 6) with the spatial accelerations A_i = A_parent + C_i + S_i a.
 
     The world accelerates by -g times gravity, so g = 1 adds the weights. ``a`` of length 0 stands for zeros.
     """
+    # acceleration of the world
     moving = a.shape[0] > 0
     x = -g * t.gravity[0]
     y = -g * t.gravity[1]
     z = -g * t.gravity[2]
+    # from the roots to the leaves
     for i in range(t.parent.shape[0]):
         up = t.parent[i]
         Ai = A[i]
@@ -75,6 +77,7 @@ def accelerations(t: Tree, S: FloatArray, C: FloatArray, a: FloatArray, g: float
             Ai[3] = Ci[3] + x
             Ai[4] = Ci[4] + y
             Ai[5] = Ci[5] + z
+        # accelerations of the degrees of freedom
         if moving:
             for j in range(t.iv[i], t.iv[i + 1]):
                 Sj = S[j]
@@ -87,10 +90,11 @@ def accelerations(t: Tree, S: FloatArray, C: FloatArray, a: FloatArray, g: float
 def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
     """Fill F (nl, 6), spatial forces about the root's origin, by Newton's and Euler's laws about each centre of mass c.
 
-    f = m (a + dw x c + w x (v + w x c)), n = R (J dw_b + w_b x J w_b) + c x f, with w_b = R^T w: the rotational part in
-    link axes, where J is constant, saves turning J itself.
+    f = m (a + dw x c + w x (v + w x c)), n = R (J dw_b + w_b x J w_b) + c x f, with w_b = R^T w. The rotational part is
+    in link axes, where J is constant, so J need not be turned.
     """
     for i in range(t.parent.shape[0]):
+        # no force without mass
         Fi = F[i]
         m = t.mass[i]
         J = t.inertia[i]
@@ -98,6 +102,7 @@ def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
             for k in range(6):
                 Fi[k] = 0.0
             continue
+        # centre of mass
         Ri = f.R[i]
         r0, r1, r2, r3, r4, r5, r6, r7, r8 = Ri[0], Ri[1], Ri[2], Ri[3], Ri[4], Ri[5], Ri[6], Ri[7], Ri[8]
         com = t.com[i]
@@ -107,24 +112,23 @@ def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
         cx = r0 * x + r1 * y + r2 * z + (pi[0] - po[0])
         cy = r3 * x + r4 * y + r5 * z + (pi[1] - po[1])
         cz = r6 * x + r7 * y + r8 * z + (pi[2] - po[2])
+        # its velocity, then its acceleration times the mass
         Vi = f.V[i]
         wx, wy, wz = Vi[0], Vi[1], Vi[2]
         Ai = A[i]
         ax, ay, az = Ai[0], Ai[1], Ai[2]
-        # Velocity of the centre of mass, then its acceleration.
-        ux = Vi[3] + (wy * cz - wz * cy)
-        uy = Vi[4] + (wz * cx - wx * cz)
-        uz = Vi[5] + (wx * cy - wy * cx)
+        ux, uy, uz = linear_velocity(Vi, cx, cy, cz)
         fx = m * (Ai[3] + (ay * cz - az * cy) + (wy * uz - wz * uy))
         fy = m * (Ai[4] + (az * cx - ax * cz) + (wz * ux - wx * uz))
         fz = m * (Ai[5] + (ax * cy - ay * cx) + (wx * uy - wy * ux))
-        # Link axes.
+        # angular velocity and acceleration in link axes
         bx = r0 * wx + r3 * wy + r6 * wz
         by = r1 * wx + r4 * wy + r7 * wz
         bz = r2 * wx + r5 * wy + r8 * wz
         dx = r0 * ax + r3 * ay + r6 * az
         dy = r1 * ax + r4 * ay + r7 * az
         dz = r2 * ax + r5 * ay + r8 * az
+        # torque about the centre of mass
         xx, yy, zz, xy, xz, yz = J[0], J[1], J[2], J[3], J[4], J[5]
         lx = xx * bx + xy * by + xz * bz
         ly = xy * bx + yy * by + yz * bz
@@ -132,6 +136,7 @@ def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
         nx = xx * dx + xy * dy + xz * dz + (by * lz - bz * ly)
         ny = xy * dx + yy * dy + yz * dz + (bz * lx - bx * lz)
         nz = xz * dx + yz * dy + zz * dz + (bx * ly - by * lx)
+        # moment about the origin, and force
         Fi[0] = r0 * nx + r1 * ny + r2 * nz + (cy * fz - cz * fy)
         Fi[1] = r3 * nx + r4 * ny + r5 * nz + (cz * fx - cx * fz)
         Fi[2] = r6 * nx + r7 * ny + r8 * nz + (cx * fy - cy * fx)
@@ -142,14 +147,15 @@ def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
 
 @kernel
 def subtract_external(t: Tree, p: FloatArray, f_ext: FloatArray, F: FloatArray) -> None:
-    """F_i -= what acts from outside on the bodies fixed to link i.
+    """Subtract from F_i the external forces on the bodies fixed to link i.
 
-    ``f_ext`` (nb, 6): moment about the world origin and force, world axes; what acts on bodies fixed to the world is
-    borne by the world.
+    ``f_ext`` (nb, 6): moment about the world origin and force, world axes. The world bears the forces on bodies fixed
+    to it.
     """
     for b in range(f_ext.shape[0]):
         i = t.body_link[b]
         if i >= 0:
+            # moment about the root's origin, and force
             o = p[t.root[i]]
             f = f_ext[b]
             Fi = F[i]
@@ -178,10 +184,12 @@ def rnea(
 
     ``a`` of length 0 stands for no accelerations, ``f_ext`` of length 0 for no external forces.
     """
+    # forces of the links, then of the joints
     code = newton_euler(I, F, q, v, a, f_ext, custom, W, ready)
     if code != GOOD:
         return code
     code = joint_forces(I, W, tau)
+    # rotors
     if a.shape[0] > 0:
         armature = tree(I, F).armature
         for j in range(tau.shape[0]):
@@ -191,13 +199,15 @@ def rnea(
 
 @kernel(inner=True)
 def joint_forces(I: IntArray, W: FloatArray, tau: FloatArray) -> int:
-    """Inward: each joint bears what its link and everything beyond needs. The forces in W become those sums."""
+    """Fill tau (nv,): each joint bears the forces of its link and of everything beyond, which become sums in W."""
+    # views
     nl = I[LINKS]
     nv = I[NV]
     parent = part_at(I, HEAD, nl)
     iv = part_at(I, HEAD + 4 * nl + 1, nl + 1)
     S = rows_at(W, SCRATCH + 2 * nl, nv, 6)
     B = rows_at(W, SCRATCH + (PER_LINK + 6) * nl + PER_DOF * nv, nl, 6)
+    # from the leaves to the roots
     rest = 0.0
     for i in range(nl - 1, -1, -1):
         Bi = B[i]
@@ -210,5 +220,5 @@ def joint_forces(I: IntArray, W: FloatArray, tau: FloatArray) -> int:
             Bu = B[up]
             for k in range(6):
                 Bu[k] += Bi[k]
-    # Whatever is not finite among the arguments ends up in some joint's force.
+    # every infinite argument reaches the force of some joint
     return GOOD if rest == 0.0 else NOT_FINITE

@@ -1,16 +1,16 @@
 """Pose and motion column of a link on a revolute joint about x, y or z; sines and cosines of all joint angles at once.
 
-Such are most of the links of most robots. Poses are in scalars from end to end: links of a branch wait for each other,
-so what counts is how long one takes from its parent's rotation to its own, and not passing through memory in between
-makes the poses of a robot a quarter faster. A library's two calls per joint for sine and cosine, one joint after the
-other, take longer than all the rest of a link's pose: here one loop without branches and calls takes as many joints
-together as the processor's vectors hold.
+These are most of the links of most robots. Their poses are in scalars from end to end. Links of a branch wait for each
+other, so the time from the parent's rotation to the own one counts, and memory in between costs time.
 
-An angle is brought to |y| <= pi/4 by taking away a multiple of pi/2, known to 119 bits in three parts whose products
-are exact (Cody and Waite, Software Manual for the Elementary Functions, 1980, chapter 8); what y cannot hold is carried
-along in t. There sin y = y + y^3 S(y^2) and cos y = 1 - y^2/2 + y^4 C(y^2), with the polynomials of degree 5 whose
-largest error is least (2^-58 of sin y, 2^-64): results are within one unit in the last place, and the same bits on
-every machine. Angles beyond `LARGEST`, and those that are not finite, go to the library.
+A library's two calls per joint for sine and cosine take longer than all other parts of a link's pose. Here one loop
+without branches and calls takes as many joints together as the processor's vectors hold.
+
+An angle is brought to |y| <= pi/4 by subtracting a multiple of pi/2, known to 119 bits in three parts whose products
+are exact (Cody and Waite, Software Manual for the Elementary Functions, 1980, chapter 8). t carries the part that y
+cannot hold. Then sin y = y + y^3 S(y^2) and cos y = 1 - y^2/2 + y^4 C(y^2), with the polynomials of degree 5 whose
+largest error is least (2^-58 of sin y, 2^-64). Results are within one unit in the last place, and the same bits on
+every machine. Angles beyond `MAX_ANGLE`, and infinite ones, go to the library.
 """
 
 from __future__ import annotations
@@ -19,42 +19,56 @@ from typing import Final
 
 import numpy as np
 
-from contactlab.multibody.kernels.codes import REVOLUTE, REVOLUTE_X, REVOLUTE_Y, SCREW
+from contactlab.multibody.kernels.codes import REVOLUTE, REVOLUTE_X, REVOLUTE_Y, SCREW, VECTOR_WIDTH
 from contactlab.multibody.kernels.layout import Tree
-from contactlab.multibody.kernels.sizes import TOGETHER
-from contactlab.multibody.kernels.workspace import part_at
 from contactlab.spatial.arrays import FloatArray
+from lcp.compiler.views import part_at
 from lcp.kernels import kernel
 
 #: Largest angle of the loop. The number of quarter turns must fit in the 20 bits that the parts of pi/2 leave free.
-LARGEST: Final = 1e5
+MAX_ANGLE: Final = 1e5
 
 PER_QUARTER: Final = 2.0 / np.pi
-# pi/2: 33 bits, 33 bits, the rest.
+
+# pi/2: 33 bits, 33 bits, and the remaining ones.
 QUARTER_1: Final = float.fromhex("0x1.921fb544p+0")
+
 QUARTER_2: Final = float.fromhex("0x1.0b4611a6p-34")
+
 QUARTER_3: Final = float.fromhex("0x1.3198a2e037073p-69")
 
 S0: Final = -0.16666666666666632
+
 S1: Final = 0.008333333333322488
+
 S2: Final = -0.00019841269829855645
+
 S3: Final = 2.755731370607659e-06
+
 S4: Final = -2.5050760074953807e-08
+
 S5: Final = 1.5896898535079153e-10
+
 C0: Final = 0.0416666666666666
+
 C1: Final = -0.0013888888888874472
+
 C2: Final = 2.4801587289669294e-05
+
 C3: Final = -2.755731440019599e-07
+
 C4: Final = 2.0875729147986038e-09
+
 C5: Final = -1.1359926502640998e-11
 
 
 @kernel
 def sines_cosines(x: FloatArray, c: FloatArray) -> None:
-    """Fill c, of the length of x, with the cosines, and x itself with the sines of what it holds."""
+    """Fill c, of the length of x, with the cosines of x, and overwrite x with its sines."""
+    # large angles by the library
     large = 0
     for k in range(x.shape[0]):
-        large += 0 if abs(x[k]) <= LARGEST else 1
+        large += 0 if abs(x[k]) <= MAX_ANGLE else 1
     if large:
         for k in range(x.shape[0]):
             angle = x[k]
@@ -62,6 +76,7 @@ def sines_cosines(x: FloatArray, c: FloatArray) -> None:
             x[k] = np.sin(angle)
         return
     for k in range(x.shape[0]):
+        # angle less a multiple of pi/2, in two parts
         angle = x[k]
         quarters = np.rint(angle * PER_QUARTER)
         first = angle - quarters * QUARTER_1
@@ -70,6 +85,7 @@ def sines_cosines(x: FloatArray, c: FloatArray) -> None:
         part = quarters * QUARTER_3 - ((first - r) - part)
         y = r - part
         t = (r - y) - part
+        # polynomials
         z = y * y
         half = 0.5 * z
         sine = y + (y * (z * (S0 + z * (S1 + z * (S2 + z * (S3 + z * (S4 + z * S5)))))) + t * (1.0 - half))
@@ -77,7 +93,8 @@ def sines_cosines(x: FloatArray, c: FloatArray) -> None:
         cosine = most + (
             ((1.0 - most) - half) + (z * (z * (C0 + z * (C1 + z * (C2 + z * (C3 + z * (C4 + z * C5)))))) - y * t)
         )
-        # Quarter turns exchange the two and change signs; in floating point, integers of 64 bits being slow in vectors.
+        # quarter turns exchange the two and change signs; in floating point, since integers of 64 bits are slow in
+        # vectors
         turn = quarters - 4.0 * np.floor(0.25 * quarters)
         odd = (turn == 1.0) | (turn == 3.0)
         a = cosine if odd else sine
@@ -87,18 +104,20 @@ def sines_cosines(x: FloatArray, c: FloatArray) -> None:
 
 
 @kernel(inline=True)
-def turns(t: Tree, q: FloatArray, out: FloatArray) -> int:
-    """Fill ``out`` with the sines and, from the returned place on, the cosines of the joints that turn about an axis.
+def joint_sines_cosines(t: Tree, q: FloatArray, out: FloatArray) -> int:
+    """Fill ``out`` with sines and cosines of the joints that turn about an axis; return the place of the first cosine.
 
-    In the order of the links, ``out`` having 2 nl places rounded up so that whole vectors are filled.
+    In the order of the links. ``out`` has 2 nl places, rounded up so that whole vectors are filled.
     """
+    # angles
     count = 0
     for i in range(t.parent.shape[0]):
         kind = t.kind[i]
         if kind <= REVOLUTE or kind == SCREW:
             out[count] = q[t.iq[i]]
             count += 1
-    full = (count + TOGETHER - 1) // TOGETHER * TOGETHER
+    # zeros up to a whole vector
+    full = (count + VECTOR_WIDTH - 1) // VECTOR_WIDTH * VECTOR_WIDTH
     for k in range(count, full):
         out[k] = 0.0
     sines_cosines(part_at(out, 0, full), part_at(out, full, full))
@@ -121,9 +140,10 @@ def revolute_pose(
 ) -> None:
     """Fill the link's R (9,), p (3,) and motion column (6,) about the point ``about``, which may be p itself.
 
-    ``Ru`` and ``pu`` are the parent's pose, ``X`` and ``x`` that of the joint in the parent; c and s are cosine and
-    sine of the joint's angle.
+    ``Ru`` and ``pu`` are the parent's pose, ``X`` and ``x`` the joint's pose in the parent; c and s are cosine and sine
+    of the joint's angle.
     """
+    # origin
     r0, r1, r2, r3, r4, r5, r6, r7, r8 = Ru[0], Ru[1], Ru[2], Ru[3], Ru[4], Ru[5], Ru[6], Ru[7], Ru[8]
     px = pu[0] + r0 * x[0] + r1 * x[1] + r2 * x[2]
     py = pu[1] + r3 * x[0] + r4 * x[1] + r5 * x[2]
@@ -131,7 +151,7 @@ def revolute_pose(
     p[0] = px
     p[1] = py
     p[2] = pz
-    # The joint's axes in the world.
+    # the joint's axes in the world
     a0 = r0 * X[0] + r1 * X[3] + r2 * X[6]
     a1 = r0 * X[1] + r1 * X[4] + r2 * X[7]
     a2 = r0 * X[2] + r1 * X[5] + r2 * X[8]
@@ -141,6 +161,7 @@ def revolute_pose(
     a6 = r6 * X[0] + r7 * X[3] + r8 * X[6]
     a7 = r6 * X[1] + r7 * X[4] + r8 * X[7]
     a8 = r6 * X[2] + r7 * X[5] + r8 * X[8]
+    # rotation about one of them
     if kind == REVOLUTE_X:
         wx = a0
         wy = a3
@@ -180,6 +201,7 @@ def revolute_pose(
         R[6] = a6 * c + a7 * s
         R[7] = a7 * c - a6 * s
         R[8] = a8
+    # motion column
     dx = px - about[0]
     dy = py - about[1]
     dz = pz - about[2]

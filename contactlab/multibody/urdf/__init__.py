@@ -11,8 +11,8 @@ from contactlab.multibody.urdf.geometry import (
     UrdfShape,
     UrdfSphere,
 )
-from contactlab.multibody.urdf.guarded_xml import UrdfError, UrdfWarning
 from contactlab.multibody.urdf.loading import UrdfModel, load_urdf
+from contactlab.multibody.urdf.reading import UrdfError, UrdfWarning
 
 __all__ = [
     "UrdfBox",

@@ -12,11 +12,10 @@ from os import PathLike, fspath
 from os.path import normpath
 from pathlib import Path
 
-from contactlab.multibody.urdf.guarded_xml import UrdfError, quoted
-from contactlab.multibody.urdf.reading import Element, number, origin, vector
+from contactlab.multibody.urdf.reading import Element, UrdfError, number, origin, quoted, vector
 from contactlab.spatial.transform import Transform
 
-#: What ``package_roots`` may be: folders by package name, or folders that hold packages as subfolders.
+#: Type of ``package_roots``: folders by package name, or folders that hold packages as subfolders.
 PackageRoots = Mapping[str, str | PathLike[str]] | Iterable[str | PathLike[str]] | str | PathLike[str] | None
 
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -111,7 +110,7 @@ def _real(path: Path) -> Path | None:
 
 
 def _escapes_folder(parts: Iterable[str]) -> bool:
-    """Return True if a relative path steps above where it starts."""
+    """Return True if a relative path steps above its start."""
     depth = 0
     for part in parts:
         depth += -1 if part == ".." else 0 if part in ("", ".") else 1
@@ -190,9 +189,9 @@ class UrdfGeometry:
     placement
         Pose in the body.
     shape
-        What it is.
+        Its kind.
     rgba
-        Of its <material>, each entry from 0 to 1; None if none is given, or what is given is no colour.
+        Of its <material>, each entry from 0 to 1; None if none is given, or the given one is no colour.
     """
 
     body: str
@@ -204,7 +203,7 @@ class UrdfGeometry:
 
 
 def geometry_of(robot: Element, links: Iterable[Element], packages: Packages) -> list[UrdfGeometry]:
-    """Everything that links show and collide with, in the order of the file."""
+    """Return the geometry that links show and collide with, in the order of the file."""
     shown = [(link, element) for link in links for element in link.children if element.tag in ("collision", "visual")]
     painted = [material for _, element in shown for material in element.all("material")]
     # A material is known by its name throughout, wherever its colour is said first.

@@ -12,8 +12,7 @@ import numpy as np
 
 from contactlab.multibody.joint_data import Calibration, JointData, Mimic, SafetyController
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
-from contactlab.multibody.urdf.guarded_xml import quoted
-from contactlab.multibody.urdf.reading import Element, number, origin, vector
+from contactlab.multibody.urdf.reading import Element, number, origin, quoted, vector
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
 
@@ -55,7 +54,7 @@ def _motion(element: Element, kind: str) -> Joint:
 
 
 def _axis(element: Element) -> FloatArray:
-    """Return the axis in joint axes, x where none is written."""
+    """Return the axis in joint axes, x by default."""
     given = element.only("axis")
     axis = vector(given, "xyz", 3, (1.0, 0.0, 0.0)) if given is not None else np.array([1.0, 0.0, 0.0])
     if given is not None and not axis.any():
@@ -80,7 +79,7 @@ def planar(axis: FloatArray) -> Composite:
 
 
 def _with_limits(data: JointData, element: Element) -> JointData:
-    """``data`` with <limit>, <dynamics>, <mimic>, <safety_controller> and <calibration>."""
+    """Return ``data`` with <limit>, <dynamics>, <mimic>, <safety_controller> and <calibration>."""
     lower, upper, effort, velocity = data.lower, data.upper, data.effort, data.velocity
     limit = element.only("limit")
     if limit is not None:
@@ -147,7 +146,7 @@ def _calibration(element: Element) -> Calibration | None:
 
 
 def by_name(elements: Iterable[Element]) -> dict[str, Element]:
-    """Elements by their names, which must differ."""
+    """Return the elements by their names, which must differ."""
     named: dict[str, Element] = {}
     for element in elements:
         name = element.text("name")
@@ -158,14 +157,15 @@ def by_name(elements: Iterable[Element]) -> dict[str, Element]:
 
 
 def _close(name: str, names: Iterable[str]) -> str:
-    # Comparing names costs the product of their lengths: not for what only an attacker would write.
+    # Comparing names costs the product of their lengths, so long names, which only an attacker would write, are
+    # skipped.
     candidates = [other for other in names if len(other) <= 100][:1000] if len(name) <= 100 else []
     close = difflib.get_close_matches(name, candidates, n=3, cutoff=0.5)
     return f"; close: {', '.join(map(repr, close))}" if close else ""
 
 
 def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJoint]) -> tuple[str, list[UrdfJoint]]:
-    """Return the root link, and the joints depth first, those of one link in the order of the file.
+    """Return the root link, and the joints depth first, the children of one link in the order of the file.
 
     Refuses unknown links, a link with two joints above it, several roots, and cycles.
     """
@@ -214,7 +214,7 @@ def _cycle(start: UrdfJoint, above: Mapping[str, UrdfJoint]) -> str:
 
 
 def check_mimics(joints: Sequence[UrdfJoint]) -> None:
-    """Every mimic must follow a one-axis joint that is there, and none may follow itself through others."""
+    """Check that every mimic follows a present one-axis joint, and none follows itself through others."""
     known = {joint.data.name: joint for joint in joints}
     settled: set[str] = set()
     for joint in joints:

@@ -1,6 +1,6 @@
 """From a description to a model that remembers it.
 
-Of masses and inertias as descriptions give them, what cannot move is refused, and what cannot exist is named.
+Masses and inertias of descriptions that cannot move are refused, and impossible ones are named.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.joint_data import JointData, Mimic
+from contactlab.multibody.joint_data import JointData, JointLimits, Mimic
 from contactlab.multibody.joints import Fixed, FloatingBase
-from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.urdf.geometry import PackageRoots, Packages, UrdfGeometry, geometry_of
-from contactlab.multibody.urdf.guarded_xml import quoted, warn_of
 from contactlab.multibody.urdf.joints import UrdfJoint, by_name, check_mimics, joint_of, ordered
-from contactlab.multibody.urdf.reading import Element, number, origin, read
+from contactlab.multibody.urdf.reading import Element, number, origin, quoted, read, warn_of
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.inertia import RigidInertia, round_off
 from contactlab.spatial.transform import Transform
@@ -36,7 +34,7 @@ class UrdfModel(Model):
     robot
         Name of the robot, "" for none.
     root
-        Name of the root link; "world" where that is the world itself.
+        Name of the root link; "world" if it is the world itself.
     joints
         Every joint of the description, fixed ones included, in the order of the bodies they move; where their
         coordinates stand follows from the bodies.
@@ -83,7 +81,7 @@ class UrdfModel(Model):
 def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
     """Return the <inertial> of a <link> in link axes, None if there is none or it is all zero.
 
-    What no mass distribution has is taken as it is written, unless ``strict``.
+    An inertia that no mass distribution has is taken unchanged, unless ``strict``.
     """
     inertial = link.only("inertial")
     if inertial is None:
@@ -123,7 +121,7 @@ class RigidGroup:
         self.inertia = self.inertia + R @ inertia.inertia @ R.T + inertia.mass * about
 
     def negative_moment(self) -> float | None:
-        """The smallest principal moment about the centre of mass if it is negative beyond round-off, else None."""
+        """Return the smallest principal moment about the centre of mass if it is negative beyond round-off."""
         com = self.moment / self.mass if self.mass > 0.0 else np.zeros(3)
         about = self.inertia - self.mass * (com @ com * np.eye(3) - np.outer(com, com))
         low, _, high = np.linalg.eigvalsh(about)
@@ -204,7 +202,7 @@ def _check_motion(
 ) -> dict[str, str]:
     """Raise for links that would move with a negative moment; return links without mass, with the reasons.
 
-    The world's own mass, and that of everything fixed to it, moves nothing and is not looked at.
+    The mass of the world and of everything fixed to it moves nothing and is not checked.
     """
     heads = {root: root}  # the first link of the rigid group each link belongs to
     frames = {root: Transform()}  # each link in its group's frame

@@ -1,4 +1,7 @@
-"""Descriptions as elements with their line numbers, the numbers in their attributes, and the poses made of these."""
+"""Robot descriptions read from untrusted XML: elements with their line numbers, and numbers in their attributes.
+
+Parsing is limited in size and depth. References to anything outside the text are errors with their line.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,146 @@ import re
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
+from xml.parsers import expat
 
 import numpy as np
 
-from contactlab.multibody.urdf.guarded_xml import MAX_BYTES, Guard, UrdfError, quoted
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import MultibodyError, warn_caller
 from contactlab.spatial.transform import Transform
+from problem_data.errors import FileError
 from problem_data.files import read_bytes
 
+
+class UrdfError(MultibodyError, FileError):
+    """A robot description that cannot be used.
+
+    Attributes
+    ----------
+    field
+        The element at fault, such as ``joint 'elbow' <axis>``.
+    detail
+        The error in it.
+    line
+        First line of the element in the file; 0 if no line is to blame.
+    source
+        The file, "text" for a description given as text.
+    """
+
+    def __init__(self, field: str, detail: str, *, line: int = 0, source: str = "text") -> None:
+        super().__init__(field, detail)
+        self.line = line
+        self.source = source
+
+    def __str__(self) -> str:
+        place = f"{self.source}, line {self.line}" if self.line else self.source
+        return f"{place}: {self.field}: {self.detail}"
+
+
+class UrdfWarning(UserWarning):
+    """A robot description taken although it says something no robot can have, or names meshes that cannot be used."""
+
+
+def warn_of(text: str) -> None:
+    """Give an `UrdfWarning`, attributed to whoever called the library."""
+    warn_caller(text, UrdfWarning)
+
+
+# The largest robots in use take a quarter of a megabyte, three thousand elements and a depth of eight.
+MAX_BYTES = 16 * 2**20
+
+MAX_ELEMENTS = 100_000
+
+MAX_DEPTH = 64
+
+# expat knows these itself; any other would be looked up by name among the interpreter's codecs.
+ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1")
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` quoted for a message, shortened."""
+    return repr(text) if len(text) <= 60 else f"{text[:60]!r}..."
+
+
+class Guard:
+    """One pass over one text, whose root element must be ``root``; it keeps nothing, which `on_start` may change."""
+
+    def __init__(
+        self,
+        source: str,
+        root: str,
+        *,
+        encoding: str | None = None,
+        skipped: int = 0,
+        most_bytes: int = MAX_BYTES,
+        most_elements: int = MAX_ELEMENTS,
+    ) -> None:
+        self.source, self.root, self.skipped = source, root, skipped
+        self.most_bytes, self.most_elements = most_bytes, most_elements
+        self.elements = self.depth = 0
+        self.parser = expat.ParserCreate(encoding)
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        if encoding is None:
+            self.parser.XmlDeclHandler = self._declaration
+        # Entities, and through them expansion bombs and reads of other files, can be declared in a DOCTYPE alone.
+        self.parser.StartDoctypeDeclHandler = self._doctype
+
+    @property
+    def line(self) -> int:
+        """The line the pass has come to."""
+        return self.parser.CurrentLineNumber + self.skipped
+
+    def refuse(self, detail: str) -> UrdfError:
+        """Return an error about the text, at this line."""
+        return UrdfError("XML", detail, line=self.line, source=self.source)
+
+    def read(self, data: bytes) -> None:
+        """Parse the whole text; an `UrdfError` has the reason of a fault."""
+        if len(data) > self.most_bytes:
+            raise UrdfError("XML", f"is larger than {self.most_bytes // 2**20} MiB", source=self.source)
+        try:
+            self.parser.Parse(data, True)
+        except expat.ExpatError as cause:
+            detail = f"is not well formed: {expat.ErrorString(cause.code)}"
+            raise UrdfError("XML", detail, line=cause.lineno + self.skipped, source=self.source) from cause
+
+    def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
+        """Take the begin of an element that has ``depth`` others above it."""
+
+    def on_end(self) -> None:
+        """Take the end of the last element that is open."""
+
+    def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        if encoding is not None and encoding.lower() not in ENCODINGS:
+            raise self.refuse(f"declares the encoding {quoted(encoding)}; it must be one of {', '.join(ENCODINGS)}")
+
+    def _doctype(self, *_: object) -> None:
+        raise self.refuse("has a DOCTYPE, which is refused: entities could expand without end or read other files")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.elements += 1
+        if self.elements > self.most_elements:
+            raise self.refuse(f"has more than {self.most_elements} elements")
+        if self.depth >= MAX_DEPTH:
+            raise self.refuse(f"is nested more than {MAX_DEPTH} deep")
+        if self.depth == 0 and tag != self.root:
+            hint = "; MuJoCo's files are read by World.from_mjcf and WorldBuilder.add_mjcf" if tag == "mujoco" else ""
+            raise self.refuse(f"begins with <{tag[:60]}>, must be <{self.root}>{hint}")
+        self.depth += 1
+        self.on_start(tag, attributes, self.depth - 1)
+
+    def _end(self, _tag: str) -> None:
+        self.depth -= 1
+        self.on_end()
+
+
 MAX_NAME = 1000
-# Everything else (transmissions, simulator settings) is skipped without being kept.
+
+# All other elements (transmissions, simulator settings) are skipped and not kept.
 KEPT = ("link", "joint", "material")
+
 _BLANK = "\ufeff \t\r\n"
 
 
@@ -28,28 +159,28 @@ class Element:
     #: tag, attributes: As written.
     tag: str
     attributes: dict[str, str]
-    line: int  # where it begins
+    line: int  # first line in the file
     source: str  # the file, for messages
     where: str  # its name in messages: the link or joint it is or belongs to, and its own tag
     children: list[Element] = field(default_factory=list)  # in the order of the file
 
     def error(self, detail: str) -> UrdfError:
-        """Error about this element, at its line."""
+        """Return the error about this element, at its line."""
         return UrdfError(self.where, detail, line=self.line, source=self.source)
 
     def all(self, tag: str) -> list[Element]:
-        """Its children of one tag."""
+        """Return its children of one tag."""
         return [child for child in self.children if child.tag == tag]
 
     def only(self, tag: str) -> Element | None:
-        """Its one child of a tag, or None; two would leave open which one counts."""
+        """Return its one child of a tag, or None; two are an error."""
         children = self.all(tag)
         if len(children) > 1:
             raise children[1].error(f"is there twice, first in line {children[0].line}")
         return children[0] if children else None
 
     def need(self, tag: str) -> Element:
-        """Its one child of a tag, which must be there."""
+        """Return its one child of a tag, which is required."""
         child = self.only(tag)
         if child is None:
             raise self.error(f"has no <{tag}>")
@@ -101,7 +232,7 @@ class _Reader(Guard):
 
     def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
         if len(self.stack) < depth or (depth == 1 and tag not in KEPT and not tag.startswith("xacro:")):
-            return  # it, or what it lies in, is not kept
+            return  # the element, or an element around it, is not kept
         if tag.startswith("xacro:"):
             raise self.refuse(f"has <{tag[:60]}>: expand it with xacro first")
         element = Element(tag, attributes, self.line, self.source, self.label(tag, attributes))
@@ -123,20 +254,22 @@ class _Reader(Guard):
 
 # Other texts that `float` accepts ("1_000", "nan", digits of other scripts) are mistakes in a file.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
 _LENGTH = 400  # characters of one number
+
 #: Lengths, masses and moments beyond this overflow when they are multiplied together.
 LARGEST = 1e50
 
 
 def number(element: Element, attribute: str, default: float | None = None, *, largest: float = LARGEST) -> float:
-    """One finite number; without a default the attribute must be there."""
+    """Return one finite number; without a default the attribute is required."""
     if attribute not in element.attributes and default is not None:
         return default
     return _parsed(element, attribute, element.text(attribute).strip(), largest)
 
 
 def vector(element: Element, attribute: str, length: int, default: tuple[float, ...] | None = None) -> FloatArray:
-    """Finite numbers (length,) separated by white space."""
+    """Return the finite numbers (length,) separated by white space."""
     if attribute not in element.attributes and default is not None:
         return np.array(default)
     words = element.text(attribute).split()
@@ -155,7 +288,7 @@ def _parsed(element: Element, attribute: str, text: str, largest: float) -> floa
 
 
 def rotation(rpy: FloatArray) -> FloatArray:
-    """R = Rz(yaw) Ry(pitch) Rx(roll): by roll, pitch, yaw about the fixed axes x, y, z of the parent [rad]."""
+    """Return R = Rz(yaw) Ry(pitch) Rx(roll): by roll, pitch, yaw about the fixed axes x, y, z of the parent [rad]."""
     (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
     return np.array(
         [

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.contact import HalfSpace, Material, Placed
+from contactlab.contact import HalfSpace, Material, PlacedShape
 from contactlab.formulation.friction_backend import QP_CODES
 from contactlab.multibody import Model, UrdfModel
 from contactlab.multibody.urdf import UrdfMesh
@@ -243,26 +243,26 @@ def _add_body(builder: WorldBuilder, body: schema.BodyEntry, scene: schema.Scene
         _add_further(builder, body, name, shapes)
 
 
-def _placed(body: schema.FixedEntry, scene: schema.SceneEntry) -> list[tuple[Placed, Material]]:
+def _placed(body: schema.FixedEntry, scene: schema.SceneEntry) -> list[tuple[PlacedShape, Material]]:
     """Return the shapes of a body with their materials."""
     shapes = []
     for part in body.parts:
         surface, table = (part.surface, part.table) if part.surface is not None else (body.surface, body.table)
         # The reader has refused a part without a surface in a body without one.
         assert surface is not None
-        shapes.append((Placed(part.shape, part.pose.placement()), _material(surface, scene, table)))
+        shapes.append((PlacedShape(part.shape, part.pose.placement()), _material(surface, scene, table)))
     return shapes
 
 
 def _add_further(
-    builder: WorldBuilder, body: schema.FixedEntry, name: str, shapes: list[tuple[Placed, Material]]
+    builder: WorldBuilder, body: schema.FixedEntry, name: str, shapes: list[tuple[PlacedShape, Material]]
 ) -> None:
     for part, (shape, material) in zip(body.parts[1:], shapes[1:], strict=True):
         with part.table.blame():
             builder.add_shape(name, shape, material, **part.filter)
 
 
-def _inertia(body: schema.BodyEntry, shapes: list[Placed]) -> RigidInertia:
+def _inertia(body: schema.BodyEntry, shapes: list[PlacedShape]) -> RigidInertia:
     """Return the inertia as given, or that of homogeneous shapes of one density, overlaps counted twice."""
     solids = [shape.shape.inertia() for shape in shapes]
     if None in solids:

@@ -81,7 +81,7 @@ def _read(table: Table, key: str, of: str, default: Any) -> Any:
     if of == "Grid":
         columns = len(table.vectors(key, None, MOST_ROWS)[0])
         return table.vectors(key, columns, MOST_ROWS)
-    return table.vector(key, 3 if of == "Vector" else 2, default)
+    return table.vector(key, 3 if of == "Vec3Array" else 2, default)
 
 
 MOST_STEPS = 1e8

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import rows_at
+from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, POSES, VELOCITIES
+from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.stepping.kernels.finish import measure
 from contactlab.stepping.kernels.free_motion import free_motion, move_free_trees
 from contactlab.stepping.kernels.kinematic import relative_turning, relative_velocity
 from contactlab.stepping.kernels.layout import TREE_DOF, Control, FloatArray, IntArray, Joints, PackedWorld, Work
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential, turn
-from contactlab.contact.kernels.rows import add_contact_columns, add_turning_columns
+from contactlab.contact.kernels.contact_rows import (
+    add_contact_columns,
+    add_turning_columns,
+    planar_tangents,
+    tangential,
+    turn,
+)
 from contactlab.formulation.kernels.laws import unilateral_law
 from contactlab.multibody.kernels.ltl import (
     is_free_body,
@@ -18,7 +23,6 @@ from contactlab.multibody.kernels.ltl import (
     solve_vector_l,
     solve_vector_lt,
 )
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,
@@ -49,6 +53,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
+from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.column_ranges import combine3_range, combine3_six, row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import kernel

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from contactlab.contact.detection.kernels.contacts import reduce_contacts
-from contactlab.contact.kernels.half_space import collide_point
-from contactlab.contact.kernels.layout import Contacts
-from contactlab.contact.kernels.restitution import pair_restitution
-from contactlab.multibody.kernels.layout import tree
+from contactlab.contact.kernels.contact_rows import collide_point, pair_restitution
+from contactlab.contact.kernels.layout import ContactBuffer
+from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import body_pose, field_at, velocity_of, world_point
-from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.blocks import seen_depth
 from contactlab.stepping.kernels.kinematic import belt_velocity, motion_of, relative_velocity
 from contactlab.stepping.kernels.layout import (
@@ -118,7 +116,9 @@ def half_space_contacts(
                     if begin + 4 < count <= capacity:
                         # Rows of one shape and half-space differ in numbers of their points alone, and in floats.
                         ids = work.contact_int[begin:count, CONTACT_ID]
-                        count = begin + reduce_contacts(count - begin, Contacts(work.contact_float[begin:count], ids))
+                        count = begin + reduce_contacts(
+                            count - begin, ContactBuffer(work.contact_float[begin:count], ids)
+                        )
                     begin = count
     return count
 

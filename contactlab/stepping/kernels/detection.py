@@ -10,10 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import rows_at
+from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.stepping.kernels.blocks import allowance_of
 from contactlab.stepping.kernels.contacts import add_given, half_space_contacts, match_previous, move_contact
 from contactlab.stepping.kernels.free_motion import free_motion
@@ -47,6 +45,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.pairs import pair_contacts
 from contactlab.stepping.kernels.sleeping import put_to_sleep
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 from contactlab.multibody.kernels.centroidal import energies
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.configurations import integrate_configuration
-from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.integration import integrate_configuration
+from contactlab.multibody.kernels.kinematics import fill_frames
+from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import velocity_of
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.stepping.kernels.blocks import SEEN_DEPTH
 from contactlab.stepping.kernels.free_motion import move_free_trees
 from contactlab.stepping.kernels.joint_island import keep_joints
@@ -40,6 +38,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.pairs import outruns
 from contactlab.stepping.kernels.sleeping import count_rest, keep_asleep
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 # Of the margin: a way in a step, of a change of velocity, below which nothing has been struck.

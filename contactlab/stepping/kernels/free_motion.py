@@ -18,17 +18,19 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.multibody.kernels.codes import GOOD, SINGULAR
-from contactlab.multibody.kernels.crba import composite_matrix
-from contactlab.multibody.kernels.gyroscopic import is_free_rotor, turning_impulse
-from contactlab.multibody.kernels.inertias import world_inertias
-from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.codes import GOOD, PER_DOF, PER_LINK, SCRATCH, SINGULAR
+from contactlab.multibody.kernels.crba import composite_matrix, world_inertias
+from contactlab.multibody.kernels.integration import runge_kutta
+from contactlab.multibody.kernels.layout import Tree, frames, tree
 from contactlab.multibody.kernels.ltl import branch_times, factor_ltl, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.newton_euler import joint_forces, link_forces
-from contactlab.multibody.kernels.runge_kutta import runge_kutta
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
-from contactlab.multibody.kernels.velocity_products import limit_products, limiter_weight, previous_kinetic_energy
-from contactlab.multibody.kernels.workspace import frames, part_at, rows_at
+from contactlab.multibody.kernels.velocity_products import (
+    gyroscopic_impulse,
+    is_free_rotor,
+    limit_products,
+    limiter_weight,
+    previous_kinetic_energy,
+)
 from contactlab.stepping.kernels.joint_rows import add_implicit
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
@@ -56,6 +58,7 @@ from contactlab.stepping.kernels.layout import (
     PackedWorld,
     Work,
 )
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 
@@ -114,7 +117,7 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
                 work.products[j] = work.Mv[j] + h * (work.bias[j] - work.products[j])
         if control.gyroscopic != GYROSCOPIC_EXPLICIT and is_free_rotor(t, first, last):
             spins = control.gyroscopic == GYROSCOPIC_IMPLICIT
-            turning_impulse(t, f.R, f.S, first, work.v, work.tau, h, spins, six, work.Mv)
+            gyroscopic_impulse(t, f.R, f.S, first, work.v, work.tau, h, spins, six, work.Mv)
         elif fast:
             share = limiter_weight(t, f.V, first, last, h)
             if share > 0.0:

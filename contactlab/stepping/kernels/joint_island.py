@@ -10,7 +10,6 @@ from contactlab.formulation.kernels.bilateral import (
     lock_terms,
     project_rows,
 )
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.joint_rows import equation_scale, fill_joint_row
 from contactlab.stepping.kernels.layout import (
     BOXED,
@@ -26,6 +25,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
+from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
 from lcp.contacts.kernels.column_ranges import row_ranges
 from lcp.contacts.kernels.contact_system import ContactSystem

@@ -10,13 +10,13 @@ velocities do not depend on it.
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.configurations import integrate_configuration
-from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, POSES
+from contactlab.multibody.kernels.integration import integrate_configuration
+from contactlab.multibody.kernels.kinematics import fill_frames
+from contactlab.multibody.kernels.layout import Frames, Tree, frames, tree
 from contactlab.multibody.kernels.points import body_pose, velocity_of
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import Frames, frames, rows_at
 from contactlab.stepping.kernels.layout import BODY_DOF, BODY_ROOT, FloatArray, PackedWorld, Work
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 

@@ -295,7 +295,7 @@ class PackedWorld(NamedTuple):
     plane: FloatArray  # (3,) unit normal of a planar world's plane, 0 in space
     motion: IntArray  # (nb,) row of a kinematic body among their number nk, -1 for any other
     material: IntArray  # (shapes + ns,) number of each surface's material, those of the half-spaces last
-    restitution: FloatArray  # (m, 5) laws of the materials: `contactlab.contact.kernels.restitution`
+    restitution: FloatArray  # (m, 5) laws of the materials: `contactlab.contact.kernels.contact_rows`
     stiffness: FloatArray  # (m, m) N/m by pair of materials, infinite for rigid ones
     dissipation: FloatArray  # (m, m) N s/m
     # (shapes + 1,) m: smallest and largest edge of a shape's box, infinite for grounds; last the least of all.

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential
-from contactlab.multibody.kernels.workspace import rows_at
+from contactlab.contact.kernels.contact_rows import planar_tangents, tangential
 from contactlab.stepping.kernels.blocks import along, fill_along, materials_of, turning_frame
 from contactlab.stepping.kernels.kinematic import motion_of, relative_turning
 from contactlab.stepping.kernels.layout import (
@@ -36,6 +35,7 @@ from contactlab.stepping.kernels.layout import (
     PackedWorld,
     Work,
 )
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 # Rolling slower than this [rad/s] has no direction.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.joint_spans import place_joint_spans
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import IntArray
 from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, posed_rows, rows_left, warm_vector
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
@@ -49,6 +48,7 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
+from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandProblem, IslandSolution
 from lcp.contacts.kernels.strategy_loop import (

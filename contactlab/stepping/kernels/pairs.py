@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.detection.kernels.collide_pair import collide_pair
-from contactlab.contact.detection.kernels.contacts import flip, sort_contacts
+from contactlab.contact.detection.kernels.contacts import flip_normals, sort_contacts
 from contactlab.contact.detection.kernels.convex_convex import corner_contacts, spread_contacts
-from contactlab.contact.detection.kernels.support import shape_bounds
+from contactlab.contact.detection.kernels.support import place_shape, shape_bounds
 from contactlab.contact.detection.kernels.sweep_and_prune import candidates
-from contactlab.contact.detection.kernels.vectors import place_shape
 from contactlab.contact.kernels import layout as shapes
-from contactlab.contact.kernels.restitution import pair_restitution
-from contactlab.multibody.kernels.layout import tree
+from contactlab.contact.kernels.contact_rows import pair_restitution
+from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of
-from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.blocks import seen_depth
 from contactlab.stepping.kernels.kinematic import DEVIATION, body_velocity, motion_of, placed_body, predicted_body
 from contactlab.stepping.kernels.layout import (
@@ -283,19 +281,19 @@ def has_far_ends(a: int, b: int) -> bool:
 
 @kernel(inner=True)
 def add_far_ends(
-    a: shapes.Posed, b: shapes.Posed, found: int, within: float, room: shapes.Workspace, out: shapes.Contacts
+    a: shapes.Posed, b: shapes.Posed, found: int, within: float, room: shapes.Workspace, out: shapes.ContactBuffer
 ) -> int:
     """Add the corners that the faces of a pair share to its contacts; return how many there are then."""
     turned = a.kind > b.kind
     first, second = (b, a) if turned else (a, b)
     if turned:
-        flip(out.rows, found)
+        flip_normals(out.rows, found)
     if a.kind != shapes.CAPSULE or b.kind != shapes.CAPSULE:
         found = spread_contacts(first, second, found, within, room, out)
     if found <= out.rows.shape[0] and (a.kind != shapes.BOX or b.kind != shapes.BOX):
         found = corner_contacts(first, second, found, within, room, out)
     if turned:
-        flip(out.rows, found)
+        flip_normals(out.rows, found)
     if found <= out.rows.shape[0]:
         sort_contacts(found, out)
     return found
@@ -384,7 +382,7 @@ def pair_contacts(
     if n_pairs > c.pairs.shape[0]:
         control.short, control.wanted = SHORT_OF_PAIRS, n_pairs
         return -1
-    room, out = shapes.Workspace(c.work, c.ints), shapes.Contacts(c.points, c.features)
+    room, out = shapes.Workspace(c.work, c.ints), shapes.ContactBuffer(c.points, c.features)
     count = 0
     e = 0
     for m in range(n_pairs):

@@ -24,10 +24,9 @@ from __future__ import annotations
 import math
 
 from contactlab.formulation.kernels.laws import LIMIT
-from contactlab.multibody.kernels.configurations import integrate_configuration
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import rows_at
+from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.integration import integrate_configuration
+from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.stepping.kernels.blocks import (
     PROJECTION_RATE,
     STOP_DEPTH,
@@ -61,6 +60,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
+from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import kernel

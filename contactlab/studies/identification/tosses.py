@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from contactlab.contact import Box, HalfSpace, Material
-from contactlab.contact.shapes import Placed
+from contactlab.contact.shapes import PlacedShape
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
 from contactlab.lab.datasets.cube_toss import ElbowTosses, load_elbow_tosses
 from contactlab.lab.datasets.npz import Arrays
 from contactlab.multibody import ModelBuilder, joints
-from contactlab.multibody.batch import body_poses
 from contactlab.multibody.configuration import difference
+from contactlab.multibody.points import body_poses
 from contactlab.simulation import TimeStepping, World, WorldBuilder, rollout
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -282,7 +282,7 @@ def elbow_world() -> World:
     builder.add_half_space("board", HalfSpace(), surface)
     builder.add_model(model)
     builder.add_shape("first", Box(HALF), surface)
-    builder.add_shape("second", Placed(Box(HALF), Transform(p=ARM)), surface)
+    builder.add_shape("second", PlacedShape(Box(HALF), Transform(p=ARM)), surface)
     return builder.build()
 
 

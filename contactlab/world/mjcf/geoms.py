@@ -16,11 +16,11 @@ from contactlab.contact import (
     HalfSpace,
     HeightField,
     Material,
-    Placed,
+    PlacedShape,
     Shape,
     Sphere,
 )
-from contactlab.contact.shapes.convex_points import CORNERS, coarse_hull, directions
+from contactlab.contact.shapes.convex_points import MAX_CORNERS, coarse_hull, directions
 from contactlab.multibody import Model, ModelBuilder, joints
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia, Transform, quaternion
@@ -168,7 +168,7 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
             builder.add_shape(source.bodies[body], shape, material, category=category, mask=mask, shown=shown)
     _add_visuals(builder, source, seen)
     if any(m.geom_type[g] == mujoco.mjtGeom.mjGEOM_ELLIPSOID for g in geoms):
-        notes.append(f"ellipsoids are taken as hulls of {CORNERS} points of their surface")
+        notes.append(f"ellipsoids are taken as hulls of {MAX_CORNERS} points of their surface")
     return [*notes, *ignore_bodies(builder, source, geoms)]
 
 
@@ -244,14 +244,14 @@ def _triangles(m: Any, mesh: int) -> tuple[FloatArray, IntArray]:
     return vertices, np.array(m.mesh_face[start : start + faces], dtype=np.int64)
 
 
-def _shape(m: Any, g: int, place: Transform) -> Placed | None:
+def _shape(m: Any, g: int, place: Transform) -> PlacedShape | None:
     """Return the shape of a geom in its body, None for a kind that is not taken."""
     import mujoco
 
     kind, kinds = int(m.geom_type[g]), mujoco.mjtGeom
     shape = primitive(kind, m.geom_size[g])
     if shape is not None:
-        return Placed(shape, place)
+        return PlacedShape(shape, place)
     if kind == kinds.mjGEOM_MESH:
         # MuJoCo too lets the hull of a mesh collide.
         vertices, triangles = _triangles(m, int(m.geom_dataid[g]))
@@ -267,7 +267,7 @@ def _shape(m: Any, g: int, place: Transform) -> Placed | None:
         place = place @ Transform(p=(-half_x, -half_y, 0.0))
     else:
         return None
-    return Placed(shape, place)
+    return PlacedShape(shape, place)
 
 
 def primitive(kind: int, size: Any) -> Shape | None:
@@ -283,4 +283,4 @@ def primitive(kind: int, size: Any) -> Shape | None:
         return Cylinder(a, b)
     if kind == kinds.mjGEOM_BOX:
         return Box((a, b, c))
-    return ConvexPoints(directions(CORNERS) * (a, b, c)) if kind == kinds.mjGEOM_ELLIPSOID else None
+    return ConvexPoints(directions(MAX_CORNERS) * (a, b, c)) if kind == kinds.mjGEOM_ELLIPSOID else None

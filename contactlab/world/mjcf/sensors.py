@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from contactlab.contact import Placed
+from contactlab.contact import PlacedShape
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
 from contactlab.world.mjcf.filters import colliding, is_ground
@@ -99,7 +99,7 @@ def _sensor(source: Source, s: int) -> Sensor | None:
     if kind == "touch":
         zone = primitive(int(m.site_type[number]), m.site_size[number])
         touched = any(m.geom_bodyid[g] == m.site_bodyid[number] and not is_ground(source, g) for g in colliding(source))
-        return Touch(body, Placed(zone, pose)) if touched and zone is not None else None
+        return Touch(body, PlacedShape(zone, pose)) if touched and zone is not None else None
     return ON_FRAMES[kind](body, pose) if kind in ON_FRAMES else None
 
 

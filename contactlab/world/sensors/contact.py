@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contactlab.contact import Placed, Shape
+from contactlab.contact import PlacedShape, Shape
 from contactlab.contact.detection import PackedShapes, pack_shapes
-from contactlab.contact.detection.packing import pose_row
-from contactlab.contact.detection.rays import first_hits
+from contactlab.contact.detection.queries import first_hits
+from contactlab.contact.shapes.shape import pose_row
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
@@ -125,15 +125,15 @@ class Touch:
     body
         Name of the body.
     zone
-        A shape in the body, bare or `Placed`; it takes no part in collisions.
+        A shape in the body, bare or `PlacedShape`; it takes no part in collisions.
     """
 
     body: str
-    zone: Shape | Placed
+    zone: Shape | PlacedShape
 
     def __post_init__(self) -> None:
-        if not isinstance(self.zone, Shape | Placed):
-            raise SimulationConfigError("zone", f"must be a shape or Placed, got {type(self.zone).__name__}")
+        if not isinstance(self.zone, Shape | PlacedShape):
+            raise SimulationConfigError("zone", f"must be a shape or PlacedShape, got {type(self.zone).__name__}")
 
     @cached_property
     def _packed(self) -> PackedShapes:

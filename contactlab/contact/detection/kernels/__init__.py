@@ -1,1 +1,1 @@
-"""Compiled collision detection: one file per pair of shapes, and what several pairs share."""
+"""Compiled collision detection: one file per pair of shapes, and shared parts of several pairs."""

@@ -1,20 +1,18 @@
-"""Any two convex shapes: closest points or depth of their cores, their radii, and the manifold along the normal."""
+"""Contacts of any two convex shapes: closest points or depth of their cores, their radii, and the manifold."""
 
 from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.clipping import Polygon
-from contactlab.contact.detection.kernels.contacts import put
+from contactlab.contact.detection.kernels.contacts import append_contact, deepest_contact, distance2
 from contactlab.contact.detection.kernels.epa import epa
-from contactlab.contact.detection.kernels.gjk import gjk, sharpen
-from contactlab.contact.detection.kernels.manifold import LEANING, manifold, support_face
+from contactlab.contact.detection.kernels.faces import Polygon, support_face
+from contactlab.contact.detection.kernels.gjk import gjk, sharpen, weighted
+from contactlab.contact.detection.kernels.manifold import LEANING, manifold
 from contactlab.contact.detection.kernels.polish import ALL, KINKS, overlap, polish
-from contactlab.contact.detection.kernels.segments import segment_box
-from contactlab.contact.detection.kernels.simplex import weighted
-from contactlab.contact.detection.kernels.support import core_radius, has_curved_core, reach
+from contactlab.contact.detection.kernels.sphere_capsule import segment_box
+from contactlab.contact.detection.kernels.support import characteristic_size, core_radius, dot, has_curved_core
 from contactlab.contact.detection.kernels.touching import common_point
-from contactlab.contact.detection.kernels.vectors import dot
 from contactlab.contact.kernels.layout import (
     BITS,
     BOX,
@@ -27,47 +25,50 @@ from contactlab.contact.kernels.layout import (
     ID_A,
     MAX_FACE,
     NONE,
-    NORMAL,
-    POINT,
     POLYGON_A,
     POSE,
     SCRATCH,
     SIZE,
     SPHERE,
-    Contacts,
+    ContactBuffer,
     Posed,
-    Vector,
     Workspace,
 )
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, Vec3
 from lcp.kernels import kernel
 
-# Cores closer than this, relative to their size, get the normal of a face: the difference of their closest points has
-# too few digits left to give one.
+# Cores closer than this, relative to their size, get the normal of a face, because the difference of their closest
+# points has too few digits.
 TOUCHING = 1e-8
-# A distance is proved where the bounds from both sides agree to this part of what is asked for.
-PROVED = 2e-2
-# Points have to be known to this part of it.
-POINTS = 0.1
-# Part of the smaller shape's size to which gaps and points have to be known.
-EXACT = 1e-9
-# Part of the size of a pair within which two of its contacts are one.
-SAME = 1e-7
-# Part of the size to which the depth of a curved core has to be bounded from below, and how often it is looked for.
-ROUND, STARTS = 2e-7, 16
-# Cosine above which faces of the polytope look the same way.
-ALIKE = 0.999
-# How often a point of an overlap is looked for, and how far cores are moved apart for it, of their size.
-AGAIN, ASIDE = 8, 1e-7
+
+# A distance is proved if its upper and lower bound agree to this fraction of the required accuracy.
+PROOF_TOLERANCE = 2e-2
+
+# Required accuracy of points, as a fraction of the accuracy of gaps.
+POINT_TOLERANCE = 0.1
+
+# Required accuracy of gaps and points, relative to the size of the smaller shape.
+RELATIVE_ACCURACY = 1e-9
+
+# Distance, relative to the size of a pair, within which two of its contacts are one.
+COINCIDENT = 1e-7
+
+# Relative accuracy of the lower bound of the depth of a curved core, and the maximum number of starts of its search.
+DEPTH_TOLERANCE, MAX_STARTS = 2e-7, 16
+
+# Cosine above which two faces of the polytope have the same direction.
+SAME_DIRECTION = 0.999
+
+# Maximum number of searches for the point of an overlap, and the relative distance by which cores are moved apart.
+MAX_TRIES, SEPARATION_SHIFT = 8, 1e-7
 
 
 @kernel
-def _least(
-    a: Posed, b: Posed, n: Vector, value: float, faces: int, scale: float, work: FloatArray
-) -> tuple[float, Vector]:
-    """The least overlap, and its direction, of those near faces of the expanding polytope that leave room for it."""
-    for _ in range(STARTS):
-        best, depth = -1, value - ROUND * scale
+def _least(a: Posed, b: Posed, n: Vec3, value: float, faces: int, scale: float, work: FloatArray) -> tuple[float, Vec3]:
+    """Return the least overlap, and its direction, near faces of the expanding polytope that allow a smaller one."""
+    for _ in range(MAX_STARTS):
+        # the face of least depth below the present overlap
+        best, depth = -1, value - DEPTH_TOLERANCE * scale
         for face in range(faces):
             if work[FACES + 4 * face + 3] < depth:
                 best, depth = face, work[FACES + 4 * face + 3]
@@ -75,10 +76,10 @@ def _least(
             break
         at = FACES + 4 * best
         start = (work[at], work[at + 1], work[at + 2])
-        # Faces that look the same way lead to the same place.
+        # faces with the same direction lead to the same minimum
         for face in range(faces):
             i = FACES + 4 * face
-            if dot(start, (work[i], work[i + 1], work[i + 2])) > ALIKE:
+            if dot(start, (work[i], work[i + 1], work[i + 2])) > SAME_DIRECTION:
                 work[i + 3] = math.inf
         here, m = polish(a, b, start, 1e-2 * scale, scale, ALL, work)
         if here < value:
@@ -87,16 +88,15 @@ def _least(
 
 
 @kernel
-def closest(
-    a: Posed, b: Posed, margin: float, scale: float, exact: float, room: Workspace
-) -> tuple[float, Vector, Vector]:
-    """Gap, unit normal from A into B, and where the gap begins on A's surface; all in world axes.
+def closest(a: Posed, b: Posed, margin: float, scale: float, exact: float, room: Workspace) -> tuple[float, Vec3, Vec3]:
+    """Return the gap, the unit normal from A into B, and the point of A where the gap begins; all in world axes.
 
-    A gap that is known to exceed ``margin`` may come out as any larger number, with any normal and point. ``scale`` is
-    that of the cores, `support.reach`; ``exact`` that of `manifold`.
+    If the gap exceeds ``margin``, the result can be any larger number, with any normal and point. ``scale`` is the
+    length of the cores (`characteristic_size`), ``exact`` the accuracy of `manifold`.
     """
+    # distance of the cores: in closed form, by GJK, or by the expanding polytope in an overlap
     radius_a, radius_b = core_radius(a), core_radius(b)
-    weights, small = room.work[SCRATCH : SCRATCH + 8], max(PROVED * exact, 1e-14 * scale)
+    weights, small = room.work[SCRATCH : SCRATCH + 8], max(PROOF_TOLERANCE * exact, 1e-14 * scale)
     curved = has_curved_core(a.kind) or has_curved_core(b.kind)
     proved, faces, near, n = False, 0, 1e-5, 0
     smooth = curved
@@ -111,7 +111,7 @@ def closest(
         proved = apart and (distance - lower <= small or lower > enough)
         if proved or distance > TOUCHING * scale:
             x, y, z = weighted(n, weights, room.work, 0)
-            # w = a - b, and the normal leads from A to B. From zero: a zero entry stays a plain zero.
+            # w = a - b, and the normal points from A to B; subtracted from zero, so that a zero entry stays +0
             nx, ny, nz = 0.0 - x, 0.0 - y, 0.0 - z
             length = (nx * nx + ny * ny + nz * nz) ** 0.5
             nx, ny, nz, distance = nx / length, ny / length, nz / length, length
@@ -120,44 +120,49 @@ def closest(
             depth, nx, ny, nz, faces = epa(a, b, n, scale, room, weights)
             distance, n, near = -depth, 3, (1e-2 if curved else 1e-5)
         ax, ay, az = weighted(n, weights, room.work, 3)
+    # refine the direction until the gap is proved and both shapes have points at that distance
     if (smooth and distance <= margin + radius_a + radius_b) or not proved:
         point, off = (ax, ay, az), math.inf
         if smooth:
-            # Of a round rim or mantle the distance is known well before the direction is.
-            allowed = ROUND * scale if distance <= TOUCHING * scale else math.inf
+            # the distance of a curved rim or mantle is known before its direction
+            allowed = DEPTH_TOLERANCE * scale if distance <= TOUCHING * scale else math.inf
             for stage in range(KINKS, ALL):
                 value, m = polish(a, b, (nx, ny, nz), near * scale, scale, stage, room.work)
                 off, point = common_point(a, b, m, -value, (ax, ay, az), scale, room.work)
-                if off <= POINTS * exact and value + distance <= allowed:
+                if off <= POINT_TOLERANCE * exact and value + distance <= allowed:
                     proved, distance, (nx, ny, nz), (ax, ay, az) = True, -value, m, point
                     break
         elif overlap(a, b, (nx, ny, nz)) + distance <= small:
             off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, point, scale, room.work)
-            proved = off <= POINTS * exact
+            proved = off <= POINT_TOLERANCE * exact
+        # the general minimisation, from the faces of the polytope too, then GJK with cores moved apart
         if not proved:
             value, (nx, ny, nz) = polish(a, b, (nx, ny, nz), near * scale, scale, ALL, room.work)
-            if faces > 0 and value + distance > ROUND * scale:
+            if faces > 0 and value + distance > DEPTH_TOLERANCE * scale:
                 value, (nx, ny, nz) = _least(a, b, (nx, ny, nz), value, faces, scale, room.work)
             distance = -value
             off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, point, scale, room.work)
             first = (nx, ny, nz)
-            for _ in range(1 if apart else AGAIN):
-                if off <= POINTS * exact:
+            for _ in range(1 if apart else MAX_TRIES):
+                if off <= POINT_TOLERANCE * exact:
                     break
-                shift = 0.0 if apart else overlap(a, b, first) + ASIDE * scale
-                here, value, first, point = sharpen(a, b, first, shift, 0.1 * POINTS * exact, room.work, weights)
+                shift = 0.0 if apart else overlap(a, b, first) + SEPARATION_SHIFT * scale
+                here, value, first, point = sharpen(
+                    a, b, first, shift, 0.1 * POINT_TOLERANCE * exact, room.work, weights
+                )
                 if here < off:
                     off, distance, (nx, ny, nz), (ax, ay, az) = here, -value, first, point
+    # add the radii of the cores
     gap = distance - radius_a - radius_b
     return gap, (nx, ny, nz), (ax + radius_a * nx, ay + radius_a * ny, az + radius_a * nz)
 
 
 @kernel
-def convex_convex(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -> int:
-    """Contacts of two spheres, capsules, boxes, cylinders or convex hulls, in any combination; returns their number."""
-    reach_a, reach_b = reach(a), reach(b)
+def convex_convex(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuffer) -> int:
+    """Write the contacts of two spheres, capsules, boxes, cylinders or hulls; return their number."""
+    reach_a, reach_b = characteristic_size(a), characteristic_size(b)
     wide_a, wide_b = reach_a + core_radius(a), reach_b + core_radius(b)
-    exact = EXACT * min(wide_a, wide_b)
+    exact = RELATIVE_ACCURACY * min(wide_a, wide_b)
     gap, normal, point = closest(a, b, margin, reach_a + reach_b, exact, room)
     if not gap <= margin:
         return 0
@@ -165,33 +170,26 @@ def convex_convex(a: Posed, b: Posed, margin: float, room: Workspace, out: Conta
 
 
 @kernel
-def spread_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspace, out: Contacts) -> int:
-    """Add the corners that two convex shapes, A's kind not above B's, share along the normal of their closest contact.
+def spread_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspace, out: ContactBuffer) -> int:
+    """Add the vertices that two convex shapes share along the normal of their closest contact; return the new count.
 
-    ``count`` contacts are there already, normals from A into B; returns how many there are then. Those beyond the
-    capacity are counted, not stored.
+    ``out`` has ``count`` contacts already, with normals from A into B. The kind of A is not above the kind of B.
+    Contacts beyond the capacity are counted, not stored.
     """
+    # the common polygon of the two faces
     capacity = out.rows.shape[0]
-    nearest = 0
-    for i in range(1, count):
-        if out.rows[i, GAP] < out.rows[nearest, GAP]:
-            nearest = i
-    row = out.rows[nearest]
-    gap = row[GAP]
-    normal = (row[NORMAL], row[NORMAL + 1], row[NORMAL + 2])
-    half = 0.5 * gap
-    point = (row[POINT] - half * normal[0], row[POINT + 1] - half * normal[1], row[POINT + 2] - half * normal[2])
-    wide_a, wide_b = reach(a) + core_radius(a), reach(b) + core_radius(b)
-    scale, exact = wide_a + wide_b, EXACT * min(wide_a, wide_b)
-    rest = Contacts(out.rows[count:], out.features[count:])
+    gap, normal, point = deepest_contact(count, out)
+    wide_a, wide_b = characteristic_size(a) + core_radius(a), characteristic_size(b) + core_radius(b)
+    scale, exact = wide_a + wide_b, RELATIVE_ACCURACY * min(wide_a, wide_b)
+    rest = ContactBuffer(out.rows[count:], out.features[count:])
     more = manifold(a, b, normal, point, gap, scale, exact, margin, room, rest, True)
     if count + more > capacity:
         return count + more
     kept = count
-    # Depths are known less well than distances.
+    # keep the new contacts; depths are known less accurately than distances
     least = gap - (1e-9 if gap > 0.0 else 1e-6) * scale
     for i in range(count, count + more):
-        # Nothing is deeper than the closest pair: what seems so leads out another way.
+        # a contact deeper than the closest pair has another direction of escape
         if out.rows[i, GAP] >= least and not is_known(i, count, scale, out):
             for k in range(CONTACT):
                 out.rows[kept, k] = out.rows[i, k]
@@ -201,62 +199,56 @@ def spread_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspa
 
 
 @kernel
-def is_known(i: int, count: int, scale: float, out: Contacts) -> bool:
-    """Whether contact ``i`` has the feature of one of the first ``count``, or its place."""
+def is_known(i: int, count: int, scale: float, out: ContactBuffer) -> bool:
+    """Return True if contact ``i`` has the feature or the place of one of the first ``count``."""
     for k in range(count):
-        x, y = out.rows[i, POINT] - out.rows[k, POINT], out.rows[i, POINT + 1] - out.rows[k, POINT + 1]
-        z = out.rows[i, POINT + 2] - out.rows[k, POINT + 2]
-        if out.features[k] == out.features[i] or x * x + y * y + z * z <= (SAME * scale) ** 2:
+        if out.features[k] == out.features[i] or distance2(i, k, out.rows) <= (COINCIDENT * scale) ** 2:
             return True
     return False
 
 
 @kernel
-def corner_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspace, out: Contacts) -> int:
-    """Add the corners that look along the closest contact's normal, each with the point of the other shape next to it.
+def corner_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspace, out: ContactBuffer) -> int:
+    """Add the vertices of the faces along the closest contact's normal, each with the closest point of the other shape.
 
-    Corners are those of the faces that look at one another: ends of a line, corners of a face. Those whose features are
-    there already, and those that lead out another way, are left out. ``count`` contacts are there already, normals from
-    A into B; returns how many there are then. Those beyond the capacity are counted, not stored.
+    ``out`` has ``count`` contacts already, with normals from A into B. Vertices whose features are contacts already,
+    and vertices with another direction of escape, are left out. Return the new count; contacts beyond the capacity are
+    counted, not stored.
     """
     work, ints = room
-    nearest = 0
-    for i in range(1, count):
-        if out.rows[i, GAP] < out.rows[nearest, GAP]:
-            nearest = i
-    row = out.rows[nearest]
-    least, normal = row[GAP], (row[NORMAL], row[NORMAL + 1], row[NORMAL + 2])
-    scale = reach(a) + reach(b)
+    least, normal, _ = deepest_contact(count, out)
+    # each vertex is a sphere with the radius of its shape
+    scale = characteristic_size(a) + characteristic_size(b)
     pose, size = work[CORNER_POSE : CORNER_POSE + POSE], work[CORNER_SIZE : CORNER_SIZE + SIZE]
     for j in range(9):
         pose[j] = 1.0 if j % 4 == 0 else 0.0
     for side in range(2):
-        own, other = (a, b) if side == 0 else (b, a)
+        shape, other = (a, b) if side == 0 else (b, a)
         sign = 1.0 if side == 0 else -1.0
         n = (sign * normal[0], sign * normal[1], sign * normal[2])
-        radius = core_radius(own)
+        radius = core_radius(shape)
         size[0] = radius
-        corner = Posed(SPHERE, size, pose, own.data, own.loops)
-        wide = min(reach(own), reach(other) + core_radius(other))
+        corner = Posed(SPHERE, size, pose, shape.data, shape.loops)
+        wide = min(characteristic_size(shape), characteristic_size(other) + core_radius(other))
         face = Polygon(work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], ints[ID_A : ID_A + MAX_FACE])
         corners = 2
         i = 0
         while i < corners:
-            # The search for the closest points uses the room of the face.
-            corners, _ = support_face(own, n, work[SCRATCH : SCRATCH + 6], face)
+            # the search for closest points overwrites the face, so that it is computed again
+            corners, _ = support_face(shape, n, work[SCRATCH : SCRATCH + 6], face)
             number = face.ids[i]
             for k in range(3):
                 pose[9 + k] = face.corners[3 * i + k] - radius * n[k]
             i += 1
             code = (number << BITS) | NONE if side == 0 else (NONE << BITS) | number
-            gap, m, point = closest(corner, other, margin, scale, EXACT * wide, room)
+            gap, m, point = closest(corner, other, margin, scale, RELATIVE_ACCURACY * wide, room)
             if gap > margin or gap < least or m[0] * n[0] + m[1] * n[1] + m[2] * n[2] < LEANING:
                 continue
             if side == 1:
                 point = (point[0] + gap * m[0], point[1] + gap * m[1], point[2] + gap * m[2])
             if count >= out.rows.shape[0]:
                 return count + 1
-            count = put(point, (sign * m[0], sign * m[1], sign * m[2]), gap, code, count, out)
+            count = append_contact(point, (sign * m[0], sign * m[1], sign * m[2]), gap, code, count, out)
             if is_known(count - 1, count - 1, scale, out):
                 count -= 1
     return count

@@ -1,33 +1,31 @@
-"""Penetration depth of two overlapping convex shapes: the expanding polytope."""
+"""Penetration depth of two overlapping convex shapes, by the expanding polytope."""
 
 from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.gjk import add_corner
-from contactlab.contact.detection.kernels.simplex import ROW, corner, triangle_normal
-from contactlab.contact.detection.kernels.support import has_curved_core
-from contactlab.contact.detection.kernels.vectors import across, cross, dot
-from contactlab.contact.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Vector, Workspace
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.contact.detection.kernels.gjk import ROW, add_corner, corner, triangle_normal
+from contactlab.contact.detection.kernels.support import cross, dot, has_curved_core, perpendicular
+from contactlab.contact.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Workspace
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from lcp.kernels import kernel
 
-# A curved core is met to this part of the scale. Finer faces have too little area for normals of their own: the
-# normal is then known to 1e-4.
-ROUND = 1e-8
+# Relative accuracy of a curved core. The area of finer faces is too small for a normal, which is then known to 1e-4.
+CURVED_TOLERANCE = 1e-8
 
 
 @kernel
 def _normal(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float, float]:
-    """(j - i) x (k - i) of three corners, and its length."""
+    """Return (j - i) x (k - i) of three vertices, and its length."""
     nx, ny, nz = triangle_normal(work, i, j, k)
     return nx, ny, nz, math.sqrt(nx * nx + ny * ny + nz * nz)
 
 
 @kernel
 def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> int:
-    """Add corners to a simplex of n until it is a tetrahedron; returns how many there are (fewer in a flat case)."""
+    """Add vertices to a simplex of n until it is a tetrahedron; return their number, fewer than 4 for flat shapes."""
     tiny = 1e-9 * scale
+    # a second vertex along an axis of the world
     if n == 1:
         for i in range(6):
             s = 1.0 if i % 2 == 0 else -1.0
@@ -37,10 +35,11 @@ def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> 
             if far > tiny:
                 n = 2
                 break
+    # a third vertex along a normal of the segment
     if n == 2:
         u = _from_first(1, work)
         length = math.sqrt(dot(u, u))
-        e = across(u)
+        e = perpendicular(u)
         fx, fy, fz = cross(u, e)
         f = (fx / length, fy / length, fz / length)
         for i in range(4):
@@ -50,6 +49,7 @@ def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> 
             if _normal(work, 0, 1, 2)[3] > tiny * length:
                 n = 3
                 break
+    # a fourth vertex along a normal of the triangle
     if n == 3:
         nx, ny, nz, length = _normal(work, 0, 1, 2)
         for i in range(2):
@@ -62,14 +62,14 @@ def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> 
 
 
 @kernel
-def _from_first(i: int, work: FloatArray) -> Vector:
-    """Corner i from the first."""
+def _from_first(i: int, work: FloatArray) -> Vec3:
+    """Return vertex i minus the first."""
     return work[ROW * i] - work[0], work[ROW * i + 1] - work[1], work[ROW * i + 2] - work[2]
 
 
 @kernel
 def _add_face(i: int, j: int, k: int, face: int, scale: float, work: FloatArray, ints: IntArray) -> None:
-    """Store face (i, j, k) with its unit normal and distance; a sliver gets an infinite one and is never chosen."""
+    """Store face (i, j, k), its unit normal and its distance, which is infinite for a sliver."""
     nx, ny, nz, length = _normal(work, i, j, k)
     at = FACES + 4 * face
     ints[3 * face], ints[3 * face + 1], ints[3 * face + 2] = i, j, k
@@ -83,14 +83,15 @@ def _add_face(i: int, j: int, k: int, face: int, scale: float, work: FloatArray,
 
 
 @kernel
-def _open(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) -> tuple[int, int]:
-    """Remove the faces that see the new corner; returns how many faces stay, and the edges around the hole."""
+def _remove_visible_faces(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) -> tuple[int, int]:
+    """Remove the faces visible from the new vertex; return the number of faces left and of edges around the hole."""
     edges, kept = 0, 0
     x, y, z = corner(work, new)
     for face in range(faces):
         at = FACES + 4 * face
         seen = work[at + 3] == math.inf or work[at] * x + work[at + 1] * y + work[at + 2] * z - work[at + 3] > slack
         if not seen:
+            # move the face up
             if kept != face:
                 for m in range(3):
                     ints[3 * kept + m] = ints[3 * face + m]
@@ -98,6 +99,7 @@ def _open(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) 
                     work[FACES + 4 * kept + m] = work[at + m]
             kept += 1
             continue
+        # an edge of two visible faces is inside the hole, an edge of one is on its boundary
         for m in range(3):
             i, j = ints[3 * face + m], ints[3 * face + (m + 1) % 3]
             twin = -1
@@ -106,7 +108,6 @@ def _open(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) 
                     twin = e
                     break
             if twin >= 0:
-                # Both sides of this edge go: it lies inside the hole.
                 edges -= 1
                 ints[EDGES + 2 * twin] = ints[EDGES + 2 * edges]
                 ints[EDGES + 2 * twin + 1] = ints[EDGES + 2 * edges + 1]
@@ -118,7 +119,7 @@ def _open(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) 
 
 @kernel
 def _four_faces(scale: float, work: FloatArray, ints: IntArray) -> None:
-    """Store the faces of the tetrahedron of the first four corners."""
+    """Store the faces of the tetrahedron of the first four vertices."""
     nx, ny, nz, _ = _normal(work, 0, 1, 2)
     dx, dy, dz = _from_first(3, work)
     j, k = (1, 2) if nx * dx + ny * dy + nz * dz < 0.0 else (2, 1)
@@ -132,40 +133,43 @@ def _four_faces(scale: float, work: FloatArray, ints: IntArray) -> None:
 def epa(
     a: Posed, b: Posed, n: int, scale: float, room: Workspace, weights: FloatArray
 ) -> tuple[float, float, float, float, int]:
-    """Depth of the cores' overlap and the unit normal from A to B; in ``work`` the three corners, with ``weights``.
+    """Return the depth of overlapping cores, the unit normal from A to B, and the number of faces left in ``work``.
 
-    Last how many faces of the polytope are left in ``work``: none of them is nearer to the origin than the depth.
+    The three vertices of the nearest face come first in ``work``, with ``weights``. No face left is nearer to the
+    origin than the depth.
 
     G. van den Bergen, Proximity queries and penetration depth computation on 3D game objects, GDC 2001: the polytope
-    A - B is grown from a simplex inside it, always beyond the face nearest to the origin. Faces look away from the
-    polytope's inside, not from the origin, so that cores a hair apart get a face as well, at a negative depth.
+    A - B grows from a simplex inside it, always beyond the face nearest to the origin. Faces point away from the inside
+    of the polytope, not from the origin. So cores that are barely apart also get a face, at a negative depth.
 
-    For polytopes the result is exact, for curved cores good to `ROUND` of the scale, or to some 1e-6 where rounding
-    ends the search first.
+    The result is exact for polytopes. For curved cores its error is `CURVED_TOLERANCE` times the scale, or about 1e-6
+    if rounding ends the search first.
     """
     work, ints = room
     n = _tetrahedron(a, b, n, scale, work)
     for m in range(4):
         weights[m] = 0.0
     if n < 4:
-        # Both cores lie in one plane, or on one line, and touch: out of the plane is the shortest way.
+        # both cores are in one plane, or on one line, and touch: the shortest way out is normal to it
         weights[0] = 1.0
         if n == 3:
             nx, ny, nz, length = _normal(work, 0, 1, 2)
             nx, ny, nz = nx / length, ny / length, nz / length
         elif n == 2:
-            nx, ny, nz = across(_from_first(1, work))
+            nx, ny, nz = perpendicular(_from_first(1, work))
         else:
             nx, ny, nz = 0.0, 0.0, 1.0
         return nx * work[0] + ny * work[1] + nz * work[2], nx, ny, nz, 0
+    # tolerances: exact for polytopes, coarser for curved cores
     _four_faces(scale, work, ints)
     faces, corners, slack = 4, 4, 1e-13 * scale
     enough = 1e-11 * scale
     if has_curved_core(a.kind) or has_curved_core(b.kind):
-        enough, slack = ROUND * scale, 1e-4 * ROUND * scale
+        enough, slack = CURVED_TOLERANCE * scale, 1e-4 * CURVED_TOLERANCE * scale
     best, least, bx, by, bz = 0, math.inf, 0.0, 0.0, 1.0
     closed, bound, widest = True, 0.0, 500.0 * slack
     while True:
+        # the face nearest to the origin, and the farthest point beyond it
         best = 0
         for face in range(1, faces):
             if work[FACES + 4 * face + 3] < work[FACES + 4 * best + 3]:
@@ -175,26 +179,27 @@ def epa(
         if corners == MAX_VERTICES:
             break
         far = add_corner(a, b, (nx, ny, nz), corners, work)
-        # Any direction bounds the depth from above, whatever becomes of the polytope.
+        # every direction bounds the depth from above
         if far < least:
             least, bx, by, bz = far, nx, ny, nz
         if far - depth <= enough:
             break
-        kept, edges = _open(corners, faces, slack, work, ints)
+        # replace the faces visible from the new vertex by a fan around the hole
+        kept, edges = _remove_visible_faces(corners, faces, slack, work, ints)
         if kept + edges > MAX_FACES:
             faces, closed, bound = kept, False, (depth if closed else bound)
             break
-        # Euler: a closed polytope of triangles has 2 V - 4 faces. Rounding has opened this one.
+        # Euler: a closed polytope of triangles has 2 V - 4 faces; otherwise rounding has opened it
         if closed and kept + edges != 2 * (corners + 1) - 4:
             if slack < widest:
-                # Once more, with faces taken for one plane that are so to some digits less.
+                # start again with a coarser tolerance for coplanar faces
                 slack, enough = 10.0 * slack, max(enough, 20.0 * slack)
                 add_corner(a, b, (1.0, 0.0, 0.0), 0, work)
                 if _tetrahedron(a, b, 1, scale, work) == 4:
                     _four_faces(scale, work, ints)
                     faces, corners = 4, 4
                     continue
-            # Nothing is proved from here on, but the faces still lead to directions of less overlap.
+            # nothing is proved from here on, but the faces still lead to directions of less overlap
             closed, bound = False, depth
         for e in range(edges):
             i, j = ints[EDGES + 2 * e], ints[EDGES + 2 * e + 1]
@@ -204,26 +209,25 @@ def epa(
         weights[0] = 1.0
         add_corner(a, b, (bx, by, bz), 0, work)
         return bound, bx, by, bz, faces
-    _weigh(depth, nx, ny, nz, ints[3 * best], ints[3 * best + 1], ints[3 * best + 2], work, weights)
+    _barycentric_weights(depth, nx, ny, nz, ints[3 * best], ints[3 * best + 1], ints[3 * best + 2], work, weights)
     return depth, nx, ny, nz, faces
 
 
 @kernel
-def _weigh(
+def _barycentric_weights(
     depth: float, nx: float, ny: float, nz: float, i: int, j: int, k: int, work: FloatArray, weights: FloatArray
 ) -> None:
-    """Move the face's corners to the front, and weigh them for the foot of the perpendicular from the origin."""
+    """Move the vertices of a face to the front and set the barycentric weights of the origin's projection on it."""
     for m in range(ROW):
         a, b, c = work[ROW * i + m], work[ROW * j + m], work[ROW * k + m]
         work[m], work[ROW + m], work[2 * ROW + m] = a, b, c
-    px, py, pz = depth * nx, depth * ny, depth * nz
-    total = 0.0
+    n, total = (nx, ny, nz), 0.0
     for m in range(3):
-        s, t = (m + 1) % 3, (m + 2) % 3
-        bx, by, bz = work[ROW * s] - px, work[ROW * s + 1] - py, work[ROW * s + 2] - pz
-        cx, cy, cz = work[ROW * t] - px, work[ROW * t + 1] - py, work[ROW * t + 2] - pz
-        area = nx * (by * cz - bz * cy) + ny * (bz * cx - bx * cz) + nz * (bx * cy - by * cx)
-        weights[m] = max(area, 0.0)
+        # area of the projection with the side opposite to vertex m
+        p, q = corner(work, (m + 1) % 3), corner(work, (m + 2) % 3)
+        u = (p[0] - depth * nx, p[1] - depth * ny, p[2] - depth * nz)
+        v = (q[0] - depth * nx, q[1] - depth * ny, q[2] - depth * nz)
+        weights[m] = max(dot(n, cross(u, v)), 0.0)
         total += weights[m]
     if total > 0.0:
         for m in range(3):

@@ -1,23 +1,27 @@
-"""Contacts of two convex shapes along a known normal, from the faces of both that look most along it."""
+"""Contacts of two convex shapes along a known normal, from the two faces that look most along it."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from contactlab.contact.detection.kernels.clipping import Polygon, clip, project
-from contactlab.contact.detection.kernels.contacts import put
-from contactlab.contact.detection.kernels.polish import overlap, unit
-from contactlab.contact.detection.kernels.support import core_radius
-from contactlab.contact.detection.kernels.vectors import across, cross, dot, origin, placed, turned, turned_back
+from contactlab.contact.detection.kernels.contacts import append_contact
+from contactlab.contact.detection.kernels.faces import Polygon, clip, project, support_face
+from contactlab.contact.detection.kernels.polish import overlap
+from contactlab.contact.detection.kernels.support import (
+    axis_of,
+    core_radius,
+    cross,
+    dot,
+    origin,
+    perpendicular,
+    unit,
+)
 from contactlab.contact.kernels.layout import (
     BITS,
-    BOX,
     CAPSULE,
     CLIP_1,
     CLIP_2,
-    CONVEX,
+    CLOSEST_POINT_FEATURE,
     CYLINDER,
     ID_A,
     ID_B,
@@ -28,130 +32,27 @@ from contactlab.contact.kernels.layout import (
     POLYGON_A,
     POLYGON_B,
     SCRATCH,
-    WITNESS,
-    Contacts,
+    ContactBuffer,
     Posed,
-    Vector,
     Workspace,
 )
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray, Vec3
 from lcp.kernels import kernel
 
-# A cap of a cylinder is met as a regular polygon in its rim, fixed to the body.
-RIM = 8
-CAP_COSINE = math.sqrt(0.5)
-RIM_X = np.array([math.cos(2.0 * math.pi * i / RIM) for i in range(RIM)])
-RIM_Y = np.array([math.sin(2.0 * math.pi * i / RIM) for i in range(RIM)])
-
-
-@kernel
-def _box(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
-    axis = 0
-    for i in range(1, 3):
-        if abs(d[i]) > abs(d[axis]):
-            axis = i
-    s = 1.0 if d[axis] >= 0.0 else -1.0
-    normal[axis] = s
-    u, v = (axis + 1) % 3, (axis + 2) % 3
-    for corner in range(4):
-        # Counter-clockwise seen from outside, whichever side it is.
-        a = s if corner in (1, 2) else -s
-        b = 1.0 if corner >= 2 else -1.0
-        at = 3 * corner
-        polygon[at + axis] = s * size[axis]
-        polygon[at + u] = a * size[u]
-        polygon[at + v] = b * size[v]
-        number = 0
-        for i in range(3):
-            number = 2 * number + int(polygon[at + i] > 0.0)
-        ids[corner] = number
-    return 4
-
-
-@kernel
-def _cylinder(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
-    radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
-    if abs(d[2]) >= CAP_COSINE or radial == 0.0:
-        s = 1.0 if d[2] >= 0.0 else -1.0
-        normal[2] = s
-        for i in range(RIM):
-            polygon[3 * i] = size[0] * RIM_X[i]
-            polygon[3 * i + 1] = s * size[0] * RIM_Y[i]
-            polygon[3 * i + 2] = s * size[1]
-            ids[i] = i if s < 0.0 else RIM + i
-        return RIM
-    for end in range(2):
-        polygon[3 * end] = size[0] * d[0] / radial
-        polygon[3 * end + 1] = size[0] * d[1] / radial
-        polygon[3 * end + 2] = size[1] if end == 1 else -size[1]
-        ids[end] = 2 * RIM + end
-    return 2
-
-
-@kernel
-def _convex(shape: Posed, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
-    size, data, loops = shape.size, shape.data, shape.loops
-    points, faces, normals, start = int(size[1]), int(size[2]), int(size[3]), int(size[4])
-    best, farthest = 0, -math.inf
-    for face in range(faces):
-        at = normals + 3 * face
-        along = data[at] * d[0] + data[at + 1] * d[1] + data[at + 2] * d[2]
-        if along > farthest:
-            best, farthest = face, along
-    for i in range(3):
-        normal[i] = data[normals + 3 * best + i]
-    first = start + loops[start + best]
-    n = min(loops[start + best + 1] - loops[start + best], MAX_FACE)
-    for corner in range(n):
-        number = loops[first + corner]
-        ids[corner] = number
-        for i in range(3):
-            polygon[3 * corner + i] = data[points + 3 * number + i]
-    return n
-
-
-@kernel
-def support_face(shape: Posed, direction: Vector, local: FloatArray, face: Polygon) -> tuple[int, Vector]:
-    """Corners of the face that looks most along a unit vector, in world axes, and its outward unit normal.
-
-    Returns the number of corners and the normal; one corner is a point, two a segment, both with the normal zero.
-    Corners are counter-clockwise seen from outside; with their numbers in the shape. ``local`` (6,) is scratch.
-    """
-    kind, size, (dx, dy, dz), (polygon, ids) = shape.kind, shape.size, direction, face
-    d, normal = local[0:3], local[3:6]
-    d[0], d[1], d[2] = turned_back(shape.pose, direction)
-    normal[0] = normal[1] = normal[2] = 0.0
-    n, radius = 1, 0.0
-    if kind == BOX:
-        n = _box(size, d, polygon, ids, normal)
-    elif kind == CYLINDER:
-        n = _cylinder(size, d, polygon, ids, normal)
-    elif kind == CONVEX:
-        n = _convex(shape, d, polygon, ids, normal)
-    else:
-        radius = size[0]
-        ids[0], ids[1] = 0, 1
-        for i in range(6):
-            polygon[i] = 0.0
-        if kind == CAPSULE:
-            n = 2
-            polygon[2], polygon[5] = -size[1], size[1]
-    for corner in range(n):
-        at = 3 * corner
-        x, y, z = placed(shape.pose, (polygon[at], polygon[at + 1], polygon[at + 2]))
-        polygon[at], polygon[at + 1], polygon[at + 2] = x + radius * dx, y + radius * dy, z + radius * dz
-    return n, turned(shape.pose, (normal[0], normal[1], normal[2]))
-
-
-# A face whose normal is the contact's to within 1.4e-3 rad carries a manifold of its own.
+# A face within 1.4e-3 rad of the contact normal counts as normal to it.
 ALIGNED = 1.0 - 1e-6
-# The sine below which two segments lie along one another.
+
+# Sine of the angle below which two segments are parallel.
 PARALLEL = 1e-3
+
 COSINE = math.sqrt(1.0 - PARALLEL**2)
-# Contact of faces steeper than this (of their normal and the contact's) is not worth clipping.
+
+# Faces with a smaller cosine between their normal and the contact normal are not clipped.
 STEEP = 0.05
-# The cosine of such an angle up to which a corner is taken along the normal of the face below; of what is rounded.
+
+# Smallest cosine with which a vertex touches along the normal of the face; of rounded shapes.
 LEANING = 0.7
+
 UPRIGHT = 0.95
 
 
@@ -159,36 +60,37 @@ UPRIGHT = 0.95
 def manifold(
     a: Posed,
     b: Posed,
-    normal: Vector,
-    point: Vector,
+    normal: Vec3,
+    point: Vec3,
     gap: float,
     scale: float,
     exact: float,
     margin: float,
     room: Workspace,
-    out: Contacts,
+    out: ContactBuffer,
     spread: bool,
 ) -> int:
-    """Write the contacts of A and B along ``normal``, whose closest pair starts at ``point`` on A with gap ``gap``.
+    """Write the contacts of A and B along ``normal``; the closest pair begins at ``point`` on A and has gap ``gap``.
 
-    The faces that look along the normal are clipped against one another, and every corner of what they share is a
-    contact with the distance of the two faces there, along the normal. Where the normal is that of neither face (edge
-    on edge, corner on corner), only corners as close as the closest pair stay, in an overlap all that overlap: held at
-    the deepest alone, two faces would turn into one another about it, step by step. The closest pair itself is written
-    when no corner is as close.
+    The faces most along the normal are clipped against each other. Every vertex of the common polygon is a contact, and
+    its gap is the distance of the two faces there, along the normal. If the normal belongs to neither face (edge on
+    edge, vertex on vertex), only vertices as close as the closest pair are kept, in an overlap all that overlap. With
+    the deepest only, two faces would rotate into each other about it, step by step. The closest pair is written if no
+    vertex is as close.
 
-    Faces nearly parallel to one another touch along the normal of one of the two, where that is the direction of the
-    gap, A's where both are: the difference of closest points has too few digits. All corners that they share stay,
-    however small the tilt: with the closest alone two faces that rest on one another would rock.
+    Nearly parallel faces touch along the normal of one of them if that is the direction of the gap, preferably A's. The
+    difference of closest points has too few digits for it. All common vertices are kept, however small the tilt,
+    because with the closest only two faces at rest on each other would rock.
 
-    ``exact`` [m] is 1e-9 of the smaller shape, to a hundredth of which gaps are known, and to a tenth points; ``gap``
-    is infinite where only what the two faces share is asked for, along ``normal``.
+    ``exact`` [m] is 1e-9 of the smaller shape. Gaps are known to a hundredth of it, points to a tenth. An infinite
+    ``gap`` requests only the common polygon of the two faces, along ``normal``.
 
-    ``spread``: all corners within the margin stay, each along the normal of its own features: where two bodies strike,
-    those farther off may come to touch in the same step.
+    With ``spread`` all vertices within the margin are kept, each along the normal of its own features. If two bodies
+    collide, farther vertices can touch in the same step.
 
-    Returns the number of contacts; those with a gap above ``margin`` are left out.
+    Return the number of contacts; contacts with a gap above ``margin`` are left out.
     """
+    # faces of both shapes, and the case of two lines
     (nx, ny, nz), (work, ints) = normal, room
     face_a = Polygon(work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], ints[ID_A : ID_A + MAX_FACE])
     face_b = Polygon(work[POLYGON_B : POLYGON_B + 3 * MAX_FACE], ints[ID_B : ID_B + MAX_FACE])
@@ -199,29 +101,32 @@ def manifold(
     if na == 2 and nb == 2 and has_round_line(a, b):
         return _round_lines(a, b, face_a, face_b, normal, point, gap, exact, margin, out)
     if na >= 2 and nb >= 2:
+        # direction of the contacts, and the largest gap kept
         cos_a, cos_b = dot(normal_a, normal), -dot(normal_b, normal)
         along = normal
         if min(cos_a, cos_b) >= ALIGNED:
-            along = _of_faces(a, b, normal, normal_a, normal_b, gap, 1e-2 * exact)
+            along = _face_direction(a, b, normal, normal_a, normal_b, gap, 1e-2 * exact)
             cos_a, cos_b = dot(normal_a, along), -dot(normal_b, along)
         limit = margin
         if not spread and max(cos_a, cos_b) < ALIGNED:
             as_close = gap + 1e-6 * scale
             limit = min(margin, max(0.0, as_close) if gap < 0.0 else as_close)
-        t = across(along)
+        # both faces in coordinates of the contact plane
+        t = perpendicular(along)
         s = cross(along, t)
         project(face_a.corners, na, t, s, along, point)
         project(face_b.corners, nb, t, s, along, point)
         shared = Polygon(work[CLIP_1 : CLIP_1 + 6 * MAX_FACE], ints[LABEL_1 : LABEL_1 + 4 * MAX_FACE])
         spare = Polygon(work[CLIP_2 : CLIP_2 + 6 * MAX_FACE], ints[LABEL_2 : LABEL_2 + 4 * MAX_FACE])
         heights = spare.corners
-        # Beyond a sharp corner a point may lie as many times as far off as the band about the edges is wide.
+        # common polygon: two segments, a segment and a face, or two faces; beyond a sharp vertex a point can be off by
+        # a multiple of the band about the edges
         slack, band = 1e-1 * exact, 2e-2 * exact
         n, swapped = 0, False
         if na < 3 and nb < 3:
             n = _segments(face_a, face_b, slack, shared, heights)
         elif nb < 3:
-            # The segment of B is the subject: roles are changed back below.
+            # the segment of B is the subject; the roles are exchanged again below
             if cos_a > STEEP:
                 swapped = True
                 n = clip(face_b, nb, face_a, na, band, shared, spare)
@@ -231,13 +136,14 @@ def manifold(
         elif cos_b > STEEP:
             n = clip(face_a, na, face_b, nb, band, shared, spare)
             _heights(shared.corners, n, face_b.corners, dot(normal_b, t) / cos_b, dot(normal_b, s) / cos_b, heights)
+        # a contact for each vertex within the limit
         for i in range(n):
             x, y, high = shared.corners[3 * i], shared.corners[3 * i + 1], shared.corners[3 * i + 2]
             other, code = heights[i], shared.ids[2 * i]
             if swapped:
                 high, other = other, high
                 code = ((code & NONE) << BITS) | (code >> BITS)
-            # Along the true normal no two points are nearer than the closest; within the band about edges some seem so.
+            # no two points are nearer than the closest pair; within the band about edges some appear to be
             here = max(other - high, gap) if gap < math.inf else other - high
             if here <= limit:
                 least = min(least, here)
@@ -251,17 +157,16 @@ def manifold(
                     normals = normal_a, normal_b
                     count = _put_by_features(on_a, along, here, code, normals, (na, nb), radii, count, out)
                 else:
-                    count = put(on_a, along, here, code, count, out)
+                    count = append_contact(on_a, along, here, code, count, out)
+    # the closest pair, if no vertex is as close
     if gap <= margin and not least <= gap + 1e-1 * exact:
-        count = put(point, normal, gap, WITNESS, count, out)
+        count = append_contact(point, normal, gap, CLOSEST_POINT_FEATURE, count, out)
     return count
 
 
 @kernel
-def _of_faces(
-    a: Posed, b: Posed, normal: Vector, normal_a: Vector, normal_b: Vector, gap: float, slack: float
-) -> Vector:
-    """The normal of A's face or B's, nearly parallel, along which the shapes lie ``gap`` apart; or the one given."""
+def _face_direction(a: Posed, b: Posed, normal: Vec3, normal_a: Vec3, normal_b: Vec3, gap: float, slack: float) -> Vec3:
+    """Return the normal of one of two parallel faces if the shapes are ``gap`` apart along it; else ``normal``."""
     same = normal[0] == normal_a[0] and normal[1] == normal_a[1] and normal[2] == normal_a[2]
     if same or gap == math.inf:
         return normal
@@ -275,7 +180,7 @@ def _of_faces(
 
 @kernel
 def has_round_line(a: Posed, b: Posed) -> bool:
-    """Whether one of two shapes is a capsule or a cylinder."""
+    """Return True if one of two shapes is a capsule or a cylinder."""
     return a.kind in (CAPSULE, CYLINDER) or b.kind in (CAPSULE, CYLINDER)
 
 
@@ -285,51 +190,52 @@ def _round_lines(
     b: Posed,
     face_a: Polygon,
     face_b: Polygon,
-    normal: Vector,
-    point: Vector,
+    normal: Vec3,
+    point: Vec3,
     gap: float,
     exact: float,
     margin: float,
-    out: Contacts,
+    out: ContactBuffer,
 ) -> int:
-    """Contacts of a line of a capsule or cylinder, the reference, with a line of the other shape: both ends, if any.
+    """Write the contacts of a line of a capsule or cylinder, the reference, with a line of the other shape.
 
-    The ends of the stretch that nearly parallel lines share are points of the other line, from which the way along the
-    normal to the reference's mantle is the gap. The closest pair is written where neither end is one as close.
+    Nearly parallel lines share a stretch. Its ends are points of the other line, and their distance along the normal
+    from the mantle of the reference is the gap. The closest pair is written if neither end is as close.
     """
+    # the reference, the line of the other shape, and the direction to the reference
     count, least = 0, math.inf
     of_b = b.kind == CYLINDER or (b.kind == CAPSULE and a.kind != CYLINDER)
-    line, ids, reference, own, way = face_a.corners, face_a.ids, b, face_b.ids, normal
+    line, ids, reference, reference_ids, direction = face_a.corners, face_a.ids, b, face_b.ids, normal
     if not of_b:
-        line, ids, reference, own = face_b.corners, face_b.ids, a, face_a.ids
-        way = (-normal[0], -normal[1], -normal[2])
+        line, ids, reference, reference_ids = face_b.corners, face_b.ids, a, face_a.ids
+        direction = (-normal[0], -normal[1], -normal[2])
     pose, half, radius = reference.pose, reference.size[1], reference.size[0]
-    u, c = (pose[2], pose[5], pose[8]), origin(pose)
+    u, c = axis_of(pose, 2), origin(pose)
     p, w = (line[0], line[1], line[2]), (line[3] - line[0], line[4] - line[1], line[5] - line[2])
-    length, rise, lean, slack = math.sqrt(dot(w, w)), dot(w, u), dot(way, u), 1e-1 * exact
+    length, rise, lean, slack = math.sqrt(dot(w, w)), dot(w, u), dot(direction, u), 1e-1 * exact
     sharp = core_radius(a if of_b else b) == 0.0
     if length > exact and abs(rise) >= length * COSINE:
         start = dot(u, (p[0] - c[0], p[1] - c[1], p[2] - c[2]))
-        # Where the line passes the two ends of the reference, as a share of its length.
+        # positions of the two ends of the reference along the line, as fractions of its length
         low, high = (-half - start) / rise, (half - start) / rise
         first, last = (0, 1) if low <= high else (1, 0)
         low, high = min(low, high), max(low, high)
         if min(1.0, high) - max(0.0, low) > exact / length:
-            side = cross(u, way)
+            side = cross(u, direction)
             for end in range(2):
-                # Once more with the end moved, so that the point on the reference is no farther than its end.
-                here, t, x, own_end, own_way, beside = 0.0, math.inf, p, True, way, 0.0
+                # a second iteration moves the end, so that the point on the reference is not beyond its end
+                here, t, x, is_line_end, end_direction, beside = 0.0, math.inf, p, True, direction, 0.0
                 for _ in range(2):
                     moved = (low if end == 0 else high) - here * lean / rise
-                    before, t = t, max(0.0, moved) if end == 0 else min(1.0, moved)
-                    if t == before:
+                    previous, t = t, max(0.0, moved) if end == 0 else min(1.0, moved)
+                    if t == previous:
                         break
-                    own_end = t == float(end)
+                    is_line_end = t == float(end)
                     x = (p[0] + t * w[0], p[1] + t * w[1], p[2] + t * w[2])
                     s = dot(u, (x[0] - c[0], x[1] - c[1], x[2] - c[2]))
                     r = (x[0] - c[0] - s * u[0], x[1] - c[1] - s * u[1], x[2] - c[2] - s * u[2])
-                    # Along the way to where its distance from the axis is the radius.
-                    along, far = -dot(r, way), math.sqrt(dot(r, r))
+                    # distance along the direction to the mantle, where the distance from the axis is the radius
+                    along, far = -dot(r, direction), math.sqrt(dot(r, r))
                     beyond = (far - radius) * (far + radius)
                     square = along * along - (1.0 - lean * lean) * beyond
                     if square <= 0.0 or along <= 0.0:
@@ -338,9 +244,9 @@ def _round_lines(
                     here = beyond / (along + math.sqrt(square))
                     beside = abs(dot(r, side)) if sharp else 0.0
                     if slack < beside <= 1e-4 * far and here <= gap + slack:
-                        # As close as the closest pair, but beside it by a hair: along a normal of its own.
+                        # as close as the closest pair, but slightly beside it: along the normal of the mantle there
                         upright = math.sqrt(1.0 - lean * lean)
-                        own_way = unit(
+                        end_direction = unit(
                             (
                                 lean * u[0] - upright / far * r[0],
                                 lean * u[1] - upright / far * r[1],
@@ -350,46 +256,51 @@ def _round_lines(
                         here, beside = (far - radius) / upright, 0.0
                 if here <= margin:
                     if not of_b:
-                        x = (x[0] + here * own_way[0], x[1] + here * own_way[1], x[2] + here * own_way[2])
-                        own_way = (-own_way[0], -own_way[1], -own_way[2])
-                    corner = ids[end] if own_end else own[first if end == 0 else last]
-                    code = (corner << BITS) | NONE if of_b == own_end else (NONE << BITS) | corner
+                        x = (
+                            x[0] + here * end_direction[0],
+                            x[1] + here * end_direction[1],
+                            x[2] + here * end_direction[2],
+                        )
+                        end_direction = (-end_direction[0], -end_direction[1], -end_direction[2])
+                    corner = ids[end] if is_line_end else reference_ids[first if end == 0 else last]
+                    code = (corner << BITS) | NONE if of_b == is_line_end else (NONE << BITS) | corner
                     least = min(least, here) if beside <= slack else least
-                    count = put(x, own_way, max(here, gap), code, count, out)
+                    count = append_contact(x, end_direction, max(here, gap), code, count, out)
+    # the closest pair, if neither end is as close
     if gap <= margin and not least <= gap + slack:
-        count = put(point, normal, gap, WITNESS, count, out)
+        count = append_contact(point, normal, gap, CLOSEST_POINT_FEATURE, count, out)
     return count
 
 
 @kernel
 def _put_by_features(
-    point: Vector,
-    along: Vector,
+    point: Vec3,
+    along: Vec3,
     here: float,
     code: int,
-    normals: tuple[Vector, Vector],
+    normals: tuple[Vec3, Vec3],
     counts: tuple[int, int],
     radii: tuple[float, float],
     count: int,
-    out: Contacts,
+    out: ContactBuffer,
 ) -> int:
-    """Write the contact of a corner with the face that it is above, along the normal of that face.
+    """Write the contact of a vertex with the face below it, along the normal of that face.
 
-    Seen along a normal that is neither's, a corner above a face that leans would seem to come no closer as it slides.
-    Where the face leans too far, and where two edges cross, the contact stays along the given normal.
+    Along a normal of neither face, the gap of a vertex over an inclined face would not change as it slides. If the face
+    is inclined too much, or if two edges cross, the contact keeps the given normal.
     """
     of_a, of_b = code >> BITS, code & NONE
-    own = along
+    own = along  # normal of the face below
     if of_b == NONE and counts[1] >= 3:
         own = (-normals[1][0], -normals[1][1], -normals[1][2])
     elif of_a == NONE and counts[0] >= 3:
         own = normals[0]
     cosine = dot(own, along)
-    # What is rounded touches where its radius leads along the normal: along one that leans, somewhere else.
+    # a rounded shape touches at its radius along the normal, elsewhere for an inclined normal
     if cosine <= (UPRIGHT if radii[0] + radii[1] > 0.0 else LEANING):
         own, cosine = along, 1.0
     gap = here * cosine - (radii[0] + radii[1]) * (1.0 - cosine)
-    # From A's corner, or back from B's to the face of A below it.
+    # from the vertex of A, or back from the vertex of B to the face of A below it
     on_own, on_along = (radii[0], -radii[0]) if of_a != NONE else (-radii[1] - gap, radii[1] + here)
     x, y, z = point
     on_a = (
@@ -397,14 +308,14 @@ def _put_by_features(
         y + on_own * own[1] + on_along * along[1],
         z + on_own * own[2] + on_along * along[2],
     )
-    return put(on_a, own, gap, code, count, out)
+    return append_contact(on_a, own, gap, code, count, out)
 
 
 @kernel
 def _heights(
     corners: FloatArray, n: int, polygon: FloatArray, slope_t: float, slope_s: float, heights: FloatArray
 ) -> None:
-    """Fill ``heights`` with the height, at every clipped corner, of the plane of the clipping polygon."""
+    """Fill ``heights`` with the height of the plane of the clipping polygon at every clipped vertex."""
     for i in range(n):
         x, y = corners[3 * i] - polygon[0], corners[3 * i + 1] - polygon[1]
         heights[i] = polygon[2] + slope_t * x + slope_s * y
@@ -412,7 +323,10 @@ def _heights(
 
 @kernel
 def _segments(face_a: Polygon, face_b: Polygon, slack: float, result: Polygon, heights: FloatArray) -> int:
-    """Ends of the stretch two parallel segments share: corners and heights of A in ``result``, of B in ``heights``."""
+    """Find the ends of the common stretch of two parallel segments; return 2, or 0 if there is none.
+
+    ``result`` has the vertices and heights of A, ``heights`` the heights of B.
+    """
     (a, ids_a), (b, ids_b), (first, labels) = face_a, face_b, result
     ux, uy = a[3] - a[0], a[4] - a[1]
     wx, wy = b[3] - b[0], b[4] - b[1]
@@ -420,10 +334,11 @@ def _segments(face_a: Polygon, face_b: Polygon, slack: float, result: Polygon, h
     if long_a <= slack or long_b <= slack or abs(ux * wy - uy * wx) > PARALLEL * long_a * long_b:
         return 0
     ux, uy = ux / long_a, uy / long_a
-    # Beside one another at an end they share no stretch there.
+    # segments beside each other share no stretch
     for i in range(2):
         if abs(ux * (b[3 * i + 1] - a[1]) - uy * (b[3 * i] - a[0])) > 2.0 * slack:
             return 0
+    # the common stretch along A
     begin, end = ux * (b[0] - a[0]) + uy * (b[1] - a[1]), ux * (b[3] - a[0]) + uy * (b[4] - a[1])
     low_b, high_b = (0, 1) if begin <= end else (1, 0)
     low, high = max(0.0, min(begin, end)), min(long_a, max(begin, end))

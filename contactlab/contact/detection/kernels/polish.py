@@ -1,138 +1,129 @@
-"""The normal of two shapes that touch, nearly so or not: where the overlap along it is least, to rounding.
+"""The contact normal to rounding: the direction of least overlap of two convex shapes.
 
-Closest points that all but coincide have a difference of few digits, and an expanding polytope meets a round rim only
-so well. Both give a direction near the right one. What is sought is a minimum over unit vectors n of
+Closest points that almost coincide have a difference of few digits, and an expanding polytope approximates a round rim
+only. Both give a direction near the right one. The right one minimises, over unit vectors n,
 
-    f(n) = max over A of n.x - min over B of n.x,
+    f(n) = max over A of n.x - min over B of n.x.
 
-which any n bounds from above: minus the separation of two shapes that are apart, the depth of two that overlap. Where f
-is least, some edges of the two lie across n: two of them give n, one leaves a circle and none the sphere, on which f is
-smooth. So candidates are formed of edges and faces near by, and f itself judges each of them.
+Every n bounds the minimum from above: it is minus the distance of separate shapes, and the depth of overlapping ones.
+At the minimum some edges of the two shapes are normal to n. Two edges determine n, one edge leaves a circle, and none
+leaves the sphere, on which f is smooth. So candidates are formed of nearby edges and faces, and f judges each of them.
 """
 
 from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.support import support
-from contactlab.contact.detection.kernels.vectors import across, cross, dot, turned, turned_back
-from contactlab.contact.kernels.layout import (
-    BOX,
-    CAPSULE,
-    CLIP_1,
-    CONVEX,
-    CYLINDER,
-    Posed,
-    Vector,
+from contactlab.contact.detection.kernels.support import (
+    axis_of,
+    cross,
+    dot,
+    farthest_face,
+    farthest_hull_point,
+    perpendicular,
+    rotate,
+    rotate_inverse,
+    support,
+    unit,
 )
-from contactlab.spatial.arrays import FloatArray
+from contactlab.contact.kernels.layout import BOX, CAPSULE, CLIP_1, CONVEX, CYLINDER, Posed
+from contactlab.spatial.arrays import FloatArray, Vec3
 from lcp.kernels import kernel
 
-# Edges taken of each shape, at most.
-EDGES = 32
-NEWTON = 25
-# Steps [rad] that change nothing, and after which the next one does not.
-STILL, SETTLED = 1e-15, 1e-9
-# How often a step is made shorter: where two edges or a face give the direction, no step leads there.
-FEW, MANY = 3, 12
+# Maximum number of edges of each shape.
+MAX_EDGES = 32
+
+MAX_NEWTON_STEPS = 25
+
+# Steps [rad] below rounding, and steps after which the next one is below rounding.
+NEGLIGIBLE_STEP, CONVERGED_STEP = 1e-15, 1e-9
+
+# Maximum number of shortenings of a step. If two edges or a face determine the direction, no step leads there.
+MIN_TRIES, MAX_TRIES = 3, 12
+
 KINKS, NEAREST, ALL = 0, 1, 2
-# Part of its length by which an edge of a direction that is nearly right may rise along it.
+
+# Largest component, along the direction, of an edge that counts as normal to it.
 RISES = 2e-3
-ROUNDS = 3
-# Cosine above which directions are nearly one.
+
+MAX_ROUNDS = 3
+
+# Cosine above which two directions are nearly equal.
 FLAT = 0.99
 
 
 @kernel
-def overlap(a: Posed, b: Posed, n: Vector) -> float:
-    """How far the core of B must move along a unit vector to leave that of A; negative where they are apart."""
+def overlap(a: Posed, b: Posed, n: Vec3) -> float:
+    """Return how far the core of B must move along a unit vector to leave the core of A; negative if they are apart."""
     p, q = support(a, n), support(b, (-n[0], -n[1], -n[2]))
     return n[0] * (p[0] - q[0]) + n[1] * (p[1] - q[1]) + n[2] * (p[2] - q[2])
 
 
 @kernel
-def unit(v: Vector) -> Vector:
-    """Unit vector along v, which is not zero."""
-    length = math.sqrt(dot(v, v))
-    return v[0] / length, v[1] / length, v[2] / length
-
-
-@kernel
-def _axis(shape: Posed, k: int) -> Vector:
-    return shape.pose[k], shape.pose[3 + k], shape.pose[6 + k]
-
-
-@kernel
-def near_edges(shape: Posed, n: Vector, near: float, out: FloatArray) -> int:
-    """Fill ``out`` with the unit directions of edges whose ends reach along n as far as any point, to ``near`` [m]."""
+def near_edges(shape: Posed, n: Vec3, near: float, out: FloatArray) -> int:
+    """Fill ``out`` with directions of edges within ``near`` [m] of the farthest point along n; return their number."""
     count = 0
     if shape.kind == BOX:
         for k in range(3):
-            out[3 * k], out[3 * k + 1], out[3 * k + 2] = _axis(shape, k)
+            out[3 * k], out[3 * k + 1], out[3 * k + 2] = axis_of(shape.pose, k)
         return 3
     if shape.kind in (CYLINDER, CAPSULE):
-        out[0], out[1], out[2] = _axis(shape, 2)
+        out[0], out[1], out[2] = axis_of(shape.pose, 2)
         return 1
     if shape.kind != CONVEX:
         return 0
+    # hull edges whose lower end is within ``near`` of the highest point
     size, data, loops = shape.size, shape.data, shape.loops
     points, faces, start = int(size[1]), int(size[2]), int(size[4])
-    x, y, z = turned_back(shape.pose, n)
-    highest = -math.inf
-    for i in range(int(size[0])):
-        at = points + 3 * i
-        highest = max(highest, x * data[at] + y * data[at + 1] + z * data[at + 2])
+    x, y, z = local = rotate_inverse(shape.pose, n)
+    _, highest = farthest_hull_point(shape, local)
     for face in range(faces):
         first = start + loops[start + face]
         corners = loops[start + face + 1] - loops[start + face]
         for k in range(corners):
             i, j = loops[first + k], loops[first + (k + 1) % corners]
-            # Every edge has two faces: it is taken once.
-            if i >= j or count == EDGES:
+            # every edge belongs to two faces, and counts once
+            if i >= j or count == MAX_EDGES:
                 continue
             p, q = points + 3 * i, points + 3 * j
             low = min(x * data[p] + y * data[p + 1] + z * data[p + 2], x * data[q] + y * data[q + 1] + z * data[q + 2])
             if low >= highest - near:
                 e = (data[q] - data[p], data[q + 1] - data[p + 1], data[q + 2] - data[p + 2])
                 if dot(e, e) > 0.0:
-                    out[3 * count], out[3 * count + 1], out[3 * count + 2] = turned(shape.pose, unit(e))
+                    out[3 * count], out[3 * count + 1], out[3 * count + 2] = rotate(shape.pose, unit(e))
                     count += 1
     return count
 
 
 @kernel
-def face_normal(shape: Posed, n: Vector) -> Vector:
-    """Outward normal of the flat face that looks most along n; zero of a shape that has none."""
-    x, y, z = turned_back(shape.pose, n)
+def face_normal(shape: Posed, n: Vec3) -> Vec3:
+    """Return the outward normal of the flat face most along n; zero if the shape has no flat face."""
+    # side of a box, cap of a cylinder
+    x, y, z = rotate_inverse(shape.pose, n)
     if shape.kind == BOX:
         k = 0 if abs(x) >= abs(y) and abs(x) >= abs(z) else (1 if abs(y) >= abs(z) else 2)
         s = 1.0 if (x, y, z)[k] >= 0.0 else -1.0
-        axis = _axis(shape, k)
+        axis = axis_of(shape.pose, k)
         return s * axis[0], s * axis[1], s * axis[2]
     if shape.kind == CYLINDER:
         s = 1.0 if z >= 0.0 else -1.0
-        axis = _axis(shape, 2)
+        axis = axis_of(shape.pose, 2)
         return s * axis[0], s * axis[1], s * axis[2]
+    # face of a hull
     if shape.kind != CONVEX:
         return 0.0, 0.0, 0.0
-    size, data = shape.size, shape.data
-    best, farthest = int(size[3]), -math.inf
-    for face in range(int(size[2])):
-        at = int(size[3]) + 3 * face
-        along = data[at] * x + data[at + 1] * y + data[at + 2] * z
-        if along > farthest:
-            best, farthest = at, along
-    return turned(shape.pose, (data[best], data[best + 1], data[best + 2]))
+    data, offset = shape.data, int(shape.size[3]) + 3 * farthest_face(shape, (x, y, z))
+    return rotate(shape.pose, (data[offset], data[offset + 1], data[offset + 2]))
 
 
 @kernel
-def _curvature(shape: Posed, n: Vector, t: Vector, s: Vector) -> float:
-    """Second derivative of how far a cylinder reaches along n, in the directions t and s."""
+def _curvature(shape: Posed, n: Vec3, t: Vec3, s: Vec3) -> float:
+    """Return the second derivative, in the directions t and s, of the support height of a cylinder along n."""
     if shape.kind != CYLINDER:
         return 0.0
-    u = _axis(shape, 2)
+    u = axis_of(shape.pose, 2)
     nu = dot(n, u)
-    # The part across the axis, by differences: its square as one less another square has half the digits.
+    # component of n normal to the axis, by differences: 1 - nu^2 would lose half of the digits
     m = (n[0] - nu * u[0], n[1] - nu * u[1], n[2] - nu * u[2])
     length2 = dot(m, m)
     if length2 <= 1e-28:
@@ -141,32 +132,36 @@ def _curvature(shape: Posed, n: Vector, t: Vector, s: Vector) -> float:
 
 
 @kernel
-def _difference(a: Posed, b: Posed, n: Vector) -> Vector:
-    """Farthest point of A along n less that of B against it."""
+def _difference(a: Posed, b: Posed, n: Vec3) -> Vec3:
+    """Return the farthest point of A along n minus the farthest point of B against n."""
     p, q = support(a, n), support(b, (-n[0], -n[1], -n[2]))
     return p[0] - q[0], p[1] - q[1], p[2] - q[2]
 
 
 @kernel
-def _moved(n: Vector, x: float, t: Vector, y: float, s: Vector) -> Vector:
+def _displaced(n: Vec3, x: float, t: Vec3, y: float, s: Vec3) -> Vec3:
+    """Return the unit vector along n + x t + y s."""
     return unit((n[0] + x * t[0] + y * s[0], n[1] + x * t[1] + y * s[1], n[2] + x * t[2] + y * s[2]))
 
 
 @kernel
-def _descend(
-    a: Posed, b: Posed, start: Vector, edge: Vector, free: int, tries: int, rounding: float
-) -> tuple[float, Vector]:
-    """Least overlap near ``start``, by Newton: on the circle across ``edge`` (free = 1), or the sphere (free = 2)."""
+def _descend(a: Posed, b: Posed, start: Vec3, edge: Vec3, free: int, tries: int, rounding: float) -> tuple[float, Vec3]:
+    """Minimise the overlap near ``start`` by Newton's method; return it and its direction.
+
+    ``free`` = 1: on the circle of directions normal to ``edge``; 2: on the sphere.
+    """
     n = start
     w = _difference(a, b, n)
     value = dot(n, w)
-    for _ in range(NEWTON):
+    for _ in range(MAX_NEWTON_STEPS):
+        # tangent directions of the circle or sphere at n
         if free == 1:
             t = unit(cross(edge, n))
             s = (0.0, 0.0, 0.0)
         else:
-            t = across(n)
+            t = perpendicular(n)
             s = cross(n, t)
+        # gradient and Hessian of the overlap, and the Newton step; a gradient step if the Hessian is not definite
         gt, gs = dot(t, w), dot(s, w)
         tt = _curvature(a, n, t, t) + _curvature(b, n, t, t) - value
         x, y = 0.0, 0.0
@@ -184,56 +179,59 @@ def _descend(
         far = math.sqrt(x * x + y * y)
         if far > 0.5:
             x, y = 0.5 * x / far, 0.5 * y / far
+        # shorten the step until the overlap decreases
         better, step = False, far
         for _ in range(tries):
-            if not step > STILL:
+            if not step > NEGLIGIBLE_STEP:
                 break
-            m = _moved(n, x, t, y, s)
+            m = _displaced(n, x, t, y, s)
             if free == 1:
-                # On the circle to the last bit: what lies along the edge is rounding times the edge's length.
+                # remove rounding along the edge, which would be multiplied by its length
                 part = dot(m, edge)
                 m = unit((m[0] - part * edge[0], m[1] - part * edge[1], m[2] - part * edge[2]))
             w = _difference(a, b, m)
             here = dot(m, w)
-            # Near the minimum the slope has twice the digits of the value, and leads on.
+            # near the minimum the slope has twice the digits of the value, so equal values are accepted
             if here < value or (far < 1e-3 and here <= value + rounding):
                 n, value, better = m, here, True
                 break
             x, y, step = 0.25 * x, 0.25 * y, 0.25 * step
-        # Steps of Newton's method square: the next one would be too short to be seen.
-        if not better or far < SETTLED:
+        # Newton's method converges quadratically: the next step would be below rounding
+        if not better or far < CONVERGED_STEP:
             break
     return value, n
 
 
 @kernel
 def polish(
-    a: Posed, b: Posed, start: Vector, near: float, scale: float, stage: int, work: FloatArray
-) -> tuple[float, Vector]:
-    """Least overlap of two cores near a unit vector, and its direction.
+    a: Posed, b: Posed, start: Vec3, near: float, scale: float, stage: int, work: FloatArray
+) -> tuple[float, Vec3]:
+    """Return the least overlap of two cores near a unit vector, and its direction.
 
     Parameters
     ----------
     near
-        How far [m] below the farthest point along ``start`` edges are looked for: of the order of its error.
+        Distance [m] below the farthest point along ``start`` within which edges are candidates: of the order of the
+        error of ``start``.
     scale
         Length of the order of both shapes.
     stage
-        What is tried: `KINKS`, faces and pairs of edges; `NEAREST`, a few steps across edges that lie across ``start``
-        as well; `ALL` edges near by, and steps from faces, again and again.
+        `KINKS` tries faces and pairs of edges. `NEAREST` also tries a few steps on the circles of edges normal to
+        ``start``. `ALL` tries all nearby edges, and steps from faces, in several rounds.
     """
-    edges_a, edges_b = work[CLIP_1 : CLIP_1 + 3 * EDGES], work[CLIP_1 + 3 * EDGES : CLIP_1 + 6 * EDGES]
+    edges_a, edges_b = work[CLIP_1 : CLIP_1 + 3 * MAX_EDGES], work[CLIP_1 + 3 * MAX_EDGES : CLIP_1 + 6 * MAX_EDGES]
     best, n = overlap(a, b, start), start
     curved = CYLINDER in (a.kind, b.kind)
-    tries = MANY if stage == ALL else FEW
-    for _ in range(ROUNDS if stage == ALL else 1):
+    tries = MAX_TRIES if stage == ALL else MIN_TRIES
+    for _ in range(MAX_ROUNDS if stage == ALL else 1):
+        # faces and edges near the direction
         before, around = best, n
         slack = 1e-13 * scale
         of_a, of_b = face_normal(a, around), face_normal(b, (-around[0], -around[1], -around[2]))
         of_b = (-of_b[0], -of_b[1], -of_b[2])
         na = near_edges(a, around, near, edges_a)
         nb = near_edges(b, (-around[0], -around[1], -around[2]), near, edges_b)
-        # Between two faces nearly parallel the direction may change by as little as their angle.
+        # a second start: between two nearly parallel faces the minimum can be as close as their angle
         other = around
         if dot(of_a, of_b) > FLAT:
             other = unit((of_a[0] + of_b[0], of_a[1] + of_b[1], of_a[2] + of_b[2]))
@@ -241,6 +239,7 @@ def polish(
             other = of_a
         elif dot(of_b, around) > FLAT:
             other = of_b
+        # Newton's method on the circle of each edge, then on the sphere
         for way in range((2 if curved and stage == ALL else 1) if stage != KINKS else 0):
             first = around if way == 0 else other
             lying = 0
@@ -261,6 +260,7 @@ def polish(
                 here, c = _descend(a, b, first, first, 2, tries, 1e-15 * scale)
                 if here < best - 0.01 * slack or (lying == 0 and here <= best + 0.01 * slack):
                     best, n = here, c
+        # directions normal to an edge of each shape
         for i in range(na):
             e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
             for j in range(nb):
@@ -272,7 +272,7 @@ def polish(
                     here = overlap(a, b, c)
                     if here < best - slack:
                         best, n = here, c
-        # A face's own normal is preferred to what lies within rounding of it.
+        # the normal of a face is preferred to directions within rounding of it
         if dot(of_b, of_b) > 0.0:
             here = overlap(a, b, of_b)
             if here <= best + slack:

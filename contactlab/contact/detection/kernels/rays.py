@@ -1,11 +1,11 @@
-"""Where rays first cross the surfaces of shapes, triangles of meshes and of terrain among them."""
+"""First crossings of rays with the surfaces of shapes."""
 
 from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.terrain import cell_range
-from contactlab.contact.detection.kernels.vectors import cross, dot, turned, turned_back
+from contactlab.contact.detection.kernels.ground_contacts import cell_range
+from contactlab.contact.detection.kernels.support import cross, dot, rotate, rotate_inverse
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,
@@ -16,15 +16,14 @@ from contactlab.contact.kernels.layout import (
     SPHERE,
     TRIANGLE,
     Posed,
-    Vector,
 )
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def between(o: float, d: float, low: float, high: float) -> tuple[float, float]:
-    """From where to where one coordinate of a ray is within bounds; empty: from infinity to minus infinity."""
+def slab_interval(o: float, d: float, low: float, high: float) -> tuple[float, float]:
+    """Return the interval of a ray in which one coordinate is within bounds; (inf, -inf) if it is empty."""
     if d == 0.0:
         if low <= o <= high:
             return -math.inf, math.inf
@@ -34,11 +33,11 @@ def between(o: float, d: float, low: float, high: float) -> tuple[float, float]:
 
 
 @kernel(inner=True)
-def triangle_hit(a: Vector, b: Vector, c: Vector, d: Vector) -> float:
-    """How far a line along d goes from the origin to a triangle; infinite where it passes by.
+def triangle_hit(a: Vec3, b: Vec3, c: Vec3, d: Vec3) -> float:
+    """Return the distance along d from the origin to a triangle; infinity if the line misses it.
 
-    By the sides on which it passes the edges: two triangles with an edge in common give it opposite signs to the bit,
-    so that no line slips through between them.
+    The test uses the sides on which the line passes the edges. Two triangles with a common edge give it opposite signs
+    to the bit, so that no line passes between them.
     """
     u, v, w = dot(d, cross(c, b)), dot(d, cross(a, c)), dot(d, cross(b, a))
     if min(u, v, w) < 0.0 < max(u, v, w):
@@ -49,23 +48,24 @@ def triangle_hit(a: Vector, b: Vector, c: Vector, d: Vector) -> float:
 
 
 @kernel(inner=True)
-def _from(o: Vector, data: FloatArray, at: int) -> Vector:
+def _from(o: Vec3, data: FloatArray, at: int) -> Vec3:
+    """Return the point at an offset in ``data``, relative to o."""
     return data[at] - o[0], data[at + 1] - o[1], data[at + 2] - o[2]
 
 
 @kernel(inner=True)
-def mesh_hit(o: Vector, d: Vector, mesh: Posed, limit: float) -> tuple[float, Vector]:
-    """First triangle of a mesh, found in its tree of boxes, and its normal; on whichever side it is crossed."""
+def mesh_hit(o: Vec3, d: Vec3, mesh: Posed, limit: float) -> tuple[float, Vec3]:
+    """Return the distance to the first triangle of a mesh, found in its tree of boxes, and its normal."""
     size, data, loops = mesh.size, mesh.data, mesh.loops
     header, boxes, triangles = int(size[4]), int(size[3]), int(size[2])
     best, at, node = math.inf, -1, 0
     while node < loops[header]:
         entry, exit = 0.0, min(best, limit)
         for k in range(3):
-            low, high = between(o[k], d[k], data[boxes + 6 * node + k], data[boxes + 6 * node + 3 + k])
+            low, high = slab_interval(o[k], d[k], data[boxes + 6 * node + k], data[boxes + 6 * node + 3 + k])
             entry, exit = max(entry, low), min(exit, high)
         row = header + 4 + 3 * node
-        # A flat box may be missed by rounding: what leaves it as good as where it enters counts.
+        # rounding can miss a flat box, so that an interval empty to rounding still counts
         if entry > exit + 1e-9 * abs(exit):
             node = loops[row]
             continue
@@ -81,10 +81,11 @@ def mesh_hit(o: Vector, d: Vector, mesh: Posed, limit: float) -> tuple[float, Ve
 
 
 @kernel(inner=True)
-def terrain_hit(o: Vector, d: Vector, size: FloatArray, data: FloatArray, limit: float) -> tuple[float, Vector]:
-    """First triangle of a height field, cell by cell along the ray, and its upward normal; its sides are no surface."""
+def terrain_hit(o: Vec3, d: Vec3, size: FloatArray, data: FloatArray, limit: float) -> tuple[float, Vec3]:
+    """Return the distance along the ray to the first triangle of a height field and its upward normal."""
     start, nx, ny, dx, dy = int(size[0]), int(size[1]), int(size[2]), size[3], size[4]
     nowhere = math.inf, (0.0, 0.0, 0.0)
+    # interval of the ray in the bounding box of the field
     slack = 1e-9 * (dx + dy)
     entry, exit = 0.0, limit
     for k in range(3):
@@ -93,10 +94,11 @@ def terrain_hit(o: Vector, d: Vector, size: FloatArray, data: FloatArray, limit:
             high = dy * (ny - 1) + slack
         elif k == 2:
             low, high = size[5] - slack, size[6] + slack
-        low, high = between(o[k], d[k], low, high)
+        low, high = slab_interval(o[k], d[k], low, high)
         entry, exit = max(entry, low), min(exit, high)
     if entry > exit:
         return nowhere
+    # walk through the cells from the point of entry
     x, y = o[0] + entry * d[0], o[1] + entry * d[1]
     i, _ = cell_range(x, x, dx, nx)
     j, _ = cell_range(y, y, dy, ny)
@@ -116,7 +118,7 @@ def terrain_hit(o: Vector, d: Vector, size: FloatArray, data: FloatArray, limit:
             normal = cross((b[0] - a[0], b[1] - a[1], b[2] - a[2]), side)
             scale = math.copysign(1.0 / math.sqrt(dot(normal, normal)), normal[2])
             return best, (normal[0] * scale, normal[1] * scale, normal[2] * scale)
-        # The line of the grid that the ray meets next.
+        # the next grid line along the ray
         next_x = math.inf if d[0] == 0.0 else (x1 if step_x > 0 else x0) / d[0]
         next_y = math.inf if d[1] == 0.0 else (y1 if step_y > 0 else y0) / d[1]
         if min(next_x, next_y) > exit:
@@ -128,23 +130,23 @@ def terrain_hit(o: Vector, d: Vector, size: FloatArray, data: FloatArray, limit:
     return nowhere
 
 
-# A hit: how far along the ray, infinite for none, and the outward normal there.
+# A hit is the distance along the ray, infinite for none, and the outward normal there.
 NOWHERE = (math.inf, (0.0, 0.0, 0.0))
 
 
 @kernel(inner=True)
-def _ahead(entry: float, exit: float) -> float:
-    """Where a ray first crosses the surface of a convex solid that it is in from ``entry`` to ``exit``."""
+def _first_crossing(entry: float, exit: float) -> float:
+    """Return the first crossing of a ray with a convex solid that contains it from ``entry`` to ``exit``."""
     if not entry <= exit or exit < 0.0:
         return math.inf
     return entry if entry >= 0.0 else exit
 
 
 @kernel(inner=True)
-def _in_ball(o: Vector, d: Vector, z: float, radius: float) -> tuple[float, float]:
-    """From where to where a ray is in a ball about (0, 0, z)."""
+def _in_ball(o: Vec3, d: Vec3, z: float, radius: float) -> tuple[float, float]:
+    """Return the interval of a ray in a ball about (0, 0, z)."""
     from_center = (o[0], o[1], o[2] - z)
-    # By the point closest to the centre: nothing is lost far away.
+    # from the point closest to the centre, so that no digits are lost far away
     near = -dot(from_center, d)
     x, y, w = from_center[0] + near * d[0], from_center[1] + near * d[1], from_center[2] + near * d[2]
     rest = radius * radius - (x * x + y * y + w * w)
@@ -155,13 +157,15 @@ def _in_ball(o: Vector, d: Vector, z: float, radius: float) -> tuple[float, floa
 
 
 @kernel(inner=True)
-def _in_tube(o: Vector, d: Vector, radius: float) -> tuple[float, float]:
-    """From where to where a ray is within a radius of the z axis."""
+def _in_tube(o: Vec3, d: Vec3, radius: float) -> tuple[float, float]:
+    """Return the interval of a ray within a radius of the z axis."""
+    # a ray along the axis
     across = d[0] * d[0] + d[1] * d[1]
     if across == 0.0:
         if o[0] * o[0] + o[1] * o[1] <= radius * radius:
             return -math.inf, math.inf
         return math.inf, -math.inf
+    # half the chord about the closest point
     near = -(o[0] * d[0] + o[1] * d[1]) / across
     x, y = o[0] + near * d[0], o[1] + near * d[1]
     rest = radius * radius - (x * x + y * y)
@@ -172,19 +176,21 @@ def _in_tube(o: Vector, d: Vector, radius: float) -> tuple[float, float]:
 
 
 @kernel(inner=True)
-def _capsule_hit(o: Vector, d: Vector, radius: float, half: float) -> tuple[float, Vector]:
-    """Capsule about the z axis: a tube and two balls, whose intervals overlap where they are not empty."""
+def _capsule_hit(o: Vec3, d: Vec3, radius: float, half: float) -> tuple[float, Vec3]:
+    """Return the hit of a capsule about the z axis, the union of a tube and two balls."""
+    # interval of the tube between the ends, extended by the balls
     entry, exit = _in_tube(o, d, radius)
-    low, high = between(o[2], d[2], -half, half)
+    low, high = slab_interval(o[2], d[2], -half, half)
     entry, exit = max(entry, low), min(exit, high)
     if entry > exit:
         entry, exit = math.inf, -math.inf
     for z in (-half, half):
         low, high = _in_ball(o, d, z, radius)
         entry, exit = min(entry, low), max(exit, high)
-    t = _ahead(entry, exit)
+    t = _first_crossing(entry, exit)
     if t == math.inf:
         return NOWHERE
+    # normal from the nearest point of the axis
     x, y, z = o[0] + t * d[0], o[1] + t * d[1], o[2] + t * d[2]
     z -= min(max(z, -half), half)
     length = math.sqrt(x * x + y * y + z * z)
@@ -192,13 +198,14 @@ def _capsule_hit(o: Vector, d: Vector, radius: float, half: float) -> tuple[floa
 
 
 @kernel(inner=True)
-def _cylinder_hit(o: Vector, d: Vector, radius: float, half: float) -> tuple[float, Vector]:
-    """Cylinder about the z axis."""
+def _cylinder_hit(o: Vec3, d: Vec3, radius: float, half: float) -> tuple[float, Vec3]:
+    """Return the hit of a cylinder about the z axis."""
     entry, exit = _in_tube(o, d, radius)
-    low, high = between(o[2], d[2], -half, half)
-    t = _ahead(max(entry, low), min(exit, high))
+    low, high = slab_interval(o[2], d[2], -half, half)
+    t = _first_crossing(max(entry, low), min(exit, high))
     if t == math.inf:
         return NOWHERE
+    # a cap, or the mantle
     if t in (low, high):
         return t, (0.0, 0.0, 1.0 if o[2] + t * d[2] > 0.0 else -1.0)
     x, y = o[0] + t * d[0], o[1] + t * d[1]
@@ -207,18 +214,20 @@ def _cylinder_hit(o: Vector, d: Vector, radius: float, half: float) -> tuple[flo
 
 
 @kernel(inner=True)
-def _box_hit(o: Vector, d: Vector, size: FloatArray) -> tuple[float, Vector]:
-    """Box about its centre, by its half extents."""
+def _box_hit(o: Vec3, d: Vec3, size: FloatArray) -> tuple[float, Vec3]:
+    """Return the hit of a box about its centre, given by its half extents."""
+    # interval between all three pairs of faces
     entry, exit, first, last = -math.inf, math.inf, 0, 0
     for i in range(3):
-        low, high = between(o[i], d[i], -size[i], size[i])
+        low, high = slab_interval(o[i], d[i], -size[i], size[i])
         if low > entry:
             entry, first = low, i
         if high < exit:
             exit, last = high, i
-    t = _ahead(entry, exit)
+    t = _first_crossing(entry, exit)
     if t == math.inf:
         return NOWHERE
+    # normal of the face that is crossed
     entering = t == entry
     axis = first if entering else last
     sign = 1.0 if (d[axis] > 0.0) != entering else -1.0
@@ -226,10 +235,11 @@ def _box_hit(o: Vector, d: Vector, size: FloatArray) -> tuple[float, Vector]:
 
 
 @kernel(inner=True)
-def _hull_hit(o: Vector, d: Vector, shape: Posed) -> tuple[float, Vector]:
-    """Convex hull, by the planes of its faces; a flat one as a polygon, a point or line nowhere."""
+def _hull_hit(o: Vec3, d: Vec3, shape: Posed) -> tuple[float, Vec3]:
+    """Return the hit of a convex hull; a flat hull is a polygon, a point or line has no hit."""
     size, data, loops = shape.size, shape.data, shape.loops
     points, faces, normals, table = int(size[1]), int(size[2]), int(size[3]), int(size[4])
+    # interval inside the planes of all faces
     entry, exit, first, last = -math.inf, math.inf, -1, -1
     for f in range(faces):
         at = normals + 3 * f
@@ -248,7 +258,7 @@ def _hull_hit(o: Vector, d: Vector, shape: Posed) -> tuple[float, Vector]:
     if first < 0 or last < 0:
         return NOWHERE
     if faces == 2:
-        # Two sides of one polygon: a fan of triangles.
+        # two sides of one polygon, as a fan of triangles
         loop = table + loops[table]
         for k in range(loops[table + 1] - loops[table] - 2):
             a, b, c = points + 3 * loops[loop], points + 3 * loops[loop + k + 1], points + 3 * loops[loop + k + 2]
@@ -262,7 +272,7 @@ def _hull_hit(o: Vector, d: Vector, shape: Posed) -> tuple[float, Vector]:
                 at = normals + 3 * first
                 return t, (data[at], data[at + 1], data[at + 2])
         return NOWHERE
-    t = _ahead(entry, exit)
+    t = _first_crossing(entry, exit)
     if t == math.inf:
         return NOWHERE
     at = normals + 3 * (first if t == entry else last)
@@ -270,8 +280,9 @@ def _hull_hit(o: Vector, d: Vector, shape: Posed) -> tuple[float, Vector]:
 
 
 @kernel(inner=True)
-def _hit(o: Vector, d: Vector, shape: Posed, limit: float) -> tuple[float, Vector]:
-    """Where a ray, in the axes of a shape, first crosses its surface; nothing is looked for beyond a limit."""
+def _hit(o: Vec3, d: Vec3, shape: Posed, limit: float) -> tuple[float, Vec3]:
+    """Return the first hit of a ray with a shape, in its axes; distances beyond ``limit`` do not count."""
+    # one branch for each kind of shape
     kind, size = shape.kind, shape.size
     if kind == HALF_SPACE:
         normal = size[0], size[1], size[2]
@@ -280,7 +291,7 @@ def _hit(o: Vector, d: Vector, shape: Posed, limit: float) -> tuple[float, Vecto
         return (t, normal) if t >= 0.0 else NOWHERE
     if kind == SPHERE:
         entry, exit = _in_ball(o, d, 0.0, size[0])
-        t = _ahead(entry, exit)
+        t = _first_crossing(entry, exit)
         if t == math.inf:
             return NOWHERE
         return t, ((o[0] + t * d[0]) / size[0], (o[1] + t * d[1]) / size[0], (o[2] + t * d[2]) / size[0])
@@ -312,10 +323,11 @@ def first_hits(
     shape: IntArray,
     normal: FloatArray,
 ) -> None:
-    """Fill, for rays (n, 3), the distances (n,), infinite for none within reach, the shapes (n,) and normals (n, 3).
+    """Fill distances (n,), shapes (n,) and outward normals (n, 3) of the first hits of rays (n, 3).
 
-    ``boxes`` (m, 6) are the bounds of the shapes at their ``poses`` in the world; directions have unit length. Of two
-    shapes at one distance the first counts. Without a hit the shape is -1 and the normal zero.
+    ``boxes`` (m, 6) are the bounds of the shapes at their ``poses`` in the world. Directions have unit length. Among
+    shapes at one distance the first counts. Without a hit within reach the distance is infinite, the shape -1 and the
+    normal zero.
     """
     for i in range(origins.shape[0]):
         o = origins[i, 0], origins[i, 1], origins[i, 2]
@@ -323,16 +335,18 @@ def first_hits(
         best, number, found = math.inf, -1, (0.0, 0.0, 0.0)
         limit = reach
         for s in range(kinds.shape[0]):
+            # skip shapes whose bounding box the ray misses
             entry, exit = 0.0, limit
             for k in range(3):
-                low, high = between(o[k], d[k], boxes[s, k], boxes[s, 3 + k])
+                low, high = slab_interval(o[k], d[k], boxes[s, k], boxes[s, 3 + k])
                 entry, exit = max(entry, low), min(exit, high)
             if entry > exit:
                 continue
+            # the ray in the axes of the shape
             pose = poses[s]
-            start = turned_back(pose, (o[0] - pose[9], o[1] - pose[10], o[2] - pose[11]))
-            t, outward = _hit(start, turned_back(pose, d), Posed(kinds[s], sizes[s], pose, data, loops), limit)
+            start = rotate_inverse(pose, (o[0] - pose[9], o[1] - pose[10], o[2] - pose[11]))
+            t, outward = _hit(start, rotate_inverse(pose, d), Posed(kinds[s], sizes[s], pose, data, loops), limit)
             if t <= limit and t < best:
-                best, number, found, limit = t, s, turned(pose, outward), t
+                best, number, found, limit = t, s, rotate(pose, outward), t
         distance[i], shape[i] = best, number
         normal[i, 0], normal[i, 1], normal[i, 2] = found

@@ -1,10 +1,12 @@
-"""What a shape is to the kernels: how far it reaches along a direction, where it touches a ground, its bounds."""
+"""Vectors, poses, and the quantities of a shape for the kernels: its support, its ground points, its bounds.
+
+A pose is a row of twelve numbers: the rotation by rows, then the origin.
+"""
 
 from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.vectors import placed, turned_back
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,
@@ -15,20 +17,114 @@ from contactlab.contact.kernels.layout import (
     MESH,
     SPHERE,
     Posed,
-    Vector,
 )
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from lcp.kernels import kernel
+
+
+@kernel(inner=True)
+def dot(a: Vec3, b: Vec3) -> float:
+    """Return the inner product a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel(inner=True)
+def cross(a: Vec3, b: Vec3) -> Vec3:
+    """Return the cross product a x b."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@kernel(inner=True)
+def rotate(pose: FloatArray, v: Vec3) -> Vec3:
+    """Rotate a direction from the axes of a shape to world axes."""
+    return (
+        pose[0] * v[0] + pose[1] * v[1] + pose[2] * v[2],
+        pose[3] * v[0] + pose[4] * v[1] + pose[5] * v[2],
+        pose[6] * v[0] + pose[7] * v[1] + pose[8] * v[2],
+    )
+
+
+@kernel(inner=True)
+def rotate_inverse(pose: FloatArray, v: Vec3) -> Vec3:
+    """Rotate a direction from world axes to the axes of a shape."""
+    return (
+        pose[0] * v[0] + pose[3] * v[1] + pose[6] * v[2],
+        pose[1] * v[0] + pose[4] * v[1] + pose[7] * v[2],
+        pose[2] * v[0] + pose[5] * v[1] + pose[8] * v[2],
+    )
+
+
+@kernel(inner=True)
+def transform_point(pose: FloatArray, v: Vec3) -> Vec3:
+    """Transform a point from the axes of a shape to world axes."""
+    return (
+        pose[9] + pose[0] * v[0] + pose[1] * v[1] + pose[2] * v[2],
+        pose[10] + pose[3] * v[0] + pose[4] * v[1] + pose[5] * v[2],
+        pose[11] + pose[6] * v[0] + pose[7] * v[1] + pose[8] * v[2],
+    )
+
+
+@kernel(inner=True)
+def origin(pose: FloatArray) -> Vec3:
+    """Return the origin of a shape."""
+    return pose[9], pose[10], pose[11]
+
+
+@kernel(inner=True)
+def relative(pose: FloatArray, other: FloatArray) -> Vec3:
+    """Return the vector from the origin of this shape to the origin of another, world axes."""
+    return other[9] - pose[9], other[10] - pose[10], other[11] - pose[11]
+
+
+@kernel
+def relative_pose(pose: FloatArray, other: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` (12,) with the pose of another shape in the axes of this one."""
+    dx, dy, dz = relative(pose, other)
+    for i in range(3):
+        x, y, z = pose[i], pose[3 + i], pose[6 + i]
+        for j in range(3):
+            out[3 * i + j] = x * other[j] + y * other[3 + j] + z * other[6 + j]
+        out[9 + i] = x * dx + y * dy + z * dz
+
+
+@kernel
+def place_shape(body: FloatArray, place: FloatArray, pose: FloatArray) -> None:
+    """Fill the world pose (12,) of a shape from the pose of its body and its place in the body, (12,) each."""
+    for i in range(3):
+        r0, r1, r2 = body[3 * i], body[3 * i + 1], body[3 * i + 2]
+        for j in range(3):
+            pose[3 * i + j] = r0 * place[j] + r1 * place[3 + j] + r2 * place[6 + j]
+        pose[9 + i] = body[9 + i] + r0 * place[9] + r1 * place[10] + r2 * place[11]
+
+
+@kernel
+def perpendicular(v: Vec3) -> Vec3:
+    """Return a unit vector normal to v, a fixed function of v; the x axis if v is zero."""
+    x, y, z = v
+    length = math.sqrt(x * x + y * y + z * z)
+    if length < 1e-150:
+        return 1.0, 0.0, 0.0
+    x, y, z = x / length, y / length, z / length
+    # project the world axis with the smallest component along v
+    if abs(x) <= abs(y) and abs(x) <= abs(z):
+        a, b, c = 1.0 - x * x, -x * y, -x * z
+    elif abs(y) <= abs(z):
+        a, b, c = -x * y, 1.0 - y * y, -y * z
+    else:
+        a, b, c = -x * z, -y * z, 1.0 - z * z
+    length = math.sqrt(a * a + b * b + c * c)
+    return a / length, b / length, c / length
+
 
 SIN_120 = math.sqrt(0.75)
 
-# Shapes that are the same on either side of their origin.
+# Shapes that are symmetric about their origin.
 SYMMETRIC = (SPHERE, CAPSULE, BOX, CYLINDER)
 
 
 @kernel
 def core_radius(shape: Posed) -> float:
-    """Radius by which a shape is rounded: spheres and capsules are points and segments with a radius."""
+    """Return the radius by which the core of a shape is rounded: of spheres (points) and capsules (segments)."""
     if shape.kind in (BOX, CYLINDER, CONVEX, MESH):
         return 0.0
     return shape.size[0]
@@ -36,13 +132,14 @@ def core_radius(shape: Posed) -> float:
 
 @kernel
 def has_curved_core(kind: int) -> bool:
-    """Whether the core is no polytope."""
+    """Return True if the core is not a polytope."""
     return kind == CYLINDER
 
 
 @kernel
-def reach(shape: Posed) -> float:
-    """Length of the order of the shape's core: what rounding errors are measured against."""
+def characteristic_size(shape: Posed) -> float:
+    """Return the length scale of the core of a shape, to which rounding errors are relative."""
+    # one branch for each kind of shape
     kind, size = shape.kind, shape.size
     if kind == BOX:
         return size[0] + size[1] + size[2]
@@ -58,15 +155,56 @@ def reach(shape: Posed) -> float:
     return 0.0
 
 
+@kernel(inner=True)
+def farthest_hull_point(shape: Posed, d: Vec3) -> tuple[int, float]:
+    """Return the offset in ``data`` of the hull point farthest along d (shape axes), the first of equals, and d . x."""
+    size, data = shape.size, shape.data
+    best, farthest = 0, -math.inf
+    for i in range(int(size[0])):
+        offset = int(size[1]) + 3 * i
+        height = d[0] * data[offset] + d[1] * data[offset + 1] + d[2] * data[offset + 2]
+        if height > farthest:
+            best, farthest = offset, height
+    return best, farthest
+
+
+@kernel(inner=True)
+def farthest_face(shape: Posed, d: Vec3) -> int:
+    """Return the number of the face of a hull whose outward normal is most along d (shape axes)."""
+    size, data = shape.size, shape.data
+    best, farthest = 0, -math.inf
+    for face in range(int(size[2])):
+        offset = int(size[3]) + 3 * face
+        height = data[offset] * d[0] + data[offset + 1] * d[1] + data[offset + 2] * d[2]
+        if height > farthest:
+            best, farthest = face, height
+    return best
+
+
+@kernel(inner=True)
+def axis_of(pose: FloatArray, k: int) -> Vec3:
+    """Return axis k of a shape in world axes."""
+    return pose[k], pose[3 + k], pose[6 + k]
+
+
+@kernel(inner=True)
+def unit(v: Vec3) -> Vec3:
+    """Return the unit vector along v, which is not zero."""
+    length = math.sqrt(dot(v, v))
+    return v[0] / length, v[1] / length, v[2] / length
+
+
 @kernel
-def support(shape: Posed, d: Vector) -> Vector:
-    """Point of the shape's core that reaches farthest along d, of any length; all in world axes.
+def support(shape: Posed, d: Vec3) -> Vec3:
+    """Return the point of the core of a shape that is farthest along d (any length), in world axes.
 
     Ties go to the positive side, the lowest number of a hull's points, the x axis of a cylinder's cap.
     """
+    # direction in the axes of the shape
     kind, size, data = shape.kind, shape.size, shape.data
-    lx, ly, lz = turned_back(shape.pose, d)
+    lx, ly, lz = rotate_inverse(shape.pose, d)
     x, y, z = 0.0, 0.0, 0.0
+    # one branch for each kind of shape
     if kind == BOX:
         x = size[0] if lx >= 0.0 else -size[0]
         y = size[1] if ly >= 0.0 else -size[1]
@@ -81,19 +219,14 @@ def support(shape: Posed, d: Vector) -> Vector:
         else:
             x = size[0]
     elif kind == CONVEX:
-        first, best, farthest = int(size[1]), 0, -math.inf
-        for i in range(int(size[0])):
-            at = first + 3 * i
-            along = lx * data[at] + ly * data[at + 1] + lz * data[at + 2]
-            if along > farthest:
-                best, farthest = at, along
+        best, _ = farthest_hull_point(shape, (lx, ly, lz))
         x, y, z = data[best], data[best + 1], data[best + 2]
-    return placed(shape.pose, (x, y, z))
+    return transform_point(shape.pose, (x, y, z))
 
 
 @kernel
-def touching_points(shape: Posed) -> int:
-    """Number of points by which a shape touches a ground; a ground touches none."""
+def ground_point_count(shape: Posed) -> int:
+    """Return the number of points with which a shape can touch a ground; 0 for a ground."""
     kind = shape.kind
     if kind in (HALF_SPACE, HEIGHT_FIELD):
         return 0
@@ -107,14 +240,16 @@ def touching_points(shape: Posed) -> int:
 
 
 @kernel
-def touching_point(shape: Posed, i: int, d: Vector) -> tuple[float, float, float, int]:
-    """Point i, in the shape's axes, by which its core touches a ground that lies along d (same axes), and its feature.
+def ground_point(shape: Posed, i: int, d: Vec3) -> tuple[float, float, float, int]:
+    """Return point i with which the core of a shape can touch a ground along d, in shape axes, and its feature number.
 
-    A sphere's centre; the ends of a capsule's axis at -z and +z; corner 4 i + 2 j + k of a box, of the sides i, j, k =
-    0 or 1 along x, y, z; a hull's points, and a mesh's those of its hull, in the order given; their number is the
-    feature. Of a cylinder's rims the deepest point of each, features 0 and 1 for that at -z and +z, and two more, 120
-    degrees on, of the deeper rim, features 2, 3 or 4, 5: lying it rests on the first two, standing on the deepest of
-    its lower rim and the other two.
+    A sphere has its centre, a capsule the ends of its axis at -z and +z. A box has corner 4 i + 2 j + k, of the sides
+    i, j, k = 0 or 1 along x, y, z. A hull has its points, and a mesh the points of its hull, in the order given. The
+    number of the point is the feature.
+
+    A cylinder has the deepest point of each rim, features 0 and 1 at -z and +z, and two more points of the deeper rim,
+    120 degrees apart, features 2, 3 or 4, 5. Lying it rests on the first two. Standing it rests on the deepest point of
+    its lower rim and on the other two.
     """
     kind, size, data = shape.kind, shape.size, shape.data
     if kind == CAPSULE:
@@ -125,9 +260,10 @@ def touching_point(shape: Posed, i: int, d: Vector) -> tuple[float, float, float
         z = size[2] if i & 1 else -size[2]
         return x, y, z, i
     if kind in (CONVEX, MESH):
-        at = int(size[1]) + 3 * i
-        return data[at], data[at + 1], data[at + 2], i
+        offset = int(size[1]) + 3 * i
+        return data[offset], data[offset + 1], data[offset + 2], i
     if kind == CYLINDER:
+        # radial direction to the deepest point of a rim
         radius, half = size[0], size[1]
         dx, dy, dz = d
         length = math.sqrt(dx * dx + dy * dy)
@@ -137,6 +273,7 @@ def touching_point(shape: Posed, i: int, d: Vector) -> tuple[float, float, float
             dx, dy = 1.0, 0.0
         if i < 2:
             return radius * dx, radius * dy, (half if i == 1 else -half), i
+        # a point of the deeper rim, 120 degrees from its deepest point
         s = SIN_120 if i == 3 else -SIN_120
         upper = dz > 0.0
         code = i + 2 * int(upper)
@@ -146,7 +283,7 @@ def touching_point(shape: Posed, i: int, d: Vector) -> tuple[float, float, float
 
 @kernel
 def half_width(kind: int, size: FloatArray, u: float, v: float, w: float) -> float:
-    """How far a symmetric shape reaches along a unit direction in its axes."""
+    """Return the half width of a symmetric shape along a unit direction in its axes."""
     if kind == CAPSULE:
         return size[0] + abs(w) * size[1]
     if kind == BOX:
@@ -158,7 +295,7 @@ def half_width(kind: int, size: FloatArray, u: float, v: float, w: float) -> flo
 
 @kernel
 def shape_bounds(kind: int, size: FloatArray, pose: FloatArray, data: FloatArray, box: FloatArray) -> None:
-    """Fill ``box`` (6,) with the lowest and the highest x, y, z of a shape; a half-space is infinite."""
+    """Fill ``box`` (6,) with the lowest and the highest x, y, z of a shape; the box of a half-space is infinite."""
     for i in range(3):
         u, v, w = pose[3 * i], pose[3 * i + 1], pose[3 * i + 2]
         center, low, high = pose[9 + i], 0.0, 0.0
@@ -167,13 +304,12 @@ def shape_bounds(kind: int, size: FloatArray, pose: FloatArray, data: FloatArray
             low = -high
         elif kind in (CONVEX, MESH):
             low, high = math.inf, -math.inf
-            first = int(size[1])
             for j in range(int(size[0])):
-                at = first + 3 * j
-                along = u * data[at] + v * data[at + 1] + w * data[at + 2]
-                low, high = min(low, along), max(high, along)
+                offset = int(size[1]) + 3 * j
+                height = u * data[offset] + v * data[offset + 1] + w * data[offset + 2]
+                low, high = min(low, height), max(high, height)
         elif kind == HEIGHT_FIELD:
-            # The solid has no bottom: what has sunk through the surface is still inside.
+            # the solid has no bottom, so that a body that has sunk through the surface is still inside
             x, y = u * size[3] * (size[1] - 1.0), v * size[4] * (size[2] - 1.0)
             low, high = min(x, 0.0) + min(y, 0.0), max(x, 0.0) + max(y, 0.0)
             low += w * size[6] if w < 0.0 else (-math.inf if w > 0.0 else 0.0)
@@ -193,7 +329,7 @@ def all_bounds(
     enlarged: float,
     boxes: FloatArray,
 ) -> None:
-    """Fill ``boxes`` (n, 6) for n shapes at ``poses`` (n, POSE), each side moved out by ``enlarged`` [m]."""
+    """Fill the bounding boxes (n, 6) of n shapes at ``poses`` (n, POSE), each side moved out by ``enlarged`` [m]."""
     for i in range(kind.shape[0]):
         shape_bounds(kind[i], size[i], poses[i], data, boxes[i])
         for j in range(3):

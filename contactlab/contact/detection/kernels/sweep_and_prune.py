@@ -1,4 +1,4 @@
-"""Which of many shapes may touch: sweep and prune over their bounding boxes, column by column, sorted in place."""
+"""Pairs of shapes that may touch, by sweep and prune over bounding boxes in columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lcp.kernels import kernel
 
 @kernel
 def _after(i: int, j: int, keys: FloatArray | None) -> bool:
-    """Whether item i comes after item j: by key, then by number."""
+    """Return True if item i comes after item j: by key, then by number."""
     if keys is None:
         return i > j
     return keys[i] > keys[j] or (keys[i] == keys[j] and i > j)
@@ -21,12 +21,13 @@ def _after(i: int, j: int, keys: FloatArray | None) -> bool:
 
 @kernel
 def sort_by_key(order: IntArray, keys: FloatArray) -> None:
-    """Sort the item numbers in ``order`` by ``keys[item]``, ties by number; quick where few have moved.
+    """Sort the item numbers in ``order`` by ``keys[item]``, ties by number; fast if few have moved.
 
-    Insertion serves an order that is nearly right, as after one step of a simulation; when it turns out not to be, heap
-    sort (J. W. J. Williams, Algorithm 232, Communications of the ACM 7 (1964)) bounds the time by n log n. The result
-    is the same.
+    Insertion sort is used for an order that is nearly right, as after one step of a simulation. If it needs too many
+    moves, heap sort (J. W. J. Williams, Algorithm 232, Communications of the ACM 7 (1964)) bounds the time by n log n.
+    The result is the same.
     """
+    # insertion sort with a limited number of moves
     n = order.shape[0]
     moves = 0
     for i in range(1, n):
@@ -45,40 +46,39 @@ def sort_by_key(order: IntArray, keys: FloatArray) -> None:
 
 @kernel
 def heap_sort(items: IntArray, n: int, keys: FloatArray | None) -> None:
-    """Sort the first n items by ``keys[item]``, ties by number; by number alone where there are no keys."""
+    """Sort the first n items by ``keys[item]``, ties by number; only by number if there are no keys."""
     for start in range(n // 2 - 1, -1, -1):
         _sift(items, start, n, keys)
     for end in range(n - 1, 0, -1):
-        item = items[0]
-        items[0] = items[end]
-        items[end] = item
+        items[0], items[end] = items[end], items[0]
         _sift(items, 0, end, keys)
 
 
 @kernel
 def _sift(items: IntArray, root: int, end: int, keys: FloatArray | None) -> None:
+    """Move the item at ``root`` down until no child comes after it."""
     while 2 * root + 1 < end:
         child = 2 * root + 1
         if child + 1 < end and _after(items[child + 1], items[child], keys):
             child += 1
         if not _after(items[child], items[root], keys):
             return
-        item = items[root]
-        items[root] = items[child]
-        items[child] = item
+        items[root], items[child] = items[child], items[root]
         root = child
 
 
 # Fewer shapes than this are swept in one column.
-FEW = 256
-# Part of a column's width that a shape in it has at most: rounding must not take its edge a column farther.
-FITS = 1.0 - 1e-9
-# Columns along either side, at most; what lies beyond shares the last one.
-MOST_COLUMNS = 4096
+SINGLE_COLUMN_LIMIT = 256
+
+# Largest width of a shape relative to its column, so that rounding moves no edge one column farther.
+WIDTH_FRACTION = 1.0 - 1e-9
+
+# Maximum number of columns along each side; shapes beyond are in the last one.
+MAX_COLUMNS = 4096
 
 
 class Filters(NamedTuple):
-    """Who may touch whom: the body of each shape (below 0 a fixed one), and the bits of its category and mask."""
+    """Filters of pairs: the body of each shape (below 0 if fixed), and the bits of its category and mask."""
 
     body: IntArray
     category: IntArray
@@ -87,7 +87,7 @@ class Filters(NamedTuple):
 
 @kernel
 def _may_touch(i: int, j: int, filters: Filters) -> bool:
-    """Whether filters admit a pair: never two shapes of one body or two fixed ones, and masks must admit both ways."""
+    """Return True if filters admit a pair: not of one body, not both fixed, and each mask admits the other category."""
     body, category, mask = filters
     if body[i] == body[j] or (body[i] < 0 and body[j] < 0):
         return False
@@ -96,7 +96,7 @@ def _may_touch(i: int, j: int, filters: Filters) -> bool:
 
 @kernel
 def _over(half_space: FloatArray, pose: FloatArray, box: FloatArray, enlarged: float) -> bool:
-    """Whether an enlarged bounding box reaches the half-space, enlarged as much."""
+    """Return True if an enlarged bounding box reaches the half-space, enlarged by the same distance."""
     lowest = -half_space[3]
     for k in range(3):
         n = pose[3 * k] * half_space[0] + pose[3 * k + 1] * half_space[1] + pose[3 * k + 2] * half_space[2]
@@ -108,11 +108,12 @@ def _over(half_space: FloatArray, pose: FloatArray, box: FloatArray, enlarged: f
 def _near(
     i: int, s: int, kind: IntArray, size: FloatArray, poses: FloatArray, boxes: FloatArray, enlarged: float
 ) -> bool:
-    """Whether shape i reaches half-space s; exact for the symmetric shapes, by the bounding box for the others."""
+    """Return True if shape i reaches half-space s: exactly for symmetric shapes, by the bounding box for others."""
     if not _over(size[s], poses[s], boxes[i], enlarged):
         return False
     if kind[i] not in SYMMETRIC:
         return True
+    # gap of the shape along the normal of the half-space
     h, frame, pose = size[s], poses[s], poses[i]
     gap, along_x, along_y, along_z = -h[3], 0.0, 0.0, 0.0
     for k in range(3):
@@ -126,24 +127,25 @@ def _near(
 
 
 @kernel
-def _spread(kind: IntArray, boxes: FloatArray, k: int) -> float:
-    """Sum of squares of the middles of the finite shapes about their mean, along axis k."""
-    n, mean, spread = 0, 0.0, 0.0
+def _variance(kind: IntArray, boxes: FloatArray, k: int) -> float:
+    """Return the sum of squares of the finite shapes' centres about their mean, along axis k."""
+    n, mean, total = 0, 0.0, 0.0
     for i in range(kind.shape[0]):
         if kind[i] != HALF_SPACE and kind[i] != HEIGHT_FIELD:
             center = 0.5 * (boxes[i, k] + boxes[i, 3 + k])
             n += 1
-            # Running mean and sum of squares (B. P. Welford, Technometrics 4 (1962)).
+            # running mean and sum of squares (B. P. Welford, Technometrics 4 (1962))
             delta = center - mean
             mean += delta / n
-            spread += delta * (center - mean)
-    return spread
+            total += delta * (center - mean)
+    return total
 
 
 @kernel
 def _column_width(boxes: FloatArray, k: int) -> float:
-    """Width of columns along axis k, a power of two: few shapes are wider, most much less narrow than it."""
+    """Return the width of columns along axis k, a power of two, which few shapes exceed."""
     n, most = boxes.shape[0], 16 + boxes.shape[0] // 64
+    # 1.5 times the mean extent, rounded up to a power of two
     count, total = 0, 0.0
     for i in range(n):
         extent = boxes[i, 3 + k] - boxes[i, k]
@@ -153,10 +155,11 @@ def _column_width(boxes: FloatArray, k: int) -> float:
     if count == 0 or not 0.0 < total < math.inf:
         return math.inf
     width = 2.0 ** math.ceil(math.log2(1.5 * total / count))
+    # doubled until few shapes are wider
     while width < math.inf:
         wider = 0
         for i in range(n):
-            if not boxes[i, 3 + k] - boxes[i, k] <= FITS * width:
+            if not boxes[i, 3 + k] - boxes[i, k] <= WIDTH_FRACTION * width:
                 wider += 1
         if wider <= most:
             break
@@ -166,8 +169,11 @@ def _column_width(boxes: FloatArray, k: int) -> float:
 
 @kernel
 def _is_wide(i: int, boxes: FloatArray, y: int, z: int, wy: float, wz: float) -> bool:
-    """Whether a shape is wider than a column, or infinite along the sweep."""
-    if not boxes[i, 3 + y] - boxes[i, y] <= FITS * wy or not boxes[i, 3 + z] - boxes[i, z] <= FITS * wz:
+    """Return True if a shape is wider than a column, or infinite along the sweep."""
+    if (
+        not boxes[i, 3 + y] - boxes[i, y] <= WIDTH_FRACTION * wy
+        or not boxes[i, 3 + z] - boxes[i, z] <= WIDTH_FRACTION * wz
+    ):
         return True
     x = 3 - y - z
     return not boxes[i, 3 + x] - boxes[i, x] < math.inf
@@ -175,15 +181,15 @@ def _is_wide(i: int, boxes: FloatArray, y: int, z: int, wy: float, wz: float) ->
 
 @kernel
 def _column(low: float, width: float, least: float) -> int:
-    """Number of the column, from the first on, that an edge at ``low`` lies in."""
+    """Return the number of the column, counted from the first, that contains an edge at ``low``."""
     if not width < math.inf:
         return 0
-    return int(min(math.floor(low / width) - least, MOST_COLUMNS - 1.0))
+    return int(min(math.floor(low / width) - least, MAX_COLUMNS - 1.0))
 
 
 @kernel
 def _first(order: IntArray, keys: FloatArray, key: float, low: int) -> int:
-    """First place in the order, from ``low`` on, whose key is at least ``key``."""
+    """Return the first index in the order, from ``low`` on, whose key is at least ``key``."""
     high = order.shape[0]
     while low < high:
         middle = (low + high) // 2
@@ -196,7 +202,7 @@ def _first(order: IntArray, keys: FloatArray, key: float, low: int) -> int:
 
 @kernel
 def _pair(i: int, j: int, boxes: FloatArray, filters: Filters, count: int, pairs: IntArray) -> int:
-    """Append the pair where boxes overlap and filters admit it; return the number of pairs then."""
+    """Append the pair if the boxes overlap and the filters admit it; return the new number of pairs."""
     for k in range(3):
         if boxes[j, k] > boxes[i, 3 + k] or boxes[j, 3 + k] < boxes[i, k]:
             return count
@@ -211,10 +217,11 @@ def _pair(i: int, j: int, boxes: FloatArray, filters: Filters, count: int, pairs
 def _fill_keys(
     kind: IntArray, boxes: FloatArray, x: int, y: int, z: int, wy: float, wz: float, keys: FloatArray
 ) -> tuple[float, int, float]:
-    """Fill the keys: column by column, within one by the lower edge along x; wide shapes and half-spaces first.
+    """Fill the keys: column by column, within a column by the lower edge along x; wide shapes and half-spaces first.
 
-    Returns the length of keys of one column, the number of columns along z, and the widest shape along x.
+    Return the length of keys of one column, the number of columns along z, and the largest extent along x.
     """
+    # range of the shapes in columns
     n = kind.shape[0]
     x_least, x_most, widest = math.inf, -math.inf, 0.0
     y_least, z_least, z_most = math.inf, math.inf, -math.inf
@@ -224,6 +231,7 @@ def _fill_keys(
             widest = max(widest, boxes[i, 3 + x] - boxes[i, x])
             y_least, z_least = min(y_least, boxes[i, y]), min(z_least, boxes[i, z])
             z_most = max(z_most, boxes[i, z])
+    # length of the keys of one column, and the first columns
     span, columns = 1.0, 1
     first_y, first_z = 0.0, 0.0
     if x_least <= x_most:
@@ -233,13 +241,14 @@ def _fill_keys(
         if wz < math.inf:
             first_z = math.floor(z_least / wz)
         columns = _column(z_most, wz, first_z) + 1
+    # keys
     for i in range(n):
         if kind[i] == HALF_SPACE or _is_wide(i, boxes, y, z, wy, wz):
             keys[i] = -1.0
         else:
-            # One empty column between rows: neighbours of the last are not those of the next row's first.
+            # one empty column between rows, so that the last one is no neighbour of the next row's first
             row = _column(boxes[i, y], wy, first_y) * (columns + 1)
-            # Away from the ends of the column's keys: a last digit more or less changes no column.
+            # away from the ends of the column's keys, so that rounding changes no column
             keys[i] = (row + _column(boxes[i, z], wz, first_z)) * span + (boxes[i, x] - x_least) + 0.5
     return span, columns + 1, widest
 
@@ -258,13 +267,13 @@ def candidates(
     keys: FloatArray,
     pairs: IntArray,
 ) -> int:
-    """Pairs of shapes whose enlarged bounding boxes overlap, in ascending order of (i, j), i < j.
+    """Find the pairs of shapes whose enlarged bounding boxes overlap, in ascending order of (i, j), i < j.
 
-    D. Baraff, Dynamic Simulation of Non-Penetrating Rigid Bodies, PhD thesis, Cornell 1992, section 2.3; the boxes are
-    sorted along the axis on which they spread most, and each is compared with those that begin before it ends. Where
-    there are many, they are first put into columns along that axis, about twice as wide as they are, and compared
-    within their own column and those next to it: the work then grows with their number. What is wider than a column
-    is compared with all. A half-space has no useful box: every shape is measured against it.
+    D. Baraff, Dynamic Simulation of Non-Penetrating Rigid Bodies, PhD thesis, Cornell 1992, section 2.3. The boxes are
+    sorted along the axis of largest variance, and each is compared with the boxes that begin before it ends. Many boxes
+    are first put into columns along that axis, about twice as wide as the boxes, and compared within their column and
+    its neighbours. So the work grows with their number. A box wider than a column is compared with all. A half-space
+    has no useful box, so every shape is tested against it.
 
     Parameters
     ----------
@@ -276,8 +285,8 @@ def candidates(
     category, mask
         Bits: a pair (i, j) needs ``category[i] & mask[j]`` and ``category[j] & mask[i]``.
     order
-        Any permutation of 0 .. n-1, left sorted; the one a step before makes the next sort quick. It has no influence
-        on the result.
+        Any permutation of 0 .. n-1, which is sorted in index. The order of the previous step makes the sort fast. It
+        does not influence the result.
     keys
         Workspace (n,).
     pairs
@@ -286,25 +295,28 @@ def candidates(
     Returns
     -------
     int
-        Number of pairs; beyond the capacity they are counted, not stored, and none is sorted.
+        Number of pairs. Pairs beyond the capacity are counted, not stored, and then none is sorted.
     """
     n, count, filters = kind.shape[0], 0, Filters(body, category, mask)
-    x, widest_spread = 0, -1.0
+    # sweep along the axis of largest variance
+    x, largest = 0, -1.0
     for k in range(3):
-        spread = _spread(kind, boxes, k)
-        if spread > widest_spread:
-            x, widest_spread = k, spread
+        variance = _variance(kind, boxes, k)
+        if variance > largest:
+            x, largest = k, variance
     y, z = (x + 1) % 3, (x + 2) % 3
+    # sort by column and lower edge
     wy, wz = math.inf, math.inf
-    if n >= FEW:
+    if n >= SINGLE_COLUMN_LIMIT:
         wy, wz = _column_width(boxes, y), _column_width(boxes, z)
     span, per_row, widest = _fill_keys(kind, boxes, x, y, z, wy, wz, keys)
     sort_by_key(order, keys)
-    # The last digits of the keys may put shapes that begin together in either order.
+    # rounding of the keys can put shapes that begin together in either order
     slack = 1e-9 * (span + widest)
-    place = 0
-    while place < n and keys[order[place]] < 0.0:
-        i = order[place]
+    # half-spaces and wide shapes against all
+    index = 0
+    while index < n and keys[order[index]] < 0.0:
+        i = order[index]
         if kind[i] == HALF_SPACE:
             for j in range(n):
                 wanted = kind[j] != HALF_SPACE and _may_touch(i, j, filters)
@@ -315,13 +327,14 @@ def candidates(
         else:
             for b in range(n):
                 j = order[b]
-                if kind[j] != HALF_SPACE and (b > place or keys[j] >= 0.0):
+                if kind[j] != HALF_SPACE and (b > index or keys[j] >= 0.0):
                     count = _pair(i, j, boxes, filters, count, pairs)
-        place += 1
-    while place < n:
-        column = math.floor(keys[order[place]] / span)
-        end = _first(order, keys, (column + 1.0) * span, place)
-        for a in range(place, end):
+        index += 1
+    # each column against itself and its neighbours
+    while index < n:
+        column = math.floor(keys[order[index]] / span)
+        end = _first(order, keys, (column + 1.0) * span, index)
+        for a in range(index, end):
             i = order[a]
             for b in range(a + 1, end):
                 j = order[b]
@@ -329,12 +342,12 @@ def candidates(
                     break
                 count = _pair(i, j, boxes, filters, count, pairs)
         for step in range(4):
-            # The next column of the row, and the three of the next row.
+            # the next column of the row, and three columns of the next row
             other = column + 1.0 if step == 0 else column + per_row + (step - 2.0)
             b0 = _first(order, keys, other * span, end)
             last = _first(order, keys, (other + 1.0) * span, b0)
             if b0 < last:
-                for a in range(place, end):
+                for a in range(index, end):
                     i = order[a]
                     while b0 < last and boxes[order[b0], x] < boxes[i, x] - widest - slack:
                         b0 += 1
@@ -343,7 +356,7 @@ def candidates(
                         if boxes[j, x] > boxes[i, 3 + x] + slack:
                             break
                         count = _pair(i, j, boxes, filters, count, pairs)
-        place = end
+        index = end
     if count <= pairs.shape[0]:
         heap_sort(pairs, count, None)
     return count

@@ -1,0 +1,252 @@
+"""Faces of shapes that look along a direction, and the polygon that two faces share along the normal."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from contactlab.contact.detection.kernels.support import (
+    dot,
+    farthest_face,
+    rotate,
+    rotate_inverse,
+    transform_point,
+)
+from contactlab.contact.kernels.layout import (
+    BITS,
+    BOX,
+    CAPSULE,
+    CONVEX,
+    CYLINDER,
+    MAX_FACE,
+    NONE,
+    Posed,
+)
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from lcp.kernels import kernel
+
+# Labels of edges of the clipping polygon start here. Labels of edges of the subject are the numbers of its vertices.
+CLIPPER = 1 << BITS
+
+
+class Polygon(NamedTuple):
+    """Memory of a polygon."""
+
+    corners: FloatArray  # vertices, three numbers each, in a row
+    ids: IntArray  # numbers of the vertices in their shape
+
+
+@kernel
+def project(polygon: FloatArray, n: int, t: Vec3, s: Vec3, normal: Vec3, origin: Vec3) -> None:
+    """Replace the vertices by their coordinates along two tangents and the normal, from an origin."""
+    for i in range(n):
+        d = (polygon[3 * i] - origin[0], polygon[3 * i + 1] - origin[1], polygon[3 * i + 2] - origin[2])
+        polygon[3 * i], polygon[3 * i + 1], polygon[3 * i + 2] = dot(t, d), dot(s, d), dot(normal, d)
+
+
+@kernel
+def _code(edge: int, j: int, nb: int, ids_b: IntArray) -> int:
+    """Return the feature of the vertex that clipping by edge j creates on the edge labelled ``edge``."""
+    if edge < CLIPPER:
+        return (edge << BITS) | ids_b[j]
+    k = edge - CLIPPER
+    # two edges of the clipping polygon meet in one of its vertices
+    corner = j if j == k + 1 or (j == 0 and k == nb - 1) else k
+    return (NONE << BITS) | ids_b[corner]
+
+
+@kernel
+def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, result: Polygon, spare: Polygon) -> int:
+    """Clip the subject (a polygon or a segment) by a convex polygon; return the number of vertices left.
+
+    I. E. Sutherland, G. W. Hodgman, Reentrant polygon clipping, Communications of the ACM 17 (1974). Every edge has a
+    band of ``slack``. A vertex within the band is kept and cuts nothing, so that equal faces give their four vertices
+    whatever the last bits of the poses are.
+
+    Parameters
+    ----------
+    subject, na
+        Vertices (x, y, height), and their number (2 for a segment).
+    clipper, nb
+        The same for the clipping polygon, at least 3 vertices, in either sense of rotation.
+    slack
+        Half width of the band [m].
+    result, spare
+        Workspaces, with two numbers per vertex: its feature, and the label of the edge after it. The result is in the
+        first.
+    """
+    edges, ids_b = clipper
+    (first, labels_1), (second, labels_2) = result, spare
+    # sense of rotation of the clipping polygon
+    area = 0.0
+    for j in range(nb):
+        k = (j + 1) % nb
+        area += edges[3 * j] * edges[3 * k + 1] - edges[3 * k] * edges[3 * j + 1]
+    sense = 1.0 if area > 0.0 else -1.0
+    # start with the whole subject
+    n = na
+    for i in range(n):
+        for m in range(3):
+            first[3 * i + m] = subject.corners[3 * i + m]
+        labels_1[2 * i] = (subject.ids[i] << BITS) | NONE
+        labels_1[2 * i + 1] = subject.ids[i]
+    capacity = first.shape[0] // 3
+    # cut by one edge after the other
+    for j in range(nb):
+        k = (j + 1) % nb
+        x0, y0 = edges[3 * j], edges[3 * j + 1]
+        ex, ey = sense * (edges[3 * k] - x0), sense * (edges[3 * k + 1] - y0)
+        length = (ex * ex + ey * ey) ** 0.5
+        if length <= slack:
+            continue
+        ex, ey = ex / length, ey / length
+        kept, cut = 0, False
+        for i in range(n):
+            i_next = (i + 1) % n
+            here = ex * (first[3 * i + 1] - y0) - ey * (first[3 * i] - x0)
+            there = ex * (first[3 * i_next + 1] - y0) - ey * (first[3 * i_next] - x0)
+            if here < -slack:
+                cut = True
+            elif kept < capacity:
+                for m in range(3):
+                    second[3 * kept + m] = first[3 * i + m]
+                labels_2[2 * kept] = labels_1[2 * i]
+                # if the subject leaves through a vertex on the edge, its next edge runs along that edge
+                labels_2[2 * kept + 1] = CLIPPER + j if here <= slack and there < -slack else labels_1[2 * i + 1]
+                kept += 1
+            if n == 2 and i == 1:
+                continue  # a segment has one edge
+            leaves, enters = here > slack and there < -slack, here < -slack and there > slack
+            if (leaves or enters) and kept < capacity:
+                t = here / (here - there)
+                for m in range(3):
+                    second[3 * kept + m] = first[3 * i + m] + t * (first[3 * i_next + m] - first[3 * i + m])
+                labels_2[2 * kept] = _code(labels_1[2 * i + 1], j, nb, ids_b)
+                labels_2[2 * kept + 1] = CLIPPER + j if leaves else labels_1[2 * i + 1]
+                kept += 1
+        if not cut:
+            continue
+        # copy the result back
+        n = kept
+        for i in range(n):
+            for m in range(3):
+                first[3 * i + m] = second[3 * i + m]
+            labels_1[2 * i], labels_1[2 * i + 1] = labels_2[2 * i], labels_2[2 * i + 1]
+        if n == 0:
+            return 0
+    return n
+
+
+# A cap of a cylinder is represented by a regular polygon in its rim, fixed to the body.
+RIM = 8
+
+CAP_COSINE = math.sqrt(0.5)
+
+RIM_X = np.array([math.cos(2.0 * math.pi * i / RIM) for i in range(RIM)])
+
+RIM_Y = np.array([math.sin(2.0 * math.pi * i / RIM) for i in range(RIM)])
+
+
+@kernel
+def _box_face(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
+    """Fill the vertices, their numbers and the normal of the face of a box most along d; return their number."""
+    axis = 0
+    for i in range(1, 3):
+        if abs(d[i]) > abs(d[axis]):
+            axis = i
+    s = 1.0 if d[axis] >= 0.0 else -1.0
+    normal[axis] = s
+    u, v = (axis + 1) % 3, (axis + 2) % 3
+    for corner in range(4):
+        # counter-clockwise seen from outside, on either side
+        a = s if corner in (1, 2) else -s
+        b = 1.0 if corner >= 2 else -1.0
+        at = 3 * corner
+        polygon[at + axis] = s * size[axis]
+        polygon[at + u] = a * size[u]
+        polygon[at + v] = b * size[v]
+        number = 0
+        for i in range(3):
+            number = 2 * number + int(polygon[at + i] > 0.0)
+        ids[corner] = number
+    return 4
+
+
+@kernel
+def _cylinder_face(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
+    """Fill the cap of a cylinder, as a polygon, or the line of its mantle most along d; return the vertex count."""
+    # the cap, if d is within 45 degrees of the axis
+    radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
+    if abs(d[2]) >= CAP_COSINE or radial == 0.0:
+        s = 1.0 if d[2] >= 0.0 else -1.0
+        normal[2] = s
+        for i in range(RIM):
+            polygon[3 * i] = size[0] * RIM_X[i]
+            polygon[3 * i + 1] = s * size[0] * RIM_Y[i]
+            polygon[3 * i + 2] = s * size[1]
+            ids[i] = i if s < 0.0 else RIM + i
+        return RIM
+    # a line of the mantle, parallel to the axis
+    for end in range(2):
+        polygon[3 * end] = size[0] * d[0] / radial
+        polygon[3 * end + 1] = size[0] * d[1] / radial
+        polygon[3 * end + 2] = size[1] if end == 1 else -size[1]
+        ids[end] = 2 * RIM + end
+    return 2
+
+
+@kernel
+def _hull_face(shape: Posed, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
+    """Fill the vertices, their numbers and the normal of the face of a hull most along d; return the vertex count."""
+    # the face and its normal
+    size, data, loops = shape.size, shape.data, shape.loops
+    points, normals, start = int(size[1]), int(size[3]), int(size[4])
+    best = farthest_face(shape, (d[0], d[1], d[2]))
+    for i in range(3):
+        normal[i] = data[normals + 3 * best + i]
+    # its vertices
+    first = start + loops[start + best]
+    n = min(loops[start + best + 1] - loops[start + best], MAX_FACE)
+    for corner in range(n):
+        number = loops[first + corner]
+        ids[corner] = number
+        for i in range(3):
+            polygon[3 * corner + i] = data[points + 3 * number + i]
+    return n
+
+
+@kernel
+def support_face(shape: Posed, direction: Vec3, local: FloatArray, face: Polygon) -> tuple[int, Vec3]:
+    """Fill ``face`` with the vertices of the face most along a unit vector, in world axes, and their numbers.
+
+    Return the number of vertices and the outward unit normal. One vertex is a point, two are a segment, both with the
+    normal zero. Vertices are counter-clockwise seen from outside. ``local`` (6,) is scratch.
+    """
+    kind, size, (dx, dy, dz), (polygon, ids) = shape.kind, shape.size, direction, face
+    d, normal = local[0:3], local[3:6]
+    d[0], d[1], d[2] = rotate_inverse(shape.pose, direction)
+    normal[0] = normal[1] = normal[2] = 0.0
+    n, radius = 1, 0.0
+    if kind == BOX:
+        n = _box_face(size, d, polygon, ids, normal)
+    elif kind == CYLINDER:
+        n = _cylinder_face(size, d, polygon, ids, normal)
+    elif kind == CONVEX:
+        n = _hull_face(shape, d, polygon, ids, normal)
+    else:
+        # a sphere or capsule: its core, moved out by the radius below
+        radius = size[0]
+        ids[0], ids[1] = 0, 1
+        for i in range(6):
+            polygon[i] = 0.0
+        if kind == CAPSULE:
+            n = 2
+            polygon[2], polygon[5] = -size[1], size[1]
+    # to world axes
+    for corner in range(n):
+        at = 3 * corner
+        x, y, z = transform_point(shape.pose, (polygon[at], polygon[at + 1], polygon[at + 2]))
+        polygon[at], polygon[at + 1], polygon[at + 2] = x + radius * dx, y + radius * dy, z + radius * dz
+    return n, rotate(shape.pose, (normal[0], normal[1], normal[2]))

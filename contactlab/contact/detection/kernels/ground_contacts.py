@@ -1,0 +1,280 @@
+"""Contacts of a half-space or a height field with a sphere, capsule, box, cylinder or convex hull."""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.contact.detection.kernels.contacts import append_contact
+from contactlab.contact.detection.kernels.faces import RIM
+from contactlab.contact.detection.kernels.sphere_capsule import closest_on_segments
+from contactlab.contact.detection.kernels.support import (
+    core_radius,
+    ground_point,
+    ground_point_count,
+    rotate,
+    rotate_inverse,
+    transform_point,
+)
+from contactlab.contact.kernels.layout import BOX, CAPSULE, CYLINDER, ContactBuffer, Posed
+from contactlab.spatial.arrays import FloatArray, Vec3
+from lcp.kernels import kernel
+
+
+@kernel
+def cell_range(low: float, high: float, spacing: float, n: int) -> tuple[int, int]:
+    """Return the first and one past the last of the n - 1 cells along one axis that meet an interval."""
+    # compared as floats, because infinity has no integer
+    first = int(min(max(math.floor(low / spacing), 0.0), n - 2.0))
+    last = int(min(max(math.floor(high / spacing), 0.0), n - 2.0))
+    return first, last + 1
+
+
+@kernel
+def height_at(x: float, y: float, size: FloatArray, data: FloatArray) -> float:
+    """Return the height of the surface at (x, y) in the field's axes; minus infinity outside the grid."""
+    start, nx, ny, dx, dy = int(size[0]), int(size[1]), int(size[2]), size[3], size[4]
+    if not (0.0 <= x <= dx * (nx - 1) and 0.0 <= y <= dy * (ny - 1)):
+        return -math.inf
+    i, j = min(int(x / dx), nx - 2), min(int(y / dy), ny - 2)
+    s, t = x / dx - i, y / dy - j
+    at = start + i * ny + j
+    z00, z10, z01, z11 = data[at], data[at + ny], data[at + 1], data[at + ny + 1]
+    # the diagonal of every cell runs from (0, 0) to (1, 1)
+    if s >= t:
+        return z00 + s * (z10 - z00) + t * (z11 - z10)
+    return z00 + t * (z01 - z00) + s * (z11 - z01)
+
+
+@kernel
+def closest_on_triangle(
+    ax: float, ay: float, az: float, bx: float, by: float, bz: float, cx: float, cy: float, cz: float
+) -> tuple[float, float, float]:
+    """Return the point of the triangle a, b, c closest to the origin (Ericson 2005, section 5.1.5)."""
+    # Voronoi regions of the vertices and sides
+    ux, uy, uz, vx, vy, vz = bx - ax, by - ay, bz - az, cx - ax, cy - ay, cz - az
+    d1, d2 = -(ux * ax + uy * ay + uz * az), -(vx * ax + vy * ay + vz * az)
+    if d1 <= 0.0 and d2 <= 0.0:
+        return ax, ay, az
+    d3, d4 = -(ux * bx + uy * by + uz * bz), -(vx * bx + vy * by + vz * bz)
+    if d3 >= 0.0 and d4 <= d3:
+        return bx, by, bz
+    vc = d1 * d4 - d3 * d2
+    if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        s = d1 / (d1 - d3)
+        return ax + s * ux, ay + s * uy, az + s * uz
+    d5, d6 = -(ux * cx + uy * cy + uz * cz), -(vx * cx + vy * cy + vz * cz)
+    if d6 >= 0.0 and d5 <= d6:
+        return cx, cy, cz
+    vb = d5 * d2 - d1 * d6
+    if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        s = d2 / (d2 - d6)
+        return ax + s * vx, ay + s * vy, az + s * vz
+    va = d3 * d6 - d5 * d4
+    if va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
+        s = (d4 - d3) / ((d4 - d3) + (d5 - d6))
+        return bx + s * (cx - bx), by + s * (cy - by), bz + s * (cz - bz)
+    # inside: barycentric coordinates
+    total = va + vb + vc
+    s, t = vb / total, vc / total
+    return ax + s * ux + t * vx, ay + s * uy + t * vy, az + s * uz + t * vz
+
+
+@kernel
+def signed_distance(p: Vec3, within: float, size: FloatArray, data: FloatArray) -> tuple[float, Vec3]:
+    """Return the distance of a point from the surface, negative below it, and the unit vector that increases it.
+
+    The solid is everything below the surface. For points farther above than ``within`` the distance can be any number
+    beyond ``within``, also infinity. All values are in the field's axes.
+    """
+    (x, y, z), start, nx, ny, dx, dy = p, int(size[0]), int(size[1]), int(size[2]), size[3], size[4]
+    above = z - height_at(x, y, size, data)
+    # the vertical distance bounds the shortest distance, so a search within it is enough
+    near = min(within, abs(above)) if above > 0.0 else -above
+    if not near >= 0.0:
+        return math.inf, (0.0, 0.0, 1.0)
+    if z - near > size[6]:
+        return math.inf, (0.0, 0.0, 1.0)
+    i0, i1 = cell_range(x - near, x + near, dx, nx)
+    j0, j1 = cell_range(y - near, y + near, dy, ny)
+    # closest point over both triangles of each cell within reach
+    best, qx, qy, qz, mx, my, mz = math.inf, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
+    for i in range(i0, i1):
+        for j in range(j0, j1):
+            at = start + i * ny + j
+            x0, x1, y0, y1 = i * dx - x, (i + 1) * dx - x, j * dy - y, (j + 1) * dy - y
+            z00, z10, z01, z11 = data[at] - z, data[at + ny] - z, data[at + 1] - z, data[at + ny + 1] - z
+            for half in range(2):
+                if half == 0:
+                    px, py, pz = closest_on_triangle(x0, y0, z00, x1, y0, z10, x1, y1, z11)
+                    ex, ey = -(z10 - z00) / dx, -(z11 - z10) / dy
+                else:
+                    px, py, pz = closest_on_triangle(x0, y0, z00, x1, y1, z11, x0, y1, z01)
+                    ex, ey = -(z11 - z01) / dx, -(z01 - z00) / dy
+                length2 = px * px + py * py + pz * pz
+                if length2 < best:
+                    best, qx, qy, qz, mx, my = length2, px, py, pz, ex, ey
+    distance = math.sqrt(best)
+    if distance > 1e-9 * (dx + dy):
+        sign = -1.0 if above > 0.0 else 1.0
+        return -sign * distance, (sign * qx / distance, sign * qy / distance, sign * qz / distance)
+    # on the surface the difference to the closest point is rounding, so the normal of the triangle is used
+    length = math.sqrt(mx * mx + my * my + mz * mz)
+    return (distance if above > 0.0 else -distance), (mx / length, my / length, mz / length)
+
+
+# Feature numbers of grid points inside a box begin here, vertices of the box at 0.
+GRID_POINT = 1 << 21
+
+
+@kernel
+def half_space_any(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
+    """Return the contacts of a half-space (A) and a body's shape (B): one for each point of B within ``margin``.
+
+    `ground_point` gives the points and their features.
+    """
+    # plane of the half-space in world axes, and the downward direction in the axes of B
+    nx, ny, nz = normal = rotate(a.pose, (a.size[0], a.size[1], a.size[2]))
+    offset = a.size[3] + nx * a.pose[9] + ny * a.pose[10] + nz * a.pose[11]
+    downwards = rotate_inverse(b.pose, normal)
+    downwards = (-downwards[0], -downwards[1], -downwards[2])
+    radius, count = core_radius(b), 0
+    for i in range(ground_point_count(b)):
+        lx, ly, lz, code = ground_point(b, i, downwards)
+        # the order of operations of `world_point` and `collide_point`, so that the bits are equal
+        x, y, z = rotate(b.pose, (lx, ly, lz))
+        x, y, z = b.pose[9] + x, b.pose[10] + y, b.pose[11] + z
+        gap = nx * x + ny * y + nz * z - radius - offset
+        if gap <= margin:
+            reach = radius + gap
+            count = append_contact((x - reach * nx, y - reach * ny, z - reach * nz), normal, gap, code, count, out)
+    return count
+
+
+@kernel
+def _round_point(p: Vec3, radius: float, field: Posed, code: int, margin: float, count: int, out: ContactBuffer) -> int:
+    """Write the contact of a point with a radius, given in the field's axes; return the new count."""
+    distance, up = signed_distance(p, margin + radius, field.size, field.data)
+    gap = distance - radius
+    if not gap <= margin:
+        return count
+    # from the point of the body back to the surface of the field
+    on_field = (p[0] - distance * up[0], p[1] - distance * up[1], p[2] - distance * up[2])
+    return append_contact(transform_point(field.pose, on_field), rotate(field.pose, up), gap, code, count, out)
+
+
+@kernel
+def _local(pose: FloatArray, pose_b: FloatArray, v: Vec3) -> Vec3:
+    """Return the coordinates in the field's axes of a point given in the axes of B."""
+    x, y, z = transform_point(pose_b, v)
+    return rotate_inverse(pose, (x - pose[9], y - pose[10], z - pose[11]))
+
+
+@kernel
+def _lowest_on_axis(field: Posed, b: Posed, margin: float) -> tuple[float, float]:
+    """Return the position on a capsule's axis, between its ends, closest to the surface, and its signed distance.
+
+    Over a triangle the distance has no minimum inside the axis. It has one only at the point closest to an edge.
+    """
+    size, pose, data, size_b = field.size, field.pose, field.data, b.size
+    nx, ny, dx, dy, radius, half = int(size[1]), int(size[2]), size[3], size[4], size_b[0], size_b[1]
+    # axis of the capsule in the field's axes, and the cells within reach
+    cx, cy, cz = _local(pose, b.pose, (0.0, 0.0, 0.0))
+    ex, ey, ez = _local(pose, b.pose, (0.0, 0.0, 1.0))
+    ux, uy, uz = ex - cx, ey - cy, ez - cz
+    within = margin + radius
+    i0, i1 = cell_range(cx - half * abs(ux) - within, cx + half * abs(ux) + within, dx, nx)
+    j0, j1 = cell_range(cy - half * abs(uy) - within, cy + half * abs(uy) + within, dy, ny)
+    where, least = 0.0, math.inf
+    start = int(size[0])
+    for i in range(i0, i1 + 1):
+        for j in range(j0, j1 + 1):
+            z0 = data[start + i * ny + j]
+            # edges that begin at this grid point: along x, along y, and the diagonal
+            for edge in range(3):
+                k, m = i + int(edge != 1), j + int(edge != 0)
+                if k < nx and m < ny:
+                    wx, wy, wz = (k - i) * dx, (m - j) * dy, data[start + k * ny + m] - z0
+                    length = math.sqrt(wx * wx + wy * wy + wz * wz)
+                    px, py, pz = i * dx + 0.5 * wx - cx, j * dy + 0.5 * wy - cy, z0 + 0.5 * wz - cz
+                    wx, wy, wz = wx / length, wy / length, wz / length
+                    du, dw = px * ux + py * uy + pz * uz, px * wx + py * wy + pz * wz
+                    s, _ = closest_on_segments(du, dw, ux * wx + uy * wy + uz * wz, half, 0.5 * length)
+                    if abs(s) < half:
+                        p = (cx + s * ux, cy + s * uy, cz + s * uz)
+                        if p[2] - within <= size[6]:
+                            here = signed_distance(p, within, size, data)[0]
+                            if here < least:
+                                where, least = s, here
+    return where, least
+
+
+@kernel
+def _grid_points(field: Posed, b: Posed, margin: float, count: int, out: ContactBuffer) -> int:
+    """Write the contacts of grid points inside or under a box, through its nearest downward face; return the count."""
+    size, pose, data, half, pose_b = field.size, field.pose, field.data, b.size, b.pose
+    # cells within reach of the box
+    cx, cy, _ = _local(pose, b.pose, (0.0, 0.0, 0.0))
+    start, nx, ny, dx, dy = int(size[0]), int(size[1]), int(size[2]), size[3], size[4]
+    reach = half[0] + half[1] + half[2] + margin
+    i0, i1 = cell_range(cx - reach, cx + reach, dx, nx)
+    j0, j1 = cell_range(cy - reach, cy + reach, dy, ny)
+    for i in range(i0, i1 + 1):
+        for j in range(j0, j1 + 1):
+            x, y, z = i * dx, j * dy, data[start + i * ny + j]
+            point = transform_point(pose, (x, y, z))
+            wx, wy, wz = point[0] - pose_b[9], point[1] - pose_b[10], point[2] - pose_b[11]
+            # the nearest face whose normal points down
+            face, sign, gap, outside = -1, 0.0, -math.inf, 0
+            for k in range(3):
+                c = pose_b[k] * wx + pose_b[3 + k] * wy + pose_b[6 + k] * wz
+                up = pose_b[k] * pose[2] + pose_b[3 + k] * pose[5] + pose_b[6 + k] * pose[8]
+                s = -1.0 if up > 0.0 else 1.0
+                here = s * c - half[k]
+                if abs(c) > half[k]:
+                    outside += 1
+                if abs(up) > 0.3 and here > gap:
+                    face, sign, gap = k, s, here
+            inside = outside == 0 or (outside == 1 and gap > 0.0)
+            if face >= 0 and inside and gap <= margin:
+                # the contact normal points from the field into the box, against the normal of the face
+                normal = (-sign * pose_b[face], -sign * pose_b[3 + face], -sign * pose_b[6 + face])
+                count = append_contact(point, normal, gap, GRID_POINT + i * ny + j, count, out)
+    return count
+
+
+@kernel
+def height_field_any(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
+    """Write the contacts of a height field (A) and a body's shape (B); return their number.
+
+    The body touches with points, each along the shortest path to the surface. Edges and vertices of the triangles are
+    exact. The points are the centre of a sphere; the ends of a capsule's axis and its lowest point between them; the
+    vertices of a box or hull; and eight points of each rim of a cylinder. Grid points that reach into a face of a box's
+    underside touch too. A ridge that meets a hull's face or a box's edge between such points is missed. So the grid
+    should be as fine as the bodies are small.
+    """
+    # eight points of each rim of a cylinder
+    radius, count = core_radius(b), 0
+    if b.kind == CYLINDER:
+        for i in range(2 * RIM):
+            angle = 2.0 * math.pi * (i % RIM) / RIM
+            z = b.size[1] if i >= RIM else -b.size[1]
+            p = _local(a.pose, b.pose, (b.size[0] * math.cos(angle), b.size[0] * math.sin(angle), z))
+            count = _round_point(p, radius, a, i, margin, count, out)
+        return count
+    # the ground points of the other shapes
+    least_end = math.inf
+    downwards = rotate_inverse(b.pose, rotate(a.pose, (0.0, 0.0, -1.0)))
+    for i in range(ground_point_count(b)):
+        x, y, z, code = ground_point(b, i, downwards)
+        p = _local(a.pose, b.pose, (x, y, z))
+        count = _round_point(p, radius, a, code, margin, count, out)
+        if b.kind == CAPSULE:
+            least_end = min(least_end, signed_distance(p, margin + radius, a.size, a.data)[0])
+    # the lowest point of a capsule between its ends, and grid points in a box
+    if b.kind == CAPSULE:
+        where, least = _lowest_on_axis(a, b, margin)
+        if least < least_end - 1e-9 * (radius + b.size[1]):
+            count = _round_point(_local(a.pose, b.pose, (0.0, 0.0, where)), radius, a, 2, margin, count, out)
+    elif b.kind == BOX:
+        count = _grid_points(a, b, margin, count, out)
+    return count

@@ -1,0 +1,384 @@
+"""The joints: chains of elementary motions, which are the motions that the kernels know."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.kernels import codes
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.spatial.errors import MultibodyError
+from contactlab.spatial.transform import Transform
+
+__all__ = [
+    "ALL_JOINTS",
+    "Composite",
+    "CustomJoint",
+    "EulerXYZ",
+    "EulerYXZ",
+    "EulerZXY",
+    "EulerZYX",
+    "Fixed",
+    "FloatingBase",
+    "Helical",
+    "Joint",
+    "Prismatic",
+    "Revolute",
+    "Screw",
+    "Spherical",
+    "TranslationXYZ",
+]
+
+
+_X, _Y, _Z = np.eye(3)
+
+_NONE = np.zeros(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Elementary:
+    """One motion of a kind the kernels know."""
+
+    kind: int  # a code of `contactlab.multibody.kernels.codes`
+    #: w, t: Direction of rotation and of shift, (3,) each, in joint axes; zero if the kind has none.
+    w: FloatArray
+    t: FloatArray
+
+    @classmethod
+    def revolute(cls, axis: FloatArray) -> Elementary:
+        """Return the rotation about a unit axis; the coordinate axes have kernels of their own."""
+        for kind, unit in ((codes.REVOLUTE_X, _X), (codes.REVOLUTE_Y, _Y), (codes.REVOLUTE_Z, _Z)):
+            if (axis == unit).all():
+                return cls(kind, axis, _NONE)
+        return cls(codes.REVOLUTE, axis, _NONE)
+
+    @classmethod
+    def prismatic(cls, axis: FloatArray) -> Elementary:
+        """Shift along a unit axis."""
+        return cls(codes.PRISMATIC, _NONE, axis)
+
+    @property
+    def nq(self) -> int:
+        """Length of its slice of q."""
+        return codes.NQ[self.kind]
+
+    @property
+    def nv(self) -> int:
+        """Length of its slice of v."""
+        return codes.NV[self.kind]
+
+
+@runtime_checkable
+class Joint(Protocol):
+    """Motion of a child body relative to its parent: a chain of elementary motions, each in the frame the last left."""
+
+    @property
+    def nq(self) -> int:
+        """Length of the joint's slice of q."""
+        ...
+
+    @property
+    def nv(self) -> int:
+        """Length of the joint's slice of v."""
+        ...
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return its elementary motions, from parent to child; none for a fixed joint."""
+        ...
+
+
+def unit_axis(owner: object, value: ArrayLike) -> FloatArray:
+    """Return a direction (3,), normalised: a `MultibodyError` for one that has no length."""
+    axis = finite_array(value, f"{type(owner).__name__}.axis", (3,), MultibodyError)
+    largest = float(np.max(np.abs(axis)))
+    if largest == 0.0:
+        raise MultibodyError(f"{type(owner).__name__}.axis", "has no direction: all entries are zero")
+    scaled = axis / largest
+    return read_only(scaled / np.linalg.norm(scaled))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Revolute:
+    """Rotation by q [rad] about an axis through the joint's origin.
+
+    Parameters
+    ----------
+    axis
+        Direction (3,) in joint axes, normalised here; z by default.
+    """
+
+    axis: FloatArray
+    nq = 1
+    nv = 1
+
+    def __init__(self, axis: ArrayLike = (0.0, 0.0, 1.0)) -> None:
+        object.__setattr__(self, "axis", unit_axis(self, axis))
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return one rotation."""
+        return (Elementary.revolute(self.axis),)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Prismatic:
+    """Shift by q [m] along an axis.
+
+    Parameters
+    ----------
+    axis
+        Direction (3,) in joint axes, normalised here; x by default.
+    """
+
+    axis: FloatArray
+    nq = 1
+    nv = 1
+
+    def __init__(self, axis: ArrayLike = (1.0, 0.0, 0.0)) -> None:
+        object.__setattr__(self, "axis", unit_axis(self, axis))
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return one shift."""
+        return (Elementary.prismatic(self.axis),)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Helical:
+    """Rotation by q [rad] about an axis with a shift of pitch q along the same axis; see `Screw` for the general form.
+
+    Parameters
+    ----------
+    axis
+        Direction (3,) in joint axes, normalised here.
+    pitch
+        Shift per angle [m/rad].
+    """
+
+    axis: FloatArray
+    pitch: float
+    nq = 1
+    nv = 1
+
+    def __init__(self, axis: ArrayLike, pitch: float) -> None:
+        object.__setattr__(self, "axis", unit_axis(self, axis))
+        object.__setattr__(self, "pitch", finite_number(pitch, "Helical.pitch", MultibodyError))
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return one screw motion."""
+        return (Elementary(codes.SCREW, self.axis, self.pitch * self.axis),)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Screw:
+    """Shift by t q in joint axes, then rotate by q about w: RBDL's helical joint, not the exponential of a twist.
+
+    Parameters
+    ----------
+    w
+        Axis of rotation (3,) in joint axes, normalised here.
+    t
+        Shift per angle (3,) [m/rad] in joint axes; it need not be parallel to w.
+    """
+
+    w: FloatArray
+    t: FloatArray
+    nq = 1
+    nv = 1
+
+    def __init__(self, w: ArrayLike, t: ArrayLike) -> None:
+        object.__setattr__(self, "w", unit_axis(self, w))
+        object.__setattr__(self, "t", read_only(finite_array(t, "Screw.t", (3,), MultibodyError)))
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return one screw motion."""
+        return (Elementary(codes.SCREW, self.w, self.t),)
+
+
+@dataclass(frozen=True)
+class Spherical:
+    """Any rotation: q is a unit quaternion (w, x, y, z), v the angular velocity in body axes [rad/s]."""
+
+    nq = 4
+    nv = 3
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return one rotation."""
+        return (Elementary(codes.SPHERICAL, np.zeros(3), np.zeros(3)),)
+
+
+@dataclass(frozen=True)
+class _Euler:
+    """Rotate by q[0] about the first axis, by q[1] about the new second, by q[2] about the new third; v are the rates.
+
+    Singular if q[1] is a quarter turn: first and third axis then coincide, and the mass matrix is singular too.
+    """
+
+    order: ClassVar[str]
+    nq = 3
+    nv = 3
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return three rotations."""
+        return tuple(Elementary.revolute(np.eye(3)["XYZ".index(letter)]) for letter in self.order)
+
+
+class EulerZYX(_Euler):
+    """Yaw, pitch, roll: about z, then the new y, then the new x [rad]; singular at a pitch of a quarter turn."""
+
+    order = "ZYX"
+
+
+class EulerXYZ(_Euler):
+    """About x, then the new y, then the new z [rad]; singular at a quarter turn about y."""
+
+    order = "XYZ"
+
+
+class EulerYXZ(_Euler):
+    """About y, then the new x, then the new z [rad]; singular at a quarter turn about x."""
+
+    order = "YXZ"
+
+
+class EulerZXY(_Euler):
+    """About z, then the new x, then the new y [rad]; singular at a quarter turn about x."""
+
+    order = "ZXY"
+
+
+@dataclass(frozen=True)
+class TranslationXYZ:
+    """Shift by q = (x, y, z) [m] in joint axes."""
+
+    nq = 3
+    nv = 3
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return one shift."""
+        return (Elementary(codes.TRANSLATION, np.zeros(3), np.zeros(3)),)
+
+
+@dataclass(frozen=True)
+class FloatingBase:
+    """Six degrees of freedom.
+
+    q = (x, y, z, qw, qx, qy, qz): origin [m] in joint axes and unit quaternion; v = (velocity of the body's origin in
+    joint axes [m/s], angular velocity in body axes [rad/s]).
+    """
+
+    nq = 7
+    nv = 6
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return one free motion."""
+        return (Elementary(codes.FLOATING, np.zeros(3), np.zeros(3)),)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A rigid connection: the child's mass joins its parent's, its frame stays addressable by name."""
+
+    nq = 0
+    nv = 0
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return no motion."""
+        return ()
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Composite:
+    """One to six one-axis joints, each acting in the frame the one before it left.
+
+    Parameters
+    ----------
+    joints
+        One-axis joints (`Revolute`, `Prismatic`, `Helical`, `Screw`), from parent to child.
+    """
+
+    joints: tuple[Joint, ...]
+
+    def __init__(self, joints: Sequence[Joint]) -> None:
+        given = tuple(joints)
+        if not 1 <= len(given) <= 6:
+            raise MultibodyError("Composite.joints", f"must be 1 to 6 joints, got {len(given)}")
+        candidates: tuple[object, ...] = given  # whatever the caller's types say
+        for i, joint in enumerate(candidates):
+            if not isinstance(joint, Joint) or len(joint.chain()) != 1 or joint.nv != 1 or joint.nq != 1:
+                raise MultibodyError(f"Composite.joints[{i}]", f"must have one axis, got {joint!r}")
+        object.__setattr__(self, "joints", given)
+
+    @property
+    def nq(self) -> int:
+        """One coordinate per axis."""
+        return len(self.joints)
+
+    @property
+    def nv(self) -> int:
+        """One velocity per axis."""
+        return len(self.joints)
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return the motions of its joints."""
+        return tuple(motion for joint in self.joints for motion in joint.chain())
+
+
+class CustomJoint(ABC):
+    """Subclass, set ``nq`` and ``nv`` (1 to 6), and say how the child moves.
+
+    The functions of `contactlab.multibody` evaluate the three methods once per call; compiled loops cannot.
+    """
+
+    nq: int
+    nv: int
+
+    @abstractmethod
+    def transform(self, q: FloatArray) -> Transform:
+        """Return the pose of the child body in the joint frame at q (nq,)."""
+
+    @abstractmethod
+    def motion_subspace(self, q: FloatArray) -> FloatArray:
+        """Return S (6, nv): S v is the velocity of the child relative to the joint frame, child axes, angular first."""
+
+    @abstractmethod
+    def velocity_product(self, q: FloatArray, v: FloatArray) -> FloatArray:
+        """Return c (6,) = (dS/dt) v in child axes, with the entries of S differentiated as numbers."""
+
+    def neutral(self) -> FloatArray:
+        """Return the configuration (nq,) that `neutral` gives; zeros unless overridden."""
+        return np.zeros(self.nq)
+
+    def integrate(self, q: FloatArray, v: FloatArray, dt: float) -> FloatArray:
+        """Return the configuration after moving at constant v for dt; q + v dt if nq = nv, otherwise override it."""
+        return q + v * dt
+
+    def difference(self, q0: FloatArray, q1: FloatArray) -> FloatArray:
+        """Return the v (nv,) that takes q0 to q1 in unit time; q1 - q0 if nq = nv, otherwise override it."""
+        return q1 - q0
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """Return one motion with numbers from outside."""
+        return (Elementary(codes.CUSTOM, np.zeros(3), np.zeros(3)),)
+
+
+#: Every joint of the package; tests and documentation are derived from this tuple.
+ALL_JOINTS = (
+    Revolute,
+    Prismatic,
+    Helical,
+    Screw,
+    Spherical,
+    EulerZYX,
+    EulerXYZ,
+    EulerYXZ,
+    EulerZXY,
+    TranslationXYZ,
+    FloatingBase,
+    Fixed,
+    Composite,
+    CustomJoint,
+)

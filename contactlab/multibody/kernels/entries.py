@@ -1,0 +1,276 @@
+"""Kernels that Python calls: the usual call with few arguments, and many instants of one model.
+
+The fast entries serve calls without external forces, custom joints or kept kinematics. They compare lengths, which
+costs a nanosecond each. A workspace ``W`` of length 0 stands for one on the stack, for models that are ``compact``. An
+unusual or wrong call returns a code other than `GOOD`, and the caller then uses the general kernel and its errors.
+
+A batch kernel takes the model, its operands, the instants start to stop, the workspace W of one instant, the codes (B,)
+and the results. Operands that differ between instants have one row for each, others a single row. Results have B rows,
+zeroed by the caller.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contactlab.multibody.kernels.articulated import aba, factor_inertia, solve_inertia
+from contactlab.multibody.kernels.centroidal import body_sums, centroidal_columns, centroidal_rates
+from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, POSES
+from contactlab.multibody.kernels.crba import crba
+from contactlab.multibody.kernels.derivatives import dynamics_derivatives
+from contactlab.multibody.kernels.integration import configuration_difference, integrate_configuration
+from contactlab.multibody.kernels.kinematics import fill_frames
+from contactlab.multibody.kernels.layout import BODIES, LINKS, NQ, NV, model_and_workspace_views, stack
+from contactlab.multibody.kernels.newton_euler import rnea
+from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion, point_rates
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
+from lcp.kernels import kernel
+
+
+@kernel
+def fast_rnea(
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, a: FloatArray, W: FloatArray, tau: FloatArray
+) -> int:
+    """Fill tau by `rnea`; ``a`` of length 0 stands for no accelerations."""
+    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or a.shape[0] not in (0, I[NV]):
+        return NEEDS_GENERAL_ENTRY
+    work = W if W.shape[0] else stack()
+    return rnea(I, F, q, v, a, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, tau)
+
+
+@kernel
+def fast_crba(I: IntArray, F: FloatArray, q: FloatArray, W: FloatArray, M: FloatArray) -> int:
+    """Fill M, unset memory, by `crba`."""
+    if q.shape[0] != I[NQ]:
+        return NEEDS_GENERAL_ENTRY
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            M[i, j] = 0.0
+    work = W if W.shape[0] else stack()
+    return crba(I, F, q, rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, M)
+
+
+@kernel
+def fast_aba(
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, tau: FloatArray, W: FloatArray, a: FloatArray
+) -> int:
+    """Fill ``a`` by `aba`."""
+    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
+        return NEEDS_GENERAL_ENTRY
+    work = W if W.shape[0] else stack()
+    return aba(I, F, q, v, tau, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, a)
+
+
+@kernel(short_loops=True)
+def fast_derivatives(
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    x: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    rates: FloatArray,
+    W: FloatArray,
+    out: FloatArray,
+    ready: int,
+    forward: int,
+) -> int:
+    """Fill ``out`` by `dynamics_derivatives`, for the usual call and every other call of one instant."""
+    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or x.shape[0] != I[NV] or f_ext.shape[0] not in (0, I[BODIES]):
+        return NEEDS_GENERAL_ENTRY
+    work = W if W.shape[0] else stack()
+    return dynamics_derivatives(I, F, q, v, x, f_ext, custom, rates, work, ready, forward, out)
+
+
+@kernel(inline=True)
+def row(rows: Any, b: int) -> Any:
+    """Return the row of instant b."""
+    return rows[b % rows.shape[0]]
+
+
+@kernel
+def inverse_dynamics(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, tau: FloatArray
+) -> None:
+    """Fill tau (B, nv) by `rnea`."""
+    q, v, a, f_ext, custom = operands
+    for b in range(start, stop):
+        codes[b] = rnea(I, F, row(q, b), row(v, b), row(a, b), row(f_ext, b), row(custom, b), W, NOTHING, tau[b])
+
+
+@kernel
+def forward_dynamics(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, a: FloatArray
+) -> None:
+    """Fill a (B, nv) by `aba`."""
+    q, v, tau, f_ext, custom = operands
+    for b in range(start, stop):
+        codes[b] = aba(I, F, row(q, b), row(v, b), row(tau, b), row(f_ext, b), row(custom, b), W, NOTHING, a[b])
+
+
+@kernel(short_loops=True)
+def derivatives(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """Fill out (B, 3 + forward, nv, nv) by `dynamics_derivatives`."""
+    q, v, x, f_ext, custom, rates, forward = operands
+    for b in range(start, stop):
+        codes[b] = dynamics_derivatives(
+            I,
+            F,
+            row(q, b),
+            row(v, b),
+            row(x, b),
+            row(f_ext, b),
+            row(custom, b),
+            row(rates, b),
+            W,
+            NOTHING,
+            forward,
+            out[b],
+        )
+
+
+@kernel
+def rates_of_points(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """Fill out (B, 4, 6, nv) by `point_rates`."""
+    q, v, a, point, custom, rates, body = operands
+    for b in range(start, stop):
+        codes[b] = point_rates(
+            I,
+            F,
+            row(q, b),
+            row(v, b),
+            row(a, b),
+            row(custom, b),
+            row(rates, b),
+            W,
+            NOTHING,
+            body,
+            row(point, b),
+            out[b],
+        )
+
+
+@kernel
+def rates_of_momentum(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """Fill out (B, 4, 6, nv) by `centroidal_rates`."""
+    q, v, a, custom, rates, fixed = operands
+    for b in range(start, stop):
+        codes[b] = centroidal_rates(
+            I, F, row(q, b), row(v, b), row(a, b), fixed, row(custom, b), row(rates, b), W, NOTHING, out[b]
+        )
+
+
+@kernel
+def mass_matrix(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, M: FloatArray
+) -> None:
+    """Fill M (B, nv, nv) by `crba`."""
+    q, custom = operands
+    for b in range(start, stop):
+        codes[b] = crba(I, F, row(q, b), row(custom, b), W, NOTHING, M[b])
+
+
+@kernel
+def solve_mass_matrix(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, x: FloatArray
+) -> None:
+    """Fill x (B, nv) with M^-1 tau; W ends in the factor (13 nv,) and scratch (nl, 6) of `solve_inertia`."""
+    q, tau, custom = operands
+    # memory for the factor
+    scratch = W.shape[0] - 6 * I[LINKS]
+    factor = part_at(W, scratch - 13 * I[NV], 13 * I[NV])
+    P = rows_at(W, scratch, I[LINKS], 6)
+    # factor and solve
+    for b in range(start, stop):
+        right = row(tau, b)
+        for j in range(x.shape[1]):
+            x[b, j] = right[j]
+        codes[b] = factor_inertia(I, F, row(q, b), row(custom, b), W, NOTHING, factor)
+        if codes[b] == GOOD:
+            codes[b] = solve_inertia(I, F, factor, P, x[b : b + 1])
+
+
+@kernel
+def point_motions(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """Fill out (B, 3 or 6) by `point_motion`."""
+    q, v, a, point, custom, body, order = operands
+    for b in range(start, stop):
+        codes[b] = point_motion(
+            I, F, row(q, b), row(v, b), row(a, b), row(custom, b), W, NOTHING, body, row(point, b), order, out[b]
+        )
+
+
+@kernel
+def point_jacobians(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: Any
+) -> None:
+    """Fill the body's poses (B, 12) and Jacobians (B, 6 - first, nv) by `point_columns`."""
+    q, point, custom, body, first = operands
+    poses, J = out
+    for b in range(start, stop):
+        codes[b] = point_columns(
+            I, F, row(q, b), row(custom, b), W, NOTHING, body, row(point, b), first, poses[b], J[b]
+        )
+
+
+@kernel
+def poses_of(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """Fill out (B, n, 12) with rotation by rows and origin of some bodies, given by number."""
+    q, custom, bodies = operands
+    t, f, _, _ = model_and_workspace_views(I, F, W)
+    for b in range(start, stop):
+        codes[b] = fill_frames(I, F, row(q, b), row(q, b), row(custom, b), NOTHING, POSES, W)
+        for i in range(bodies.shape[0]):
+            body_pose(t, f.R, f.p, bodies[i], out[b, i])
+
+
+@kernel
+def sums_over_bodies(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """Fill out (B, 17) by `body_sums`."""
+    q, v, a, custom, fixed, order = operands
+    for b in range(start, stop):
+        codes[b] = body_sums(I, F, row(q, b), row(v, b), row(a, b), fixed, row(custom, b), W, NOTHING, order, out[b])
+
+
+@kernel
+def centroidal_momentum_matrix(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, A: FloatArray
+) -> None:
+    """Fill A (B, 6, nv) by `centroidal_columns`."""
+    q, custom, fixed = operands
+    for b in range(start, stop):
+        codes[b] = centroidal_columns(I, F, row(q, b), fixed, row(custom, b), W, NOTHING, A[b])
+
+
+@kernel
+def integrate(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """Fill out (B, nq) by `integrate_configuration`."""
+    q, v, dt = operands
+    for b in range(start, stop):
+        integrate_configuration(I, F, row(q, b), row(v, b), row(dt, b), out[b])
+
+
+@kernel
+def difference(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """Fill out (B, nv) by `configuration_difference`."""
+    q0, q1 = operands
+    for b in range(start, stop):
+        configuration_difference(I, F, row(q0, b), row(q1, b), out[b])

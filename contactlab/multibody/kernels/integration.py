@@ -1,0 +1,312 @@
+"""Motion along a velocity, differences of configurations, and the Runge-Kutta method for free motion.
+
+`runge_kutta` moves a whole model freely over a time in equal parts, by the classical method of fourth order. Only
+weights and a constant generalised force act. Rotations of ball and floating joints are integrated as rotation vectors t
+from the start of a part. With the angular velocity w in body axes, t' = w + t x w / 2 + t x (t x w) / 12, up to terms
+beyond the order (E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, 2006, section IV.8). The
+accelerations come from the articulated-body algorithm.
+
+The energy T + V less the work of the force is constant. Its error over the whole time decides the number of parts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from contactlab.multibody.kernels.articulated import aba
+from contactlab.multibody.kernels.centroidal import energies
+from contactlab.multibody.kernels.codes import (
+    CUSTOM,
+    CUSTOM_ROW,
+    FLOATING,
+    GOOD,
+    NOTHING,
+    SPHERICAL,
+    VELOCITIES,
+    aba_size,
+)
+from contactlab.multibody.kernels.kinematics import fill_frames
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def rotate_quaternion(q: FloatArray, at: int, a: float, b: float, c: float, out: FloatArray) -> None:
+    """Fill out[at:at + 4] with q[at:at + 4] * exp((a, b, c)), renormalised; the rotation vector is in body axes."""
+    # quaternion of the rotation, by its series at small angles
+    squared = a * a + b * b + c * c
+    if squared < 1e-8:
+        w = 1.0 - squared / 8.0 * (1.0 - squared / 48.0)
+        s = 0.5 - squared / 48.0 * (1.0 - squared / 80.0)
+    else:
+        angle = np.sqrt(squared)
+        w = np.cos(0.5 * angle)
+        s = np.sin(0.5 * angle) / angle
+    x = s * a
+    y = s * b
+    z = s * c
+    # product
+    qw, qx, qy, qz = q[at], q[at + 1], q[at + 2], q[at + 3]
+    rw = qw * w - qx * x - qy * y - qz * z
+    rx = qw * x + qx * w + qy * z - qz * y
+    ry = qw * y - qx * z + qy * w + qz * x
+    rz = qw * z + qx * y - qy * x + qz * w
+    # unit length
+    inverse = 1.0 / np.sqrt(rw * rw + rx * rx + ry * ry + rz * rz)
+    out[at] = rw * inverse
+    out[at + 1] = rx * inverse
+    out[at + 2] = ry * inverse
+    out[at + 3] = rz * inverse
+
+
+@kernel(inline=True)
+def rotation_between(q0: FloatArray, q1: FloatArray, at: int, out: FloatArray, to: int) -> None:
+    """Fill out[to:to + 3] with the rotation vector from q0[at:at + 4] to q1[at:at + 4].
+
+    It is in body axes and takes the shorter turn.
+    """
+    # conjugate of q0, times q1
+    aw = q0[at]
+    ax = -q0[at + 1]
+    ay = -q0[at + 2]
+    az = -q0[at + 3]
+    bw, bx, by, bz = q1[at], q1[at + 1], q1[at + 2], q1[at + 3]
+    w = aw * bw - ax * bx - ay * by - az * bz
+    x = aw * bx + ax * bw + ay * bz - az * by
+    y = aw * by - ax * bz + ay * bw + az * bx
+    z = aw * bz + ax * by - ay * bx + az * bw
+    # the shorter turn
+    if w < 0.0:
+        w = -w
+        x = -x
+        y = -y
+        z = -z
+    # its rotation vector
+    sine = np.sqrt(x * x + y * y + z * z)
+    factor = 2.0 / w * (1.0 - sine * sine / (3.0 * w * w)) if sine < 1e-5 else 2.0 * np.arctan2(sine, w) / sine
+    out[to] = factor * x
+    out[to + 1] = factor * y
+    out[to + 2] = factor * z
+
+
+@kernel(inline=True)
+def plain_coordinates(t: Tree, i: int) -> int:
+    """Return the number of entries of joint i in q with rates in v; a quaternion follows them."""
+    if t.kind[i] == FLOATING:
+        return 3
+    return 0 if t.kind[i] in (SPHERICAL, CUSTOM) else t.iv[i + 1] - t.iv[i]
+
+
+@kernel
+def integrate_configuration(
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, dt: float, out: FloatArray
+) -> None:
+    """Fill ``out`` with q moved at constant v for dt, except for custom joints."""
+    t = tree(I, F)
+    for i in range(t.parent.shape[0]):
+        a = t.iq[i]
+        b = t.iv[i]
+        # coordinates with rates in v
+        plain = plain_coordinates(t, i)
+        for k in range(plain):
+            out[a + k] = q[a + k] + v[b + k] * dt
+        # quaternion
+        if t.kind[i] in (SPHERICAL, FLOATING):
+            a += plain
+            b += plain
+            rotate_quaternion(q, a, v[b] * dt, v[b + 1] * dt, v[b + 2] * dt, out)
+
+
+@kernel
+def configuration_difference(I: IntArray, F: FloatArray, q0: FloatArray, q1: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` with the velocity that takes q0 to q1 in unit time, except for custom joints."""
+    t = tree(I, F)
+    for i in range(t.parent.shape[0]):
+        a = t.iq[i]
+        b = t.iv[i]
+        # coordinates with rates in v
+        plain = plain_coordinates(t, i)
+        for k in range(plain):
+            out[b + k] = q1[a + k] - q0[a + k]
+        # quaternion
+        if t.kind[i] in (SPHERICAL, FLOATING):
+            rotation_between(q0, q1, a + plain, out, b + plain)
+
+
+#: Largest accepted error of the energy, relative to the larger kinetic energy, and largest number of parts.
+ENERGY_TOLERANCE: Final = 1e-6
+
+MAX_PARTS: Final = 128
+
+VECTORS: Final = 7
+
+#: Rounding relative to the compared energies.
+ROUNDING: Final = 1e-13
+
+
+def runge_kutta_size(nl: int, nv: int, nq: int) -> int:
+    """Return the length of the memory: vectors of velocities, two configurations, energies and a workspace."""
+    return VECTORS * nv + 2 * nq + 18 + aba_size(nl, nv)
+
+
+@kernel(inner=True)
+def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` with the rate of the displacement d (nv,) from the start of a part, at velocities v.
+
+    It is v except for rotation vectors.
+    """
+    # v
+    for j in range(v.shape[0]):
+        out[j] = v[j]
+    for i in range(t.parent.shape[0]):
+        if t.kind[i] not in (SPHERICAL, FLOATING):
+            continue
+        # t x w / 2 + t x (t x w) / 12
+        a = t.iv[i + 1] - 3
+        x, y, z = d[a], d[a + 1], d[a + 2]
+        cx, cy, cz = y * v[a + 2] - z * v[a + 1], z * v[a] - x * v[a + 2], x * v[a + 1] - y * v[a]
+        out[a] += 0.5 * cx + (y * cz - z * cy) / 12.0
+        out[a + 1] += 0.5 * cy + (z * cx - x * cz) / 12.0
+        out[a + 2] += 0.5 * cz + (x * cy - y * cx) / 12.0
+
+
+@kernel(inner=True)
+def energies_at(
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, W: FloatArray, none: FloatArray, out: FloatArray
+) -> bool:
+    """Fill ``out`` (14,) and return whether it is finite.
+
+    The last entries are kinetic and potential energy at (q, v), and the kinetic energy that counts. For a free tree
+    this is the energy about its centre of mass, because the error of its rotation does not depend on its speed.
+    ``none`` (4,) is 0.
+    """
+    # energies
+    t, f, _, _ = model_and_workspace_views(I, F, W)
+    if fill_frames(I, F, q, v, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W) != GOOD:
+        return False
+    energies(t, f.R, f.p, f.V, v, none, out[:11], out[11:13])
+    # less the energy of the centre of mass
+    out[13] = out[11]
+    if t.kind[0] == FLOATING and out[0] > 0.0:
+        out[13] -= 0.5 * (out[4] * out[4] + out[5] * out[5] + out[6] * out[6]) / out[0]
+    return math.isfinite(out[11] + out[12])
+
+
+@kernel
+def runge_kutta(
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, tau: FloatArray, h: float, memory: FloatArray,
+    wanted: int, q_out: FloatArray, v_out: FloatArray,
+) -> int:  # fmt: skip
+    """Fill (q_out, v_out) with the state at h after (q, v), under weights and the constant force tau.
+
+    Parameters
+    ----------
+    I, F
+        The model's buffers, without custom joints.
+    q, v, tau, h
+        (nq,), (nv,), (nv,), time.
+    memory
+        `runge_kutta_size` numbers.
+    wanted
+        Number of parts; 0: the fewest of 1, 2, 4, ..., 128 that keep the energy to `ENERGY_TOLERANCE`.
+    q_out, v_out
+        (nq,), (nv,), different arrays from q and v.
+
+    Returns
+    -------
+    int
+        Number of parts; 0 if none are enough, or the motion is not finite, and the outputs are unchanged.
+    """
+    # views of the memory
+    nv, nq = v.shape[0], q.shape[0]
+    rows, rest = rows_at(memory, 0, VECTORS, nv), VECTORS * nv
+    q_at, q_stage = part_at(memory, rest, nq), part_at(memory, rest + nq, nq)
+    none, sums = part_at(memory, rest + 2 * nq, 4), part_at(memory, rest + 2 * nq + 4, 14)
+    rest += 2 * nq + 18
+    W = part_at(memory, rest, memory.shape[0] - rest)
+    v_at, v_stage, d, moved = rows[0], rows[1], rows[2], rows[3]
+    gained, rate, acceleration = rows[4], rows[5], rows[6]
+    no_row, no_wrench = rows_at(W, 0, 0, CUSTOM_ROW), rows_at(W, 0, 0, 6)
+    # energies at the start
+    for k in range(4):
+        none[k] = 0.0
+    if not energies_at(I, F, q, v, W, none, sums):
+        return 0
+    kinetic, begin = sums[13], sums[11] + sums[12]
+    # energy of a free tree relative to a frame that moves at the first velocity u of its centre of mass: it is less by
+    # u . (change of momentum - impulse), so an additional drift changes nothing
+    t, f, _, _ = model_and_workspace_views(I, F, W)
+    u0 = u1 = u2 = drift = 0.0
+    if t.kind[0] == FLOATING and sums[0] > 0.0:
+        u0, u1, u2 = sums[4] / sums[0], sums[5] / sums[0], sums[6] / sums[0]
+        drift = u0 * sums[4] + u1 * sums[5] + u2 * sums[6]
+        drift += h * sums[0] * (u0 * t.gravity[0] + u1 * t.gravity[1] + u2 * t.gravity[2])
+        for j in range(3):
+            drift += h * tau[j] * (u0 * f.S[j, 3] + u1 * f.S[j, 4] + u2 * f.S[j, 5])
+    # increase the number of parts until the energy is kept
+    parts = max(wanted, 1)
+    while parts <= MAX_PARTS:
+        part = h / parts
+        work, finite = 0.0, True
+        # start from the given state
+        for j in range(nq):
+            q_at[j] = q[j]
+        for j in range(nv):
+            v_at[j] = v[j]
+        # one part: four stages
+        for _ in range(parts):
+            for j in range(nv):
+                moved[j], gained[j], d[j], rate[j], acceleration[j] = 0.0, 0.0, 0.0, 0.0, 0.0
+            for stage in range(4):
+                # state of the stage
+                way = 0.0 if stage == 0 else (part if stage == 3 else 0.5 * part)
+                share = part / 6.0 if stage in (0, 3) else part / 3.0
+                for j in range(nv):
+                    d[j] = way * rate[j]
+                    v_stage[j] = v_at[j] + way * acceleration[j]
+                if stage == 0:
+                    for j in range(nq):
+                        q_stage[j] = q_at[j]
+                else:
+                    integrate_configuration(I, F, q_at, d, 1.0, q_stage)
+                # its rates
+                displacement_rate(tree(I, F), d, v_stage, rate)
+                if aba(I, F, q_stage, v_stage, tau, no_wrench, no_row, W, NOTHING, acceleration) != GOOD:
+                    finite = False
+                    break
+                # weighted sums
+                for j in range(nv):
+                    moved[j] += share * rate[j]
+                    gained[j] += share * acceleration[j]
+                    work += share * tau[j] * v_stage[j]
+            if not finite:
+                break
+            # state after the part
+            integrate_configuration(I, F, q_at, moved, 1.0, q_stage)
+            for j in range(nq):
+                q_at[j] = q_stage[j]
+            for j in range(nv):
+                v_at[j] += gained[j]
+        # error of the energy
+        more = 2
+        if finite and energies_at(I, F, q_at, v_at, W, none, sums):
+            error = abs(sums[11] + sums[12] - begin - work - (u0 * sums[4] + u1 * sums[5] + u2 * sums[6] - drift))
+            bound = ENERGY_TOLERANCE * max(kinetic, sums[13]) + ROUNDING * (abs(begin) + abs(work))
+            if wanted > 0 or error <= bound:
+                for j in range(nq):
+                    q_out[j] = q_at[j]
+                for j in range(nv):
+                    v_out[j] = v_at[j]
+                return parts
+            # more parts: the error is of fourth order
+            while more < 8 and error > bound * more**4:
+                more *= 2
+        if wanted > 0:
+            return 0
+        parts *= more
+    return 0

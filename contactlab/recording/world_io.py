@@ -12,12 +12,10 @@ import lcp
 from contactlab.constraints import ContactConstraint, DistanceConstraint, LoopConstraint
 from contactlab.contact import BodyShape, HalfSpace, Material, PowerLaw, Shape
 from contactlab.contact.shapes import ALL_SHAPES
-from contactlab.formulation.convex_relaxation import ConvexRelaxation
 from contactlab.formulation.discretized import DiscretizedLCP
-from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, qp_code_objection
-from contactlab.formulation.model_problem.joint_actions import Drive, JointLimit
-from contactlab.formulation.staggered_projections import StaggeredProjections
-from contactlab.formulation.stated_law import VERIFIED, law_of
+from contactlab.formulation.friction_backend import VERIFIED, FrictionAnswer, FrictionBackend, law_of, qp_code_objection
+from contactlab.formulation.model_problem.options import Drive, JointLimit
+from contactlab.formulation.quadratic_programs import ConvexRelaxation, StaggeredProjections
 from contactlab.multibody import JointLimits, ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia

@@ -14,8 +14,7 @@ import numpy as np
 
 import lcp
 import problem_data
-from contactlab.formulation.cone import form_cone_problem
-from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.discretized import form_cone_problem, form_discretized_lcp
 from contactlab.formulation.friction_backend import FrictionBackend
 from contactlab.formulation.solution import advice_on
 from contactlab.recording.failure import SimulationError

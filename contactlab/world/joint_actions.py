@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from contactlab.constraints import ContactConstraint, LoopConstraint, PointPair
-from contactlab.formulation.model_problem.joint_actions import Drive, JointLimit, PositionDrive
+from contactlab.formulation.model_problem.options import Drive, JointLimit, PositionDrive
 
 
 @dataclass(frozen=True)

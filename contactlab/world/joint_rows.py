@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.constraints.custom import CustomRows
-from contactlab.formulation.model_problem.joint_actions import RowKind
+from contactlab.formulation.model_problem.options import RowKind
 from contactlab.multibody import integrate
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.overview import joint_axes

@@ -27,7 +27,7 @@ from typing import Final
 
 from lcp.kernels import kernel
 
-# Kinds of rows of joints, as `contactlab.formulation.model_problem.joint_actions.RowKind` has them.
+# Kinds of rows of joints, as `contactlab.formulation.model_problem.options.RowKind` has them.
 LIMIT: Final = 0
 VELOCITY_DRIVE_RIGID: Final = 1
 MIMIC: Final = 2

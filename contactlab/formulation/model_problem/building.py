@@ -14,9 +14,7 @@ from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges
 from contactlab.formulation.model_problem.branches import instantaneous
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint, contact_geometry
-from contactlab.formulation.model_problem.errors import BridgeError
 from contactlab.formulation.model_problem.inputs import ProblemInputs, loop_rows, mimic_rows
-from contactlab.formulation.model_problem.joint_actions import Drive
 from contactlab.formulation.model_problem.joint_limit_rows import (
     Coordinates,
     Friction,
@@ -25,9 +23,17 @@ from contactlab.formulation.model_problem.joint_limit_rows import (
     servos,
     speed_rows,
 )
-from contactlab.formulation.model_problem.options import Stabilisation, Thresholds, as_tuple, number, stabilisations
+from contactlab.formulation.model_problem.levels import checked_loads
+from contactlab.formulation.model_problem.options import (
+    BridgeError,
+    Drive,
+    Stabilisation,
+    Thresholds,
+    as_tuple,
+    number,
+    stabilisations,
+)
 from contactlab.formulation.model_problem.problem import ModelProblem
-from contactlab.formulation.model_problem.velocity_level import checked_loads
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model

@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.contact import PowerLaw
 from contactlab.contact.friction_pyramid import edge_directions
 from contactlab.formulation.model_problem.branches import Instantaneous, SparseRows, pair_rows
-from contactlab.formulation.model_problem.errors import BridgeError
-from contactlab.formulation.model_problem.options import at_least_zero, fraction, number
+from contactlab.formulation.model_problem.options import BridgeError, at_least_zero, fraction, number
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 

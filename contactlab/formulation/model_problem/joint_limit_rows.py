@@ -15,9 +15,16 @@ from typing import Literal
 
 import numpy as np
 
-from contactlab.formulation.model_problem.errors import BridgeError
-from contactlab.formulation.model_problem.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive, RowKind
-from contactlab.formulation.model_problem.options import as_tuple, at_least_zero
+from contactlab.formulation.model_problem.options import (
+    DRIVE_NAMES,
+    BridgeError,
+    Drive,
+    JointLimit,
+    PositionDrive,
+    RowKind,
+    as_tuple,
+    at_least_zero,
+)
 from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.model import WORLD, Model

@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints import BodyWrench, group_wrenches
-from contactlab.formulation.model_problem.acceleration_level import acceleration_level
-from contactlab.formulation.model_problem.delassus_operator import Delassus, delassus
-from contactlab.formulation.model_problem.errors import BridgeError
-from contactlab.formulation.model_problem.inputs import LevelData, ProblemInputs
-from contactlab.formulation.model_problem.rows import Row, RowTable
-from contactlab.formulation.model_problem.velocity_level import SPINNING, velocity_level
+from contactlab.formulation.model_problem.branches import Delassus, delassus
+from contactlab.formulation.model_problem.inputs import LevelData, ProblemInputs, Row, RowTable
+from contactlab.formulation.model_problem.levels import SPINNING, acceleration_level, velocity_level
+from contactlab.formulation.model_problem.options import BridgeError
 from contactlab.formulation.solution import AccelerationSolution, Solution
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose

@@ -1,8 +1,11 @@
-"""Problem data in velocities from a model at one instant: a step of length h, or an impact.
+"""Problem data of a model at one instant, at acceleration and at velocity level.
 
-Over a step all contacts have rows: one that cannot close bears nothing, and another contact may yet push it shut. In an
-impact, which takes no time, only what is closed has rows; finite forces, of springs, dampers, dry friction and drives,
-do nothing there.
+Acceleration level: closed contacts and limits that do not separate have rows. A contact that slides has one friction
+row, along its slip; the others have the edges of the pyramid. All rows are rigid: this level has no softening.
+
+Velocity level, a step of length h or an impact: over a step all contacts have rows, because another contact can push
+one shut that would not close by itself. In an impact, which takes no time, only closed contacts and limits have rows;
+finite forces, of springs, dampers, dry friction and drives, do nothing there.
 
 Torsional and rolling friction of contacts at a known load are boxed rows of the relative angular velocity. A contact
 that is a small patch resists spin about its normal n with up to rho_t f_N, and rolling, the part of the relative
@@ -32,16 +35,125 @@ from contactlab.contact import PowerLaw
 from contactlab.contact.friction_pyramid import tangent_frame
 from contactlab.formulation.model_problem.branches import SparseRows, turning_rows, unit_rows
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint
-from contactlab.formulation.model_problem.errors import BridgeError
-from contactlab.formulation.model_problem.inputs import LevelData, ProblemInputs, append_row, contact_rows
-from contactlab.formulation.model_problem.joint_actions import RowKind
+from contactlab.formulation.model_problem.inputs import (
+    LevelData,
+    Operator,
+    ProblemInputs,
+    Row,
+    RowTable,
+    append_row,
+    contact_rows,
+)
 from contactlab.formulation.model_problem.joint_limit_rows import LimitRow, PositionDriveRow, SpeedRow
-from contactlab.formulation.model_problem.options import at_least_zero
-from contactlab.formulation.model_problem.rows import Operator, Row, RowTable
+from contactlab.formulation.model_problem.options import BridgeError, RowKind, at_least_zero
 from contactlab.formulation.softening import softening
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.errors import close_names
-from problem_data import ConstraintVelProblemData
+from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
+
+
+def acceleration_level(p: ProblemInputs) -> LevelData[ConstraintAccelProblemData]:
+    """State the acceleration-level problem."""
+    rows: dict[Operator, list[Row]] = {}
+    g, at = p.geometry, p.thresholds
+    contacts = np.flatnonzero((g.gap <= at.closed) & (g.approach <= at.rest))
+    slides = p.slides[contacts]
+    sliding, resting = contacts[slides], contacts[~slides]
+    mu_sliding = np.array([p.contacts[c].mu_sliding for c in sliding.tolist()])
+    mu_resting = np.array([p.contacts[c].mu_non_sliding for c in resting.tolist()])
+    along = g.slip[sliding] / p.slip_speed[sliding, None]
+    counts = np.where(mu_resting > 0.0, p.edges // 2, 0)
+    of, number, directions = g.edges(resting, counts, p.edges)
+    normals = g.normal[contacts]
+    alpha, beta = p.stabilisation["contacts"].rates
+
+    contact_rows(p, rows, "N", contacts, normals, "normal")
+    contact_rows(p, rows, "Q", sliding, along, "sliding")
+    contact_rows(p, rows, "F", of, directions, "friction", number)
+    L, kL = _limits(p, rows)
+    tau, held = _joint_forces(p)
+    G, kG, scaleG, errorG = _acceleration_equations(p, rows, held)
+    data = ConstraintAccelProblemData(
+        tau=tau,
+        N=g.rows(contacts, normals),
+        Q=g.rows(sliding, along),
+        F=g.rows(of, directions),
+        L=L,
+        G=G,
+        kN=g.bias(contacts, normals) + 2.0 * alpha * g.approach[contacts] + beta**2 * g.gap[contacts],
+        kF=g.bias(of, directions),
+        kL=kL,
+        kG=kG,
+        scaleG=scaleG,
+        errorG=errorG,
+        mu_sliding=mu_sliding,
+        mu_non_sliding=mu_resting,
+        sliding_contacts=np.flatnonzero(slides),
+        non_sliding_contacts=np.flatnonzero(~slides),
+        r=counts,
+        solve_inertia=p.solve_inertia,
+    )
+    return LevelData(data, RowTable.of(rows), contacts)
+
+
+def _limits(p: ProblemInputs, rows: dict[Operator, list[Row]]) -> tuple[SparseRows, FloatArray]:
+    """Rows of closed limits that do not open, and their terms."""
+    at, v = p.thresholds, p.kin._v
+    alpha, beta = p.stabilisation["limits"].rates
+    closed = [s for s in p.stops if s.gap <= at.closed and s.sign * v[s.coordinate.v] <= at.rest]
+    for stop in closed:
+        append_row(rows, "L", Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
+    columns = np.array([stop.coordinate.v for stop in closed], dtype=np.int64)
+    signs = np.array([stop.sign for stop in closed])
+    gaps = np.array([stop.gap for stop in closed])
+    return unit_rows(columns, signs, p.model.nv), 2.0 * alpha * signs * v[columns] + beta**2 * gaps
+
+
+def _joint_forces(p: ProblemInputs) -> tuple[FloatArray, list[Row]]:
+    """Applied forces, including forces of joints that slip, and rows of joints that stick, by coordinate."""
+    tau, held = p.applied.copy(), []
+    for servo in p.servos:
+        tau[servo.coordinate.v] += servo.force
+    for holder in p.holders:
+        if holder.label in p.given:
+            tau[holder.coordinate.v] += p.given[holder.label]
+        elif holder.has_target_speed(p.thresholds.rest):
+            source, at = holder.coordinate.name, holder.coordinate.v
+            held.append(Row("G", at, holder.kind, source, holder.label, bounds=holder.bounds))
+        elif math.isinf(holder.force_against):
+            raise BridgeError(
+                "drives",
+                f"{holder.label!r} has no largest force and is off its speed, {holder.speed:g} instead of "
+                f"{holder.target:g}: no finite acceleration brings it there; use the velocity level",
+            )
+        else:
+            tau[holder.coordinate.v] += holder.force_against
+    return tau, held
+
+
+def _acceleration_equations(
+    p: ProblemInputs, rows: dict[Operator, list[Row]], held: list[Row]
+) -> tuple[SparseRows, FloatArray, FloatArray, FloatArray]:
+    """Rows of loops, of mimic relations and of joints that hold: G, kG, scaleG and errorG."""
+    from scipy.sparse import csr_array, vstack
+
+    parts, terms, scales, errors = [], [], [], []
+    for group in (p.loops, p.mimics):
+        for row in group.rows:
+            append_row(rows, "G", row)
+        parts.append(csr_array(group.jacobian))
+        terms.append(group.acceleration)
+        scales.append(group.scale)
+        errors.append(group.position)
+    for row in held:
+        append_row(rows, "G", row)
+    columns = np.array([row.index for row in held], dtype=np.int64)
+    parts.append(unit_rows(columns, np.ones(columns.size), p.model.nv))
+    terms.append(np.zeros(columns.size))
+    scales.append(np.ones(columns.size))
+    errors.append(np.zeros(columns.size))
+    return vstack(parts, format="csr"), np.concatenate(terms), np.concatenate(scales), np.concatenate(errors)
+
 
 #: Kinds of the rows of torsional and rolling friction.
 SPINNING = ("torsional friction", "rolling friction")
@@ -180,7 +292,7 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
     kL, gammaL = _terms(p, [_limit_spring(p, s) for s in stops], gaps, rates, signs * v_free[columns])
 
     boxed = _Boxed()
-    _held(p, rows, boxed)
+    _joint_rows(p, rows, boxed)
     if h is not None:
         turning, spins = spin_rows(p)
         if turning is not None:
@@ -188,7 +300,7 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
             for row, bound in spins:
                 append_row(rows, "B", row)
                 boxed.add(0.0, 0.0, -bound, bound)
-    G, kG, scaleG, errorG = _bilateral(p, rows, boxed)
+    G, kG, scaleG, errorG = _velocity_equations(p, rows, boxed)
     data = ConstraintVelProblemData(
         Mv=momentum,
         N=N,
@@ -255,7 +367,7 @@ def _terms(
     return k + 0.0, gamma  # no -0
 
 
-def _held(p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
+def _joint_rows(p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
     """Dry friction and drives; in an impact only the drives that nothing stops."""
     columns: list[int] = []
     acting: tuple[SpeedRow | PositionDriveRow, ...] = (*p.holders, *p.servos)
@@ -270,7 +382,7 @@ def _held(p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> N
         boxed.jacobians.append(unit_rows(np.array(columns), np.ones(len(columns)), p.model.nv))
 
 
-def _bilateral(
+def _velocity_equations(
     p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed
 ) -> tuple[SparseRows, FloatArray, FloatArray, FloatArray]:
     """Loops and mimic relations: rigid rows in G, those that give way among the boxed rows, without bounds.

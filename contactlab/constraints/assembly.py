@@ -16,10 +16,10 @@ from contactlab.constraints.assembly_solver import (
     solve_conditions,
 )
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import check_set, evaluated, time_of, tolerances
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
-from contactlab.constraints.row_space import nearest_solution, row_space
+from contactlab.constraints.rows import ConstraintError
+from contactlab.constraints.solution import nearest_solution, row_space
 from contactlab.multibody.configuration import difference
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from contactlab.constraints.assembly_conditions import Condition, turn_jacobian
 from contactlab.constraints.evaluation import tolerances
-from contactlab.constraints.row_space import RowSpace, row_space
+from contactlab.constraints.solution import RowSpace, row_space
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.multibody.joints import FloatingBase, Spherical
 from contactlab.multibody.kinematics import Kinematics, kinematics

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraints.assembly import assemble_q, assemble_v
 from contactlab.constraints.constraint_set import AnyConstraint, ConstraintSet
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import (
     check_set,
     constrained_system,
@@ -20,6 +19,7 @@ from contactlab.constraints.evaluation import (
     time_of,
 )
 from contactlab.constraints.kernels.kkt_codes import GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
+from contactlab.constraints.rows import ConstraintError
 from contactlab.constraints.wrenches import group_wrenches
 from contactlab.multibody.centroidal import kinetic_energy, potential_energy
 from contactlab.multibody.configuration import integrate, random_configuration

@@ -10,8 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.rows import Baumgarte, check_label
+from contactlab.constraints.rows import Baumgarte, ConstraintError, check_label
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
 

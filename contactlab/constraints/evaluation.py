@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
     GAMMA,
@@ -23,6 +22,7 @@ from contactlab.constraints.kernels.kkt_codes import (
     VELOCITY_ERROR,
     rows_size,
 )
+from contactlab.constraints.rows import ConstraintError
 from contactlab.multibody.arguments import check_finite, checked_vector, failure
 from contactlab.multibody.dynamics import nonlinear_effects
 from contactlab.multibody.kernels.codes import GOOD

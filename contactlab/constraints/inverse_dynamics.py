@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import ConstrainedSystem, constrained_system, evaluated, tolerances
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
-from contactlab.constraints.row_space import RowSpace, nearest_solution, row_space
+from contactlab.constraints.rows import ConstraintError
+from contactlab.constraints.solution import RowSpace, nearest_solution, row_space
 from contactlab.multibody.joints import FloatingBase
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model

@@ -1,4 +1,4 @@
-"""Rows of contacts, of closed loops and along the line between two points, and what holds them against drift."""
+"""Rows of contacts, of closed loops and along the line between two points, their stabilisation, and their error."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.constraints.errors import ConstraintError
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 from contactlab.spatial.errors import FieldError
 from contactlab.spatial.transform import Transform
+
+
+class ConstraintError(FieldError):
+    """A constraint that cannot be built, a group that does not exist, or an argument that does not fit the set."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.custom import CustomRows
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import check_set, time_of
-from contactlab.constraints.rows import ContactConstraint, LoopConstraint, PointPair
+from contactlab.constraints.rows import ConstraintError, ContactConstraint, LoopConstraint, PointPair
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.points import body_pose

@@ -83,17 +83,17 @@ class System(NamedTuple):
 
 
 def null_space_size(n: int, m: int) -> int:
-    """`null_space.solve_null_space`: scaled rows, their factors, vectors."""
+    """`kkt.solve_null_space`: scaled rows, their factors, vectors."""
     return 2 * m * n + 8 * m + 10 * n + 8
 
 
 def direct_size(n: int, m: int) -> int:
-    """`direct.solve_direct`: the whole matrix, right-hand side, solution, scales, and what the rows' test needs."""
+    """`kkt.solve_direct`: the whole matrix, right-hand side, solution, scales, and scratch of the rows' test."""
     return (n + m) * (n + m) + 3 * (n + m) + 5 * m
 
 
 def range_space_size(n: int, m: int) -> int:
-    """`range_space.solve_range_space`: Y, K, and vectors."""
+    """`kkt.solve_range_space`: Y, K, and vectors."""
     return (m + 1) * (n + m + 1) + 7 * n + 6 * m + 8
 
 
@@ -113,7 +113,7 @@ def row_block(nv: int, m: int) -> int:
 
 
 def unit_forces_size(nl: int, nv: int, m: int, groups: int) -> int:
-    """`full_unit_forces`: what `aba` needs, rows, their responses."""
+    """`full_unit_forces`: workspace of `aba`, rows, their responses."""
     return articulated_start(nl, nv) + row_block(nv, m) + nv * (4 * groups + 1) + m * (m + 6) + 4 * groups + 24
 
 

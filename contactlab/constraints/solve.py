@@ -1,13 +1,17 @@
-"""Three methods on bare arrays: the whole matrix at once; the motion along the constraints first; multipliers first."""
+"""Systems H x - G^T lambda = c, G x = gamma on bare arrays, by three methods.
+
+`direct` factorises the whole matrix; `null_space` solves for the motion along the constraints first;
+`range_space_sparse` solves for the multipliers first.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, System
-from contactlab.constraints.solve.solution import (
+from contactlab.constraints.rows import ConstraintError
+from contactlab.constraints.solution import (
     KKTSolution,
     LinearSolver,
     make_solution,
@@ -22,6 +26,8 @@ from contactlab.multibody.kernels.codes import PIVOT
 from contactlab.multibody.mass_matrix import dof_parents
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+
+__all__ = ["KKTSolution", "LinearSolver", "direct", "null_space", "range_space_sparse"]
 
 
 def direct(

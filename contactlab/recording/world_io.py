@@ -24,11 +24,10 @@ from contactlab.stepping.sleep import Sleep
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint
+from contactlab.world.joint_actions import Coefficient, JointActions, JointPolynomial, Loop, MimicJoint, PointSpring
 from contactlab.world.motion import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
-from contactlab.world.point_spring import JointPolynomial, PointSpring
+from contactlab.world.shape_builder import Visual, VisualMesh
 from contactlab.world.surface import ALL, Collider
-from contactlab.world.visual import Visual, VisualMesh
 from contactlab.world.world import World
 from lcp.contacts.strategies import strategies_of
 

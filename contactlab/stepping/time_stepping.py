@@ -26,7 +26,7 @@ from contactlab.stepping.user_code import numbers
 from contactlab.stepping.world_numbers import Thresholds, in_world
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.plane import PLANAR_EDGES
+from contactlab.world.motion import PLANAR_EDGES
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 from lcp.contacts.strategies import STRATEGY_NAMES, strategy_mask

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from contactlab.formulation.model_problem.options import RowKind
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import ContactRows, contact_rows
 from contactlab.verification.dynamics import Blocks
@@ -15,7 +16,6 @@ from contactlab.verification.island import FAINT, NOTHING, ContactProblem, Joint
 from contactlab.verification.islands import Islands, IslandSystem, largest_of, worst_of
 from contactlab.verification.joints import JointLaws
 from contactlab.verification.portion import Found, StepSlice, TreeRows, max_relative, tree_columns
-from contactlab.world.joint_rows import RowKind
 
 
 def island_findings(

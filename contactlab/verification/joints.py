@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.constraints import ContactConstraint, LoopConstraint, PointPair
-from contactlab.formulation.model_problem.options import PositionDrive
+from contactlab.formulation.model_problem.options import PositionDrive, RowKind
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.contacts import normal_terms
 from contactlab.verification.dynamics import Blocks, mass_solve
 from contactlab.verification.motion import BodyKinematics, rotate, shifting
 from contactlab.verification.portion import StepSlice, length_of
-from contactlab.world.joint_rows import RowKind
 
 if TYPE_CHECKING:
     from contactlab.world.world import World

@@ -19,14 +19,12 @@ from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.errors import close_names
-from contactlab.world.collision_filter import build_collision_filter
+from contactlab.world.collision_filter import build_collision_filter, by_trees, model_of, with_prefix
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import Coefficients, Limits
-from contactlab.world.motion import PrescribedMotion
-from contactlab.world.plane import check_moves_in_plane, planar_body, plane_normal
+from contactlab.world.motion import PrescribedMotion, check_moves_in_plane, planar_body, plane_normal
 from contactlab.world.shape_builder import LIMIT, AnyShape, ShapeBuilder, check_moves, check_name, start_of
 from contactlab.world.surface import ALL, as_colliders, is_ground
-from contactlab.world.trees import by_trees, model_of, with_prefix
 from contactlab.world.urdf_world import (
     BadMeshes,
     MeshModes,

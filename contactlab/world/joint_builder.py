@@ -19,8 +19,7 @@ from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError, check_type
-from contactlab.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint
-from contactlab.world.point_spring import PointSpring
+from contactlab.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint, PointSpring
 
 #: "model" for the limits of the model's description, None for none, or `JointLimit` values.
 Limits = Literal["model"] | Iterable[JointLimit] | None

@@ -37,7 +37,7 @@ from contactlab.multibody.urdf.guarded_xml import warn_of
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import RobotFileError, SimulationConfigError
-from contactlab.world.visual import VisualMesh
+from contactlab.world.shape_builder import VisualMesh
 
 if TYPE_CHECKING:
     from contactlab.world.builder import WorldBuilder

@@ -19,16 +19,14 @@ from contactlab.multibody.limits import positions
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial.arrays import FloatArray, read_only
+from contactlab.world.collision_filter import body_trees, check_model, first_dofs
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.joint_actions import JointActions
-from contactlab.world.joint_rows import JointRow, joint_rows
+from contactlab.world.joint_actions import JointActions, JointRow, joint_rows
 from contactlab.world.motion import PrescribedMotion
-from contactlab.world.rays import RayHits, cast_rays
+from contactlab.world.shape_builder import Visual
 from contactlab.world.state import StepperState
-from contactlab.world.surface import Collider, Extents, extents_of
-from contactlab.world.trees import body_trees, check_model, first_dofs
+from contactlab.world.surface import Collider, Extents, RayHits, cast_rays, extents_of
 from contactlab.world.urdf_world import BadMeshes, MeshModes
-from contactlab.world.visual import Visual
 
 if TYPE_CHECKING:
     from contactlab.contact.detection import PackedShapes

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.world.builder import WorldBuilder
-from contactlab.world.mjcf.errors import MjcfError
-from contactlab.world.mjcf.source import Source, name_in
+from contactlab.world.mjcf.source import MjcfError, Source, name_in
 from contactlab.world.surface import ALL
 
 MOST_CLASSES = 32

@@ -26,10 +26,9 @@ from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.builder import WorldBuilder
-from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.mjcf.filters import Classes, colliding, geom_filters, ignore_bodies
-from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, Source, make_pose, name_in
-from contactlab.world.visual import VisualMesh
+from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, MjcfError, Source, make_pose, name_in
+from contactlab.world.shape_builder import VisualMesh
 
 
 def model_of(source: Source, gravity: ArrayLike) -> Model:

@@ -17,9 +17,9 @@ from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.rays import cast_rays
-from contactlab.world.sensors.motion import OnBody, turned_back
+from contactlab.world.sensors.joint import OnBody, turned_back
 from contactlab.world.sensors.step_view import StepView
+from contactlab.world.surface import cast_rays
 
 if TYPE_CHECKING:
     from contactlab.world.world import World

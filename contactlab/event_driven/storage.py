@@ -15,8 +15,8 @@ from contactlab.recording.record import RecordError
 from contactlab.recording.storage import writing
 from contactlab.recording.world_io import world_from_json, world_to_json
 from problem_data import ConstraintVelProblemData, ProblemDataError
+from problem_data.files import NpzFile, Source, write_npz
 from problem_data.io import inertia_members, velocity_members, velocity_problem
-from problem_data.npz_files import NpzFile, Source, write_npz
 
 if TYPE_CHECKING:
     from contactlab.event_driven.recording import Event, EventRecording

@@ -29,7 +29,7 @@ from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.world import World
 from problem_data import ConstraintVelProblemData
 from problem_data.errors import ProblemFileError
-from problem_data.npz_files import NpzFile
+from problem_data.files import NpzFile
 
 _DUMP = re.compile(r"(?P<stem>.+)_failed_step(?P<step>\d+)\.npz")
 

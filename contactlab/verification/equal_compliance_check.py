@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from contactlab.certificate import Choice
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.island import ContactProblem, JointProblem
-from contactlab.verification.islands import Islands, Matrix, largest_of
-from contactlab.verification.portion import TINY, Found, StepSlice, groups
+from contactlab.verification.portion import TINY, Found, Islands, Matrix, StepSlice, groups, largest_of
 from contactlab.verification.report import SelectionReport
 
 if TYPE_CHECKING:

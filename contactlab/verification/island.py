@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import ContactRows
-from contactlab.verification.islands import Matrix, largest_of, worst_of
 from contactlab.verification.joints import JointLaws
+from contactlab.verification.portion import Matrix, largest_of, worst_of
 
 #: Measures: condition, contacts or rows they are of, values.
 Measures = tuple[str, IntArray, FloatArray]

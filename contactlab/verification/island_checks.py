@@ -13,9 +13,18 @@ from contactlab.verification.contacts import ContactRows, contact_rows
 from contactlab.verification.dynamics import Blocks
 from contactlab.verification.equal_compliance_check import EqualComplianceCheck
 from contactlab.verification.island import FAINT, NOTHING, ContactProblem, JointProblem
-from contactlab.verification.islands import Islands, IslandSystem, largest_of, worst_of
 from contactlab.verification.joints import JointLaws
-from contactlab.verification.portion import Found, StepSlice, TreeRows, max_relative, tree_columns
+from contactlab.verification.portion import (
+    Found,
+    Islands,
+    IslandSystem,
+    StepSlice,
+    TreeRows,
+    largest_of,
+    max_relative,
+    tree_columns,
+    worst_of,
+)
 
 
 def island_findings(

@@ -1,28 +1,138 @@
-"""The linear system of one island's unknown forces, and what comes of it.
+"""The linear system of one island's unknown forces, and the derivatives that follow from it.
 
-With Y = M^^-1 G the forces of an island solve (h H Y^T + D) df = right - H X, of X = M^^-1 dr. Where some are redundant
-that is singular, and they are those selected: of contacts that give way alike, in the limit of none. Every force then
-gets a small compliance, of which the limit follows by extrapolation; its error is the square of the compliance,
-rounding its inverse. What the right-hand side is off by within the compliance counts, too: rates change by (dH) v at
-the velocity that the compliance adds, not at v+ alone.
+With Y = M^^-1 G the forces of an island solve (h H Y^T + D) df = right - H X, with X = M^^-1 dr. Redundant forces make
+this singular; the forces are then the ones selected, of contacts with equal compliance in the limit of zero. Every
+force gets a small compliance, and the limit follows by extrapolation; its error is the square of the compliance, its
+rounding the inverse. The compliance also changes the right-hand side: rates change by (dH) v at the velocity that the
+compliance adds, not only at v+.
+
+Normal rows take precedence over rows of friction that sticks. A box that lies on its face has gaps at four corners that
+a tilt opens and closes, and rolling friction that forbids the tilt; a ball between a floor and a wall follows its gaps
+by slipping at one. Friction is bounded: normal forces determine the motion, and friction jumps to its bound, moments
+before forces. The targets of rows of friction are therefore made consistent with motions that earlier rows determine.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from contactlab.linearization.kernels.contact_frames import at_velocity
 from contactlab.linearization.kernels.contact_rates import speed_rates
 from contactlab.linearization.kernels.layout import COMPLIANCE, EPS, REDUNDANT, SURE, Memory
 from contactlab.linearization.kernels.pieces import unknown_direction
-from contactlab.linearization.kernels.yielding import let_friction_yield
 from contactlab.multibody.kernels.ltl import solve_l, solve_lt
 from contactlab.multibody.kernels.sizes import POSES
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import solve_tree
 from contactlab.stepping.kernels.layout import TREE_BLOCK, TREE_DOF, Control, FloatArray, IntArray, PackedWorld, Work
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 from lcp.kernels.basis_solve import lu_factor
+
+#: Share of a row, or of a rate, that is rounding.
+ROUNDING: Final = 1e-6
+
+
+@kernel(inline=True)
+def product(a: Floats, b: Floats) -> float:
+    """a . b."""
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total
+
+
+@kernel(inner=True)
+def add_to(own: Floats, times: float, other: Floats) -> None:
+    """own += times other."""
+    for j in range(own.shape[0]):
+        own[j] += times * other[j]
+
+
+@kernel(inner=True)
+def unknown_part(H: Floats, right: Floats, rows: Floats, rates: Floats, count: int, at: int, place: int) -> float:
+    """Fill ``place`` of rows and rates with row ``at``, less what the first ``count`` make of it; its length.
+
+    The first are orthonormal. Where the length is 0, the row's rates are off by what is left of them.
+    """
+    row, rate = rows[place], rates[place]
+    for j in range(row.shape[0]):
+        row[j] = H[at, j]
+    for j in range(rate.shape[0]):
+        rate[j] = right[at, j]
+    # Twice, for what rounding leaves the first time.
+    for k in range(2 * count):
+        share = product(row, rows[k % count])
+        add_to(row, -share, rows[k % count])
+        add_to(rate, -share, rates[k % count])
+    return math.sqrt(product(row, row))
+
+
+@kernel(inner=True)
+def know(H: Floats, right: Floats, rows: Floats, rates: Floats, count: int, at: int) -> int:
+    """Add what is new of row ``at`` to the ``count`` rows known; how many these are then."""
+    if count == H.shape[1]:
+        return count
+    length = unknown_part(H, right, rows, rates, count, at, count)
+    if not length > ROUNDING * math.sqrt(product(H[at], H[at])):
+        return count
+    add_to(rows[count], 1.0 / length - 1.0, rows[count])
+    add_to(rates[count], 1.0 / length - 1.0, rates[count])
+    return count + 1
+
+
+@kernel(inner=True)
+def let_friction_yield(m: Memory, H: Floats, right: Floats, rows: Floats, rates: Floats, u: int, end: int) -> bool:
+    """Let rates wanted (size, columns) of friction be those of what comes before it; whether any was another.
+
+    Of the unknowns u .. end with the rows H (size, n); ``rows`` and ``rates``, as large, are scratch. Normal forces
+    come first, then friction, then moments.
+    """
+    count, scale, yielded = 0, 0.0, False
+    for row in range(end - u):
+        for k in range(right.shape[1]):
+            scale = max(scale, abs(right[row, k]))
+    for part in range(1 + m.mode.shape[1]):
+        for at in range(end - u):
+            c = m.owner[u + at, 0]
+            # A force that gives way by itself asks for nothing.
+            if c < 0 or m.first[c, part] != u + at or m.first[c, part + 1] == u + at or m.D[u + at] > 0.0:
+                continue
+            last = m.first[c, part + 1] - u
+            if part > 0 and yield_to(H, right, rows, rates, count, at, last, scale):
+                yielded = True
+            if part < 2:
+                for row in range(at, last):
+                    count = know(H, right, rows, rates, count, row)
+    return yielded
+
+
+@kernel(inner=True)
+def yield_to(
+    H: Floats, right: Floats, rows: Floats, rates: Floats, count: int, first: int, last: int, scale: float
+) -> bool:
+    """Let the friction of one cone, of one row or two, agree with the ``count`` rows known; whether it did not."""
+    own = product(H[first], H[first])
+    a, b, off = unknown_part(H, right, rows, rates, count, first, count) ** 2, 0.0, 0.0
+    if last - first > 1:
+        own += product(H[first + 1], H[first + 1])
+        b = unknown_part(H, right, rows, rates, count, first + 1, count + 1) ** 2
+        off = product(rows[count], rows[count + 1])
+    # Along the principal directions (x, y) of what is left of the rows.
+    angle = 0.5 * math.atan2(2.0 * off, a - b) if last - first > 1 else 0.0
+    yielded = False
+    for i in range(last - first):
+        x, y = (math.cos(angle), math.sin(angle)) if i == 0 else (-math.sin(angle), math.cos(angle))
+        if x * x * a + 2.0 * x * y * off + y * y * b > ROUNDING * ROUNDING * own:
+            continue
+        for k in range(right.shape[1]):
+            more = x * rates[count, k]
+            if last - first > 1:
+                more += y * rates[count + 1, k]
+                right[first + 1, k] -= y * more
+            right[first, k] -= x * more
+            yielded = yielded or abs(more) > ROUNDING * scale
+    return yielded
 
 
 @kernel(inner=True, long_loops=True)

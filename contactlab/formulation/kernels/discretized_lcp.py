@@ -45,6 +45,7 @@ def fill_rates(rows: ContactSystem, q: FloatArray) -> None:
     limit = first_limit(rows)
     for i in range(q.shape[0]):
         q[i] = 0.0
+    # Rates J v_free + k; those of friction also negated, for the opposite edges.
     for i in range(nc + nr + rows.nl):
         rate = 0.0
         for p in range(rows.v_free.shape[0]):
@@ -72,6 +73,7 @@ def fill_rows(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
     limit = first_limit(rows)
     n = q.shape[0]
 
+    # q, and a cleared M.
     fill_rates(rows, q)
     for i in range(n):
         for j in range(n):
@@ -134,7 +136,7 @@ def assemble_lcp(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
 
 @kernel(inner=True)
 def put(a: int, b: int, entry: float, at: IntArray, indices: IntArray, data: FloatArray) -> None:
-    """Add M[a, b] behind the entries that row a has so far."""
+    """Append M[a, b] to the entries of row a."""
     indices[at[a]] = b
     data[at[a]] = entry
     at[a] += 1
@@ -151,15 +153,16 @@ def assemble_sparse_lcp(
     rows
         The problem, without limits and boxed rows, with spans.
     first, near
-        (nc + nr + 1,) and (first[-1],): row i of [N; F] answers to the rows near[first[i] : first[i + 1]].
+        (nc + nr + 1,) and (first[-1],): row i of [N; F] is coupled with the rows near[first[i] : first[i + 1]].
     at
-        (n,) place of the first entry of each row of M; on return that behind its last.
+        (n,) place of the first entry of each row of M; on return the place after its last one.
     indices, data
         Output: columns and entries, in no order within a row.
     """
     nc = rows.nc
     nr = rows.nr
     nv = rows.v_free.shape[0]
+    # Rows of contacts: h W + gamma with every row near them, negated for opposite edges.
     for i in range(nc + nr):
         for place in range(first[i], first[i + 1]):
             j = near[place]
@@ -174,6 +177,7 @@ def assemble_sparse_lcp(
                 put(i + nr, j, 0.0 - w, at, indices, data)
                 if j >= nc:
                     put(i + nr, j + nr, own, at, indices, data)
+    # Rows of the cones: mu, gammaE, and E with its transpose.
     edge = nc
     for c in range(rows.r.shape[0]):
         cone = nc + 2 * nr + c
@@ -192,6 +196,7 @@ def _fill_sliding_column(rows: ContactSystem, c: int, response: FloatArray, M: F
     nc = rows.nc
     nr = rows.nr
     J = rows.J
+    # The rate of every row by a unit of the normal force with its sliding friction.
     for i in range(nc + nr + rows.nl):
         friction = nc <= i < nc + nr
         a = i if i < nc + nr else first_limit(rows) + i - nc - nr
@@ -246,6 +251,7 @@ def place_joint_spans(
     """
     nv, trees = J.shape[1], starts.shape[0] - 1
     left = trees
+    # First and last column of each row of joints; the trees between them become one.
     for i in range(nu, J.shape[0]):
         first, last = nv, 0
         for p in range(nv):
@@ -259,6 +265,7 @@ def place_joint_spans(
                 starts[k] = starts[k + more]
         if not nu + nl <= i < nu + nl + nb:
             spans[i if i < nu + nl else i - nb, 0] = last
+    # The span of such a row is its tree; spans of [N; F] widen to whole trees.
     for row in range(nu, spans.shape[0]):
         span, k = spans[row], tree_at(starts[: left + 1], spans[row, 0])
         span[0] = starts[k]
@@ -270,13 +277,15 @@ def place_joint_spans(
 
 @kernel(inner=True)
 def widen(starts: IntArray, span: IntArray, J: FloatArray, Y: FloatArray) -> None:
-    """Let the span of a row have whole trees, and fill the columns that are new to it with zeros."""
+    """Widen the span of a row to whole trees, and fill the new columns with zeros."""
     a, b, c, d = span[0], span[1], span[2], span[3]
+    # One or two trees, whole.
     lower = tree_at(starts, a)
     upper = tree_at(starts, c) if c < d else lower
     span[0], span[1], span[2], span[3] = starts[lower], starts[lower + 1], starts[upper], starts[upper + 1]
     if upper == lower:
         span[2] = span[3]
+    # Columns that were not in the span before.
     for part in range(2):
         for p in range(span[2 * part], span[2 * part + 1]):
             if not (a <= p < b or c <= p < d):

@@ -13,11 +13,10 @@ A row is stated by four numbers, k, gamma, lo and hi:
     spring between points     `bounded_law`                  its own        -inf, inf
     dry friction              0                              0              -bound, bound
 
-Friction has no bounds of its own: its rows lean on the unknown force fN of a contact, and share mu fN (sliding) or a
-length times fN (moments) among them, through a slack of their own; see `discretized_lcp`.
+Rows of friction have no constant bounds: they share mu fN (sliding) or a length times fN (moments), where fN is the
+unknown force of a contact, through a slack variable; see `discretized_lcp`.
 
-The compiled loop and the bridge from models to problem data both call these; verification states them once more, on
-purpose.
+The compiled loop and the model problem both call these; verification states them once more, on purpose.
 """
 
 from __future__ import annotations
@@ -60,12 +59,14 @@ def rigid_contact_law(
         Bound [m/s] on the speed at which penetration is pushed out. Infinite: none, and impacts have s >= -e s- alone.
     """
     impact = gap + h * free <= 0.0 and before < -v_min
+    # Without a bound on the push-out, impacts have restitution only.
     if fastest == math.inf:
         if impact:
             return restitution * before
         return gap / h if gap > 0.0 else erp * gap / h
     if gap > 0.0:
         return restitution * before if impact and restitution > 0.0 else gap / h
+    # In penetration: the faster of restitution and bounded push-out.
     push = max(erp * gap / h, -fastest)
     return min(restitution * before, push) if impact else push
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.linearization.kernels import layout
-from contactlab.linearization.linearization import Kink, Linearization, Near
+from contactlab.linearization.linearization import Kink, Linearization, NearbyKinks
 from contactlab.linearization.memory import Differentiator
 from contactlab.linearization.parameters import Parameter, parameter
 from contactlab.recording import Recording, SimulationError, simulation_error
@@ -100,18 +100,18 @@ def linearize(
         return _of_states(world, stepper, state, tau, targets, wrt)
     check_run(world, stepper, state)
     check_type("state", state, StepperState)
-    return lineariser_of(world, stepper, wrt).of_state(state, tau, targets)
+    return linearizer_of(world, stepper, wrt).of_state(state, tau, targets)
 
 
 #: The last one of each thread: to make its memory takes as long as five steps and their derivatives.
 _LAST = threading.local()
 
 
-def lineariser_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> Lineariser:
+def linearizer_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> StepLinearizer:
     """Return one for this world and stepper: the last of this thread, or another."""
-    last: Lineariser | None = getattr(_LAST, "lineariser", None)
+    last: StepLinearizer | None = getattr(_LAST, "linearizer", None)
     if last is None or not last.serves(world, stepper, wrt):
-        last = _LAST.lineariser = Lineariser(world, stepper, wrt)
+        last = _LAST.linearizer = StepLinearizer(world, stepper, wrt)
     return last
 
 
@@ -131,7 +131,7 @@ def _of_states(
     if targets is not None and not isinstance(targets, Mapping) and np.ndim(targets) == 2:
         aims = list(finite_array(targets, "targets", (n, drives), SimulationConfigError))
     threads = min(all_cores(), n)
-    linearisers = [Lineariser(world, stepper, wrt) for _ in range(threads)]
+    linearizers = [StepLinearizer(world, stepper, wrt) for _ in range(threads)]
     left, found, errors = iter(range(n)), dict[int, Linearization](), dict[int, Exception]()
 
     def work(thread: int) -> None:
@@ -139,7 +139,7 @@ def _of_states(
             try:
                 check_run(world, stepper, states[i])
                 check_type("state", states[i], StepperState)
-                found[i] = linearisers[thread].of_state(states[i], None if tau is None else tau[i], aims[i])
+                found[i] = linearizers[thread].of_state(states[i], None if tau is None else tau[i], aims[i])
             except (SimulationConfigError, SimulationError) as error:
                 errors[i] = error
             if errors:
@@ -158,7 +158,7 @@ def _of_states(
     return tuple(found[i] for i in range(n))
 
 
-class Lineariser:
+class StepLinearizer:
     """Makes steps of a world and differentiates them in the same memory, which is one thread's at a time.
 
     ``driver`` makes them; ``differentiator`` holds what has been computed of the last one.
@@ -280,10 +280,10 @@ def _along(
     du: FloatArray,
 ) -> FloatArray:
     # Of a module, so that a derivative can be pickled as its world can.
-    return lineariser_of(world, stepper).along(state, tau, targets, dx, du)
+    return linearizer_of(world, stepper).along(state, tau, targets, dx, du)
 
 
-def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> Near:
+def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> NearbyKinks:
     """Return the kinks of the step just differentiated, so many."""
     m, numbers = differentiator.memory, differentiator.memory.kinks[:count].copy()
     of_rows = numbers[:, layout.ROW] >= 0
@@ -291,7 +291,7 @@ def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> Ne
         # There by their records.
         numbers[of_rows, layout.ROW] = driver.chunk.joint["row"][numbers[of_rows, layout.ROW]]
     touching = driver.work.contact_int[: int(driver.control.n_contacts)].copy()
-    return Near(driver.prepared.world, numbers, touching, m.how_far[:count].copy())
+    return NearbyKinks(driver.prepared.world, numbers, touching, m.kink_distances[:count].copy())
 
 
 def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> tuple[Parameter, ...]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from contactlab.constraints.kernels.kkt_codes import row_rates_size
 from contactlab.linearization.kernels import layout
-from contactlab.linearization.kernels.layout import FORCE, GAMMA, RATE, Memory
+from contactlab.linearization.kernels.layout import FORCE, GAMMA, RATE, DerivativeWork
 from contactlab.linearization.parameters import Parameter
 from contactlab.multibody import mass_matrix
 from contactlab.multibody.kernels.sizes import derivatives_size, point_rates_size
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 HOLDS = 1.0 - 1e-6
 
 
-def hold_gaps(driver: Driver, m: Memory) -> None:
+def hold_gaps(driver: Driver, m: DerivativeWork) -> None:
     """Take off from dq+ in m.A what the displacement makes up for."""
     world, control, h = driver.prepared.world, driver.control, float(driver.parameters.last_h)
     nv = world.nv
     contacts = driver.chunk.contact[: int(control.n_contacts)]
     joints = driver.chunk.joint[: int(control.chunk_joints)]
-    moved = set(contacts["island"][contacts["push"] > 0.0]) | set(joints["island"][joints["push"] > 0.0])
+    moved = set(contacts["island"][contacts["force_rates"] > 0.0]) | set(joints["island"][joints["force_rates"] > 0.0])
     if not moved:
         return
     shifting = _shifting(driver, set(joints["island"]))
@@ -58,7 +58,7 @@ def hold_gaps(driver: Driver, m: Memory) -> None:
         own, frame = m.contact[c], m.frame[c, :3] * (shifting >= 0.0)
         if row["island"] not in moved or own[GAMMA] != driver.parameters.cfm:
             continue
-        push, bears = row["push"], h * h * own[FORCE]
+        push, bears = row["force_rates"], h * h * own[FORCE]
         if push > 0.0:
             change = h * (m.frame[c, 0] @ m.A[nv:])
             change[:nv] += m.gaps[c] + h * m.changes[c, 0, :nv]
@@ -103,7 +103,7 @@ def _fastest(driver: Driver, *shapes: int) -> float:
 
 
 def _add_joint_row(
-    driver: Driver, entry: np.void, m: Memory, h: float, rows: list[FloatArray], wanted: list[FloatArray]
+    driver: Driver, entry: np.void, m: DerivativeWork, h: float, rows: list[FloatArray], wanted: list[FloatArray]
 ) -> None:
     """Add a stop that pushed, or an equation that the displacement keeps."""
     from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC
@@ -113,7 +113,7 @@ def _add_joint_row(
     assert joints is not None
     row = joints.rows[int(entry["row"])]
     J, change = np.zeros(nv), np.zeros(m.A.shape[1])
-    if row["kind"] == LIMIT and entry["push"] > 0.0:
+    if row["kind"] == LIMIT and entry["force_rates"] > 0.0:
         J[row["dof"]] = row["sign"]
         fastest = driver.parameters.fastest if driver.parameters.fastest == np.inf else STOP_PROJECTION_RATE
         if entry["error"] + h * entry["rate"] >= -h * fastest:
@@ -153,12 +153,12 @@ class Differentiator:
     def __init__(self, driver: Driver, parameters: Sequence[Parameter] = ()) -> None:
         self._driver = driver
         self.parameters = tuple(parameters)
-        self._near = [near for one in parameters for near in _worlds_near(driver, one)]
+        self._near = [near for one in parameters for near in _perturbed_worlds(driver, one)]
         self._sizes = (-1, -1)
         self._directed = np.zeros(1, dtype=np.int64)
         self._of_held: tuple[Any, ...] = ()
         self._held: HeldCall | None = None
-        self.memory: Memory
+        self.memory: DerivativeWork
 
     def __call__(self, q: FloatArray, v: FloatArray, direction: FloatArray | None = None) -> int:
         """Differentiate the step that was made from (q, v), alone in the chunk; how many kinks it has.
@@ -197,7 +197,7 @@ class Differentiator:
         """Fill what the parameters do, from worlds near by."""
         if not self._near:
             return
-        from contactlab.linearization.kernels.parameter_columns import weigh
+        from contactlab.linearization.kernels.parameter_columns import add_parameter_difference
 
         driver, memory = self._driver, self.memory
         for sums in (memory.by_parameter, memory.by_law, memory.by_row):
@@ -209,7 +209,7 @@ class Differentiator:
             if joints is not None and arrays.joints is not None:
                 joints = joints_in(joints, arrays.joints)
             records = driver.control, driver.parameters
-            weigh(
+            add_parameter_difference(
                 arrays.packed, driver.work, driver.chunk, *records, collision, joints, _lengths(arrays), memory,
                 number // 2, weight
             )  # fmt: skip
@@ -246,7 +246,7 @@ class Differentiator:
             self._of_held = now
         return self._held
 
-    def _new(self, contacts: int, joints: int) -> Memory:
+    def _new(self, contacts: int, joints: int) -> DerivativeWork:
         driver = self._driver
         world = driver.prepared.world
         nv, nq, nl = world.nv, world.nq, world.model.packed.nl
@@ -263,29 +263,30 @@ class Differentiator:
             "dynamics": (3, nv, nv), "wrenches": (world.model.nb, 6),
             "loops": (4, loops, nv), "carried": (nv, nv), "points": (2, 4, 6, nv), "loop_forces": (loops,),
             "frame": (contacts, axes, nv), "changes": (contacts, axes, changing), "before": (contacts, nv),
-            "drawn": (contacts, axes, changing), "rolled": (0 if moments is None else contacts, changing, 3),
-            "push": (contacts, 3, nv), "contact": (contacts, layout.PER_CONTACT),
+            "compliance_rates": (contacts, axes, changing),
+            "rolling_axis_rates": (0 if moments is None else contacts, changing, 3),
+            "force_rates": (contacts, 3, nv), "contact": (contacts, layout.PER_CONTACT),
             "rates": (contacts, 7, 6), "gaps": (contacts, nv), "columns": (2, nv, 6),
             "H": (m, nv), "G": (m, nv), "Y": (m, nv), "D": (m,), "f": (m,), "S": (m * m,),
             "X": (nv, columns), "right": (m, columns), "solved": (m, columns), "moved": (nv, columns),
-            "H_own": (m * nv,), "Y_own": (m * nv,), "X_own": (nv * columns,),
-            "right_own": (m * columns,), "forces_own": (m * columns,), "late_own": (m * columns,),
-            "base": (3, m), "lag": (nv,), "how_far": (kinks, 3), "towards": (kinks,),
-            "direction": (columns,), "way": (columns,), "six": (6,), "pose_of_pair": (12,), "near": (contacts, 4, 7),
-            "by_parameter": (nv, p), "by_law": (contacts, 1 + cones, p), "by_row": (joints, 2, p),
-            "row_slope": (joints, 2),
+            "H_island": (m * nv,), "Y_own": (m * nv,), "X_own": (nv * columns,),
+            "right_own": (m * columns,), "forces_own": (m * columns,), "island_compliance_terms": (m * columns,),
+            "base": (3, m), "compliance_velocity": (nv,), "kink_distances": (kinks, 3), "towards": (kinks,),
+            "direction": (columns,), "way": (columns,), "scratch6": (6,), "pose_of_pair": (12,),
+            "near": (contacts, 4, 7), "by_parameter": (nv, p), "by_law": (contacts, 1 + cones, p),
+            "by_row": (joints, 2, p), "row_slope": (joints, 2),
             "A": (2 * nv, columns), "forces": (contacts, 3, columns), "joint_forces": (joints, columns),
         }  # fmt: skip
         ints: dict[str, tuple[int, ...]] = {
             "mode": (contacts, cones), "first": (contacts, cones + 2), "dofs": (nv,), "own_columns": (columns,),
             "perm": (m,),
-            "bent": (contacts, 3), "row_mode": (joints,), "owner": (m, 2), "nearly": (islands,), "yields": (islands,),
-            "kinks": (kinks, layout.KINK_INTS),
+            "on_kink": (contacts, 3), "row_mode": (joints,), "owner": (m, 2), "nearly": (islands,),
+            "friction_released": (islands,), "kinks": (kinks, layout.KINK_INTS),
         }  # fmt: skip
         arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}
         arrays |= {name: np.zeros(shape, dtype=np.int64) for name, shape in ints.items()}
         turns, line = (np.pi * np.arange(2 * count + 1) / count for count in (r, 1))
-        return Memory(
+        return DerivativeWork(
             **arrays,
             turns=np.stack([np.cos(turns), np.sin(turns)], axis=1),
             line=np.stack([np.cos(line), np.sin(line)], axis=1),
@@ -299,7 +300,7 @@ def _lengths(arrays: WorldArrays) -> FloatArray:
     return np.zeros((2, 0, 0)) if moments is None else np.stack([moments.torsional, moments.rolling])
 
 
-def _worlds_near(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:
+def _perturbed_worlds(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:
     """The arrays of the worlds in which a parameter is a little larger and smaller, with their weights."""
     own, way = driver.prepared, STRIDE * one.scale
     near, refused = [], None

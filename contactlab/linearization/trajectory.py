@@ -10,7 +10,7 @@ import numpy as np
 from contactlab.event_driven import EventKink, EventRecording, transition
 from contactlab.linearization.kernels.layout import ON_KINK
 from contactlab.linearization.linearization import Kink
-from contactlab.linearization.linearize import Lineariser
+from contactlab.linearization.linearize import StepLinearizer
 from contactlab.linearization.parameters import Parameter
 from contactlab.multibody import integrate
 from contactlab.recording import Recording
@@ -122,10 +122,10 @@ def gradient(
         return _of_events(recording, cost, force_cost, at, wrt)
     n, nv = recording.n_steps, recording.world.nv
     states = range(n + 1) if at is None else sorted({_state(i, n) for i in at})
-    lineariser = Lineariser(recording.world, recording.stepper, wrt)
+    linearizer = StepLinearizer(recording.world, recording.stepper, wrt)
     drives, names = (
         len(recording.world.joint_actions.drives),
-        [one.name for one in lineariser.differentiator.parameters],
+        [one.name for one in linearizer.differentiator.parameters],
     )
     tau, targets, value = np.zeros((n, nv)), np.zeros((n, drives)), 0.0
     parameters, kinks = np.zeros(len(names)), list[tuple[int, Kink]]()
@@ -139,10 +139,10 @@ def gradient(
         np.add(w, by, out=w)
         return own
 
-    portion_steps = min(PORTION, max(8, ROOM // (16 * nv * max(1, lineariser.differentiator.columns))))
+    portion_steps = min(PORTION, max(8, ROOM // (16 * nv * max(1, linearizer.differentiator.columns))))
     for first in range((n - 1) // portion_steps * portion_steps if n else 0, -1, -portion_steps):
         last = min(first + portion_steps, n)
-        portion = _portion(lineariser, recording, first, last, keep_forces=force_cost is not None)
+        portion = _portion(linearizer, recording, first, last, keep_forces=force_cost is not None)
         kinks = portion.kinks + kinks
         for k in range(last - 1, first - 1, -1):
             value += add_state(k + 1)
@@ -185,22 +185,22 @@ def _state(i: int, n: int) -> int:
     return i % (n + 1)
 
 
-def _portion(lineariser: Lineariser, recording: Recording, first: int, last: int, *, keep_forces: bool) -> _Portion:
+def _portion(linearizer: StepLinearizer, recording: Recording, first: int, last: int, *, keep_forces: bool) -> _Portion:
     """Make the steps first .. last again, and differentiate them."""
     rows, nv = recording.rows, recording.world.nv
     taus = rows["tau"] if rows["tau"].shape[0] else np.zeros((recording.n_steps, nv))
-    found = _Portion(np.empty((last - first, 2 * nv, lineariser.differentiator.columns)), [], [])
-    again: Iterator[tuple[int, int]] = lineariser.steps(
+    found = _Portion(np.empty((last - first, 2 * nv, linearizer.differentiator.columns)), [], [])
+    again: Iterator[tuple[int, int]] = linearizer.steps(
         recording.state(first), taus[first:last], rows["drive_target"][first:last]
     )
     for k, count in again:
-        m = lineariser.differentiator.memory
+        m = linearizer.differentiator.memory
         found.A[k] = m.A
         if keep_forces:
-            found.forces.append(m.forces[: int(lineariser.driver.control.n_contacts)].copy())
-        if count and m.how_far[:count, 1].min() <= ON_KINK:
-            found.kinks.append((first + k, lineariser.kinks(count)[0]))
-        if not np.array_equal(lineariser.driver.work.q, recording.q[first + k + 1]):
+            found.forces.append(m.forces[: int(linearizer.driver.control.n_contacts)].copy())
+        if count and m.kink_distances[:count, 1].min() <= ON_KINK:
+            found.kinks.append((first + k, linearizer.kinks(count)[0]))
+        if not np.array_equal(linearizer.driver.work.q, recording.q[first + k + 1]):
             detail = (
                 f"step {first + k} is another when it is made again: of contacts from outside, or another machine's"
             )

@@ -26,8 +26,8 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 
-# While closing, coordinates without weight are this much easier to move than those of the largest weight: then even
-# those that shall stay can help out where the others cannot do it alone. The search for the nearest one undoes it.
+# Weight of coordinates without a weight while conditions are solved, relative to the largest weight. Then coordinates
+# with a large weight can move too, if the others are not sufficient. The search for the nearest solution undoes it.
 _SOFTEST: Final = 1e-3
 # Rounding of a residual, against the largest coordinate of a body.
 _ROUNDINGS: Final = 64.0 * float(np.finfo(np.float64).eps)
@@ -163,9 +163,9 @@ def _check(model: Model, cs: ConstraintSet, tolerance: float, max_iterations: in
         raise ConstraintError("max_iterations", f"must be a whole number >= 1, got {max_iterations!r}")
 
 
-# Conditions linear in v are met by the first step; the second removes rounding. The others are for rows that are not.
+# The first step solves conditions that are linear in v, the second removes rounding. Others need more steps.
 _STEPS: Final = 30
-# Error that counts as met, against the sizes of what the rows add up.
+# Error that counts as zero, relative to the sizes of the terms of a row.
 _MET: Final = 1e-11
 
 

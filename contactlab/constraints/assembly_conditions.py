@@ -185,7 +185,7 @@ def _closure(group: list[LoopConstraint]) -> LoopClosure:
     axes = np.array([row.axis / np.linalg.norm(row.axis) for row in group])
     turning = axes[:, :3].any(axis=1)
     aligned, hinge = 0, np.zeros(3)
-    # Rows that mix rotation and translation (screws) mean what they say, one by one.
+    # Rows that mix rotation and translation (screws) are used one by one.
     if turning.any() and not axes[turning, 3:].any():
         _, s, Vt = np.linalg.svd(axes[turning, :3])
         rank = int(np.count_nonzero(s > 1e-9 * s[0]))

@@ -22,13 +22,13 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_spatial_jacobian
 from contactlab.spatial.arrays import FloatArray
 
-# No step turns a joint further [rad]: a linear model knows nothing of what lies beyond.
+# Largest turn of a joint in one step [rad]: the linear model is valid near the configuration only.
 _TURN: Final = 0.7
 # Singular values below this part of the largest are zero.
 _DEPENDENT: Final = 1e-11
-# A descent that lowered the residual by less than a hundredth in so many steps ends at a minimum above zero.
+# A descent ends after this number of steps that reduced the residual by less than a hundredth.
 _PATIENCE: Final = 6
-# New starts, and the number of descents ending alike after which their residual is taken for the smallest there is.
+# Number of new starts, and number of descents with equal residuals after which this residual is the smallest one.
 _STARTS: Final = 10
 _AGREEING: Final = 6
 
@@ -104,7 +104,7 @@ def solve_conditions(
             alike = 1
         best = descent if descent.error < best.error else best
     if best.error > tolerance:
-        # Nobody gets there, it seems: what is left of the budget is for how near one does.
+        # No descent reached a solution: spend the remaining budget on the smallest residual.
         best = _descend(conditions, best.q, metric, turning, tolerance, budget - spent, to_the_end=True)
         spent += best.iterations
     return AssemblySolution(best.q, best.error, spent)

@@ -46,7 +46,7 @@ class State:
         return State(integrate(model, self.q, self.v + 0.5 * h * self.a, h), self.v + h * self.a, self.a, self.t + h)
 
 
-#: What a quantity is and what it should be, row by row: (nc,) or (nc, nv) each.
+#: Actual and expected values of a quantity, row by row: (nc,) or (nc, nv) each.
 Comparison: TypeAlias = Callable[[Model, ConstraintSet, State], tuple[FloatArray, FloatArray]]
 
 
@@ -106,7 +106,7 @@ class FreeRun:
 
     steps: int
     energy_drift: float  # largest change of kinetic and potential energy [J]
-    #: Largest kinetic energy on the way, or largest change of it [J]: what the drift is measured against.
+    #: Largest kinetic energy of the run, or largest change of it [J]: the scale of the drift.
     energy_scale: float
     error: float  # largest velocity error of a row
 
@@ -161,11 +161,11 @@ class ConstraintCheck:
     Attributes
     ----------
     name
-        What is compared with what.
+        The two quantities that are compared.
     error
-        Largest deviation, in units of 1 + what is compared; NaN where there was nothing to compare.
+        Largest deviation, in units of 1 + the quantity; NaN if there was nothing to compare.
     tolerance
-        What it may be.
+        Largest error that passes.
     row
         The row that deviates most.
     note
@@ -180,12 +180,12 @@ class ConstraintCheck:
 
     @property
     def skipped(self) -> bool:
-        """Whether the comparison was skipped because there is nothing to compare."""
+        """Return True if the comparison was skipped because there is nothing to compare."""
         return bool(np.isnan(self.error))
 
     @property
     def ok(self) -> bool:
-        """Whether it passed, or was skipped."""
+        """Return True if the comparison passed, or was skipped."""
         return self.skipped or self.error <= self.tolerance
 
 
@@ -206,7 +206,7 @@ class ConstraintReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every comparison passed."""
+        """Return True if every comparison passed."""
         return all(check.ok for check in self.checks)
 
     def check(self, name: str) -> ConstraintCheck:
@@ -365,7 +365,7 @@ def _energy(
 
 
 def _work(model: Model, cs: ConstraintSet, state: State) -> str:
-    """Why the energy need not stay: rows that move with time or whose forces have power; empty where it must."""
+    """Return why the energy can change, or an empty text: rows move with time, or their forces have power."""
     rows = evaluated(model, state.q, state.v, cs, JACOBIAN | VELOCITY_ERROR, state.t)
     if any(custom.level == "acceleration" for custom in cs.packed.custom) or np.any(cs.accelerations):
         return "accelerations are prescribed"

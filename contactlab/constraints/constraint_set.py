@@ -272,7 +272,7 @@ def find_group(keys: dict[Hashable, int], key: object) -> int:
     raise ConstraintError("group", f"no group is called {key!r}{close_names(key, names)}")
 
 
-#: What a set is made of; objects that only behave like a `CustomConstraint` are taken too.
+#: Constraints of a set; objects that only behave like a `CustomConstraint` are accepted too.
 AnyConstraint: TypeAlias = ContactConstraint | LoopConstraint | DistanceConstraint | CustomConstraint
 
 
@@ -280,10 +280,10 @@ AnyConstraint: TypeAlias = ContactConstraint | LoopConstraint | DistanceConstrai
 class ConstraintSet:
     """Rows G a = gamma for one model: a description without workspace, shared and kept without care.
 
-    Rows stand in the order of the constraints, those of a custom one together. Rows that share a name are a group, in
-    whatever order they stand. So are contact rows of the same point of the same body, under any names (as in RBDL; rows
-    with different ``id`` stay apart): each of the names finds all of them. What belongs to a point or a pair of frames
-    is computed once for all of its rows.
+    Rows have the order of the constraints; rows of one custom constraint are consecutive. Rows that share a name are a
+    group, in any order. So are contact rows of the same point of the same body, under any names (as in RBDL; rows with
+    different ``id`` are separate): each of the names finds all of them. Terms of a point or a pair of frames are
+    computed once for all of its rows.
 
     Parameters
     ----------

@@ -14,15 +14,15 @@ from contactlab.constraints.rows import Baumgarte, ConstraintError, check_label
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-#: What is prescribed: phi(q, t) = 0, phi(q, v, t) = 0, or rows of the acceleration alone.
+#: Level of the condition: phi(q, t) = 0, phi(q, v, t) = 0, or rows of the acceleration only.
 Level: TypeAlias = Literal["position", "velocity", "acceleration"]
 
 
 class CustomConstraint(ABC):
-    """Rows G a = gamma of your own: subclass, set ``rows``, and say what G and gamma are.
+    """User-defined rows G a = gamma: subclass, set ``rows``, and implement G and gamma.
 
     A condition phi(q, t) = 0 on the positions is differentiated twice, one on the velocities, phi(q, v, t) = 0, once,
-    until the accelerations a appear: G is their coefficient, and gamma is minus what is left at a = 0. At position
+    until the accelerations a appear: G is their coefficient, and gamma is minus the remainder at a = 0. At position
     level phi' = G v + phi_t and gamma = -(dG/dt) v - d(phi_t)/dt. Stabilisation is added by the package, from the
     errors. `check_constraint` compares all of this with finite differences.
 
@@ -91,7 +91,7 @@ class CustomRows:
     """A custom constraint with its place among the rows of a set."""
 
     constraint: Any  # the user's object
-    label: str  # what errors call it
+    label: str  # name in error messages
     rows: slice  # its rows in the set
     level: Level
     moving: bool  # whether ``jacobian`` declares ``v``

@@ -64,14 +64,14 @@ def forward_dynamics_constraints_derivatives(
 ) -> ConstrainedMotionDerivatives:
     """Derivatives of `forward_dynamics_constraints`, from its equations differentiated.
 
-    With those of `inverse_dynamics` at a::
+    With the derivatives of `inverse_dynamics` at a::
 
         H da - G^T df = dtau - d(inverse dynamics) + (dG)^T f
         G da          = d(gamma) - (dG) a
 
-    All is exact except for rounding, custom rows apart: how these move is from differences of fourth order at a step of
-    1e-3, good to some 1e-12. Where rows are redundant, f stays the shortest (Golub and Pereyra 1973, theorem 4.3, on
-    pseudo-inverses of what moves), and where they contradict each other, a of least squares.
+    All is exact except for rounding. Only derivatives of custom rows are differences, of fourth order at a step of
+    1e-3, with errors of some 1e-12. If rows are redundant, f stays the shortest (Golub and Pereyra 1973, theorem 4.3,
+    on derivatives of pseudo-inverses); if they contradict each other, a stays the least-squares solution.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def forward_dynamics_constraints_derivatives(
     q_, v_ = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]
     rows = evaluated(model, q, v, cs, _ROWS | POSITION_ERROR, time)
     moving = _moving(model, cs, q_, v_, motion.a, motion.forces)
-    # Forces of the rows count as external ones, which stand still, and what is left is `moving.carried`.
+    # Forces of the rows count as constant external forces; the remaining part is `moving.carried`.
     external = moving.wrenches if f_ext is None else moving.wrenches + np.asarray(f_ext)
     by_q, by_v, H = inverse_dynamics_derivatives(model, q, v, motion.a, external)
     pushed, wanted = np.hstack([moving.carried - by_q, -by_v]), np.hstack([moving.by_q, moving.by_v])
@@ -177,7 +177,7 @@ def _others(model: Model, cs: ConstraintSet, q: FloatArray, held: _FixedMultipli
 def _differenced(
     model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float, held: _FixedMultipliers
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Of custom rows: d(G^T forces), d(gamma - G a), d(G^T missed), d(G y) by q, then by v, with 2 nv columns each."""
+    """Return d(G^T forces), d(gamma - G a), d(G^T missed), d(G y) of custom rows, by q and v: 2 nv columns each."""
     nv, n, none = model.nv, cs.n_rows, np.zeros(0)
     rates = np.zeros((2 * nv, 2 * (nv + n)))
     for place, weight in STENCIL:

@@ -104,7 +104,7 @@ def fill_custom(
 ) -> None:
     """Copy what is wanted of the custom rows into their places; gamma with stabilisation where `BAUMGARTE` is wanted.
 
-    Arrays of what is not wanted may have length 0. v may be None if nothing of `MOVING` is wanted.
+    Arrays of other quantities can have length 0. v may be None if nothing of `MOVING` is wanted.
     """
     configuration = read_only(q)
     speed = None if v is None else read_only(v)

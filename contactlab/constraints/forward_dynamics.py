@@ -285,7 +285,7 @@ def _checked_motion(
         residual = _full_unit_forces.call(ints, floats, q_, v_, force, forces_ext, custom, work, ready, a, forces)
         rank = m if residual >= 0.0 else int(residual)
     if method == UNIT_FORCES and rank == DEPENDENT:
-        # No unit force tells dependent rows apart, and none can be applied to what has no inertia.
+        # Unit forces cannot separate dependent rows, and cannot act on a body without inertia.
         method = NULL_SPACE
         q_, v_, custom, work, ready = at_state(model, q, v, _work_size(method, packed.nl, nv, m, 0))
     if rank == DEPENDENT:

@@ -170,11 +170,11 @@ def inverse_dynamics_constraints(
 
     With S and P the rows of the identity with and without drives, u wanted: a from G a = gamma and S a = u; forces
     from P G^T forces = P (H a + C); tau = H a + C - G^T forces (Koch, Optimization-based walking of humanoid robots,
-    2015, equation 5.20). It needs rank(G P^T) = nu, as `is_fully_actuated` tells.
+    2015, equation 5.20). It needs rank(G P^T) = nu, see `is_fully_actuated`.
 
-    Where there are more drives than freedom, u may contradict the constraints: a is then the one of G a = gamma
-    nearest to u (``missed`` says how near), and of the forces, which the drives can shift among themselves, the
-    shortest are returned: with a drive everywhere they are zero and tau is that of `inverse_dynamics`.
+    If there are more drives than degrees of freedom, u can contradict the constraints: a is then the solution of
+    G a = gamma nearest to u, at the distance ``missed``. The forces are then not unique, and the shortest are returned:
+    with a drive everywhere they are zero, and tau equals the result of `inverse_dynamics`.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class KKTSolution:
     residual
         Largest |G_i x - gamma_i| / (|gamma_i| + sum_j |G_ij| (|x_j| + |c_j| / H_jj)), every denominator being at
         least 1e-6 of the largest: near 1e-16 where gamma is consistent, far from it where it is not. The last term,
-        what c would do to each x_j by itself, keeps rounding small beside what has cancelled.
+        the effect of c on each x_j by itself, keeps rounding small relative to terms that have cancelled.
     """
 
     x: FloatArray
@@ -173,7 +173,7 @@ def solve_square(A: FloatArray, b: FloatArray, linear_solver: LinearSolver) -> F
     if n == 0:
         return b.copy()
     if linear_solver == "lu":
-        # LAPACK itself: scipy's lu_factor warns of what is an error here.
+        # LAPACK itself, because scipy's lu_factor warns of singular matrices, which are an error here.
         lu, order, _ = linalg.lapack.dgetrf(A)
         _check(np.abs(np.diag(lu)))
         return np.asarray(linalg.lapack.dgetrs(lu, order, b)[0])
@@ -223,7 +223,7 @@ class RowBasis:
 
 
 def unit_columns(H: FloatArray) -> FloatArray:
-    """S (n,): about 1 / sqrt(H_jj), in powers of two; where H_jj is nothing, that of the largest."""
+    """Return S (n,), about 1 / sqrt(H_jj), in powers of two; entries without inertia count as the largest."""
     diagonal = np.abs(np.diag(H))
     largest = diagonal.max(initial=0.0)
     if not largest > 0.0:
@@ -240,7 +240,7 @@ def row_basis(G: FloatArray, tolerance: FloatArray, linear_solver: LinearSolver)
 
     sizes = np.linalg.norm(G, axis=1)
     used = (sizes > 0.0) & (tolerance < 1.0)
-    # In units of what is known of it every row has a noise of 1.
+    # In units of its rounding every row has a noise of 1.
     known = np.where(used[:, None], G, 0.0) / np.where(used, sizes * np.maximum(tolerance, _EXACT), 1.0)[:, None]
     if not used.any():
         return RowBasis(np.zeros((0, G.shape[1])), np.zeros((G.shape[0], 0)), np.zeros((0, 0)))
@@ -305,7 +305,7 @@ def row_space(G: FloatArray, tolerance: FloatArray | None = None) -> RowSpace:
     # Scaled to unit length, for metres beside radians say nothing of dependence.
     rows = np.where(zero[:, None], 0.0, G / length[:, None])
     U, s, Vt = np.linalg.svd(rows, full_matrices=True)
-    # In units of what is known of it every row has a noise of 1: singular values up to that are none.
+    # In units of its rounding every row has a noise of 1: singular values up to 1 are zero.
     if not zero.all() and np.ptp(known[~zero]) > 0.0:
         rank = int(np.count_nonzero(np.linalg.svd(rows / known[:, None], compute_uv=False) > 1.0))
     else:

@@ -125,7 +125,7 @@ class LinearResult:
 
     @property
     def solved(self) -> bool:
-        """Whether all rows could be made active together."""
+        """Return True if all rows could be made active together."""
         return self.status is lcp.Status.SOLVED
 
 

@@ -14,7 +14,7 @@ for a right-hand side (y; z)::
     | G   0  | | f | = | z |        f  = W+ z - B' y          B = M^-1 G' W+,   W = G M^-1 G'
 
 W+ is the pseudo-inverse of W, so redundant rows are welcome: f is then the multiplier of minimum norm. Equations that
-contradict one another are met in the least-squares sense and leave a rate G v + kG. The arithmetic is that of
+contradict one another are met in the least-squares sense and leave a rate G v + kG. The arithmetic is in
 `kernels.bilateral`, which the compiled step calls too.
 """
 
@@ -130,8 +130,8 @@ class UnilateralRows:
 
     J: FloatArray  # (nu + nbox, nv) rows [N; F; L; B]; rows the bilateral ones determine fully are zero
     Y: FloatArray  # (nu + nbox, nv) row i is C J_i
-    #: (nu + nbox, nv) row i is what a unit of force i does: C R_i for the normal force of a sliding contact, otherwise
-    #: row i of Y. The same array as Y where nothing slides.
+    #: (nu + nbox, nv) row i is the response to a unit of force i: C R_i for the normal force of a sliding contact,
+    #: otherwise row i of Y. The same array as Y where nothing slides.
     responses: FloatArray
     locked: IntArray  # (nu + nbox,) 1 for rows that no unilateral force can move any more
     bilateral: BilateralRows | None  # the eliminated rows; None if there are none

@@ -54,20 +54,20 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError
 from problem_data.validation import check_cones
 
-# What a rate is not known better than to, of the largest rate of the problem. Rates are sums over the same velocities,
-# which loses a few roundings, and gaps over h, which loses many more: positions of 1 m over a step of 1 ms leave 1e-13
-# m/s, and where contacts are redundant these contradict one another.
+# Uncertainty of a rate, relative to the largest rate of the problem. Rates are sums over the same velocities, which
+# lose a few roundings, and gaps over h, which lose many more: positions of 1 m over a step of 1 ms have errors of 1e-13
+# m/s, and if contacts are redundant these contradict one another.
 _NOISE = 2.0**-30
-# Dense matrices that a solve of the LCP holds: this module's, the problem's own, and what the solver makes of it.
+# Dense matrices in memory during a solve of the LCP: this module's, the problem's, and the solver's.
 _MATRICES = 3
 
 
 def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray, first_cone: int, ncone: int) -> lcp.LCP:
-    """Return the LCP with what its q is known to; ``lo`` and ``hi`` (nbox,) are the bounds of boxed rows.
+    """Return the LCP with the uncertainty of its q; ``lo`` and ``hi`` (nbox,) are the bounds of boxed rows.
 
-    A tangential rate of 1e-16 beside falls of 1e-2 stands for zero, and one of zero is no better known where the
-    entries of its row are what is left of sums that cancel. Rows of friction cones, from ``first_cone`` on, have no
-    rate; where a row holds the room between two bounds of a force, the noise of a rate is no more than a formality.
+    A tangential rate of 1e-16 is zero if others are 1e-2, and a rate of zero is as uncertain if the entries of its row
+    are remainders of sums that cancel. Rows of friction cones, from ``first_cone`` on, have no rate. Rows with the
+    distance between two bounds of a force have one by convention only.
     """
     from lcp.contacts.kernels.boxed_rows import boxed_variables
 
@@ -104,7 +104,7 @@ class BaseLCP:
 
     @property
     def n(self) -> int:
-        """Number of variables, nc + 2 nr + ncone + nl and those of boxed rows."""
+        """Number of variables, nc + 2 nr + ncone + nl and the variables of boxed rows."""
         return lcp_size(self.data.blocks())
 
     @property
@@ -207,8 +207,8 @@ def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseL
 def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
     """State the LCP of a step h [s] with the operators of ``base`` and the vectors of ``data``.
 
-    The operators (and the inertia) of ``data`` must be those of ``base``; all vectors, bounds included, may differ; n
-    changes with the kinds of bounds. ``base`` is not modified: updating twice is updating once.
+    The operators (and the inertia) of ``data`` must equal the ones of ``base``; all vectors, bounds included, may
+    differ; n changes with the kinds of bounds. ``base`` is not modified: updating twice is updating once.
 
     Raises
     ------

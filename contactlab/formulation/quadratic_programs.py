@@ -130,7 +130,7 @@ class ConvexRelaxation:
         solution = lcp.solve(lcp.LCP(P, T.T @ q[physical]), self.qp, z0=start)
         z = np.zeros(len(q))
         z[physical] = T @ solution.z
-        # Opposite edges may both pull where neither is needed: what they share does nothing.
+        # Opposite edges can both have a force; the common part has no effect.
         plus, minus = np.split(z[at.edges], 2)
         z[at.edges] -= np.tile(np.minimum(plus, minus), 2)
         rates = A @ z[physical] + q[physical]
@@ -141,7 +141,7 @@ class ConvexRelaxation:
             proof = lcp.infeasibility_proof(problem)
             status = lcp.Status.STALLED if proof is None else status
             detail += "; no velocity meets the relaxed rows, though one may meet Coulomb's"
-        # What generators round, and what the code left, unless its own answers are asked for as they are.
+        # Remove rounding of the generators and errors of the code, unless its own solutions are wanted.
         z = sharpened(problem, z) if self.polish and np.isfinite(z).all() else z
         return lcp.Claim(z, status, solution.iterations, detail, evidence=proof)
 

@@ -53,8 +53,8 @@ class Solution:
     forces : ConstraintForces
         By class of constraint: forces [N, N m], or impulses [N s, N m s] of an impact problem.
     result : lcp.Result, lcp.FrictionResult or LinearResult
-        The LCP solver's answer, whose ``z`` warm-starts the next, similar problem; on the linear path that of the
-        linear system.
+        The LCP solver's answer, whose ``z`` warm-starts the next, similar problem; on the linear path the result
+        of the linear system.
     certificate : Certificate
         The mechanical conditions, checked on the problem data.
     generalized_force : ndarray, shape (nv,)

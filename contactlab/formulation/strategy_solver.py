@@ -63,11 +63,11 @@ class StrategySolver:
 class EqualCompliance:
     """Default solver of a step: the equal-compliance forces of redundant contacts.
 
-    Where contacts are redundant, the rigid problem has many solutions, and a pivoting method returns a corner of their
-    set: one corner of a face carries all of its load, and what such forces do to a gripped box is not what it does.
-    Selected are the forces of contacts with a compliance eps, the same for all of them and in every direction, in the
-    limit of eps = 0. They solve the rigid problem, and are found in the space of the velocities: from large to small
-    eps, then by proximal points (`lcp.contacts.kernels.compliance_continuation`). Rows of joints are rigid throughout.
+    If contacts are redundant, the rigid problem has many solutions, and a pivoting method returns a corner of their
+    set: one corner of a face then carries all of its load, and a gripped box does not move as a real one. This solver
+    selects the forces of contacts with a compliance eps, equal for all contacts and directions, in the limit of eps =
+    0. They solve the rigid problem, and are computed in the space of the velocities: from large to small eps, then by
+    proximal points (`lcp.contacts.kernels.compliance_continuation`). Rows of joints are rigid throughout.
 
     Parameters
     ----------

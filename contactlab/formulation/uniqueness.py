@@ -86,7 +86,7 @@ class Uniqueness:
 
     @property
     def unique(self) -> bool | None:
-        """Whether there is exactly one velocity; None if that is not known."""
+        """Return True if there is exactly one velocity; None if that is not known."""
         return None if self.verdict is VelocityCount.NOT_SEARCHED else self.verdict is VelocityCount.ONE
 
     def __str__(self) -> str:
@@ -105,17 +105,17 @@ def motion_is_unique(
 ) -> Uniqueness:
     """Return whether a step, or an impact, has one velocity after it; or an instant one acceleration.
 
-    Without friction, and wherever the LCP is monotone, at most one: a convex program. Otherwise every basis of a small
-    LCP is tried, and where solutions are a continuum, whether the velocity changes along any piece of it. Of larger
-    ones answers are asked from several directions, which may show several velocities; where they do not, bases are cut
-    off with proofs (`lcp.all_solutions`) as long as ``max_nodes`` last.
+    Without friction, and if the LCP is monotone, there is at most one: a convex program. Otherwise every basis of a
+    small LCP is tried, and if solutions are a continuum, changes of the velocity along its pieces. A larger LCP is
+    solved from several directions, which can show several velocities; if they do not, bases are excluded with proofs
+    (`lcp.all_solutions`), up to ``max_nodes`` nodes.
 
     Parameters
     ----------
     data : ConstraintVelProblemData or ConstraintAccelProblemData
-        The problem, with a pyramid for friction: of the exact cone ask it of ``data.with_friction("pyramid")``, whose
-        four edges are within the cone. ``recording.problem(i)`` is that of a recorded step. Of one in accelerations
-        these stand wherever velocities are spoken of.
+        The problem, with a pyramid for friction. For the exact cone use ``data.with_friction("pyramid")``, whose four
+        edges are within the cone. ``recording.problem(i)`` is the problem of a recorded step. With a problem in
+        accelerations, velocities below stand for accelerations.
     h : float, optional
         Step [s], ``recording.h[i]`` of a recorded one; without, a problem in velocities is an impact.
     max_n : int

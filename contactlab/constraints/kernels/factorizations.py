@@ -5,12 +5,12 @@ stored once for four products (a left-looking panel, a right-looking rest: Golub
 diagonal of L is kept inverted.
 
 Redundant, zero and nearly dependent rows of G are reduced to as many orthonormal rows as its rank. Rows scaled to unit
-length and pivoted, D G = P^T L Q by Householder reflections of the rows (Golub and Van Loan 2013,
-sections 5.1 and 5.4.2, for the transpose: a row is contiguous): the rank shows in the diagonal of L. A remainder of a
-row below its tolerance (`contactlab.constraints.kernels.rank`) belongs to the rows before it. Then G x = gamma reads
-y = Q_1 x with (D^-1 P^T L) y = gamma: least squares in the rows' own units where gamma is inconsistent. Multipliers mu
-of y give those of G as the shortest solution of (D^-1 P^T L)^T lambda = mu, a complete orthogonal decomposition
-(section 5.4.7).
+length and pivoted, D G = P^T L Q by Householder reflections of the rows (Golub and Van Loan 2013, sections 5.1 and
+5.4.2, for the transpose: a row is contiguous): the rank shows in the diagonal of L. A remainder of a row below its
+tolerance (`contactlab.constraints.kernels.rank`) belongs to the rows before it. Then G x = gamma reads y = Q_1 x with
+(D^-1 P^T L) y = gamma: least squares in the rows' own units where gamma is inconsistent. Multipliers mu of y give the
+multipliers of G as the shortest solution of (D^-1 P^T L)^T lambda = mu, a complete orthogonal decomposition (section
+5.4.7).
 """
 
 from __future__ import annotations

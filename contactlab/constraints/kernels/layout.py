@@ -49,7 +49,7 @@ SLIDING_LOOP: Final = 2
 # Along the line between the origins of two frames.
 DISTANCE: Final = 3
 
-# Floats of a block: frame of the successor in its link (R by rows, p), then that of the predecessor.
+# Floats of a block: frame of the successor in its link (R by rows, p), then frame of the predecessor in its link.
 BLOCK_FLOATS: Final = 24
 
 # Floats of a row: axis (angular, linear; predecessor's frame, world axes for contacts; of a distance, whose axis is the
@@ -75,7 +75,7 @@ class Rows(NamedTuple):
 def rows_view(I: IntArray, F: FloatArray) -> Rows:
     """Return the views, the buffers standing behind the model's in the same two arrays.
 
-    Order and sizes are those of `contactlab.constraints.constraint_set.pack_rows`.
+    `contactlab.constraints.constraint_set.pack_rows` fills them in this order and with these sizes.
     """
     nl = I[LINKS]
     bodies = I[BODIES]
@@ -114,12 +114,12 @@ def fill_row(
 ) -> float:
     """Fill row (nv,) with a^T (J_s - J_p) for links ``one`` and ``two`` (-1 is the world) and their points xs and xp.
 
-    Column j is the power of the wrench a, taken about the root's origin, on the motion S_j. Where both links share
-    degrees of freedom the two wrenches are subtracted first: what cancels is then exactly zero.
+    Column j is the power of the wrench a, taken about the root's origin, on the motion S_j. For degrees of
+    freedom that both links share, the two wrenches are subtracted first, so that terms cancel exactly.
 
     ``angular`` and ``linear`` are the lengths of the two halves of a. Returns the scale of the row, the largest of its
-    columns' (angular + |x| linear) |S_angular| + linear |S_linear|: the size of its terms, by lengths of vectors,
-    since of a vector that is rounding along an axis the entry there is rounding, too.
+    columns' (angular + |x| linear) |S_angular| + linear |S_linear|: the size of its terms. It uses lengths of vectors,
+    because an entry along an axis can be only rounding of a long vector.
     """
     # The wrench about the root of the first link's tree.
     x = a[3]

@@ -180,7 +180,7 @@ def row_rates(
     moving = w[54:60]  # change of u and c by v
     gained = w[60:66]
     error = w[66:72]  # change of the errors
-    phi = w[72:78]  # turn of the predecessor, change of its angular velocity; of a distance that of its axis
+    phi = w[72:78]  # turn of the predecessor, change of its angular velocity; for a distance the change of its axis
     Rs = w[78:87]
     Rp = w[87:96]
     xs = w[96:99]

@@ -11,8 +11,8 @@ constraints for animating articulated figures", call them test forces; the sweep
 
 A contact's row is zero off the path from its link to the root, so that everything here is a walk along such paths. At
 most four rows of one link go together (`layout.GROUP_INTS`): lane k of group g is column 4 g + k of X, and lanes
-without a row hold zeros. Rows of any kind are those of `delassus_matrix`: K = G M^-1 G^T = X^T D^-1 X without M and
-without its inverse, a row being the sum of one part for each branch it acts on.
+without a row hold zeros. `delassus_matrix` takes rows of any kind: K = G M^-1 G^T = X^T D^-1 X without M and without
+its inverse, where a row is the sum of one part for each branch it acts on.
 """
 
 from __future__ import annotations

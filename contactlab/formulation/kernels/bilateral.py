@@ -51,7 +51,7 @@ def factor_bilateral(
     -----
     W = Q Q', Q of full column rank: by Cholesky's method where rows are clearly independent, otherwise by the method of
     Gram and Schmidt, which does not square how nearly they depend on each other, with the rank by the rule of
-    `contactlab.constraints.kernels.rank`. The pseudo-inverse is that of the unscaled W, by Q = U R with
+    `contactlab.constraints.kernels.rank`. The pseudo-inverse belongs to the unscaled W, by Q = U R with
     orthonormal U: P = U R^-T R^-1 U', so that multipliers have minimum norm in the units of the rows as given.
     """
     nb, nv = G.shape
@@ -164,9 +164,9 @@ def _factor_dependent(
 ) -> int:
     """Fill the first columns of A, as many as the rank, with the rows' coefficients on rows orthonormal in M^-1.
 
-    First on rows that are orthonormal as they are, by the method of Gram and Schmidt, the longest remainder first: how
-    nearly rows depend on each other is not squared, and masses have no part in the rank. Then the products of these in
-    M^-1, whose condition is that of the masses alone, are factorised by Cholesky's method. K (nb, nb) is scratch.
+    Rows are first made orthonormal by the method of Gram and Schmidt, the longest remainder first: near dependence is
+    not squared, and masses have no effect on the rank. Then the products of these rows in M^-1, whose condition depends
+    on the masses only, are factorised by Cholesky's method. K (nb, nb) is scratch.
     """
     nb, nv = G.shape
     # Rows of unit length, zero rows cleared, and their squared rounding.

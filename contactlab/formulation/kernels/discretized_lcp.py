@@ -45,7 +45,7 @@ def fill_rates(rows: ContactSystem, q: FloatArray) -> None:
     limit = first_limit(rows)
     for i in range(q.shape[0]):
         q[i] = 0.0
-    # Rates J v_free + k; those of friction also negated, for the opposite edges.
+    # Rates J v_free + k; rates of friction also negated, for the opposite edges.
     for i in range(nc + nr + rows.nl):
         rate = 0.0
         for p in range(rows.v_free.shape[0]):

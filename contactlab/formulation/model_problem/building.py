@@ -65,11 +65,11 @@ def problem_data_from(
 ) -> ModelProblem:
     """State the contact problem of a model at one instant, at acceleration and at velocity level.
 
-    The acceleration level asks for the forces of this instant, M a = tau - h(q, v) + J^T f; the velocity level for
-    those of a step h, M (v+ - v) = h (tau - h(q, v) + J^T f), or, without h, for the impulses M (v+ - v) = J^T f. As
-    the step goes to zero the answers of the two agree wherever no contact or limit is struck, with ``rows_at="end"``
-    also where bodies turn. The velocity level knows friction along the pyramid's edges only: of what slides between two
-    of them the answers keep a difference that falls with ``edges``, not with h.
+    Unknowns of the acceleration level are the forces of this instant, M a = tau - h(q, v) + J^T f. Unknowns of the
+    velocity level are the forces of a step h, M (v+ - v) = h (tau - h(q, v) + J^T f), or, without h, the impulses
+    M (v+ - v) = J^T f. As the step goes to zero the two solutions agree if no contact or limit is struck, with
+    ``rows_at="end"`` also if bodies turn. The velocity level has friction along the pyramid's edges only: for a contact
+    that slides between two edges a difference remains, which decreases with ``edges``, not with h.
 
     Parameters
     ----------

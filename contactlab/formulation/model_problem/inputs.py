@@ -256,7 +256,7 @@ class ProblemInputs:
     contact_friction: str
     stabilisation: Mapping[str, Stabilisation]
     thresholds: Thresholds
-    given: Mapping[str, float]  # forces, by label, of what holds a joint at acceleration level and is known to give way
+    given: Mapping[str, float]  # forces at acceleration level, by label, of joints that slip
     t: float
 
     @cached_property

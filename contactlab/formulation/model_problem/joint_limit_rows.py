@@ -92,7 +92,7 @@ class Coordinates:
         return first + offset if follows else None
 
 
-#: "model" for those of the model's description, None for none, or one's own.
+#: "model" for the limits of the model's description, None for none, or `JointLimit` values.
 Limits = Literal["model"] | Iterable[JointLimit] | None
 
 

@@ -15,7 +15,7 @@ constant bounds,
     s = d . (w_B - w_A),   |moment along d| <= rho f_N,
 
 for d = n, and for d along the present rolling and across it: straight rolling then has its bound exactly, and no other
-direction more than the root of 2 of it. f_N is given, as a rule that of the step before: the bounds lag by a step.
+direction more than the root of 2 of it. f_N is given, usually from the previous step: the bounds lag by a step.
 
 Source: A. Tasora, M. Anitescu, A complementarity-based rolling friction model for rigid contacts, Meccanica 48 (2013),
 with the cone of the moments cut to a box and its size taken from the step before.

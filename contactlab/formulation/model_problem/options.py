@@ -89,7 +89,7 @@ class Stabilisation:
 
     @property
     def soft(self) -> bool:
-        """Whether rows give way."""
+        """Return True if rows are compliant."""
         return self.stiffness > 0.0 or self.dissipation > 0.0
 
     @property

@@ -130,7 +130,7 @@ def _per_row(
 
 
 def rows_known(scaleG: ArrayLike | None, errorG: ArrayLike | None, nb: int) -> dict[str, FloatArray | None]:
-    """How well the nb rows of G are known, as fields."""
+    """Return scales and position errors of the nb rows of G, as fields."""
     scales = row_scales(scaleG, nb)
     return {"scaleG": scales, "errorG": position_errors(errorG, scales, nb)}
 

@@ -8,7 +8,7 @@ With v+ the velocity after the impact or step, the rows say
     s = B v+ + kB + gammaB fB,  lo <= fB <= hi     boxed rows: s >= 0 where fB = lo, s <= 0 where fB = hi, else s = 0
 
 and friction opposes F v+ + kF, at each contact within mu fN >= sum of |fF|, a pyramid, or, where ``friction`` says
-"cone", within mu fN >= |fF|, Coulomb's exact cone over two tangents. Further cones of friction, such as those of
+"cone", within mu fN >= |fF|, Coulomb's exact cone over two tangents. Further cones of friction, such as cones of
 the moments of torsional and rolling friction, may lean on the same normal forces.
 """
 

@@ -146,12 +146,12 @@ class Linearization:
 
     @functools.cached_property
     def kinks(self) -> tuple[Kink, ...]:
-        """What ends the linear piece within 1e-4 of the state, the nearest first."""
+        """Return the kinks within 1e-4 of the state, the nearest first."""
         return self._near.kinks()
 
     @property
     def unique(self) -> bool:
-        """Whether the derivative is the same from all sides: no kink within 1e-6 of the state."""
+        """Return True if the derivative is the same from all sides: no kink within 1e-6 of the state."""
         return not bool((self._near.how_far[:, 1] <= ON_KINK).any())
 
     def jvp(self, dx: ArrayLike, du: ArrayLike | None = None) -> FloatArray:

@@ -86,15 +86,15 @@ def linearize(
     Notes
     -----
     Where rigid contacts rest with ``erp=0``, any gap opens a kink: s >= -gap/h while open, s >= 0 in penetration. The
-    piece given is the first, what lies closed stays closed.
+    result is the derivative of the first case: closed contacts stay closed.
 
-    Where a step undoes depth in the positions, the gaps that pushed end where they were opened to, and what friction
-    held is not moved along the surface. That is exact for one contact of a free body with a half-space, and nearly so
-    for others. The displacement is the result of a relaxation that ends early: all these steps are told as kinks. That
-    a depth is hardly more, or hardly less, than is allowed, is not told: there q jumps by a tenth of what is allowed.
+    If a step undoes depth in the positions, the gaps that pushed end at fixed values, and sticking contacts are not
+    moved along the surface. That is exact for one contact of a free body with a half-space, and nearly so for others.
+    The displacement is the result of a relaxation that ends early: all these steps are reported as kinks. A depth close
+    to the allowed depth is not reported: there q jumps by a tenth of the allowed depth.
 
-    An impact without restitution closes its gap, and with any it bounces: by a restitution of 0 the derivative is that
-    of the bounce without this jump, which is told as a kink.
+    An impact without restitution closes its gap, and with any restitution it bounces. The derivative by a restitution
+    of 0 is the derivative of the bounce without this jump, which is reported as a kink.
     """
     if isinstance(state, Sequence):
         return _of_states(world, stepper, state, tau, targets, wrt)
@@ -172,7 +172,7 @@ class StepLinearizer:
         self.differentiator = Differentiator(self.driver, parameters)
 
     def serves(self, world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> bool:
-        """Whether it is of this world and stepper, and these parameters."""
+        """Return True if it belongs to this world and stepper, and these parameters."""
         return world is self._world and stepper is self._stepper and tuple(wrt) == self._asked
 
     def of_state(self, state: StepperState, tau: ArrayLike | None = None, targets: Wanted = None) -> Linearization:

@@ -189,7 +189,7 @@ class Differentiator:
 
     @property
     def columns(self) -> int:
-        """How many columns there are: by q, v, tau, targets and parameters."""
+        """Number of columns: by q, v, tau, targets and parameters."""
         world = self._driver.prepared.world
         return 3 * world.nv + len(world.joint_actions.drives) + len(self.parameters)
 

@@ -61,13 +61,13 @@ class Gradient:
 
     @property
     def unique(self) -> bool:
-        """Whether no step stands on a kink."""
+        """Return True if no step is on a kink."""
         return not self.kinks
 
 
 @dataclass(frozen=True, eq=False)
 class _Portion:
-    """Derivatives of some steps: by state, and by what acts; of the contact forces likewise."""
+    """Derivatives of some steps and of their contact forces, by state, forces, targets and parameters."""
 
     A: FloatArray  # (steps, 2 nv, columns)
     forces: list[FloatArray]
@@ -91,10 +91,11 @@ def gradient(
         `EventDriven.run`, whose derivatives are `transition`'s: its end alone costs, ``wrt`` are its names, and there
         are no rows of tau and targets.
     cost
-        What a state costs, summed over states: a function of (number of the state, q, v), in plain numpy. Where it
-        returns a number alone it is differenced, 4 nv calls for a state; where (number, by dq (nv,), by v (nv,)), not.
+        Cost of a state, summed over states: a function of (number of the state, q, v), in plain numpy. If it returns
+        only a number, its gradient is from differences, 4 nv calls for a state; it can return the gradient as well:
+        (number, by dq (nv,), by v (nv,)).
     force_cost
-        What the contact forces of a step cost: a function of (number of the step, forces (nc, 3)).
+        Cost of the contact forces of a step: a function of (number of the step, forces (nc, 3)).
     at
         Numbers of the states that cost, such as ``(-1,)`` for the last alone; all of them where not given.
     wrt
@@ -110,10 +111,8 @@ def gradient(
     SimulationConfigError
         A record with contacts from outside; a cost that is no number; what `linearize` cannot take.
 
-    Notes
-    -----
-    Applied forces and targets are those of the record, step by step: what a law of feedback, or a wrench held in the
-    world, would make of another motion is not in the gradient.
+    Notes ----- Applied forces and targets are the recorded ones, step by step: the gradient does not contain the effect
+    of feedback, or of a wrench with fixed world axes, on another motion.
 
     Takes three to four times the run. Of 256 steps at a time the derivatives are kept, 8 bytes for each of
     256 x 2 nv x (3 nv + drives + parameters) numbers, or of fewer in 64 MiB; of all others states alone.
@@ -129,7 +128,7 @@ def gradient(
     )
     tau, targets, value = np.zeros((n, nv)), np.zeros((n, drives)), 0.0
     parameters, kinks = np.zeros(len(names)), list[tuple[int, Kink]]()
-    # What is left to do: the gradient by the state at hand.
+    # Gradient by the present state, and the states whose cost is not added yet.
     w, left = np.zeros(2 * nv), set(states)
 
     def add_state(i: int) -> float:
@@ -166,7 +165,7 @@ def _of_events(
     at: Sequence[int] | None,
     wrt: Sequence[str | Parameter],
 ) -> Gradient:
-    """What `gradient` is of an event-driven run."""
+    """Return the gradient of an event-driven run."""
     n, nv = recording.time.size - 1, recording.world.nv
     if force_cost is not None or {_state(i, n) for i in ((0,) if at is None else at)} != {n}:
         raise SimulationConfigError("at", "must be (-1,), and no force may cost: of an event-driven run its end does")
@@ -209,7 +208,7 @@ def _portion(linearizer: StepLinearizer, recording: Recording, first: int, last:
 
 
 def _of_state(recording: Recording | EventRecording, cost: Cost, i: int) -> tuple[float, FloatArray]:
-    """What a state costs, and the gradient (2 nv,) by (dq, v)."""
+    """Return the cost of a state, and its gradient (2 nv,) by (dq, v)."""
     model, q, v = recording.world.model, recording.q[i], recording.v[i]
     nv = v.size
     given = cost(i, q, v)
@@ -228,7 +227,7 @@ def _of_state(recording: Recording | EventRecording, cost: Cost, i: int) -> tupl
 
 
 def _of_forces(recording: Recording, cost: ForceCost, k: int) -> tuple[float, FloatArray]:
-    """What the contact forces of a step cost, and the gradient (nc, 3)."""
+    """Return the cost of the contact forces of a step, and its gradient (nc, 3)."""
     forces = recording.contacts_at(k).impulse / recording.h[k]
     given = cost(k, forces)
     if isinstance(given, tuple) and len(given) == 2:

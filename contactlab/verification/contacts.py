@@ -30,7 +30,7 @@ Surfaces = tuple[Material | None, Material | None]
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """The nc contacts of a portion; nr rows of friction, r for each contact, then those of its moments' cones."""
+    """The nc contacts of a portion; nr rows of friction, r for each contact, then the rows of its moments' cones."""
 
     at: IntArray  # (nc,) their steps in the portion
     directions: FloatArray  # (nc, 1 + r, 3) normal and friction directions, world axes
@@ -90,7 +90,7 @@ def contact_rows(
 ) -> tuple[ContactRows, tuple[TreeRows, ...]]:
     """Return the contacts of a portion, and their Jacobians by trees, row by row.
 
-    ``v_free`` (ns, nv) is what the contacts meet; ``directions`` are those of `frames_of`.
+    ``v_free`` (ns, nv) is the velocity without constraint forces; ``directions`` are from `frames_of`.
     """
     recording = portion.recording
     world, stepper, rows = recording.world, recording.stepper, recording.rows

@@ -192,7 +192,7 @@ def free_momentum(
         if gyroscopic == "off":
             momentum[:, own] += step * turning
             continue
-        # The torque beside the gyroscopic one is what makes I dw/dt = rest - w x I w the explicit motion.
+        # The torque without the gyroscopic one gives the explicit motion I dw/dt = rest - w x I w.
         part, tree = model.v_slice(spec.name), world.body_trees[model.index(spec.name)]
         rates = np.linalg.solve(state.M[tree], (tau - state.bias)[:, part, None])[:, -3:, 0]
         rest = rotate(I, rates) + turning

@@ -43,7 +43,7 @@ WITHIN_SIGHT = 1e-2  # distance up to which the answers of a compliance in betwe
 ROUNDING = 1e-10  # of the forces that would stop the motion: if none is larger, all are rounding
 CLOSED = 1e-8  # rate of an unloaded contact, of the largest that a load of the island makes: below, it may act
 WITHIN = 1e-9  # of a bound: a force nearer is at it
-NEWTON, ARRIVED = 40, 1e-12  # steps with the exact cone, and what is left of the largest force
+NEWTON, ARRIVED = 40, 1e-12  # steps with the exact cone, and their accuracy relative to the largest force
 DEPENDENT = 1e-10  # singular value of rows of joints, of the largest, at which they are dependent
 
 

@@ -47,7 +47,8 @@ class JointLaws:
     equation: NDArray[np.bool_]  # (n,) rows that hold whatever it takes
     scale: FloatArray  # (ns, n) sizes of the terms of their entries
     unit: FloatArray  # (n,) 1 for angles, for lengths the world's (`length_of`)
-    expected: FloatArray  # (ns, n) by how much a stop is within reach [rad, m]; infinite for what always takes part
+    #: (ns, n) by how much a limit is within reach [rad, m]; infinite for rows that always take part
+    expected: FloatArray
     # (nv,) of damping and of drives without bounds: h D and h^2 K join the diagonal of M.
     drag: FloatArray
     stiffness: FloatArray

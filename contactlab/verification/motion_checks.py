@@ -47,8 +47,8 @@ class FreeMotion:
 def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | None:
     """Return the motion of free trees of several links; None without any.
 
-    M has in it what acts within the mass matrix. In how many parts the method has gone is not on record: 1, 2, 4, ...
-    are tried, until the motion is that of the record, or the nearest.
+    M includes the terms that act within the mass matrix. The record does not have the number of parts of the method:
+    1, 2, 4, ... are tried, until the motion equals the recorded one, or the nearest is found.
     """
     recording, world, h = portion.recording, portion.recording.world, portion.h
     kinds = free_kinds(world) if moves_accurately(recording.stepper) else np.zeros(0, dtype=np.int64)
@@ -69,7 +69,7 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
     best, q_best, off = np.zeros_like(v), np.array(q), np.full(free[chosen].shape, np.inf)
     force, left, parts = tau * alone, np.arange(chosen.size), 1
     while left.size and parts <= MOST_PARTS:
-        with np.errstate(all="ignore"):  # too few parts for what turns fast
+        with np.errstate(all="ignore"):  # too few parts for bodies that turn fast
             v_end, q_end = _moved(world, q[left], begin[left], force[left], h[chosen[left]], dofs[left], alone, parts)
         gap = np.abs(v_end - wanted[left]) * dofs[left]
         by_tree = np.maximum.reduceat(gap, starts[:-1], axis=1)

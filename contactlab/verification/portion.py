@@ -267,7 +267,7 @@ class IslandSystem:
     def liveliness(self, v: FloatArray, count: int) -> FloatArray:
         """Return sqrt(v' M v) of every island (count,) of velocities v (n,).
 
-        A row's rate is at most sqrt(J_i M^-1 J_i') of it: what is far below that is the rounding of the whole motion.
+        A row's rate is at most sqrt(J_i M^-1 J_i') of it: a rate far below it is rounding of the whole motion.
         """
         energy = np.zeros(count)
         for M, columns in self.blocks:

@@ -184,7 +184,7 @@ class VerificationReport:
 
     @property
     def holds(self) -> bool:
-        """Whether all checks passed and no forces were accepted without a certificate.
+        """Return True if all checks passed and no forces were accepted without a certificate.
 
         The law of contact is the one that the solver states: Coulomb's, unless ``coulomb`` says otherwise.
         """

@@ -250,7 +250,7 @@ class WorldBuilder(ShapeBuilder):
     ) -> UrdfModel:
         """Add the robot of a description with the shapes it collides with; return its model, as read.
 
-        Stops, damping, dry friction and followers are those of the description unless others are given. What its links
+        Limits, damping, dry friction and mimics come from the description unless others are given. What its links
         look like (<visual>) is kept for pictures; mesh files of it are read when they are drawn.
 
         Parameters

@@ -96,7 +96,7 @@ class JointActions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the world has no joint actions."""
+        """Return True if the world has no joint actions."""
         return not any(getattr(self, field.name) for field in fields(self))
 
     @property

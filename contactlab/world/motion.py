@@ -266,7 +266,7 @@ def planar_body(
 ) -> tuple[tuple[BodySpec, ...], Model, FloatArray, FloatArray]:
     """Return a free body in the plane: its specification, a model of it alone, and its start q (3,), v (3,).
 
-    ``q`` and ``v`` are (3,), along `plane_axes` and about the normal, or those of a free body in space, (7,) and (6,),
+    ``q`` and ``v`` are (3,), along `plane_axes` and about the normal, or of a free body in space, (7,) and (6,),
     which must keep to the plane; its distance from the origin along the normal stays.
     """
     first, second = plane_axes(normal)

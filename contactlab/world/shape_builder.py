@@ -34,7 +34,7 @@ class VisualMesh:
     Attributes
     ----------
     name
-        Of the file, as a description has it; of triangles, what messages call them.
+        Name of the file in the description; for triangles, the name in messages.
     path
         The file (STL, OBJ or COLLADA), None if none was found in the folders given.
     scale
@@ -170,7 +170,7 @@ class ShapeBuilder(JointBuilder):
 
         Two shapes can touch if the category of either has a bit in common with the other's mask, 32 bits each; so
         shapes of category 2 with the mask ``~2 & 0xFFFFFFFF`` touch all but one another. Half-spaces have filters too.
-        Pictures leave out shapes that are not ``shown``; `add_visual` adds what is seen instead.
+        Pictures leave out shapes that are not ``shown``; `add_visual` adds visuals in their place.
         """
         self._check_body(body)
         added = as_colliders(shape, material, placement, LIMIT, category, mask)

@@ -151,7 +151,7 @@ class Extents:
     # Half the sides (n, 3) of the box about the middle that holds each, and its axes (n, 3, 3) as columns in body axes.
     half: FloatArray
     axes: FloatArray
-    # Points (k, 3) in body axes and radii (k,) that each is the hull of; triangles alone of what is not convex.
+    # Points (k, 3) in body axes and radii (k,) whose hull each shape is; only triangles for shapes that are not convex.
     outlines: tuple[tuple[FloatArray, FloatArray], ...]
     _surfaces: Sequence[Collider]
 
@@ -227,7 +227,7 @@ def _axes(points: FloatArray, radii: FloatArray) -> list[FloatArray]:
     def support(directions: FloatArray) -> FloatArray:
         return np.asarray(np.max(points @ directions.T + radii[:, None], axis=0))
 
-    # Its own axes, and those of its widths in all directions, which are an axis of symmetry however it lies.
+    # Its axes, and the principal axes of its widths in all directions, which contain any axis of symmetry.
     height, weight = np.polynomial.legendre.leggauss(24)
     angle = 2.0 * np.pi * np.arange(48) / 48
     flat = np.sqrt(1.0 - height**2)[:, None] * np.ones(48)

@@ -42,11 +42,11 @@ from contactlab.world.shape_builder import VisualMesh
 if TYPE_CHECKING:
     from contactlab.world.builder import WorldBuilder
 
-#: What becomes of a mesh: its convex hull, the mesh itself, nothing.
+#: Treatment of a mesh: its convex hull, the mesh itself, or no shape.
 MeshMode = Literal["convex", "exact", "skip"]
 #: One for all meshes, or by link, "convex" for those not named.
 MeshModes = MeshMode | Mapping[str, MeshMode]
-#: What becomes of a mesh that cannot be used: an error, or the robot goes without, with a warning.
+#: Treatment of a mesh that cannot be used: an error, or a robot without it and a warning.
 BadMeshes = Literal["raise", "skip"]
 
 _MODES = ("convex", "exact", "skip")
@@ -56,7 +56,7 @@ _BAD = ("raise", "skip")
 def collision_shapes(model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes) -> list[tuple[UrdfGeometry, Placed]]:
     """Return the shapes of a description with their records; every mesh file is read once for each scale.
 
-    An `UrdfWarning` lists what was left out because it could not be used.
+    An `UrdfWarning` lists meshes that could not be used.
     """
     modes = _modes(model, meshes)
     if bad_meshes not in _BAD:

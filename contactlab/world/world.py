@@ -61,7 +61,7 @@ class World:
     plane
         (3,) unit normal of the plane that everything moves in, None in space.
     visuals, visual_bodies
-        What bodies look like, where that is not what they touch with, in the order of the bodies, whose numbers follow.
+        Visuals of bodies that differ from their colliders, in the order of the bodies, whose numbers follow.
         No motion depends on it.
     """
 
@@ -177,7 +177,7 @@ class World:
     ) -> World:
         """Return the world a MuJoCo file (MJCF) describes, read by mujoco's own reader (the extra ``mjcf``).
 
-        Masses, poses and joints are those of the compiled model, so that mass matrix and bias agree with MuJoCo's.
+        Masses, poses and joints are from the compiled model, so that mass matrix and bias agree with MuJoCo's.
         `contactlab.world.mjcf.load_mjcf` says what is taken, and gives the list of what is not; here an
         `MjcfWarning` names it.
 
@@ -186,7 +186,7 @@ class World:
         path
             The file.
         root
-            Folder in which it and all it refers to must lie, links followed; default that of the file.
+            Folder that must contain it and all its references, links followed; default the folder of the file.
         keyframe
             Name of the one to start from; default the model's reference pose, at rest.
         """
@@ -234,7 +234,7 @@ class World:
 
     @cached_property
     def has_moment_friction(self) -> bool:
-        """Whether any surface has torsional or rolling friction."""
+        """Return True if any surface has torsional or rolling friction."""
         materials = (*(surface.material for surface in self.surfaces), *self.half_space_materials)
         return any(material.torsional > 0.0 or material.rolling > 0.0 for material in materials)
 

@@ -129,7 +129,7 @@ class DerivativeWork(NamedTuple):
     moved: FloatArray  # (nv, columns) velocities
     nearly: IntArray  # (trees,) whether an island has forces that are nearly redundant
     friction_released: IntArray  # (trees,) and friction that was released because of normal rows
-    own_columns: IntArray  # (columns,) those of the island in progress; flat copies of what it needs
+    own_columns: IntArray  # (columns,) columns of the present island; then flat copies of its arrays
     H_island: FloatArray  # m nv
     Y_own: FloatArray  # m nv
     X_own: FloatArray  # nv columns
@@ -148,7 +148,7 @@ class DerivativeWork(NamedTuple):
     way: FloatArray  # (2 nv,) scratch
     scratch6: FloatArray  # (6,) scratch
     pose_of_pair: FloatArray  # (12,) of the shape that is displaced
-    near: FloatArray  # (nc, 4, 7) point, normal and gap beside a displaced shape, less those of the step
+    near: FloatArray  # (nc, 4, 7) point, normal and gap at a displaced shape, less the values of the step
     on_kink: IntArray  # (nc, 3) whether a contact is on a kink; scratch while this is determined
     A: FloatArray  # (2 nv, columns)
     forces: FloatArray  # (nc, 3, columns) contact forces in world axes

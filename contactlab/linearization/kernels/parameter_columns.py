@@ -1,7 +1,7 @@
 """Derivatives of a step by a parameter of the world, from two worlds with nearby values.
 
 The worlds can differ in numbers only: masses, materials, gains, bounds. State, velocity after the step and forces are
-constant; impulses and laws of rows are those of the other world, by the kernels of the step.
+constant; impulses and laws of rows belong to the other world, and come from the kernels of the step.
 """
 
 from __future__ import annotations

@@ -233,8 +233,8 @@ def _within_range(
 ) -> MjcfActuator:
     """Return a servo within the range of its joint: as the bound of its drive, or as a force if a drive cannot have it.
 
-    The range is that of the sum of all actuators there; a drive has a bound of its own, the same both ways, and that of
-    a speed servo does not have the force of its target.
+    The range limits the sum of all actuators there. A drive has a separate bound, the same in both directions, and the
+    bound of a speed servo does not contain the force of its target.
     """
     (term,), drive = servo.terms, servo.drive
     assert drive is not None

@@ -108,7 +108,7 @@ def excluded(m: Any) -> list[tuple[int, int]]:
 
 
 def is_ground(source: Source, g: int) -> bool:
-    """Whether a geom is a plane, or of the world itself: it becomes something of its own, on none of the bodies."""
+    """Return True if a geom is a plane, or belongs to the world itself: it becomes a separate shape, on no body."""
     import mujoco
 
     return bool(source.m.geom_bodyid[g] == 0 or source.m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE)
@@ -117,8 +117,9 @@ def is_ground(source: Source, g: int) -> bool:
 def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> list[str]:
     """Exclude collisions of bodies that do not collide in MuJoCo; return notes on inexact cases.
 
-    Bodies without joints are one with what they are welded to. Such a weld does not touch the one it hangs on, unless
-    that is the world: the builder knows so of what one joint joins, and has to be told where there are several.
+    Bodies without joints form one weld with their parents. A weld does not touch the weld that it hangs on, unless that
+    is the world. The builder excludes such pairs itself if one joint joins them; pairs joined by several joints are
+    excluded here.
     """
     m, names, notes = source.m, source.bodies, list[str]()
     weld = np.asarray(m.body_weldid)

@@ -166,7 +166,7 @@ class MjcfActuator:
     name
         In the world.
     terms
-        The coordinates it acts on, with gears; those of a fixed tendon are its joints. Empty for what is not taken.
+        The coordinates it acts on, with gears; a fixed tendon acts on its joints. Empty if unsupported.
     offset
         Its length at q = 0 of the world [rad or m].
     gain, bias

@@ -185,7 +185,7 @@ def name_in(m: Any, kind: str, i: int) -> str:
 class Source:
     """A compiled model, the prefix of its names in the world, and the pose of its own world there.
 
-    Names are those of the file, or kind and number of what has none; those of bodies and joints have the prefix here.
+    Names are from the file, or kind and number for elements without one; names of bodies and joints have the prefix.
     """
 
     m: Any

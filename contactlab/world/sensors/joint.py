@@ -93,7 +93,7 @@ class Accelerometer(OnBody):
     """Specific force at the frame's origin, R^T (a - g), (3,) in the frame's axes [m/s^2]: an accelerometer's reading.
 
     At rest it is g upwards, in free fall 0. a is the mean acceleration of the step, (v after - v before) / h, and
-    counts at the state before it: there the step's forces balance, those of contacts included. An impact is a mean,
+    counts at the state before it: there the step's forces balance, contact forces included. An impact is a mean,
     too: twice as much at half the h.
     """
 

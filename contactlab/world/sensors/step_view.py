@@ -31,7 +31,7 @@ class Sensor(Protocol):
 class StepView:
     """A step, or n steps at once: arrays then have a leading axis of that length.
 
-    `Simulation.read` and `Recording.read` make them. Of states alone, such as those of a `Rollout`, sensors of motion
+    `Simulation.read` and `Recording.read` make them. For states only, such as states of a `Rollout`, sensors of motion
     read ``StepView(world, q[1:], v[1:], (q[:-1], v[:-1]), h)``.
 
     Attributes

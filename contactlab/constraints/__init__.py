@@ -1,6 +1,6 @@
 """Contacts, closed loops and conditions of one's own on the motion of a model.
 
-A set of rows, the matrices they stand for, and what follows from them.
+A set of rows, their matrices, and the dynamics with them.
 """
 
 from __future__ import annotations

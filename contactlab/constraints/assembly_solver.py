@@ -1,6 +1,6 @@
-"""Descents of residuals to zero from anywhere, and of all solutions around one the nearest to where the search began.
+"""Descents of residuals to zero from any configuration, and the nearest of all solutions around one.
 
-Damped Gauss-Newton steps, and new starts where they end too early.
+Damped Gauss-Newton steps, and new starts if they end too early.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Conditions:
         return self._stacked(kin), np.concatenate([np.zeros((0, self.model.nv)), *rows])
 
     def row_space(self, q: FloatArray, e: FloatArray, J: FloatArray) -> RowSpace:
-        """Rank and spaces of the derivative J (k, nv) at a configuration, where the residual is e (k,)."""
+        """Rank and spaces of the derivative J (k, nv) at a configuration with the residual e (k,)."""
         kin = kinematics(self.model, q)
         sizes = np.concatenate([np.zeros(0), *(part.sizes(self.model, kin) for part in self.parts)])
         return row_space(J, tolerances(J, sizes, e))
@@ -210,7 +210,7 @@ def nearest_on_solutions(
 
     Newton's method in the null space of the rows, with the curvature of rows and distance, each step brought back onto
     the solutions by Newton steps and shortened until the distance falls (Nocedal, Wright, Numerical Optimization, 2006,
-    section 18.3). Directions that change nothing are left alone.
+    section 18.3). Directions without effect are not used.
     """
     model = conditions.model
     root = np.sqrt(weights / weights.max()) if weights.any() else weights

@@ -89,7 +89,7 @@ def wrench(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, F
 def worst(
     model: Model, cs: ConstraintSet, states: Sequence[State], compare: Comparison, rows: NDArray[np.bool_]
 ) -> tuple[float, int]:
-    """Largest deviation over ``states`` and ``rows``, in units of 1 + what is compared, and the row it is of."""
+    """Largest deviation over ``states`` and ``rows``, in units of 1 + the compared quantity, and its row."""
     largest, at = 0.0, int(np.flatnonzero(rows)[0])
     for state in states:
         one, two = compare(model, cs, state)
@@ -198,7 +198,7 @@ class ConstraintReport:
     checks
         The comparisons.
     runs
-        Free runs with ever smaller steps; none where the rows do work or no state was found that meets them.
+        Free runs with ever smaller steps; none if the rows do work or no state was found that meets them.
     """
 
     checks: tuple[ConstraintCheck, ...]
@@ -256,7 +256,7 @@ def check_constraint(
     constraint
         One constraint, several that belong together (the rows of a hinge), or a set.
     q
-        (nq,) configuration to look at, where the constraint makes no sense at random ones.
+        (nq,) configuration to check, if the constraint is not meaningful at random ones.
     samples
         Number of states.
     seed
@@ -276,8 +276,8 @@ def check_constraint(
     Notes
     -----
     A contact's position error is zero by definition and is not compared with anything. A loop's position error is
-    compared where the loop is closed and moves as it may, for there alone it must agree: check all rows of a hinge
-    together. Energy is not looked at where the constraint does work.
+    compared only at a closed loop that moves as the rows allow, because it must agree only there: check all rows of a
+    hinge together. Energy is not compared if the constraint does work.
     """
     cs = _as_set(model, constraint)
     time, limit = time_of(t), finite_number(tolerance, "tolerance", ConstraintError)

@@ -43,10 +43,10 @@ class PackedConstraints:
     model_floats: FloatArray
     n: int  # number of rows
     groups: int  # number of groups of contact rows that are carried through the tree together
-    baumgarte: FloatArray  # (n, 2) alpha and beta of each row [1/s], zero where drift is left alone
+    baumgarte: FloatArray  # (n, 2) alpha and beta of each row [1/s], zero without stabilisation
     custom: tuple[CustomRows, ...]  # the user's constraints with their rows, ready to be asked
     contacts_only: bool  # whether every row is a contact's
-    #: Length of the workspace that unit forces need, 0 where the stack's will do; -1 if there are rows that are no
+    #: Length of the workspace of unit forces, 0 if the stack is sufficient; -1 if there are rows that are no
     #: contact's, or more of them than degrees of freedom.
     work: int
 
@@ -182,7 +182,7 @@ class ConstraintGroup:
 
     @property
     def slice(self) -> slice | IntArray:
-        """The rows as a slice where they stand together, else ``rows``."""
+        """The rows as a slice if they are consecutive, else ``rows``."""
         first, last = int(self.rows[0]), int(self.rows[-1])
         return slice(first, last + 1) if last - first + 1 == len(self) else self.rows
 
@@ -199,7 +199,7 @@ def kind_of(constraint: object) -> Kind:
 def grouped(
     constraints: Sequence[Any], places: Sequence[slice]
 ) -> tuple[tuple[ConstraintGroup, ...], dict[Hashable, int]]:
-    """Return the groups in the order of their first rows, and which of them each name and number stands for."""
+    """Return the groups in the order of their first rows, and the group of each name and number."""
     taken = {c.name for c in constraints if getattr(c, "name", None) is not None}
     groups: list[ConstraintGroup] = []
     keys: dict[Hashable, int] = {}
@@ -264,7 +264,7 @@ def _members(constraints: Sequence[Any]) -> list[list[int]]:
 
 
 def find_group(keys: dict[Hashable, int], key: object) -> int:
-    """Place of the group that a name or number stands for; an unknown one raises, with the close ones."""
+    """Return the place of the group of a name or number; an unknown one raises, with the close ones."""
     place = keys.get(key) if isinstance(key, str | int | np.integer) and not isinstance(key, bool) else None
     if place is not None:
         return place
@@ -303,16 +303,16 @@ class ConstraintSet:
     groups
         `ConstraintGroup` values in the order of their first rows.
     labels
-        What each row is called: its name or its group's, and its number in the group if others are called the same;
+        Label of each row: its name or its group's, and its number in the group if others are called the same;
         ``labels.index("tangent")`` is the row of that name.
     packed
-        What the kernels take.
+        The buffers for the kernels.
 
     Raises
     ------
     ConstraintError
         An unknown body (close names are suggested), rows of different kinds or with different stabilisation under one
-        name, a number that stands for two groups, an object that is no constraint.
+        name, a number of two groups, an object that is not a constraint.
 
     Examples
     --------
@@ -403,12 +403,12 @@ class ConstraintSet:
         return next(group for group in self.groups if row in group.rows)
 
     def rows(self, key: str | int) -> slice | IntArray:
-        """Rows of a group: a slice where they stand together, else their indices; either picks from any (nc,) array."""
+        """Rows of a group: a slice if they are consecutive, else their indices; either picks from any (nc,) array."""
         return self.group(key).slice
 
     @property
     def accelerations(self) -> FloatArray:
-        """(nc,) wanted accelerations of the rows [m/s^2]: what the contacts were given, zero elsewhere."""
+        """(nc,) wanted accelerations of the rows [m/s^2]: the given values of contacts, zero elsewhere."""
         wanted = np.zeros(self.n_rows)
         for constraint, place in zip(self.constraints, self._places, strict=True):
             if isinstance(constraint, ContactConstraint):

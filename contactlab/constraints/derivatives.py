@@ -31,7 +31,7 @@ class ConstrainedMotionDerivatives(NamedTuple):
     da_dq, da_dv, da_dtau
         (nv, nv) of the accelerations; by q along `integrate`: column j is d/de at ``integrate(model, q, e_j, e)``.
     dforces_dq, dforces_dv, dforces_dtau
-        (nc, nv) of the constraint forces, the shortest ones where rows are redundant.
+        (nc, nv) of the constraint forces, the shortest ones if rows are redundant.
     """
 
     da_dq: FloatArray
@@ -47,7 +47,7 @@ class _FixedMultipliers(NamedTuple):
 
     a: FloatArray  # accelerations
     forces: FloatArray
-    #: missed, y: gamma - G a, zero where rows do not contradict each other; the shortest y with G y = forces.
+    #: missed, y: gamma - G a, zero unless rows contradict each other; the shortest y with G y = forces.
     missed: FloatArray
     y: FloatArray
 
@@ -81,8 +81,8 @@ def forward_dynamics_constraints_derivatives(
     Returns
     -------
     ConstrainedMotionDerivatives
-        da_dq, da_dv, da_dtau (nv, nv), dforces_dq, dforces_dv, dforces_dtau (nc, nv). They are of the rank that G has
-        here: at configurations where alone it drops there are no derivatives.
+        da_dq, da_dv, da_dtau (nv, nv), dforces_dq, dforces_dv, dforces_dtau (nc, nv). They are for the rank that G has
+        here: there are no derivatives at single configurations at which it drops.
 
     Raises
     ------

@@ -131,11 +131,11 @@ class ConstrainedMotion:
         (nv,) accelerations, the derivative of v.
     forces
         (nc,) constraint forces [N or N m]: positive pushes along a contact's normal, or the successor along a loop's
-        axis (the predecessor the other way). The shortest where rows are redundant.
+        axis (the predecessor the other way). The shortest forces if rows are redundant.
     rank
         Numerical rank of the constraint Jacobian.
     residual
-        Largest |G a - gamma| of a row, relative to its terms: near 1e-16, and far from it where the constraints
+        Largest |G a - gamma| of a row, relative to its terms: near 1e-16, and far from it if the constraints
         contradict each other. Both as `contactlab.constraints.solve.KKTSolution` has them ("kokkevis" measures what
         the load would do to each joint against the articulated inertia beyond it).
     """
@@ -174,7 +174,7 @@ def forward_dynamics_constraints(
         "direct": the whole matrix [H G^T; G 0] by LU. "range_space_sparse": forces first, through H = L^T L, which
         keeps to the branches of the tree. "null_space": accelerations first. "kokkevis": no mass matrix, unit
         forces through the articulated bodies; contacts only, and the fastest nearly always (Kokkevis and Metaxas 1998;
-        the others: Featherstone 2008, section 8.2). All four give the same numbers. Where rows depend on each other or
+        the others: Featherstone 2008, section 8.2). All four give the same numbers. If rows depend on each other or
         nearly so, or H is singular, each hands over to the null space, whose QR with pivoting reveals the rank.
     f_ext
         (nb, 6) external forces as for `inverse_dynamics`.
@@ -190,7 +190,7 @@ def forward_dynamics_constraints(
         A wrong length, an entry that is not finite, or a quaternion without unit length.
     ConstraintError
         A set of another model, rows "kokkevis" does not take, an unknown method, or a motion that is not determined: H
-        singular (Euler angles at their singularity) where the constraints leave the model free.
+        singular (Euler angles at their singularity) if the constraints leave the model free.
     """
     if f_ext is None and linear_solver is None and t == 0.0:
         try:
@@ -225,10 +225,10 @@ def forward_dynamics_constraints(
 def _by_mass_matrix(
     model: Model, q: Any, v: Any, tau: Any, cs: ConstraintSet, method: str, a: FloatArray, forces: FloatArray
 ) -> tuple[int, float]:
-    """Rank and residual; `DEPENDENT` also for what has to be looked at more closely."""
+    """Return rank and residual; the rank is also `DEPENDENT` if the general call must decide."""
     number = METHODS.get(method, UNIT_FORCES)
     if number == UNIT_FORCES:
-        # No unit force tells dependent rows apart.
+        # Unit forces cannot separate dependent rows.
         if method != "kokkevis" or not cs.packed.contacts_only:
             return DEPENDENT, 0.0
         number = NULL_SPACE
@@ -309,7 +309,7 @@ def _checked_motion(
 
 
 def _undetermined(model: Model, code: int) -> ConstraintError:
-    """Return the error where inertia is missing on motions that the constraints allow."""
+    """Return the error if inertia is missing on motions that the constraints allow."""
     eulers = [body.name for body in model.bodies if type(body.joint).__name__.startswith("Euler")]
     hint = f"; Euler angles at their singularity? ({', '.join(eulers)}; Spherical has none)" if eulers else ""
     return ConstraintError(
@@ -372,7 +372,7 @@ class ConstraintImpact:
         wanted velocities of the rows.)
     impulses
         (nc,) [N s or N m s], with the signs of forces in every method: positive pushes along a contact's normal, or the
-        successor along a loop's axis. The shortest where rows are redundant.
+        successor along a loop's axis. The shortest forces if rows are redundant.
     rank
         Numerical rank of the constraint Jacobian.
     residual
@@ -444,7 +444,7 @@ def constraint_impulses(
     wanted = np.zeros(cs.n_rows)
     if v_plus is not None:
         wanted = finite_array(v_plus, "v_plus", (cs.n_rows,), ConstraintError)
-    # Solved for the change: where nothing has to change, nothing does, to the last digit.
+    # The unknown is the change of velocity, so that a change of zero is exact.
     known = tolerances(values.G, values.scale, values.phi)
     solution = solve_by(
         method, model, mass_matrix(model, at), np.zeros(model.nv), values.G, wanted - rates, known, linear_solver

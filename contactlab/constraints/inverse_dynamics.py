@@ -41,7 +41,7 @@ class Actuation:
 def checked_mask(model: Model, actuated: ArrayLike) -> NDArray[np.bool_]:
     """``actuated`` as a boolean mask (nv,), given so or as (nq,); 0 and 1 are no booleans, lest lists of indices pass.
 
-    Of (nq,), every coordinate says it for the velocity of its own; the four of a quaternion say it for the three.
+    With (nq,), every coordinate stands for its velocity, and the four of a quaternion for its three velocities.
     """
     try:
         mask = np.asarray(actuated)
@@ -102,14 +102,14 @@ def is_fully_actuated(
         The constraints; their rows may depend on each other.
     actuated
         Boolean mask (nv,), or (nq,), in which the four entries of a quaternion agree. All true is fully actuated; all
-        false is where the constraints leave no freedom.
+        false is possible if the constraints leave no freedom.
     v, t
         Velocity (nv,) and time [s], for custom rows that depend on them.
 
     Returns
     -------
     Actuation
-        Its truth is the answer; `rank` and `unactuated` say by how much it fails.
+        True if the motion is determined; `rank` and `unactuated` show by how much it is not.
     """
     mask = checked_mask(model, actuated)
     rows = evaluated(model, q, v, cs, JACOBIAN | POSITION_ERROR, t)
@@ -261,9 +261,9 @@ def inverse_dynamics_constraints_relaxed(
 
         tau = S^T W (u - S a) = S^T (S C + W S (x - a)):
 
-    what drives bear of the bias, and W times the acceleration missed (Koch 2015; Kudruss et al. 2019). The larger W,
+    the bias at the drives, and W times the missed acceleration (Koch 2015; Kudruss et al. 2019). The larger W,
     the nearer S a to S x, as far as constraints and missing drives allow. Read x as a control, then: the acceleration
-    reached is ``a``, and ``missed`` says how far it is off.
+    reached is ``a``, and ``missed`` is its error.
 
     Parameters
     ----------

@@ -34,15 +34,15 @@ class KKTSolution:
         (n,) the motion. Unique where it exists; G x = gamma in the least-squares sense, in the rows' own units, where
         gamma contradicts itself.
     multipliers
-        (nc,) lambda; the shortest (Euclidean, in the rows' own units) where rows are redundant.
+        (nc,) lambda; the shortest (Euclidean, in the rows' own units) if rows are redundant.
     rank
         Numerical rank of G: rows scaled to unit length, columns to H having about a unit diagonal, a row counts as a
-        combination of others where less than ``tolerance`` (1e-10) of its length is left; a row shorter than
+        combination of others if less than ``tolerance`` (1e-10) of its length is left; a row shorter than
         eps max(nc, n) times the longest is zero. Rows of mechanisms are judged by the sizes of their terms
         (`contactlab.constraints.kernels.rank`).
     residual
         Largest |G_i x - gamma_i| / (|gamma_i| + sum_j |G_ij| (|x_j| + |c_j| / H_jj)), every denominator being at
-        least 1e-6 of the largest: near 1e-16 where gamma is consistent, far from it where it is not. The last term,
+        least 1e-6 of the largest: near 1e-16 if gamma is consistent, far from it if it is not. The last term,
         the effect of c on each x_j by itself, keeps rounding small relative to terms that have cancelled.
     """
 
@@ -121,7 +121,7 @@ def solved(
 
 
 def singular_inertia_error() -> ConstraintError:
-    """Return the error where H leaves a motion undetermined."""
+    """Return the error if H leaves a motion undetermined."""
     return ConstraintError(
         "H", "is singular, or not positive, on motions that the constraints allow: the motion is not determined"
     )
@@ -153,7 +153,7 @@ def make_solution(
 
 # Entries of a scaled matrix below this count as zero.
 _SINGULAR = 1e-14
-# A tolerance of 0 stands for this one.
+# Value for a tolerance of 0.
 _EXACT = 1e-100
 
 
@@ -184,7 +184,7 @@ def solve_square(A: FloatArray, b: FloatArray, linear_solver: LinearSolver) -> F
     Q, R, order = linalg.qr(A, pivoting=True, check_finite=False)
     _check(np.abs(np.diag(R)))
     x = np.empty(n)
-    # At full rank a complete orthogonal decomposition ends with this very factor: nothing is left to be reduced.
+    # At full rank a complete orthogonal decomposition ends with this factor.
     x[order] = linalg.solve_triangular(R, Q.T @ b, check_finite=False)
     return x
 
@@ -234,7 +234,7 @@ def unit_columns(H: FloatArray) -> FloatArray:
 def row_basis(G: FloatArray, tolerance: FloatArray, linear_solver: LinearSolver) -> RowBasis:
     """Rank and bases of G (nc, n), its columns scaled already: by SVD, or by QR with pivoting for all other choices.
 
-    ``tolerance`` (nc,) is what of each row's length is rounding, 1 for zero rows.
+    ``tolerance`` (nc,) is the fraction of each row's length that is rounding, 1 for zero rows.
     """
     from scipy import linalg
 
@@ -275,7 +275,7 @@ class RowSpace:
     def solve(self, b: FloatArray) -> FloatArray:
         """Return the shortest x (n,) with G x = b.
 
-        The rows' least squares, each in units of its length, where none has.
+        Without a solution it is by least squares, with rows in units of their lengths.
         """
         scaled = b / self._length
         return np.asarray(self.basis @ ((self._U.T @ scaled) / self._s))
@@ -292,8 +292,8 @@ class RowSpace:
 def row_space(G: FloatArray, tolerance: FloatArray | None = None) -> RowSpace:
     """Rank, row space and null space of G (m, n).
 
-    ``tolerance`` (m,) is what of each row's length is rounding, 1 for zero rows, by the rule of
-    `contactlab.constraints.kernels.rank`; without it nothing is known of the terms of G.
+    ``tolerance`` (m,) is the fraction of each row's length that is rounding, 1 for zero rows, by the rule of
+    `contactlab.constraints.kernels.rank`; without it the terms of G are unknown.
     """
     m, n = G.shape
     if m == 0 or n == 0:
@@ -302,7 +302,7 @@ def row_space(G: FloatArray, tolerance: FloatArray | None = None) -> RowSpace:
     length = np.linalg.norm(G, axis=1)
     zero = (known >= 1.0) | (length == 0.0)
     length = np.where(zero, 1.0, length)
-    # Scaled to unit length, for metres beside radians say nothing of dependence.
+    # Scaled to unit length, because units have no effect on dependence.
     rows = np.where(zero[:, None], 0.0, G / length[:, None])
     U, s, Vt = np.linalg.svd(rows, full_matrices=True)
     # In units of its rounding every row has a noise of 1: singular values up to 1 are zero.
@@ -318,7 +318,7 @@ def nearest_solution(rows: RowSpace, b: FloatArray, x0: FloatArray, weights: Flo
 
     Among several, the one nearest to x0.
 
-    Weights (n,) are not negative; where they are zero and the rows say nothing either, x stays at x0.
+    Weights (n,) are not negative; x stays at x0 if its weight is zero and no row acts on it.
     """
     step = rows.solve(b - unscaled(rows, x0))
     if rows.null.shape[1] == 0 or not weights.any():
@@ -330,5 +330,5 @@ def nearest_solution(rows: RowSpace, b: FloatArray, x0: FloatArray, weights: Flo
 
 
 def unscaled(rows: RowSpace, x: FloatArray) -> FloatArray:
-    """G x, up to what the dependent rows differ by."""
+    """Return G x, up to the rounding of dependent rows."""
     return np.asarray(rows._length * (rows._U @ (rows._s * (rows.basis.T @ x))))

@@ -18,7 +18,7 @@ leave, the LCP in [fN | fF+ | fF- | lambda (nns) | fL] is::
          | mu      -E'      -E'       0   0      |        |  0         |
          | L C R'   L C F'  -L C F'   0   L C L' |        |  L a0 + kL |
 
-R' instead of N' makes MM unsymmetric where something slides, and then a solution need not exist, nor be the only one
+R' instead of N' makes MM unsymmetric if something slides, and then a solution need not exist, nor be the only one
 (Painleve's paradox; Genot and Brogliato 1999).
 
 The linear path treats every row as active and ignores the inequalities. In x = [fN | fF (signed) | fL] it is::
@@ -78,7 +78,7 @@ class AccelerationLCP:
 
 
 def form_acceleration_lcp(data: ConstraintAccelProblemData) -> AccelerationLCP:
-    """State the LCP of the forces at one instant; always at full size, also where nothing touches in earnest."""
+    """State the LCP of the forces at one instant; always at full size, also without any active contact."""
     from contactlab.formulation.kernels.discretized_lcp import assemble_acceleration_lcp
 
     blocks = data.blocks()

@@ -80,7 +80,7 @@ def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray, f
 
 @dataclass(frozen=True, eq=False)
 class BaseLCP:
-    """The LCP at h = 1 without softening, and what is needed to state it for any h.
+    """The LCP at h = 1 without softening, and the data to state it for any h.
 
     MM and qq are assembled when they are first read, and kept: forces of contacts are found without any matrix, which
     takes 8 n^2 bytes.
@@ -143,7 +143,7 @@ class BaseLCP:
         return self.with_matrix(self.dense_matrix())
 
     def dense_matrix(self) -> FloatArray:
-        """MM, unless it, a copy and what a solver makes of it need more memory than this machine has.
+        """Return MM, unless it, a copy and the solver's matrices need more memory than this machine has.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class DiscretizedLCP(BaseLCP):
 def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseLCP:
     """State the LCP at h = 1 without softening: the part that every step size shares.
 
-    It always has full size, also where the free velocity violates nothing.
+    It always has full size, also if the free velocity violates nothing.
     """
     return BaseLCP(rows=unilateral_rows(data.blocks()), data=data)
 
@@ -319,7 +319,7 @@ def _memory() -> float:
     return float(math.prod(os.sysconf(name) for name in names))
 
 
-# Cosine above which two tangents of a contact span nothing.
+# Cosine above which two tangents of a contact are parallel.
 _PARALLEL = 1.0 - 1e-9
 
 
@@ -339,7 +339,7 @@ class ConeUnknowns:
         return cls(np.concatenate([*parts, np.arange(2 * nc + 2 * nr, n)]).astype(np.int64), r)
 
     def start(self, z0: FloatArray) -> FloatArray:
-        """Return the start (m,) that an LCP's z0 stands for."""
+        """Return the start (m,) that corresponds to an LCP's z0."""
         nc, nr = len(self.r), int(self.r.sum())
         signed = z0.copy()
         signed[nc : nc + nr] -= z0[nc + nr : nc + 2 * nr]
@@ -360,7 +360,7 @@ class ConeUnknowns:
 
 
 def check_cone_data(data: ConstraintVelProblemData) -> None:
-    """Refuse data whose friction rows are not the tangents of a cone, or that ask for what a cone has no place for.
+    """Refuse data whose friction rows are not the tangents of a cone, or that have terms which a cone does not support.
 
     Two tangents per contact, or one each in planar data (a contact without friction may have none). That they are unit
     vectors at right angles cannot be seen from rows in generalised coordinates; that they span a plane can.
@@ -368,7 +368,7 @@ def check_cone_data(data: ConstraintVelProblemData) -> None:
     Raises
     ------
     ProblemDataError
-        Naming the field, the contact, and what to do.
+        Names the field, the contact, and a remedy.
     """
     check_cones(data.r, data.nc, data.gammaE)
     blocks = data.blocks()

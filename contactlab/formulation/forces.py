@@ -259,7 +259,7 @@ def certify_accelerations(
 
 
 def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion: FloatArray) -> int:
-    """Return the bilateral row that is off by most beyond what errors of assembly explain, -1 if there is none.
+    """Return the bilateral row with the largest error beyond errors of assembly, or -1 if there is none.
 
     ``h`` is the step, None for an impact or accelerations; ``packed`` are all forces, ``motion`` (nv,) is v+ or a.
     """
@@ -269,7 +269,7 @@ def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion
     # Size of the terms of each velocity before cancellation.
     size = np.abs(free_motion(blocks)) + (h or 1.0) * (np.abs(packed) @ np.abs(force_responses(blocks)))
     part = bilateral_part(blocks)
-    # An impact pulls nothing back: position errors explain none of its terms.
+    # An impact has no stabilisation: position errors explain none of its terms.
     error = blocks.errorG if h is not None or of_accelerations else np.zeros(0)
     G, k, work = blocks.J[part], blocks.k[part], np.empty(blocks.nb)
     return int(agreement.contradicted_row(G, k, blocks.scaleG, error, h or 0.0, motion, size, work))

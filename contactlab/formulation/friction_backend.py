@@ -7,14 +7,14 @@ Coulomb's law over the pyramid of a contact, and Anitescu's relaxation of it, di
     "coulomb"   0 <= fN  _|_  N v+ + kN + gammaN fN              >= 0
     "relaxed"   0 <= fN  _|_  N v+ + kN + gammaN fN - mu lambda  >= 0,    lambda the largest sliding speed of an edge
 
-Forces meet a law where two residuals are within a tolerance: the scaled residual of its LCP, and every mechanical
+Forces meet a law if two residuals are within a tolerance: the scaled residual of its LCP, and every mechanical
 condition over its scale. The second is checked on J, Y, k and v_free, not on the LCP that was assembled from them. Of
 the relaxed law these are Coulomb's conditions with kN - mu lambda in the place of kN.
 
 A backend is given to `ConstraintSolver` in the place of the LCP solver. It works on the blocks of the LCP that
 `discretized` states, in [fN | fF+ | fF- | lambda | fL, boxed rows], and states no row of its own. It may solve another
-problem than Coulomb's; its answer then says so (`FrictionAnswer.relaxed`) and the certificate, which knows Coulomb's
-conditions only, says how far off it is.
+problem than Coulomb's; its result then has `FrictionAnswer.relaxed`, and the certificate, which has Coulomb's
+conditions only, shows the difference.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ RELAXED_FORMULAS = {
 
 
 def law_of(solver: Any) -> str:
-    """Return the law that a solver states: ``"coulomb"`` unless it says otherwise."""
+    """Return the law that a solver states: ``"coulomb"`` unless it has another one."""
     law: str = getattr(solver, "law", LAWS[0])
     return law
 
@@ -137,7 +137,7 @@ def check_law(formed: DiscretizedLCP, z: FloatArray, law: str) -> LawCheck:
 
 #: Scaled residual that is rounding.
 ROUNDING = 1e-12
-#: Scaled residual of a quadratic program's answer that is near enough to its law as it stands.
+#: Scaled residual up to which a quadratic program's result is accepted without refinement.
 CLOSE = 1e-10
 # Backward errors that are asked for when an answer is sharpened.
 _SHARP = (1e-13, 1e-11)

@@ -17,7 +17,7 @@ separates at the speed mu s. Over a gap of h mu s, with kN = gap / h, the forces
 on does so at that distance, which vanishes with h (Anitescu 2006). One that begins to slide in contact hops first.
 
 The program is solved over the generators of the cones, on which it is a symmetric LCP: with x = (a, b, t, fL) >= 0,
-fN = a + E' b, fF = (E mu) b + (E gammaE) t, lambda = E' t. Boxed rows stand beside fL; with two bounds they make it a
+fN = a + E' b, fF = (E mu) b + (E gammaE) t, lambda = E' t. Boxed rows are next to fL; with two bounds they make it a
 monotone one.
 
 Staggered projections solve for normal forces and for friction in turn, each a convex problem, until neither changes
@@ -76,8 +76,8 @@ from problem_data import ProblemDataError
 class ConvexRelaxation:
     """Forces by the convex relaxation of Coulomb's law, in the place of an LCP solver.
 
-    Unique in v+, and exact without friction and where nothing slides. A sliding contact opens at mu times its sliding
-    speed, which the certificate shows as ``normal_complementarity``. Infeasible where no velocity meets the relaxed
+    Unique in v+, and exact without friction and if nothing slides. A sliding contact opens at mu times its sliding
+    speed, which the certificate shows as ``normal_complementarity``. Infeasible if no velocity meets the relaxed
     rows, which Coulomb's problem may survive.
 
     Parameters
@@ -89,7 +89,7 @@ class ConvexRelaxation:
         `contactlab.formulation.friction_backend`. The default is far above polished results; a larger one is for a code
         and a relaxation without ``polish``.
     polish : bool
-        Solve the active rows of the relaxed LCP at once, from the code's answer (see `lcp.Refined`). Where that fails,
+        Solve the active rows of the relaxed LCP at once, from the code's answer (see `lcp.Refined`). If that fails,
         an LCP solver continues from there.
 
     References
@@ -189,7 +189,7 @@ class _Cone:
         return start
 
     def slacks(self, x: FloatArray, rates: FloatArray) -> FloatArray:
-        """Lambda (nc,): what softening gave, and without softening the least that the rates of all edges admit."""
+        """Return lambda (nc,): by softening, or without it the smallest that the rates of all edges admit."""
         ne, nc = self.E.shape
         every = np.zeros(len(self.kept))
         every[self.kept] = x
@@ -228,7 +228,7 @@ class StaggeredProjections:
         Scaled residual of Coulomb's LCP at which the rounds end. Above 1e-9 an answer may be one of a problem nearby,
         in which the normal forces have seen the friction of the round before: it is then marked as relaxed.
     polish : bool
-        Solve the active rows of Coulomb's LCP at once where a round came near an answer (see `lcp.Refined`), unless
+        Solve the active rows of Coulomb's LCP at once if a round came near an answer (see `lcp.Refined`), unless
         ``tolerance`` is above 1e-9. Without it, each round reduces the residual by a factor that may be near one.
 
     References
@@ -316,7 +316,7 @@ class StaggeredProjections:
                 status = lcp.Status.SOLVED
                 break
             if max(residuals[-2:]) <= ROUNDING and len(residuals) > 1:
-                # Redundant contacts whose loads are rounding: rounds change nothing more.
+                # Redundant contacts whose loads are rounding: further rounds have no effect.
                 status = lcp.Status.STALLED
                 break
         if status is lcp.Status.INFEASIBLE:
@@ -357,7 +357,7 @@ class _Parts:
         if second.status in _HOPELESS:
             return z, [first, second]
         z[rows] = second.z
-        # Opposite edges that both pull use up the cone for nothing: without that, no row of it is active.
+        # Remove equal forces on opposite edges: they use the cone without effect.
         z[at.edges] -= np.tile(np.minimum(*np.split(z[at.edges], 2)), 2)
         # Contacts left out get the least lambda that the rates of their edges admit.
         E = MM[at.edges, at.slacks]
@@ -386,7 +386,7 @@ def _subproblem(
 
 
 def _friction_mask(MM: FloatArray, z: FloatArray, at: ContactLayout) -> NDArray[np.bool_]:
-    """Mask of [fF+ | fF- | lambda]: true where the bound mu fN of the contact is positive, or its slack softened."""
+    """Mask of [fF+ | fF- | lambda]: true if the bound mu fN of the contact is positive, or its slack softened."""
     contacts = MM[at.slacks, at.normals] @ z[at.normals] > 0.0
     contacts |= np.diag(MM[at.slacks, at.slacks]) > 0.0
     edges = MM[at.edges, at.slacks] @ contacts.astype(np.float64) > 0.0

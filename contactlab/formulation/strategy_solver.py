@@ -44,7 +44,7 @@ MAX_SECONDS = 30.0
 class StrategySolver:
     """Answer in place of a solver: the forces of z0, or forces near them, or the forces selected.
 
-    It is made before any solver is asked, and taken where it meets the LCP well within the tolerance: see
+    It is computed before any solver is called, and accepted if it solves the LCP well within the tolerance: see
     `lcp.contacts.kernels.strategy_loop`.
 
     Parameters
@@ -72,8 +72,8 @@ class EqualCompliance:
     Parameters
     ----------
     fallback
-        Solver of the LCP where nothing was found: softness of friction, contacts of different numbers of directions,
-        and where all attempts were without success. By default Lemke's method, then what
+        Solver of the LCP if no forces were found: softness of friction, contacts of different numbers of directions,
+        and problems that all strategies failed on. By default Lemke's method, then what
         `lcp.default_solver` would try, for half a minute of the processor; with ``friction="cone"`` what
         `lcp.default_friction_solver` would try, for as long.
     strategies
@@ -190,7 +190,7 @@ def solve_with_strategies(
     if found is None:
         return None
     z, w, out, solver, detail, rows = found
-    # The kernel has judged in the step's own units; the backward error is told beside.
+    # The kernel has checked in the step's units; the backward error is added.
     problem = formed.with_matrix(lcp_matrix(formed, rows))
     measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(problem, z).backward_error]
     residual = lcp.Residuals(*measures)
@@ -286,7 +286,7 @@ def lcp_matrix(formed: DiscretizedLCP, rows: ContactSystem) -> Any:
     # Softness is on the diagonal, whatever a row acts on.
     shared = (acting @ acting.T + sparse.eye_array(m)).tocsr()
     friction = np.arange(m) >= rows.nc
-    # A row F stands in the LCP twice, as itself and negated, and meets its lambda.
+    # A row F is in the LCP twice, as itself and negated, and is coupled with its lambda.
     width = np.add.reduceat((1 + friction)[shared.indices], shared.indptr[:-1]) + friction
     widths = np.concatenate((width, width[rows.nc :], 2 + 2 * rows.r))
     indptr = np.concatenate(([0], np.cumsum(widths)))

@@ -1,6 +1,6 @@
 """Decide whether the motion of a contact problem is unique, even if its forces are not.
 
-Forces of redundant contacts are many, and the motion may still be one. It need not be: with friction, and where bodies
+Forces of redundant contacts are many, and the motion may still be one. It need not be: with friction, and if bodies
 hit several places at once, one state may have several velocities after it, each a solution of the same LCP. Two
 solutions z differ in the velocity by |v1 - v2|_M = |R (z1 - z2)|, with R' R the response of the rows along z: that
 distance is asked here, in units of |v|_M before and of what the forces do to it, never of what is left after it.
@@ -69,7 +69,7 @@ class Uniqueness:
     verdict
         ``ONE`` and ``NONE`` are proven; ``SEVERAL`` are shown; ``NOT_SEARCHED`` is neither.
     reason
-        By what.
+        Reason of the verdict.
     velocities
         Distinct v+ (nv,) that were found; two or more for ``SEVERAL``.
     solutions
@@ -277,7 +277,7 @@ class _UniquenessSearch:
     def follow(self, z: FloatArray) -> bool:
         """Add solutions connected with z that have other velocities; return True if all pieces of z were checked."""
         M, q = self.problem.M, self.problem.q
-        # Forces that rounding left if there are none: beside nothing else in their rows they would count.
+        # Remove forces that are only rounding, because in rows without other terms they would count.
         effect = np.linalg.norm(self.R, axis=0) * z
         cleaned = np.where((effect > 0.0) & (effect <= DUST * (self.speed + effect.sum())), 0.0, z)
         z = cleaned if lcp.residuals(self.problem, cleaned).solved(self.tolerance) else z

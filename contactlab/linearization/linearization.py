@@ -51,7 +51,7 @@ TURNING = (
 
 @dataclass(frozen=True)
 class Kink:
-    """A change of the linear piece near a step, where its derivative ends.
+    """A change of the linear piece near a step, at which its derivative ends.
 
     Attributes
     ----------
@@ -164,13 +164,13 @@ class Linearization:
         """The one-sided derivative (2 nv,) along a change of the start (2 nv,) and of tau (nv,).
 
         Of the step from x + t dx as t goes to 0 from above, by the small complementarity problem of the kinks on which
-        the state stands: which of them does dx cross. Where it stands on none, that is ``jvp(dx, du)``. Jumps, features
+        the state stands: which of them does dx cross. If it is on none, the result is ``jvp(dx, du)``. Jumps, features
         of shapes and forces that are not selected are no kinks of that problem: on these the piece at hand counts.
 
         Raises
         ------
         SimulationConfigError
-            The problem has no answer that was found, as where forces without bound would be needed.
+            No solution was found, for example because forces would be unbounded.
         """
         n, nv = self.B.shape
         dx = finite_array(dx, "dx", (n,), SimulationConfigError)

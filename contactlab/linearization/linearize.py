@@ -55,7 +55,7 @@ def linearize(
 ) -> Linearization | tuple[Linearization, ...]:
     """Derivative of the step from a state, or of the steps from several.
 
-    Of the equations that the step has solved, differentiated on the linear piece on which it stands: which contacts are
+    The derivative is of the equations that the step has solved, on their linear piece: which contacts are
     open, stick and slide, which rows of joints hold. Forces that redundant contacts share are the selected ones, and
     so are their derivatives.
 
@@ -85,7 +85,7 @@ def linearize(
 
     Notes
     -----
-    Where rigid contacts rest with ``erp=0``, any gap opens a kink: s >= -gap/h while open, s >= 0 in penetration. The
+    If rigid contacts rest with ``erp=0``, any gap opens a kink: s >= -gap/h while open, s >= 0 in penetration. The
     result is the derivative of the first case: closed contacts stay closed.
 
     If a step undoes depth in the positions, the gaps that pushed end at fixed values, and sticking contacts are not
@@ -161,7 +161,7 @@ def _of_states(
 class StepLinearizer:
     """Makes steps of a world and differentiates them in the same memory, which is one thread's at a time.
 
-    ``driver`` makes them; ``differentiator`` holds what has been computed of the last one.
+    ``driver`` makes them; ``differentiator`` has the results for the last one.
     """
 
     def __init__(self, world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> None:
@@ -191,7 +191,7 @@ class StepLinearizer:
     def steps(self, state: StepperState, taus: FloatArray, targets: FloatArray) -> Iterator[tuple[int, int]]:
         """Make steps from a state, one for each force (n, nv) and targets (n, nd); yield number and kinks of each.
 
-        What has been computed of each is in the memory of ``differentiator``, until the next.
+        Results of each step are in the memory of ``differentiator``, until the next one.
         """
         self.driver.restart(state)
         driver = self.driver
@@ -295,7 +295,7 @@ def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> Ne
 
 
 def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> tuple[Parameter, ...]:
-    """Return what is asked for, checked, as is what steps can be differentiated of."""
+    """Return the checked parameters; raise for worlds and steppers without derivatives."""
     if stepper.law != "coulomb":
         name = type(stepper.solver).__name__
         raise SimulationConfigError(

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from lcp.compiler.held import HeldCall
 
 
-#: Of its bound, what friction that holds is at most.
+#: Largest friction of a sticking contact, relative to its bound.
 HOLDS = 1.0 - 1e-6
 
 
 def hold_gaps(driver: Driver, m: DerivativeWork) -> None:
-    """Take off from dq+ in m.A what the displacement makes up for."""
+    """Subtract the effect of the displacement from dq+ in m.A."""
     world, control, h = driver.prepared.world, driver.control, float(driver.parameters.last_h)
     nv = world.nv
     contacts = driver.chunk.contact[: int(control.n_contacts)]
@@ -194,7 +194,7 @@ class Differentiator:
         return 3 * world.nv + len(world.joint_actions.drives) + len(self.parameters)
 
     def _weigh(self) -> None:
-        """Fill what the parameters do, from worlds near by."""
+        """Fill the effect of the parameters, from nearby worlds."""
         if not self._near:
             return
         from contactlab.linearization.kernels.parameter_columns import add_parameter_difference
@@ -215,7 +215,7 @@ class Differentiator:
             )  # fmt: skip
 
     def _differentiate_free_trees(self, parts: IntArray) -> None:
-        """Replace in A what is of free trees of several links, moved in so many parts (nt,)."""
+        """Replace the rows of free trees of several links in A, moved in ``parts`` (nt,) parts."""
         from contactlab.linearization.kernels.free_rates import add_free_parameter, free_tree_rates
 
         driver, memory, control = self._driver, self.memory, self._driver.control
@@ -295,7 +295,7 @@ class Differentiator:
 
 
 def _lengths(arrays: WorldArrays) -> FloatArray:
-    """Lengths (2, n, n) of torsional and rolling friction by pair of materials; n = 0 where nothing resists turning."""
+    """Lengths (2, n, n) of torsional and rolling friction by pair of materials; n = 0 without such friction."""
     moments = arrays.moments
     return np.zeros((2, 0, 0)) if moments is None else np.stack([moments.torsional, moments.rolling])
 

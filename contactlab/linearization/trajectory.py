@@ -47,7 +47,7 @@ class Gradient:
     parameters
         By name; of event-driven runs arrays, as `Transition.parameters` has them.
     kinks
-        Steps that stand on a kink, with the nearest one: there the piece that each has was taken. Of event-driven
+        Steps on a kink, with the nearest kink: the piece of each step was used. Of event-driven
         runs those of `Transition.kinks`.
     """
 
@@ -97,19 +97,19 @@ def gradient(
     force_cost
         Cost of the contact forces of a step: a function of (number of the step, forces (nc, 3)).
     at
-        Numbers of the states that cost, such as ``(-1,)`` for the last alone; all of them where not given.
+        Numbers of the states that cost, such as ``(-1,)`` for the last alone; all of them if not given.
     wrt
         As for `linearize`.
 
     Returns
     -------
     Gradient
-        With the steps that stand on a kink: of these, what `linearize` gives was taken, held contacts included.
+        With the steps on a kink: the result of `linearize` was used for these, closed contacts included.
 
     Raises
     ------
     SimulationConfigError
-        A record with contacts from outside; a cost that is no number; what `linearize` cannot take.
+        A record with contacts from outside; a cost that is not a number; steps without derivatives, see `linearize`.
 
     Notes ----- Applied forces and targets are the recorded ones, step by step: the gradient does not contain the effect
     of feedback, or of a wrench with fixed world axes, on another motion.

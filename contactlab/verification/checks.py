@@ -200,7 +200,7 @@ SLACK = 1e-5  # part of a shape's size by which a point must be deeper to be the
 def uncovered(portion: StepSlice) -> FloatArray:
     """Return how far, relative to its place, an unlisted support point is within reach of a half-space (ns,); 0: none.
 
-    A point is within reach when gap <= margin + h max(0, -N v); bodies asleep have no contacts. Where contacts are
+    A point is within reach when gap <= margin + h max(0, -N v); bodies asleep have no contacts. If contacts are
     reduced to four of a shape, only points deeper than all of these are missed.
     """
     recording = portion.recording

@@ -2,8 +2,8 @@
 
 The step goes along a branch of compliances in the space of the velocities. Here the dense LCP of an island, every
 contact giving way by eps along its normal and both tangents, is solved by Lemke's method for a small eps, and with the
-exact cone by Newton's method in the space of the forces, from the recorded ones. Where that is not near, the line
-through the answers for two eps is read at 0. Where a contact creeps, or gaps contradict one another, every eps has an
+exact cone by Newton's method in the space of the forces, from the recorded ones. If that is not near, the line
+through the answers for two eps is read at 0. If a contact creeps, or gaps contradict one another, every eps has an
 answer of its own, and the nearest counts, that at the branch's end first. Rows of joints stay rigid: what they do about
 a change of the contact forces is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which
 W is regular: no other forces make the same velocities.

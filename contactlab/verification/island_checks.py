@@ -126,7 +126,7 @@ class _Rated:
         """Return the rows [N; F] and joint rows with forces ``pushing`` and numbers ``numbers``.
 
         A unilateral force counts with at least NOTHING of the island's largest. Balanced forces f sqrt(h W_ii + gamma)
-        are compared where some are moments: where stops take part, or moments resist turning.
+        are compared if some are moments: with limits that take part, or with friction moments.
         """
         fN, plus, minus = answers[:3]
         n, count = fN.size + plus.size, islands.at.size

@@ -178,7 +178,7 @@ ALLOWED_DEPTH, STOP_DEPTH = 1e-4, 1e-5
 LEFT = 0.9
 #: Largest extents, and rad or m of stops, by which depth is undone in a second, by default.
 RATE, STOP_RATE = 10.0, 100.0
-#: What rounding and the part of an allowance to which depth is undone may make of a depth, by the allowance.
+#: Change of a depth by rounding and by the allowed remainder, relative to the allowance.
 ROUNDING = 1e-6
 #: Of the friction that a contact can bear: by how much a polygon or a certificate may be off.
 COARSE = 1e-6
@@ -214,7 +214,7 @@ def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatAr
 
 
 def _shifted(portion: StepSlice) -> FloatArray:
-    """Return by what share of a force (ns, nv) bodies that are free by themselves are shifted: 1 / m, -1 of turns.
+    """Return the shift of free bodies per force (ns, nv): 1 / m, -1 for turns.
 
     0 of all else, and of islands with rows of joints.
     """

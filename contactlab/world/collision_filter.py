@@ -41,7 +41,7 @@ def model_of(specs: Iterable[BodySpec], gravity: ArrayLike) -> Model:
 
 
 def by_trees(specs: list[BodySpec], gravity: ArrayLike) -> list[BodySpec]:
-    """Return the bodies in this order where their trees stand together, else sorted, those fixed to the world first."""
+    """Return the bodies in this order if trees are consecutive, else sorted, with bodies fixed to the world first."""
     model = model_of(specs, gravity)
     if np.all(np.diff(structure(model).root) >= 0):
         return specs
@@ -50,7 +50,7 @@ def by_trees(specs: list[BodySpec], gravity: ArrayLike) -> list[BodySpec]:
 
 
 def check_model(model: Model) -> None:
-    """Refuse a model that the loop cannot step; a `SimulationConfigError` says why."""
+    """Refuse a model that the loop cannot step; a `SimulationConfigError` has the reason."""
     for body in model.bodies:
         if any(joint is body.joint for joint, _, _ in model.packed.custom):
             detail = f"the joint of {body.name!r} is a custom one, which the compiled loop cannot evaluate"

@@ -56,12 +56,12 @@ class Loop:
     #: of the world.
     constraint: Any
     erp: float | None  # share of its position error taken back in a step, None for the stepper's
-    # Of a custom constraint: the bodies it is about, None for those that its Jacobian tells.
+    # Of a custom constraint: the bodies it acts on, None if its Jacobian shows them.
     bodies: tuple[str, ...] | None = None
 
     @property
     def joined(self) -> tuple[str, ...] | None:
-        """Names of the bodies it is about, the world included; None if only its Jacobian tells."""
+        """Names of the bodies it acts on, the world included; None if only its Jacobian shows them."""
         if isinstance(self.constraint, LoopConstraint):
             return self.constraint.predecessor, self.constraint.successor
         if isinstance(self.constraint, PointPair):
@@ -174,7 +174,7 @@ class PointSpring(PointPair):
     Parameters
     ----------
     body_a, body_b
-        Bodies; "world" for a point that stands.
+        Bodies; "world" for a fixed point.
     point_a, point_b
         (3,) [m] in body coordinates.
     rest_length

@@ -65,7 +65,7 @@ class JointBuilder(ABC):
     def add_drive(self, drive: Drive) -> None:
         """Add a motor: a `VelocityDrive` or a `PositionDrive` of `contactlab.formulation`.
 
-        Its force holds at the end of the step, so that it is stable for any gains and any step, where the same law
+        Its force is the one at the end of the step, so that it is stable for any gains and any step, while the same law
         computed by a ``tau`` function from the start of the step needs gains below 4 m / h^2 and 2 m / h. Its
         target can be changed while running: see ``targets`` of `simulate`. On a joint of `add_model` or `add_urdf` with
         ``effort_limits`` a drive without a ``max_force`` has the largest force of the description.
@@ -141,7 +141,7 @@ class JointBuilder(ABC):
         name
             Name in tables and in the ledger's drives, different from other springs.
         body_a, body_b
-            Names of bodies; "world" for a point that stands.
+            Names of bodies; "world" for a fixed point.
         point_a, point_b
             (3,) [m] in body coordinates.
         rest_length

@@ -25,10 +25,10 @@ from contactlab.world.errors import SimulationConfigError, check_type
 class PrescribedMotion(Protocol):
     """Motion of a kinematic body.
 
-    A step from t to t + h stands on ``pose(t)`` and sees the velocity ``twist(t + h/2)`` all along: positions then
+    A step from t to t + h uses ``pose(t)`` and the constant velocity ``twist(t + h/2)``: positions then
     follow to second order in h, exactly for constant accelerations.
 
-    The twist is the velocity of the surface. Where it differs from the rate of the pose, the surface moves along the
+    The twist is the velocity of the surface. If it differs from the rate of the pose, the surface moves along the
     body, as a belt does: friction follows the surface, and normal forces follow the body (`belt_twist`).
     """
 
@@ -108,10 +108,10 @@ class ConstantVelocity(_Steady):
 
 @dataclass(frozen=True, eq=False)
 class Conveyor(_Steady):
-    """A body that stands still while its surface moves: a belt, a turning table seen from above.
+    """A body at rest whose surface moves: a belt, a turning table seen from above.
 
     Friction acts towards the tangential part of the surface's velocity. Normal forces see a body at rest: an end face
-    neither pushes nor draws in what touches it.
+    neither pushes nor pulls bodies that touch it.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def plane_normal(planar: ArrayLike | None) -> FloatArray | None:
 def plane_axes(normal: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the two directions in the plane that positions are counted along: x and z for (0, 1, 0), x and y for z.
 
-    The first is the part in the plane of the world axis most across the normal; the second stands across it, its
+    The first is the part in the plane of the world axis most across the normal; the second is across it, its
     largest entry positive.
     """
     first = np.eye(3)[int(np.argmin(np.abs(normal)))]
@@ -321,8 +321,8 @@ def check_in_plane(field: str, direction: FloatArray, normal: FloatArray) -> Non
 def check_moves_in_plane(model: Model, normal: FloatArray) -> None:
     """Refuse a model with a joint that leaves the plane.
 
-    Turns about the normal and shifts across it keep all further axes where they are relative to the plane, so that the
-    neutral configuration tells.
+    Turns about the normal and shifts across it do not change further axes relative to the plane, so that the neutral
+    configuration decides.
     """
     for body in model.bodies:
         J = point_jacobian_6d(model, model.neutral, body.name, np.zeros(3))

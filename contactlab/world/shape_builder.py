@@ -95,7 +95,7 @@ class Visual:
 
 
 def as_visual(shape: object, placement: Transform | None, rgba: ArrayLike | None) -> Visual:
-    """Check what `WorldBuilder.add_visual` was given."""
+    """Check the arguments of `WorldBuilder.add_visual`."""
     check_type("placement", Transform() if placement is None else placement, Transform)
     if not isinstance(shape, Shape | VisualMesh):
         raise SimulationConfigError("shape", f"must be a shape or a VisualMesh, got {type(shape).__name__}")
@@ -181,7 +181,7 @@ class ShapeBuilder(JointBuilder):
         self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
 
     def move_body(self, body: str, motion: PrescribedMotion) -> None:
-        """Let a body that stands fixed in the world move as a motion says, like a kinematic body.
+        """Give a body that is fixed in the world a prescribed motion, like a kinematic body.
 
         A mocap body of a MuJoCo file, or a body that a description fixes to the world, becomes one.
 

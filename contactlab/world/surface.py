@@ -140,7 +140,7 @@ ASLANT = np.array([0.0, 0.5, -0.5, 1.0, -1.0])
 
 @dataclass(frozen=True, eq=False)
 class Extents:
-    """Sizes of n shapes; infinite where a shape has no end."""
+    """Sizes of n shapes; infinite if a shape has no end."""
 
     # Thickness and length of each (n,) [m], along its own axes.
     min_width: FloatArray

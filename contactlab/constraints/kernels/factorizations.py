@@ -8,7 +8,7 @@ Redundant, zero and nearly dependent rows of G are reduced to as many orthonorma
 length and pivoted, D G = P^T L Q by Householder reflections of the rows (Golub and Van Loan 2013, sections 5.1 and
 5.4.2, for the transpose: a row is contiguous): the rank shows in the diagonal of L. A remainder of a row below its
 tolerance (`contactlab.constraints.kernels.rank`) belongs to the rows before it. Then G x = gamma reads y = Q_1 x with
-(D^-1 P^T L) y = gamma: least squares in the rows' own units where gamma is inconsistent. Multipliers mu of y give the
+(D^-1 P^T L) y = gamma: least squares in the rows' own units if gamma is inconsistent. Multipliers mu of y give the
 multipliers of G as the shortest solution of (D^-1 P^T L)^T lambda = mu, a complete orthogonal decomposition (section
 5.4.7).
 """
@@ -162,7 +162,7 @@ def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: Float
     """Factorise A (m, n) in place; returns the rank r: how many rows were longer than their noise in their turn.
 
     ``noise`` (m,) holds squares, and is used up; of length 0, rows are taken as they come. On return row i of A holds
-    row order[i] of L in its first min(i + 1, r) entries; beside L_kk stands the reflection 1 - tau_k v v^T, v_k = 1.
+    row order[i] of L in its first min(i + 1, r) entries; after L_kk is the reflection 1 - tau_k v v^T, v_k = 1.
     ``length`` (m,) is scratch.
     """
     m, n = A.shape
@@ -195,7 +195,7 @@ def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: Float
         if rest == 0.0:
             tau[k] = 0.0
         else:
-            # Away from the entry that is there, so that nothing cancels.
+            # With the sign that avoids cancellation.
             size = np.sqrt(head * head + rest)
             diagonal = -size if head >= 0.0 else size
             tau[k] = (diagonal - head) / diagonal
@@ -268,7 +268,7 @@ class RowSpace(NamedTuple):
     tau: FloatArray  # (m,)
     order: FloatArray  # (m,) which row of G is row i of L, as floats
     size: FloatArray  # (m,) lengths of the rows, 0 for zero rows
-    B: FloatArray  # (m n,) where r < m: (D^-1 P^T L)^T = L_2 Q_2 by rows
+    B: FloatArray  # (m n,) used if r < m: (D^-1 P^T L)^T = L_2 Q_2 by rows
     tau2: FloatArray  # (m,)
     other: FloatArray  # (m,) scratch
     x: FloatArray  # (m,) scratch
@@ -296,7 +296,7 @@ def row_space(W: FloatArray, n: int, m: int) -> RowSpace:
 def reduce_rows(G: FloatArray, column: FloatArray, tolerance: FloatArray, s: RowSpace) -> int:
     """Fill s from G (m, n), its columns multiplied by ``column`` (n,); returns the rank.
 
-    ``tolerance`` (m,) is what of each row's length is rounding, 1 for zero rows.
+    ``tolerance`` (m,) is the fraction of each row's length that is rounding, 1 for zero rows.
     """
     m, n = G.shape
     A = s.A

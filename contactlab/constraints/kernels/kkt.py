@@ -1,6 +1,6 @@
 """One constrained system, H x - G^T forces = c with G x = gamma, by one of three methods.
 
-The rank-revealing null-space method also answers where the other two must give up.
+The rank-revealing null-space method also solves the cases in which the other two fail.
 
 Direct method. The whole matrix is factorised by Gaussian elimination with row pivoting:
 
@@ -71,7 +71,7 @@ from lcp.kernels.reductions import dot
 
 @kernel
 def responses(parents: IntArray, L: FloatArray, touched: FloatArray, Y: FloatArray) -> None:
-    """Y := L^-T Y (n, m + 1) along the branches; only its last column is not zero where ``touched`` is 0.0."""
+    """Replace Y (n, m + 1) by L^-T Y along the branches; rows with ``touched`` 0.0 are zero except the last column."""
     m = Y.shape[1] - 1
     # From the leaves to the root: divide by the diagonal, subtract from the ancestors.
     for i in range(L.shape[0] - 1, -1, -1):
@@ -102,7 +102,7 @@ def responses(parents: IntArray, L: FloatArray, touched: FloatArray, Y: FloatArr
 
 @kernel
 def dense_responses(L: FloatArray, Y: FloatArray) -> None:
-    """Y := L^-1 Y (n, m + 1) for the triangle of `factorizations.factor`."""
+    """Replace Y (n, m + 1) by L^-1 Y, for the triangle of `factorizations.factor`."""
     w = Y.shape[1]
     for i in range(L.shape[0]):
         row = L[i]
@@ -130,7 +130,7 @@ def dense_responses(L: FloatArray, Y: FloatArray) -> None:
 
 @kernel
 def gram(Y: FloatArray, touched: FloatArray, K: FloatArray) -> None:
-    """Lower triangle of K := Y^T Y (m + 1, m + 1), its last entry apart."""
+    """Fill the lower triangle of K (m + 1, m + 1) with Y^T Y, without its last entry."""
     m = K.shape[0] - 1
     # Clear K.
     for i in range(m + 1):
@@ -157,7 +157,7 @@ def gram(Y: FloatArray, touched: FloatArray, K: FloatArray) -> None:
 def solve_range_space(
     parents: IntArray, dense: int, system: System, W: FloatArray, x: FloatArray, forces: FloatArray
 ) -> int:
-    """Fill x (n,) and forces (m,); m, or `DEPENDENT` where H or the responses are not clearly definite.
+    """Fill x (n,) and forces (m,); m, or `DEPENDENT` if H or the responses are not clearly definite.
 
     The lower triangle of H (n, n) holds its factor afterwards; `restore_matrix` undoes this.
     """
@@ -349,7 +349,7 @@ def independent(A: FloatArray, n: int, m: int, K: FloatArray, w: FloatArray) -> 
 
 @kernel
 def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, forces: FloatArray) -> int:
-    """Fill x (n,) and forces (m,); m, or `DEPENDENT` where a pivot is too small to be trusted.
+    """Fill x (n,) and forces (m,); m, or `DEPENDENT` if a pivot is too small to be trusted.
 
     ``order`` (n + m,) is scratch. Nothing given is changed.
     """
@@ -421,8 +421,8 @@ def solve_kkt(
     """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `SINGULAR_INERTIA` - k.
 
     H is overwritten. Redundant rows make the matrices of the other methods singular: the null-space method, which finds
-    the rank first, then answers for them, and for rows that are not well known. ``tolerance`` (m,) is what of each
-    row's length is rounding, as `contactlab.constraints.kernels.rank` has it.
+    the rank first, then solves the system; so it does for rows with much rounding. ``tolerance`` (m,) is the fraction
+    of each row's length that is rounding, as `contactlab.constraints.kernels.rank` has it.
     """
     m, n = system.G.shape
     # The fast methods need rows that are well known.

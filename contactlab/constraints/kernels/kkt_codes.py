@@ -103,7 +103,7 @@ def kkt_size(n: int, m: int) -> int:
 
 
 def articulated_start(nl: int, nv: int) -> int:
-    """Place of the rows in the workspace of `full_unit_forces`: after what `aba` needs."""
+    """Place of the rows in the workspace of `full_unit_forces`: after the workspace of `aba`."""
     return head_size(nl, nv) + 45 * nl + 7 * nv
 
 

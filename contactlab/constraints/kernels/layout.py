@@ -1,7 +1,7 @@
 """Layout of the rows of a constraint set for the kernels: two flat buffers, the views into them, and their frames.
 
 Rows that share a point (contacts), a pair of frames (loops) or of points (distances) make up one block, wherever they
-stand in the set: terms of the point are computed once per block. Rows of custom constraints are in no block: they are
+are in the set: terms of the point are computed once per block. Rows of custom constraints are in no block: they are
 evaluated in Python. The kernels below the views have the kinematics of the two frames of a loop or distance, for
 `rows.constraint_rows`.
 """
@@ -205,7 +205,7 @@ def relative_pose(Rs: FloatArray, xs: FloatArray, Rp: FloatArray, xp: FloatArray
 
 @kernel
 def line_between(xs: FloatArray, xp: FloatArray, a: FloatArray) -> float:
-    """Return the distance of xs from xp; a (6,) := (0, n), n pointing from xp to xs, zero where they coincide."""
+    """Return the distance of xs from xp; fill a (6,) with (0, n), n from xp to xs, zero if they coincide."""
     for k in range(3):
         a[k] = 0.0
         a[3 + k] = xs[k] - xp[k]

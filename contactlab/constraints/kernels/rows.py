@@ -1,11 +1,11 @@
-"""Rows of contacts, loops and distances: Jacobian, bias and errors. The one place where these numbers are computed.
+"""Rows of contacts, loops and distances: Jacobian, bias and errors. These numbers are computed only here.
 
 ``constraint_rows(I, F, W, weight, want, w, G, gamma, phi, phid, scale)``
 
 * ``I, F``: ``cs.packed.model_ints``, ``cs.packed.model_floats``.
-* ``W``: a workspace; its head must hold poses, and velocities where ``want`` has a bit of `MOVING`. Behind the
-  head stand the accelerations (nl, 6) of the links at zero joint accelerations (`accelerations` with a of length 0),
-  read where ``want`` has `GAMMA` alone; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by
+* ``W``: a workspace; its head must hold poses, and velocities if ``want`` has a bit of `MOVING`. After the
+  head are the accelerations (nl, 6) of the links at zero joint accelerations (`accelerations` with a of length 0),
+  read only if ``want`` has `GAMMA`; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by
   Newton-Euler).
 * ``want``: sum of the bits of `contactlab.constraints.kernels.kkt_codes`. Arrays of other quantities are not touched
   and can have length 0.
@@ -15,7 +15,7 @@
   (`contactlab.constraints.kernels.rank`), filled with ``JACOBIAN``.
 
 Entries of custom rows are left as they are. Rows of G that are zero by the rank rule become exactly zero, and so do
-their bias and position error where these are no more than rounding of their own terms.
+their bias and position error if these are no more than rounding of their own terms.
 
 A row of axis (w, t), given in the predecessor's frame, is the wrench a = (R_p w, R_p t) of the world; a contact's is
 (0, n). With point Jacobians, velocities and accelerations (6,) of each frame's own origin (angular first):

@@ -76,11 +76,11 @@ def contradicted_row(
     u: FloatArray,
     work: FloatArray,
 ) -> int:
-    """Return the row that is off by most beyond what errors of assembly explain, -1 if there is none.
+    """Return the row with the largest error beyond errors of assembly, or -1 if there is none.
 
     Equations that do not quite agree are met by least squares, in the rows' own units. Their terms k_i are explained by
     position errors e_i if there are any, up to |e_i| / h over a step h (0.0: no step), and then no least-squares
-    residual is longer than these terms. Where errors are not known, a step may have some of ASSEMBLY |G_i|, in metres
+    residual is longer than these terms. If errors are not known, a step may have some of ASSEMBLY |G_i|, in metres
     or radians. Besides, each row may be off by
 
         NEARLY (|k_i| + sum_p |G_ip| u_p) + floor_i sum_p u_p,

@@ -49,7 +49,7 @@ def factor_bilateral(
 
     Notes
     -----
-    W = Q Q', Q of full column rank: by Cholesky's method where rows are clearly independent, otherwise by the method of
+    W = Q Q', Q of full column rank: by Cholesky's method if rows are clearly independent, otherwise by the method of
     Gram and Schmidt, which does not square how nearly they depend on each other, with the rank by the rule of
     `contactlab.constraints.kernels.rank`. The pseudo-inverse belongs to the unscaled W, by Q = U R with
     orthonormal U: P = U R^-T R^-1 U', so that multipliers have minimum norm in the units of the rows as given.

@@ -85,11 +85,12 @@ def unilateral_law(
     dissipation: float,
     fastest: float,
 ) -> tuple[float, float]:
-    """k [m/s] and gamma [s/kg] of a contact's normal row or a stop; rigid where h k + b is 0 or infinite.
+    """k [m/s] and gamma [s/kg] of a contact's normal row or a stop; rigid if h k + b is 0 or infinite.
 
     In penetration a spring with a damper gives f = -k (gap + h s) - b s, with gamma = 1/(h k + b) and erp = h k/(h k +
     b) as in `contactlab.formulation.softening`, struck at any speed alike. A row that is still open meets its spring
-    where it closes: spring and damper act on the way beyond, f = -(k + b/h) (gap + h s). At gap = 0 the two are one.
+    when it closes: spring and damper act on the distance beyond, f = -(k + b/h) (gap + h s). At gap = 0 the two are
+    one.
     """
     response = h * stiffness + dissipation
     if 0.0 < response < math.inf:

@@ -102,7 +102,7 @@ def problem_data_from(
     rows_at
         Instant of the rows of a step: at its start, J(q) v+, as in `TimeStepping`, or, to first order,
         at its end, J(q + h v) v+ = J v+ + h (dJ/dt) v, for loops and for closed contacts that neither
-        approach nor separate. The forces of one step from rest are the same; where bodies turn only "end" has the
+        approach nor separate. The forces of one step from rest are the same; if bodies turn only "end" has the
         centripetal part in them at once.
     edges
         Edges k of the friction pyramid: even, at least 4.

@@ -56,7 +56,7 @@ class Row:
     direction
         (3,) world axes, of a contact's row; None for other rows.
     bounds
-        Force [N or N m] that the row can bear; at acceleration level nothing holds it to them, see
+        Force [N or N m] that the row can bear; not enforced at acceleration level, see
         `ModelProblem.overloaded_joints`.
     """
 
@@ -85,7 +85,7 @@ class RowTable:
 
     @classmethod
     def of(cls, rows: dict[Operator, list[Row]]) -> RowTable:
-        """Number the rows of each operator, and tell apart those that have one label."""
+        """Number the rows of each operator, and make equal labels distinct."""
         count: dict[str, int] = {}
         numbered: dict[str, tuple[Row, ...]] = {}
         for operator, listed in rows.items():
@@ -135,12 +135,12 @@ class BilateralRows:
     position: FloatArray
     rate: FloatArray
     drift: FloatArray  # (nb,) rate of the rows at a = 0: (dG/dt) v and the like
-    #: (nb,) rows that say nothing about velocities: over a step h they ask for G v+ = G v + h gamma.
+    #: (nb,) rows without a velocity condition: over a step h they are G v+ = G v + h gamma.
     free: NDArray[np.bool_]
     stabilisation: Stabilisation  # of the velocity level
 
     def velocity_term(self, v: FloatArray, erp: float, h: float | None, at_end: bool) -> FloatArray:
-        """kG (nb,) of a step, or of an impact, which takes no time and pulls nothing back."""
+        """kG (nb,) of a step, or of an impact, which takes no time and has no stabilisation."""
         if h is None:
             return np.where(self.free, -self.jacobian @ v, self.rate)
         held = self.rate + erp * self.position / h
@@ -204,7 +204,7 @@ def mimic_rows(model: Model, kin: Kinematics, mimics: bool, how: Stabilisation) 
 
 
 def at_least_its_entries(scale: FloatArray, G: FloatArray) -> FloatArray:
-    """Scales (nb,), positive: no smaller than the largest entry of the row, and 1 for rows of nothing."""
+    """Scales (nb,), positive: no smaller than the largest entry of the row, and 1 for zero rows."""
     size = np.maximum(scale, np.abs(G).max(axis=1, initial=0.0))
     return np.where(size > 0.0, size, 1.0)
 

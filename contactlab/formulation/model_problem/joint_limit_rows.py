@@ -1,9 +1,9 @@
 """Joints by name, their limits as one-sided rows, and their dry friction and drives as bounded rows.
 
 Forces between bounds are boxed rows over a step: whether a joint holds or gives way is decided with the contacts. The
-acceleration level has no boxed rows. What gives way at the instant has its force there, known from the speed alone;
-what holds, at its speed to within a threshold, is a bilateral row, and the force found for it has to be compared with
-its bounds.
+acceleration level has no boxed rows. A joint that slips has a known force, which depends only on its speed.
+A joint that sticks, within a threshold of its speed, is a bilateral row, and its force has to be compared with its
+bounds.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ row, along its slip; the others have the edges of the pyramid. All rows are rigi
 
 Velocity level, a step of length h or an impact: over a step all contacts have rows, because another contact can push
 one shut that would not close by itself. In an impact, which takes no time, only closed contacts and limits have rows;
-finite forces, of springs, dampers, dry friction and drives, do nothing there.
+finite forces, of springs, dampers, dry friction and drives, have no effect.
 
 Torsional and rolling friction of contacts at a known load are boxed rows of the relative angular velocity. A contact
 that is a small patch resists spin about its normal n with up to rho_t f_N, and rolling, the part of the relative
@@ -360,7 +360,7 @@ def _terms(
 
 
 def _joint_rows(p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
-    """Dry friction and drives; in an impact only the drives that nothing stops."""
+    """Name rows of dry friction and drives; in an impact only of drives without a bound."""
     columns: list[int] = []
     acting: tuple[SpeedRow | PositionDriveRow, ...] = (*p.holders, *p.servos)
     for one in acting:

@@ -68,7 +68,7 @@ class Stabilisation:
     stiffness, dissipation
         k [N/m or N m/rad] and b [N s/m or N m s/rad] of the spring and damper the row becomes
         (`contactlab.formulation.softening`); both 0 for a rigid row. Loops and mimic relations, whose rows
-        know no softening, then stand among the boxed rows, without bounds.
+        have no softening, are then boxed rows without bounds.
     baumgarte
         Rates (alpha, beta) [1/s] of the term 2 alpha phi' + beta^2 phi, or one number, the time constant T [s] of
         alpha = beta = 1 / T. Loops have their own, in their `ConstraintSet`.
@@ -119,8 +119,8 @@ class Thresholds:
     closed
         Gap up to which a contact or limit counts as closed, at acceleration level and in an impact.
     rest
-        Speed up to which nothing separates: a closed row that opens faster is left out at acceleration level. A drive
-        or a joint with dry friction that is off its speed by more is not held there.
+        Speed up to which contacts and limits do not separate: a closed row that opens faster is left out at
+        acceleration level. A drive or a joint with dry friction that is off its speed by more is not held there.
     slip
         Tangential speed [m/s] beyond which a contact slides.
     margin
@@ -154,8 +154,8 @@ def stabilisations(given: Mapping[str, Stabilisation] | None) -> Mapping[str, St
     return MappingProxyType(chosen)
 
 
-# Classes of rows, in the order of a problem: unilateral rows, equations, equations that give way where the stepper has
-# a ``cfm`` and are then boxed rows, and boxed rows.
+# Classes of rows, in the order of a problem: unilateral rows, equations, equations that are compliant if the stepper
+# has a ``cfm`` and are then boxed rows, and boxed rows.
 _CLASSES = ("L", "G", "G or B", "B")
 
 
@@ -178,7 +178,7 @@ class RowKind(IntEnum):
 
     #: the end of a joint's range
     LIMIT = 0, "limit", "L", "limits"
-    #: a velocity drive that nothing stops
+    #: a velocity drive without a bound
     VELOCITY_DRIVE_RIGID = 1, "velocity drive", "G", "drives"
     #: a joint that follows another
     MIMIC = 2, "mimic", "G or B", "loops"
@@ -254,7 +254,7 @@ class VelocityDrive:
     target
         Wanted speed [rad/s or m/s].
     max_force
-        Largest force [N m or N]; infinite for a motor that nothing stops.
+        Largest force [N m or N]; infinite for a motor without a bound.
     coordinate
         Which of the joint's degrees of freedom.
     name

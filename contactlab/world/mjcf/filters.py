@@ -24,9 +24,9 @@ PLAIN: GeomClass = (1, 1, 0)
 def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[dict[int, tuple[int, int]], list[str]]:
     """Return category and mask of each geom, and notes; new classes get the next bits of ``classes``.
 
-    MuJoCo lets two geoms meet where the contype of either has a bit in common with the other's conaffinity; bodies that
+    MuJoCo lets two geoms meet if the contype of either has a bit in common with the other's conaffinity; bodies that
     exclude one another do not, explicit pairs do whatever their bits say. Planes and geoms of the world have no moving
-    body of their own, so that what excludes them is said here too.
+    body, so that their exclusions are treated here too.
     """
     m, notes = source.m, list[str]()
     classes.setdefault(PLAIN, 1)

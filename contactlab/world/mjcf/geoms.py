@@ -35,8 +35,8 @@ def model_of(source: Source, gravity: ArrayLike) -> Model:
     """Return the model, its bodies under their names in the world.
 
     A body of several joints hangs by one body without mass for each but the last; one whose last joint does not go
-    through its origin is fixed to a body without mass that does. So the order of q and v is MuJoCo's. What moves on a
-    body that is welded to the world hangs on the world itself, which it may touch, as in MuJoCo.
+    through its origin is fixed to a body without mass that does. So the order of q and v is MuJoCo's. A body that moves
+    on a body that is welded to the world hangs on the world itself, which it may touch, as in MuJoCo.
     """
     m, names = source.m, source.bodies
     builder = ModelBuilder(gravity)
@@ -118,13 +118,13 @@ def _inertia(m: Any, i: int) -> RigidInertia | None:
     return RigidInertia(mass, frame.p, inertia=about, physical=False)
 
 
-# MuJoCo's viewer shows geoms of the groups below this one until told otherwise.
+# MuJoCo's viewer shows geoms of the groups below this one by default.
 HIDDEN_GROUP = 3
-PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom that says none
+PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom without one
 
 
 def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surroundings: bool = True) -> list[str]:
-    """Give the bodies in the builder their geoms, and say who passes through whom; return notes.
+    """Give the bodies in the builder their geoms and collision filters; return notes.
 
     Those of the file's world that collide become fixed bodies, planes half-spaces; without ``surroundings`` they are
     left out. Pictures show the geoms that MuJoCo's viewer shows.

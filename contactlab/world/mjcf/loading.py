@@ -290,13 +290,13 @@ def load_mjcf(
     others forces (`MjcfRobot`), and so are gravity compensation, springs and dampers of tendons; sensors
     (`MjcfRobot.sensors`); connect and weld, of bodies or sites; joints that follow others or are held. Which bodies may
     touch is MuJoCo's choice. Stops and loops are rigid. q and v are MuJoCo's, except for angles and shifts, which count
-    from the reference position. A geom of another kind that collides is an error; what else is not taken is in the
+    from the reference position. A geom of another kind that collides is an error; other unsupported elements are in the
     notes.
 
     Raises
     ------
     MjcfError
-        A file that is not there, refers to what lies outside the root, loads plugins, or is refused by mujoco; a geom
+        A file that does not exist, refers to files outside the root, loads plugins, or is refused by mujoco; a geom
         that is not taken; mujoco is not installed.
     """
     m, ignored = compile_mjcf(path, root)

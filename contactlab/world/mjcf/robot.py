@@ -174,7 +174,7 @@ class MjcfActuator:
     ctrl_range, force_range, act_range
         Ranges to which control, force and state are clamped; infinite for none.
     dynamics, time_constant
-        One of `DYNAMICS`, and its constant [s]: where it is not "none" the state takes the place of the control.
+        One of `DYNAMICS`, and its constant [s]: if it is not "none" the state takes the place of the control.
     drive
         The drive of the world, under the actuator's name, that holds the servo; None for a force.
     """
@@ -270,13 +270,13 @@ class MjcfRobot:
         Names of the file's joints, and the bodies of the world that they move, in the order of the file.
     actuators
         In the order of the file's controls. Servos of joints are drives of the world, which hold the control 0 until
-        told otherwise; the others are forces, which act where ``tau`` says so.
+        changed; the others are forces, which ``tau`` computes.
     keyframes
         By name.
     sensors
         Those that are taken, by their names in the world, for `Simulation.read` and `Recording.read`: accelerometers,
         gyros, velocimeters, touch, positions, orientations and velocities of frames, centres of mass and momenta of
-        subtrees, forces and torques of joints where no loops are, positions and velocities of joints.
+        subtrees, forces and torques of joints in worlds without loops, positions and velocities of joints.
     notes
         Unsupported features of the file, one sentence each.
     timestep

@@ -56,7 +56,8 @@ Said = tuple[str, str, dict[str, str]]
 _WHOLE = """mujoco include compiler size statistic visual asset custom extension deformable default worldbody contact
     keyframe frame replicate composite attach flexcomp edge elasticity pin camera light skin plugin config mesh texture
     material layer"""
-#: Sections and elements that are compiled by mujoco, refused before, named as a whole or only seen, whatever they say.
+#: Sections and elements that are compiled by mujoco, refused before, named as a whole or only seen, with any
+#: attributes.
 WHOLE = frozenset(_WHOLE.split())
 _POSE = "pos quat axisangle euler xyaxes zaxis"
 _SOLVER = "solref solimp"
@@ -107,7 +108,7 @@ TABLE = {
     "tendon": AttributeSupport(
         "name class joint coef site stiffness damping springlength actuatorfrcrange actuatorfrclimited",
         "group width material rgba user margin "
-        "solreflimit solimplimit solreffriction solimpfriction",  # of what is named where it is there
+        "solreflimit solimplimit solreffriction solimpfriction",  # elements with these are named
         partial="geom sidesite divisor frictionloss armature limited range springyield",
     ),
     "actuator": AttributeSupport(

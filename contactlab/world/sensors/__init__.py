@@ -1,7 +1,7 @@
 """Sensors: small values, read of a run after any step, or of a record for all its steps at once.
 
 ``run.read(Accelerometer("torso"))`` is a vector (d,), ``recording.read(...)`` of the same sensor (n_steps, d). Whatever
-has a method ``measure(view)``, `StepView` being what is known of the steps, is a sensor.
+has a method ``measure(view)``, where `StepView` has the data of the steps, is a sensor.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class ContactForce:
     body
         Name of the body they act on.
     other
-        What they come from: a body or half-space, or "world" for all that is the world's own; None for everything.
+        Their source: a body or half-space, or "world" for all surfaces of the world; None for everything.
     shapes
         Numbers in `World.surfaces`: one shape of either, or a pair, that has to take part. Empty for all.
     """
@@ -118,7 +118,7 @@ class Touch:
     """Sum of the normal forces of a body's contacts in a zone, mean over the step, (1,) [N].
 
     A contact counts that lies in the zone, or from which the normal leads into it, out of the body: the zone may cover
-    the surface or stand before it, as MuJoCo's may.
+    the surface or be outside it, as MuJoCo's can.
 
     Parameters
     ----------

@@ -259,7 +259,7 @@ class JointVelocity:
 class JointForce(OnBody):
     """Force that the parent exerts on a body through its joint, mean over the step, (3,) in the frame's axes [N].
 
-    What is beyond the joint moves by it, gravity and contacts: the joint makes up the difference, its own drives, stops
+    Bodies beyond the joint move by it, gravity and contacts: the joint transmits the difference, its own drives, stops
     and friction included. The frame is where it was before the step. A world with loops is refused, since they may
     carry some of it.
     """

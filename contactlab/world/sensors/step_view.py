@@ -82,7 +82,7 @@ class StepView:
 
     def pose(self, body: str, placement: Transform, *, before: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return rotation (3, 3) and origin (3,) in the world of a frame on a body, after the step or before it."""
-        row = self._told_row(body)  # an unknown name is told before that there is not a step
+        row = self._told_row(body)  # an unknown name is reported before a missing step
         q = self.start_state[0] if before else self.q
         if row is not None:
             if self.kinematic_poses is None:

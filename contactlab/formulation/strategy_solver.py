@@ -310,7 +310,6 @@ def distance_from_selected(
     forces: ConstraintForces,
     *,
     z0: FloatArray | None = None,
-    friction: str | None = None,
     tolerance: float = 1e-9,
 ) -> float:
     """Return the largest difference of contact forces from those selected, of the largest force.
@@ -321,8 +320,8 @@ def distance_from_selected(
         Problem of a step of h [s] with its friction directions, and forces that solve it.
     z0
         (n,) Start of the step's solve.
-    friction, tolerance
-        As of `ConstraintSolver`: without the one, the law of the data.
+    tolerance
+        As of `ConstraintSolver`.
 
     Returns
     -------
@@ -334,7 +333,7 @@ def distance_from_selected(
     if _unique(formed, blocks, forces):
         return 0.0
     for start in (None,) if z0 is None else (None, z0):
-        selected = _equal_compliance_forces(formed, start, data.friction if friction is None else friction, tolerance)
+        selected = _equal_compliance_forces(formed, start, data.friction, tolerance)
         if selected is not None:
             size = np.abs(_along_axes(blocks, forces)).max()
             off = float(np.abs(_along_axes(blocks, selected) - _along_axes(blocks, forces)).max())

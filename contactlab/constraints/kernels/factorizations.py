@@ -124,12 +124,13 @@ def solve_upper(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
 
 @kernel
 def solve_small(A: FloatArray, least: FloatArray, inverse: FloatArray, x: FloatArray) -> int:
-    """x := A^-1 x by A = L D L^T, in plain loops; -1, or the first k with a pivot <= least[k].
+    """Replace x by A^-1 x by A = L D L^T, in plain loops; return -1, or the first k with a pivot <= least[k].
 
-    Half the time of `factor` and its solves at four rows, two thirds at twelve: no roots, and short loops cost less
-    than calls. The lower triangle of A and ``inverse`` (n,) are used up.
+    It is faster than `factor` for few rows, because it has no roots and no calls. The lower triangle of A and
+    ``inverse`` (n,) are overwritten.
     """
     n = x.shape[0]
+    # Row by row: L, D^-1, and forward substitution.
     for i in range(n):
         row = A[i]
         for j in range(i):
@@ -149,6 +150,7 @@ def solve_small(A: FloatArray, least: FloatArray, inverse: FloatArray, x: FloatA
             return i
         inverse[i] = 1.0 / pivot
         x[i] = value
+    # Back substitution.
     for i in range(n - 1, -1, -1):
         value = x[i] * inverse[i]
         for k in range(i + 1, n):

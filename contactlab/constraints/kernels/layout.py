@@ -77,6 +77,7 @@ def rows_view(I: IntArray, F: FloatArray) -> Rows:
 
     `contactlab.constraints.constraint_set.pack_rows` fills them in this order and with these sizes.
     """
+    # The set's integers and floats begin after the model's.
     nl = I[LINKS]
     bodies = I[BODIES]
     a = MODEL_HEAD + 6 * nl + 2 + 2 * I[NV] + bodies
@@ -91,6 +92,14 @@ def rows_view(I: IntArray, F: FloatArray) -> Rows:
         rows_at(F, b, nb, BLOCK_FLOATS),
         rows_at(F, b + BLOCK_FLOATS * nb, I[a + ROWS], ROW_FLOATS),
     )
+
+
+@kernel(inline=True)
+def block_of(r: Rows, block: int) -> tuple[int, int, int, int, int]:
+    """Return kind, successor and predecessor of a block, its first place in `order`, and the place after its last."""
+    at = BLOCK_INTS * block
+    first = r.block[at + FIRST]
+    return r.block[at + KIND], r.block[at + SUCCESSOR], r.block[at + PREDECESSOR], first, first + r.block[at + COUNT]
 
 
 @kernel(inline=True)

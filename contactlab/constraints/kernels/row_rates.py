@@ -15,15 +15,10 @@ from __future__ import annotations
 from contactlab.constraints.kernels.layout import (
     ALPHA,
     BETA,
-    BLOCK_INTS,
     CONTACT,
-    COUNT,
     DISTANCE,
-    FIRST,
-    KIND,
-    PREDECESSOR,
     SLIDING_LOOP,
-    SUCCESSOR,
+    block_of,
     line_between,
     rotate,
     rows_view,
@@ -187,12 +182,7 @@ def row_rates(
     xp = w[99:102]
     one, two = points[0], points[1]
     for block in range(r.frame.shape[0]):
-        at = BLOCK_INTS * block
-        kind = r.block[at + KIND]
-        link = r.block[at + SUCCESSOR]
-        base = r.block[at + PREDECESSOR]
-        first = r.block[at + FIRST]
-        last = first + r.block[at + COUNT]
+        kind, link, base, first, last = block_of(r, block)
         # Poses of both frames.
         X = r.frame[block]
         frame_at(f.R, f.p, link, X[0:9], X[9:12], Rs, xs)

@@ -55,17 +55,12 @@ from contactlab.constraints.kernels.layout import (
     ACCELERATION,
     ALPHA,
     BETA,
-    BLOCK_INTS,
     CONTACT,
-    COUNT,
     DISTANCE,
-    FIRST,
-    KIND,
     LENGTH,
-    PREDECESSOR,
     SLIDING_LOOP,
-    SUCCESSOR,
     bias_at,
+    block_of,
     fill_row,
     length_of,
     line_between,
@@ -102,12 +97,9 @@ def contact_rows(
     r = rows_view(I, F)
     A = rows_at(W, f.start, nl, 6)
     for block in range(r.frame.shape[0]):
-        at = BLOCK_INTS * block
-        if r.block[at + KIND] != CONTACT:
+        kind, link, _, first, last = block_of(r, block)
+        if kind != CONTACT:
             continue
-        link = r.block[at + SUCCESSOR]
-        first = r.block[at + FIRST]
-        last = first + r.block[at + COUNT]
         # Position of the point from the root's origin, its velocity and its acceleration, with the world at rest.
         dx = dy = dz = 0.0
         ux = uy = uz = 0.0
@@ -217,12 +209,7 @@ def constraint_rows(
     xs = w[48:51]
     xp = w[51:54]
     for block in range(r.frame.shape[0]):
-        at = BLOCK_INTS * block
-        kind = r.block[at + KIND]
-        one = r.block[at + SUCCESSOR]
-        two = r.block[at + PREDECESSOR]
-        first = r.block[at + FIRST]
-        last = first + r.block[at + COUNT]
+        kind, one, two, first, last = block_of(r, block)
         if kind == CONTACT:
             if want & POSITION_ERROR:
                 for place in range(first, last):

@@ -415,6 +415,7 @@ def lock_terms(
 
     ``J`` (m, nv) holds the rows as they were, in ``spans``; v0 (nv,) is v_free after `add_bilateral_impulses`.
     """
+    # The rate of each locked row, and the size of its terms, over the two spans.
     for i in range(locked.shape[0]):
         if locked[i] != 0:
             rate = k[i]

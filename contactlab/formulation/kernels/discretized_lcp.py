@@ -103,6 +103,7 @@ def fill_rows(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
                 M[a + nr, b + nr] = w
                 M[b + nr, a + nr] = w
 
+        # Softening on the diagonal.
         M[a, a] += rows.gamma[i]
         if friction_i:
             M[a + nr, a + nr] += rows.gamma[i]
@@ -112,6 +113,7 @@ def fill_rows(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
 def fill_cones(rows: ContactSystem, M: FloatArray) -> None:
     """Fill Coulomb's row of every cone, 0 <= lambda  _|_  mu fN - sum(fF+ + fF-) + gammaE lambda >= 0, in M (n, n)."""
     nr = rows.nr
+    # Cone by cone: mu and gammaE in its row, E in the columns of its edges.
     edge = rows.nc
     for c in range(rows.r.shape[0]):
         row = rows.nc + 2 * nr + c

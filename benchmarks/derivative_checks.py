@@ -120,7 +120,7 @@ def _compare(found: Agreement, linear: Any, ahead: Array, behind: Array, far: fl
     errors[~np.isfinite(errors)] = np.inf
     good = errors <= found.tolerance
     found.unique += bool(linear.unique)
-    for why in {kink.why for kink in linear.kinks if kink.distance <= far}:
+    for why in {kink.reason for kink in linear.kinks if kink.distance <= far}:
         held = found.by_kind.setdefault(why, [0, 0])
         held[0] += good.size
         held[1] += int(good.sum())

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from contactlab.constraint_solver import ConstraintSolveError, ConstraintSolver
     from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, Sphere
     from contactlab.event_driven import EventDriven
-    from contactlab.formulation.convex_relaxation import ConvexRelaxation
     from contactlab.formulation.model_problem import problem_data_from
-    from contactlab.formulation.staggered_projections import StaggeredProjections
+    from contactlab.formulation.quadratic_programs import ConvexRelaxation, StaggeredProjections
     from contactlab.formulation.strategy_solver import EqualCompliance
     from contactlab.recording import Recording
     from contactlab.simulation import Batch, Simulation, rollout
@@ -53,11 +52,10 @@ _NAMES = {
     "contactlab.certificate": "Choice",
     "contactlab.constraint_solver": "ConstraintSolveError ConstraintSolver",
     "contactlab.formulation.model_problem": "problem_data_from",
-    "contactlab.formulation.convex_relaxation": "ConvexRelaxation",
+    "contactlab.formulation.quadratic_programs": "ConvexRelaxation StaggeredProjections",
     "contactlab.formulation.strategy_solver": "EqualCompliance",
     "problem_data": "ConstraintAccelProblemData ConstraintVelProblemData",
     "problem_data.errors": "FileError",
-    "contactlab.formulation.staggered_projections": "StaggeredProjections",
 }
 _HOME = {name: home for home, names in _NAMES.items() for name in names.split()}
 

@@ -13,17 +13,26 @@ from numpy.typing import ArrayLike
 
 import lcp
 from contactlab.certificate import Certificate, Choice
-from contactlab.formulation.acceleration import form_acceleration_lcp
+from contactlab.formulation.acceleration import NOT_ENFORCED, LinearResult, form_acceleration_lcp, solve_linear_path
 from contactlab.formulation.blocks import bilateral_part, factor_bilateral_rows, lcp_size_text
-from contactlab.formulation.certificates import (
+from contactlab.formulation.discretized import (
+    ConeUnknowns,
+    DiscretizedLCP,
+    check_cone_data,
+    cone_problem,
+    form_discretized_lcp,
+    form_impact_lcp,
+    recover_forces,
+)
+from contactlab.formulation.forces import (
+    ForceHelpers,
     certify_accelerations,
     certify_cone_forces,
     certify_forces,
+    check_level,
     contradicted_row,
+    generalized_force,
 )
-from contactlab.formulation.cone import ConeUnknowns, check_cone_data, cone_problem
-from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, form_impact_lcp, recover_forces
-from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
 from contactlab.formulation.friction_backend import (
     AccelerationBackend,
     FrictionAnswer,
@@ -31,8 +40,6 @@ from contactlab.formulation.friction_backend import (
     friction_objection,
     refuse,
 )
-from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
-from contactlab.formulation.shrinking import solve_with_shrinking_step
 from contactlab.formulation.solution import (
     AccelerationSolution,
     ConstraintSolveError,
@@ -40,6 +47,7 @@ from contactlab.formulation.solution import (
     Solution,
     StepSolution,
     advice_on,
+    solve_with_shrinking_step,
 )
 from contactlab.formulation.strategy_solver import (
     EqualCompliance,

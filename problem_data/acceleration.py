@@ -71,7 +71,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         the complement of the other; without both, no contact slides.
     r : array_like of int, shape (nns,)
         Number of friction directions of each non-sliding contact (k/2 for a cone of k edges); nr is their sum. 0 is a
-        contact without friction rows, accepted where mu_non_sliding is 0. Without it all mu_non_sliding must be 0 and F
+        contact without friction rows, accepted if mu_non_sliding is 0. Without it all mu_non_sliding must be 0 and F
         must be missing.
     use_complementarity_problem_solver : bool
         True: the solver finds out which rows are active. False: every row is taken as active and one linear system is

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from problem_data.acceleration import ConstraintAccelProblemData
 from problem_data.blocks import AccelerationBlocks, VelocityBlocks, normal_minus_friction
 from problem_data.errors import ProblemDataError, ProblemFileError
+from problem_data.files import NpzFile, Source, write_npz
 from problem_data.inertia import (
     SOLVE_SYMMETRY_TOLERANCE,
     InverseInertia,
@@ -24,7 +25,6 @@ from problem_data.inertia import (
     check_symmetric_with_positive_diagonal,
     cholesky_inertia,
 )
-from problem_data.npz_files import NpzFile, Source, write_npz
 from problem_data.validation import (
     FloatArray,
     IntArray,

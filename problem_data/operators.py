@@ -151,9 +151,9 @@ def as_linear_map(
 ) -> LinearMap:
     """Checked linear map from any accepted form; None, a missing class of constraints, is a map with 0 rows.
 
-    ``rows`` None: the map itself defines their number, and ``pair_rows`` that of a pair of callables, which has no
-    shape of its own; ``why`` says, in errors, where the number comes from. Arrays and sparse matrices are copied: the
-    result is a read-only array, a CSR matrix or a `FunctionMap`.
+    ``rows`` None: the map itself defines their number, and ``pair_rows`` the number for a pair of callables, which has
+    no shape of its own; ``why`` says, in errors, where the number comes from. Arrays and sparse matrices are copied:
+    the result is a read-only array, a CSR matrix or a `FunctionMap`.
     """
     if value is None:
         if rows:

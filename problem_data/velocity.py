@@ -7,8 +7,8 @@ With v+ the velocity after the impact or step, the rows say
     G v+ + kG = 0                                  bilateral constraints
     s = B v+ + kB + gammaB fB,  lo <= fB <= hi     boxed rows: s >= 0 where fB = lo, s <= 0 where fB = hi, else s = 0
 
-and friction opposes F v+ + kF, at each contact within mu fN >= sum of |fF|, a pyramid, or, where ``friction`` says
-"cone", within mu fN >= |fF|, Coulomb's exact cone over two tangents. Further cones of friction, such as those of
+and friction opposes F v+ + kF, at each contact within mu fN >= sum of |fF|, a pyramid, or, if ``friction`` says
+"cone", within mu fN >= |fF|, Coulomb's exact cone over two tangents. Further cones of friction, such as cones of
 the moments of torsional and rolling friction, may lean on the same normal forces.
 """
 
@@ -74,7 +74,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         without it the contacts of N are frictionless.
     r : array_like of int, shape (ncone,)
         Number of friction directions of each contact (k/2 for a cone of k edges); nr is their sum. 0 is a contact
-        without friction rows, accepted where mu is 0: its cone row then reads mu fN >= 0 and the problem stays well
+        without friction rows, accepted if mu is 0: its cone row then reads mu fN >= 0 and the problem stays well
         posed. Without it all contacts must have mu = 0 and F must be missing.
     cone_contacts : array_like of int, shape (ncone,)
         The contact on whose normal force each friction cone leans: 0, 1, ..., nc - 1, the contacts' own cones, then
@@ -96,7 +96,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         if missing.
     lo, hi : array_like, shape (nbox,)
         Bounds of the forces of the boxed rows, in the force unit of the problem (N or N m; N s or N m s for an
-        impact); required where B has rows. -inf and inf mean no bound, lo = hi a given force. A bound that no force
+        impact); required if B has rows. -inf and inf mean no bound, lo = hi a given force. A bound that no force
         will reach is better infinite than huge: forces are counted from a finite one.
     solve_inertia : callable or operator
         B -> M^-1 B for B (nv,) and (nv, m); a callable that takes only one of the two is adapted. An array is taken

@@ -79,7 +79,7 @@ def assert_parameters_agree(world, stepper, state, wrt, targets=None, *, toleran
 
 def whys(linear, row=False):
     """Why, and of which contact or row, for all kinks on which it stands."""
-    return {(kink.why, kink.row if row else kink.contact) for kink in linear.kinks if kink.way <= 1e-6}
+    return {(kink.reason, kink.row if row else kink.contact) for kink in linear.kinks if kink.state_distance <= 1e-6}
 
 
 def assert_one_sided(world, stepper, state, directions, targets=None, tau=None, *, step=1e-8, tolerance=1e-5):

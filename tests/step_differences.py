@@ -111,7 +111,7 @@ class Steps:
 class Kink:
     """Where the pieces of a step meet, near a state."""
 
-    why: str
+    reason: str
     distance: float
     contact: int | None = None
     row: int | None = None

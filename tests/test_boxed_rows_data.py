@@ -11,8 +11,8 @@ from boxed import BOUNDS, INF, H, box_fields, random_problem, slider, solved
 import lcp
 import problem_data
 from contactlab import ConstraintSolver
-from contactlab.formulation.certificates import certify_forces
 from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.forces import certify_forces
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
 # --- helpers, warm starts, base and update ----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from rods import M
 
 from contactlab import ConstraintSolver
 from contactlab.certificate import ACCELERATION_FORMULAS, BOXED_CONDITIONS, CONDITIONS, FORMULAS, Certificate
-from contactlab.formulation.certificates import certify_accelerations, certify_forces
+from contactlab.formulation.forces import certify_accelerations, certify_forces
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 H = 0.02

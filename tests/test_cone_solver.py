@@ -11,8 +11,8 @@ import pytest
 import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver, ConvexRelaxation
 from contactlab.certificate import CONE_FORMULAS
-from contactlab.formulation.certificates import certify_cone_forces
 from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.forces import certify_cone_forces
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
 
 H, MASS, G, MU = 0.01, 2.0, 9.81, 0.5

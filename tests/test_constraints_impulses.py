@@ -15,7 +15,7 @@ from contactlab.constraints import (
     LoopConstraint,
     constraint_jacobian,
 )
-from contactlab.constraints.impulses import constraint_impulses
+from contactlab.constraints.forward_dynamics import constraint_impulses
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.centroidal import center_of_mass_velocity, kinetic_energy

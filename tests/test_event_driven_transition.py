@@ -303,7 +303,7 @@ def test_a_rod_slides_on_its_end(mu, duration, kinks):
     way = np.array([0.3, -0.5, 0.7])
     jvp, wanted, found = along_scenes(rod, np.array([math.atan(2.0), -1.0, 0.3]), way, duration)
     np.testing.assert_allclose(jvp, wanted, atol=1e-8)
-    assert tuple(kink.why for kink in found.kinks) == kinks
+    assert tuple(kink.reason for kink in found.kinks) == kinks
 
 
 @pytest.mark.slow
@@ -327,7 +327,7 @@ def test_a_lopsided_ball_goes_down_a_ball(mu, duration, kinks):
 
     way = np.array([0.3, -0.5, 0.7, 1.0])
     jvp, wanted, found = along_scenes(hill, np.array([0.3, 0.4, 0.7, 1.0]), way, duration)
-    assert {kink.why for kink in found.kinks} == set(kinks)
+    assert {kink.reason for kink in found.kinks} == set(kinks)
     assert found.unique == (not kinks)
     if found.unique:
         np.testing.assert_allclose(jvp, wanted, atol=1e-8)
@@ -404,7 +404,7 @@ def whys(recording):
     found = transition(recording)
     assert np.isfinite(found.matrix).all()
     assert not found.unique
-    return {kink.why: kink for kink in found.kinks}
+    return {kink.reason: kink for kink in found.kinks}
 
 
 def test_what_has_no_derivative_is_named():

@@ -9,7 +9,7 @@ from test_event_driven import cradle, dropped
 
 from contactlab.recording import RecordError
 from contactlab.simulation import EventDriven, EventRecording, TimeStepping, simulate
-from problem_data.npz_files import Source, write_npz
+from problem_data.files import Source, write_npz
 
 
 @pytest.fixture(scope="module")

@@ -141,8 +141,7 @@ def test_what_the_solver_takes_is_imported_from_the_top() -> None:
     """Problem data, their solver and its backends have one address each in `contactlab`, loaded on first use."""
     import problem_data
     from contactlab import formulation
-    from contactlab.formulation.convex_relaxation import ConvexRelaxation
-    from contactlab.formulation.staggered_projections import StaggeredProjections
+    from contactlab.formulation.quadratic_programs import ConvexRelaxation, StaggeredProjections
 
     assert contactlab.ConstraintVelProblemData is problem_data.ConstraintVelProblemData
     assert contactlab.ConstraintAccelProblemData is problem_data.ConstraintAccelProblemData

@@ -11,7 +11,7 @@ from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import JointLimit, PositionDrive
 from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.kernels.joint_spans import place_joint_spans
+from contactlab.formulation.kernels.discretized_lcp import place_joint_spans
 from contactlab.formulation.strategy_solver import _trees
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate

@@ -12,7 +12,7 @@ from rods import G, Rod
 import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver
 from contactlab.constraint_solver import AccelerationSolution
-from contactlab.formulation.linear_path import NOT_ENFORCED
+from contactlab.formulation.acceleration import NOT_ENFORCED
 from problem_data import ConstraintAccelProblemData
 
 

@@ -60,7 +60,7 @@ def test_scenes_agree_with_differences(name, friction):
     for state in motion.states(stepper, 4):
         targets = motion.targets_at(state.time)
         found = linearize(motion.world, stepper, state, None, targets)
-        if all(kink.way > 1e-5 for kink in found.kinks):
+        if all(kink.state_distance > 1e-5 for kink in found.kinks):
             tolerance = TOLERANCES.get((name, friction), TOLERANCE[friction])
             assert_agrees(motion.world, stepper, state, targets, steps=(1e-6, 1e-7, 1e-8), tolerance=tolerance)
             checked += 1
@@ -161,7 +161,7 @@ def test_forces_agree_with_differences_of_the_steps_contacts(name, friction):
     world, stepper, nv = motion.world, motion.stepper(friction), motion.world.nv
     for state in motion.states(stepper, 30):
         found = linearize(world, stepper, state)
-        if found.forces.any() and all(kink.way > 1e-5 for kink in found.kinks):
+        if found.forces.any() and all(kink.state_distance > 1e-5 for kink in found.kinks):
             break
 
     def acting(change):
@@ -270,7 +270,7 @@ def test_bodies_that_move_as_they_are_told(moves, friction):
     for steps in (15, 22, 30, 56, 100):
         state = later(world, stepper, steps)
         found = linearize(world, stepper, state)
-        if found.forces.any() and all(kink.way > 1e-5 for kink in found.kinks):
+        if found.forces.any() and all(kink.state_distance > 1e-5 for kink in found.kinks):
             assert_agrees(world, stepper, state, steps=(1e-6, 1e-7, 1e-8), tolerance=TOLERANCE[friction])
             checked += 1
     assert checked > 2
@@ -288,7 +288,7 @@ def test_planar_worlds_have_three_columns_a_body():
     checked = 0
     for steps in (5, 60, 90, 120):
         state = later(world, stepper, steps)
-        if all(kink.way > 1e-5 for kink in linearize(world, stepper, state).kinks):
+        if all(kink.state_distance > 1e-5 for kink in linearize(world, stepper, state).kinks):
             checked += bool(assert_agrees(world, stepper, state).forces.any())
     assert checked
 
@@ -361,7 +361,7 @@ def test_springs_rods_loops_and_followers(erp):
         stepper = TimeStepping(H, erp=erp)
         for steps in (3, 40):
             state = later(world, stepper, steps)
-            if all(kink.way > 1e-5 for kink in linearize(world, stepper, state).kinks):
+            if all(kink.state_distance > 1e-5 for kink in linearize(world, stepper, state).kinks):
                 assert_agrees(world, stepper, state, tolerance=2e-6)
 
 

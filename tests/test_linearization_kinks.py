@@ -129,8 +129,8 @@ def test_at_the_speed_from_which_it_bounces_is_a_jump():
     assert ("at the speed from which it bounces", 0) in whys(found)
     off = linearize(world, stepper, replace(world.initial_state(), v=np.array([0, 0, -0.50005])))
     assert off.unique
-    assert [kink.why for kink in off.kinks] == ["at the speed from which it bounces"]
-    assert off.kinks[0].way == pytest.approx(5e-5, rel=1e-6)
+    assert [kink.reason for kink in off.kinks] == ["at the speed from which it bounces"]
+    assert off.kinks[0].state_distance == pytest.approx(5e-5, rel=1e-6)
     assert off.kinks[0].distance == pytest.approx(5e-5, rel=1e-6)
 
 
@@ -165,7 +165,7 @@ def test_faces_on_faces_are_named_and_go_their_way():
     ways = np.random.default_rng(2).normal(size=(4, 72))
     ways /= np.linalg.norm(ways, axis=1)[:, None]
     found = assert_one_sided(motion.world, stepper, state, ways, step=1e-7, tolerance=1e-3)
-    words = {(kink.why, kink.label) for kink in found.kinks}
+    words = {(kink.reason, kink.label) for kink in found.kinks}
     assert ("other features near by, as of parallel faces", "box 1 on box 0") in words
 
 

@@ -100,7 +100,7 @@ def test_between_two_corners_of_the_polygon(edges):
     for torque in ((-1.0, 1.0, 0.5), (-1.0, 0.1, 0.5), (0.4, -0.9, 0.2), (1.0, 0.3, 0.2), (0.7, 1.1, -0.3)):
         tau = np.array([0, 0, 0, *torque])
         found = linearize(world, stepper, world.initial_state(), tau)
-        if found.unique and all(kink.way > 2e-6 for kink in found.kinks):
+        if found.unique and all(kink.state_distance > 2e-6 for kink in found.kinks):
             assert_agrees(world, stepper, world.initial_state(), tau=tau)
             step = stepper.step(world, world.initial_state(), tau)
             x, y = sorted(np.abs(step.contacts.moment[0, :2]))
@@ -126,7 +126,7 @@ def test_balls_on_one_another_and_on_what_turns():
         for steps in (0, 5, 30, 60):
             state = later(world, STEPPER, steps)
             found = linearize(world, STEPPER, state)
-            if all(kink.way > 1e-5 for kink in found.kinks):
+            if all(kink.state_distance > 1e-5 for kink in found.kinks):
                 assert_agrees(world, STEPPER, state)
                 contacts.append(found.forces.shape[0])
         assert len(contacts) > 1
@@ -144,7 +144,7 @@ def test_scenes_agree_with_differences(name):
     stepper, checked = motion.stepper(), 0
     for state in motion.states(stepper, 24):
         found = linearize(motion.world, stepper, state)
-        if found.forces.any() and all(kink.way > 1.5e-6 for kink in found.kinks):
+        if found.forces.any() and all(kink.state_distance > 1.5e-6 for kink in found.kinks):
             assert_agrees(motion.world, stepper, state, steps=(1e-6, 1e-7, 1e-8))
             checked += 1
     assert checked
@@ -279,7 +279,7 @@ def test_moments_at_their_bounds_are_kinks_by_name():
     np.testing.assert_allclose(found.directional(rolling)[3:], rolling[3:], rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(found.directional(-rolling)[3:], 0.0, atol=1e-5)
     held = linearize(world, STEPPER, replace(world.initial_state(), v=0.95 * world.initial_state().v))
-    assert "at the bound of its rolling, may roll" in {kink.why for kink in held.kinks}
+    assert "at the bound of its rolling, may roll" in {kink.reason for kink in held.kinks}
     assert held.unique
 
 
@@ -290,7 +290,7 @@ def test_rolling_that_turns_comes_to_the_next_side_of_the_polygon():
     names = set()
     for share in np.linspace(0.2, 1.4, 61):
         found = linearize(world, STEPPER, world.initial_state(), [0, 0, 0, -0.8 * share, 0.8, 0])
-        names |= {kink.why for kink in found.kinks}
+        names |= {kink.reason for kink in found.kinks}
     assert "rolls between two directions of the polygon" in names
 
 
@@ -303,8 +303,8 @@ def test_a_ball_driven_from_rest_has_axes_that_jump():
     assert ("hardly rolls, its axes of friction jump", 0) in whys(driven)
     assert linearize(world, STEPPER, world.initial_state(), 0.1 * torque).unique
     slow = replace(world.initial_state(), v=1e-5 * np.array([0.1, 0, 0, 0, 1.0, 0]))
-    near = [kink for kink in linearize(world, STEPPER, slow, torque).kinks if "jump" in kink.why]
-    assert near[0].way == pytest.approx(1e-5, rel=1e-6)
+    near = [kink for kink in linearize(world, STEPPER, slow, torque).kinks if "jump" in kink.reason]
+    assert near[0].state_distance == pytest.approx(1e-5, rel=1e-6)
 
 
 @pytest.mark.nojit

@@ -31,7 +31,7 @@ def smooth_states(motion, stepper, count, of):
     found = 0
     for state in motion.states(stepper, 60):
         linear = linearize(motion.world, stepper, state, None, motion.targets_at(state.time))
-        if linear.forces.any() and all(kink.way > 2e-5 for kink in linear.kinks):
+        if linear.forces.any() and all(kink.state_distance > 2e-5 for kink in linear.kinks):
             yield state
             found += 1
         if found == count:
@@ -203,7 +203,7 @@ def test_drives_at_their_bounds_in_motion():
     acting = np.zeros(len(wrt))
     for state in motion.states(stepper, 12):
         targets = motion.targets_at(state.time)
-        if all(kink.way > 5e-5 for kink in linearize(motion.world, stepper, state, None, targets).kinks):
+        if all(kink.state_distance > 5e-5 for kink in linearize(motion.world, stepper, state, None, targets).kinks):
             found = assert_parameters_agree(motion.world, stepper, state, wrt, targets)
             acting += [found.parameters[name].any() for name in wrt]
     assert acting.all()

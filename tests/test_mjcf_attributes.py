@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contactlab.world.mjcf import load_mjcf
-from contactlab.world.mjcf.attributes import TABLE, AttributeSupport, row_of, unknown_attributes
+from contactlab.world.mjcf.source import TABLE, AttributeSupport, row_of, unknown_attributes
 
 SECTIONS = ("equality", "tendon", "actuator", "sensor")
 

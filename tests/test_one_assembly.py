@@ -124,7 +124,7 @@ def acceleration_data() -> ConstraintAccelProblemData:
         ("discretized_lcp", "assemble_lcp", lambda solver: solver.solve_impact_problem(velocity_data())),
         ("discretized_lcp", "assemble_lcp", lambda solver: solver.solve_impact_problem(boxed_data())),
         (
-            "acceleration_lcp",
+            "discretized_lcp",
             "assemble_acceleration_lcp",
             lambda solver: solver.solve_constraint_problem(acceleration_data()),
         ),
@@ -190,7 +190,7 @@ def test_every_caller_uses_the_same_kernels() -> None:
         "fill_rates": f"{assembly}.discretized_lcp",
         "fill_rows": f"{assembly}.discretized_lcp",
         "fill_cones": f"{assembly}.discretized_lcp",
-        "assemble_acceleration_lcp": f"{assembly}.acceleration_lcp",
+        "assemble_acceleration_lcp": f"{assembly}.discretized_lcp",
         "fill_boxed_rows": f"{core}.boxed_rows",
         "recover": f"{core}.recover",
         "recover_boxed_forces": f"{core}.boxed_rows",

@@ -107,7 +107,7 @@ def test_save_replaces_and_a_failed_save_leaves_the_old_file(tmp_path, monkeypat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("problem_data.npz_files._write_member", interrupted)
+        patched.setattr("problem_data.files._write_member", interrupted)
         with pytest.raises(KeyboardInterrupt):
             problem_data.save(path, example(mu=[0.1]))
     assert problem_data.load(path).mu[0] == 0.7

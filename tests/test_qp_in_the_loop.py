@@ -15,8 +15,7 @@ from contactlab import ConvexRelaxation, StaggeredProjections
 from contactlab.cli import main
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.friction_backend import FrictionAnswer
-from contactlab.formulation.stated_law import check_law
+from contactlab.formulation.friction_backend import FrictionAnswer, check_law
 from contactlab.linearization import linearize
 from contactlab.multibody import Transform, joints
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json

@@ -22,7 +22,7 @@ from contactlab.recording.storage import chunk_files, chunk_folder, pack
 from contactlab.recording.writer import RecordWriter
 from contactlab.simulation import RecordError, Recording, RecordWriteError, TimeStepping, simulate
 from contactlab.stepping.record_schema import row_lengths
-from problem_data import npz_files
+from problem_data import files as npz_files
 
 LONG = 10_000_000
 

@@ -117,7 +117,7 @@ def test_a_duration_counts_from_the_beginning_of_the_record(tmp_path):
 def test_large_records_are_mapped(tmp_path, monkeypatch):
     """Above the limit nothing is compressed, and opening reads nothing; numpy reads such a file, too."""
     monkeypatch.setattr("contactlab.recording.storage.LOAD_BYTES", 1000)
-    monkeypatch.setattr("problem_data.npz_files.BLOCK_BYTES", 3000)
+    monkeypatch.setattr("problem_data.files.BLOCK_BYTES", 3000)
     run, path = whole("tumble", "plain"), tmp_path / "a.npz"
     written = simulate(scenes.tumble(), STEPPERS["plain"], steps=STEPS, path=path, chunk_steps=9, flush_seconds=0.0)
     assert same(written, run)

@@ -17,7 +17,7 @@ import lcp
 from contactlab import ConstraintSolver, EqualCompliance
 from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit, PositionDrive
-from contactlab.formulation.certificates import certify_cone_forces
+from contactlab.formulation.forces import certify_cone_forces
 from contactlab.formulation.strategy_solver import StrategySolver
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, verify

@@ -15,7 +15,7 @@ from contactlab import ConstraintSolver
 from contactlab.certificate import CONE_FORMULAS
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit
-from contactlab.formulation.certificates import certify_cone_forces
+from contactlab.formulation.forces import certify_cone_forces
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.simulation import (
     Recording,

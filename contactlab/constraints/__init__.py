@@ -1,6 +1,6 @@
 """Contacts, closed loops and conditions of one's own on the motion of a model.
 
-A set of rows, the matrices they stand for, and what follows from them.
+A set of rows, their matrices, and the dynamics with them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from contactlab.constraints.derivatives import (
     ConstrainedMotionDerivatives,
     forward_dynamics_constraints_derivatives,
 )
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import (
     ConstrainedSystem,
     baumgarte_term,
@@ -26,8 +25,13 @@ from contactlab.constraints.evaluation import (
     constraint_position_error,
     constraint_velocity_error,
 )
-from contactlab.constraints.forward_dynamics import ConstrainedMotion, delassus_matrix, forward_dynamics_constraints
-from contactlab.constraints.impulses import ConstraintImpact, constraint_impulses
+from contactlab.constraints.forward_dynamics import (
+    ConstrainedMotion,
+    ConstraintImpact,
+    constraint_impulses,
+    delassus_matrix,
+    forward_dynamics_constraints,
+)
 from contactlab.constraints.inverse_dynamics import (
     Actuation,
     ConstrainedInverseDynamics,
@@ -35,7 +39,14 @@ from contactlab.constraints.inverse_dynamics import (
     inverse_dynamics_constraints_relaxed,
     is_fully_actuated,
 )
-from contactlab.constraints.rows import Baumgarte, ContactConstraint, DistanceConstraint, LoopConstraint, PointPair
+from contactlab.constraints.rows import (
+    Baumgarte,
+    ConstraintError,
+    ContactConstraint,
+    DistanceConstraint,
+    LoopConstraint,
+    PointPair,
+)
 from contactlab.constraints.wrenches import BodyWrench, group_wrenches
 from contactlab.naming import doors
 

@@ -16,18 +16,18 @@ from contactlab.constraints.assembly_solver import (
     solve_conditions,
 )
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import check_set, evaluated, time_of, tolerances
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
-from contactlab.constraints.row_space import nearest_solution, row_space
+from contactlab.constraints.rows import ConstraintError
+from contactlab.constraints.solution import nearest_solution, row_space
 from contactlab.multibody.configuration import difference
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 
-# While closing, coordinates without weight are this much easier to move than those of the largest weight: then even
-# those that shall stay can help out where the others cannot do it alone. The search for the nearest one undoes it.
+# Weight of coordinates without a weight while conditions are solved, relative to the largest weight. Then coordinates
+# with a large weight can move too, if the others are not sufficient. The search for the nearest solution undoes it.
 _SOFTEST: Final = 1e-3
 # Rounding of a residual, against the largest coordinate of a body.
 _ROUNDINGS: Final = 64.0 * float(np.finfo(np.float64).eps)
@@ -50,7 +50,7 @@ class AssembledPosition:
     distance
         sqrt(d^T diag(weights) d), d = difference(q0, q).
     nearest
-        Whether no solution around is nearer to q0 (to first order); False also where the iterations ran out before.
+        Whether no solution around is nearer to q0 (to first order); False also if the iterations ran out before.
     """
 
     q: FloatArray
@@ -88,10 +88,10 @@ def assemble_q(
     taken on the manifold (`integrate`): quaternions stay unit. Descents that end above the tolerance begin again
     elsewhere, always in the same way. A q0 that satisfies the constraints is the answer.
 
-    What is asked of q: position errors of loops, the whole rotation where two or three rotation rows of a loop fix a
+    Conditions on q: position errors of loops, the whole rotation if two or three rotation rows of a loop fix a
     direction or an orientation (their errors, sines, are zero at 180 degrees as well: such places are left); points of
     contacts stay where they are at q0 along their normals; of custom constraints the assembly conditions, else the
-    position errors; constraints below position level without assembly conditions ask for nothing.
+    position errors; constraints below position level without assembly conditions have none.
 
     Parameters
     ----------
@@ -163,9 +163,9 @@ def _check(model: Model, cs: ConstraintSet, tolerance: float, max_iterations: in
         raise ConstraintError("max_iterations", f"must be a whole number >= 1, got {max_iterations!r}")
 
 
-# Conditions linear in v are met by the first step; the second removes rounding. The others are for rows that are not.
+# The first step solves conditions that are linear in v, the second removes rounding. Others need more steps.
 _STEPS: Final = 30
-# Error that counts as met, against the sizes of what the rows add up.
+# Error that counts as zero, relative to the sizes of the terms of a row.
 _MET: Final = 1e-11
 
 
@@ -176,7 +176,8 @@ class AssembledVelocity:
     Attributes
     ----------
     v
-        Velocity (nv,), read-only; least squares, each row in units of its length, where the rows contradict each other.
+        Velocity (nv,), read-only; if the rows contradict each other, by least squares with rows in units of their
+        lengths.
     converged
         Whether the conditions are met, to rounding.
     error
@@ -198,7 +199,7 @@ def assemble_v(
 
     The system (W G^T; G 0)(v; -l) = (W v0; -phi_t), its rows of any rank and W singular if need be: velocities that
     neither rows nor weights determine stay at v0. Constraints at velocity level that are not linear in v are met by
-    Newton steps. Rows at acceleration level ask for nothing; custom constraints may bring conditions of their own
+    Newton steps. Rows at acceleration level have no condition; custom constraints can have separate conditions
     (``assembly_velocity_error``).
 
     Parameters
@@ -234,7 +235,7 @@ def assemble_v(
         e, J = _conditions(model, at, v, cs, plain, t)
         if _velocity_satisfied(e, J, v):
             break
-        # Linear rows: J v - e is what J times the answer shall be, whatever v is.
+        # Linear rows: J v - e is the wanted value of J times the solution, for any v.
         own = np.abs(J[len(plain) :]).max(axis=1, initial=0.0)
         known = tolerances(J, np.concatenate([sizes, own]), np.concatenate([error, np.zeros(len(own))]))
         v = nearest_solution(row_space(J, known), J @ v - e, start, wanted)

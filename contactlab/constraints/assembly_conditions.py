@@ -82,7 +82,7 @@ class LoopClosure:
     axes: FloatArray  # (k, 6), rotation first, in the predecessor's frame
     #: How much of the rotation the rows fix as a whole: 3 (all), 2 (an axis keeps its direction) or 0 (row by row).
     aligned: int
-    hinge: FloatArray  # (3,) the axis left free, where ``aligned`` is 2
+    hinge: FloatArray  # (3,) the free axis, for ``aligned`` 2
 
     def residual(self, model: Model, kin: Kinematics) -> FloatArray:
         """e (k,) [rad, m]."""
@@ -184,7 +184,7 @@ def _closure(group: list[LoopConstraint]) -> LoopClosure:
     axes = np.array([row.axis / np.linalg.norm(row.axis) for row in group])
     turning = axes[:, :3].any(axis=1)
     aligned, hinge = 0, np.zeros(3)
-    # Rows that mix rotation and translation (screws) mean what they say, one by one.
+    # Rows that mix rotation and translation (screws) are used one by one.
     if turning.any() and not axes[turning, 3:].any():
         _, s, Vt = np.linalg.svd(axes[turning, :3])
         rank = int(np.count_nonzero(s > 1e-9 * s[0]))
@@ -218,7 +218,7 @@ class PointDistance:
         return _largest((move[0] + move[1])[None])
 
     def _line(self, model: Model, kin: Kinematics) -> tuple[FloatArray, float]:
-        """Direction (3,) from a to b, and the distance; where they coincide any direction parts them."""
+        """Return the direction (3,) from a to b, and the distance; for coincident points any direction."""
         pair = self.pair
         a = point_position(model, kin, pair.body_a, pair.point_a)
         way = point_position(model, kin, pair.body_b, pair.point_b) - a
@@ -242,7 +242,7 @@ class CustomCondition:
         return self.rows.assembly_position(model, kin.q, self.t)[1]
 
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """(m,): their own entries, nothing else being known."""
+        """(m,): sizes of the entries, because nothing else is known."""
         return _largest(np.abs(self.jacobian(model, kin)))
 
 

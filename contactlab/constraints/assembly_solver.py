@@ -1,6 +1,6 @@
-"""Descents of residuals to zero from anywhere, and of all solutions around one the nearest to where the search began.
+"""Descents of residuals to zero from any configuration, and the nearest of all solutions around one.
 
-Damped Gauss-Newton steps, and new starts where they end too early.
+Damped Gauss-Newton steps, and new starts if they end too early.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from contactlab.constraints.assembly_conditions import Condition, turn_jacobian
 from contactlab.constraints.evaluation import tolerances
-from contactlab.constraints.row_space import RowSpace, row_space
+from contactlab.constraints.solution import RowSpace, row_space
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.multibody.joints import FloatingBase, Spherical
 from contactlab.multibody.kinematics import Kinematics, kinematics
@@ -22,13 +22,13 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_spatial_jacobian
 from contactlab.spatial.arrays import FloatArray
 
-# No step turns a joint further [rad]: a linear model knows nothing of what lies beyond.
+# Largest turn of a joint in one step [rad]: the linear model is valid near the configuration only.
 _TURN: Final = 0.7
 # Singular values below this part of the largest are zero.
 _DEPENDENT: Final = 1e-11
-# A descent that lowered the residual by less than a hundredth in so many steps ends at a minimum above zero.
+# A descent ends after this number of steps that reduced the residual by less than a hundredth.
 _PATIENCE: Final = 6
-# New starts, and the number of descents ending alike after which their residual is taken for the smallest there is.
+# Number of new starts, and number of descents with equal residuals after which this residual is the smallest one.
 _STARTS: Final = 10
 _AGREEING: Final = 6
 
@@ -51,7 +51,7 @@ class Conditions:
         return self._stacked(kin), np.concatenate([np.zeros((0, self.model.nv)), *rows])
 
     def row_space(self, q: FloatArray, e: FloatArray, J: FloatArray) -> RowSpace:
-        """Rank and spaces of the derivative J (k, nv) at a configuration, where the residual is e (k,)."""
+        """Rank and spaces of the derivative J (k, nv) at a configuration with the residual e (k,)."""
         kin = kinematics(self.model, q)
         sizes = np.concatenate([np.zeros(0), *(part.sizes(self.model, kin) for part in self.parts)])
         return row_space(J, tolerances(J, sizes, e))
@@ -104,7 +104,7 @@ def solve_conditions(
             alike = 1
         best = descent if descent.error < best.error else best
     if best.error > tolerance:
-        # Nobody gets there, it seems: what is left of the budget is for how near one does.
+        # No descent reached a solution: spend the remaining budget on the smallest residual.
         best = _descend(conditions, best.q, metric, turning, tolerance, budget - spent, to_the_end=True)
         spent += best.iterations
     return AssemblySolution(best.q, best.error, spent)
@@ -210,7 +210,7 @@ def nearest_on_solutions(
 
     Newton's method in the null space of the rows, with the curvature of rows and distance, each step brought back onto
     the solutions by Newton steps and shortened until the distance falls (Nocedal, Wright, Numerical Optimization, 2006,
-    section 18.3). Directions that change nothing are left alone.
+    section 18.3). Directions without effect are not used.
     """
     model = conditions.model
     root = np.sqrt(weights / weights.max()) if weights.any() else weights

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraints.assembly import assemble_q, assemble_v
 from contactlab.constraints.constraint_set import AnyConstraint, ConstraintSet
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import (
     check_set,
     constrained_system,
@@ -20,6 +19,7 @@ from contactlab.constraints.evaluation import (
     time_of,
 )
 from contactlab.constraints.kernels.kkt_codes import GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
+from contactlab.constraints.rows import ConstraintError
 from contactlab.constraints.wrenches import group_wrenches
 from contactlab.multibody.centroidal import kinetic_energy, potential_energy
 from contactlab.multibody.configuration import integrate, random_configuration
@@ -46,7 +46,7 @@ class State:
         return State(integrate(model, self.q, self.v + 0.5 * h * self.a, h), self.v + h * self.a, self.a, self.t + h)
 
 
-#: What a quantity is and what it should be, row by row: (nc,) or (nc, nv) each.
+#: Actual and expected values of a quantity, row by row: (nc,) or (nc, nv) each.
 Comparison: TypeAlias = Callable[[Model, ConstraintSet, State], tuple[FloatArray, FloatArray]]
 
 
@@ -89,7 +89,7 @@ def wrench(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, F
 def worst(
     model: Model, cs: ConstraintSet, states: Sequence[State], compare: Comparison, rows: NDArray[np.bool_]
 ) -> tuple[float, int]:
-    """Largest deviation over ``states`` and ``rows``, in units of 1 + what is compared, and the row it is of."""
+    """Largest deviation over ``states`` and ``rows``, in units of 1 + the compared quantity, and its row."""
     largest, at = 0.0, int(np.flatnonzero(rows)[0])
     for state in states:
         one, two = compare(model, cs, state)
@@ -106,7 +106,7 @@ class FreeRun:
 
     steps: int
     energy_drift: float  # largest change of kinetic and potential energy [J]
-    #: Largest kinetic energy on the way, or largest change of it [J]: what the drift is measured against.
+    #: Largest kinetic energy of the run, or largest change of it [J]: the scale of the drift.
     energy_scale: float
     error: float  # largest velocity error of a row
 
@@ -161,11 +161,11 @@ class ConstraintCheck:
     Attributes
     ----------
     name
-        What is compared with what.
+        The two quantities that are compared.
     error
-        Largest deviation, in units of 1 + what is compared; NaN where there was nothing to compare.
+        Largest deviation, in units of 1 + the quantity; NaN if there was nothing to compare.
     tolerance
-        What it may be.
+        Largest error that passes.
     row
         The row that deviates most.
     note
@@ -180,12 +180,12 @@ class ConstraintCheck:
 
     @property
     def skipped(self) -> bool:
-        """Whether the comparison was skipped because there is nothing to compare."""
+        """Return True if the comparison was skipped because there is nothing to compare."""
         return bool(np.isnan(self.error))
 
     @property
     def ok(self) -> bool:
-        """Whether it passed, or was skipped."""
+        """Return True if the comparison passed, or was skipped."""
         return self.skipped or self.error <= self.tolerance
 
 
@@ -198,7 +198,7 @@ class ConstraintReport:
     checks
         The comparisons.
     runs
-        Free runs with ever smaller steps; none where the rows do work or no state was found that meets them.
+        Free runs with ever smaller steps; none if the rows do work or no state was found that meets them.
     """
 
     checks: tuple[ConstraintCheck, ...]
@@ -206,7 +206,7 @@ class ConstraintReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every comparison passed."""
+        """Return True if every comparison passed."""
         return all(check.ok for check in self.checks)
 
     def check(self, name: str) -> ConstraintCheck:
@@ -256,7 +256,7 @@ def check_constraint(
     constraint
         One constraint, several that belong together (the rows of a hinge), or a set.
     q
-        (nq,) configuration to look at, where the constraint makes no sense at random ones.
+        (nq,) configuration to check, if the constraint is not meaningful at random ones.
     samples
         Number of states.
     seed
@@ -276,8 +276,8 @@ def check_constraint(
     Notes
     -----
     A contact's position error is zero by definition and is not compared with anything. A loop's position error is
-    compared where the loop is closed and moves as it may, for there alone it must agree: check all rows of a hinge
-    together. Energy is not looked at where the constraint does work.
+    compared only at a closed loop that moves as the rows allow, because it must agree only there: check all rows of a
+    hinge together. Energy is not compared if the constraint does work.
     """
     cs = _as_set(model, constraint)
     time, limit = time_of(t), finite_number(tolerance, "tolerance", ConstraintError)
@@ -365,7 +365,7 @@ def _energy(
 
 
 def _work(model: Model, cs: ConstraintSet, state: State) -> str:
-    """Why the energy need not stay: rows that move with time or whose forces have power; empty where it must."""
+    """Return why the energy can change, or an empty text: rows move with time, or their forces have power."""
     rows = evaluated(model, state.q, state.v, cs, JACOBIAN | VELOCITY_ERROR, state.t)
     if any(custom.level == "acceleration" for custom in cs.packed.custom) or np.any(cs.accelerations):
         return "accelerations are prescribed"

@@ -10,25 +10,24 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.rows import Baumgarte, check_label
+from contactlab.constraints.rows import Baumgarte, ConstraintError, check_label
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-#: What is prescribed: phi(q, t) = 0, phi(q, v, t) = 0, or rows of the acceleration alone.
+#: Level of the condition: phi(q, t) = 0, phi(q, v, t) = 0, or rows of the acceleration only.
 Level: TypeAlias = Literal["position", "velocity", "acceleration"]
 
 
 class CustomConstraint(ABC):
-    """Rows G a = gamma of your own: subclass, set ``rows``, and say what G and gamma are.
+    """User-defined rows G a = gamma: subclass, set ``rows``, and implement G and gamma.
 
     A condition phi(q, t) = 0 on the positions is differentiated twice, one on the velocities, phi(q, v, t) = 0, once,
-    until the accelerations a appear: G is their coefficient, and gamma is minus what is left at a = 0. At position
+    until the accelerations a appear: G is their coefficient, and gamma is minus the remainder at a = 0. At position
     level phi' = G v + phi_t and gamma = -(dG/dt) v - d(phi_t)/dt. Stabilisation is added by the package, from the
     errors. `check_constraint` compares all of this with finite differences.
 
     The methods get the model, q (nq,) and v (nv,), read-only, and return new arrays. Each may also take ``t``, the time
-    [s], and ``jacobian`` may take ``v``, where the condition is not linear in the velocities: they are passed where the
+    [s], and ``jacobian`` may take ``v`` if the condition is not linear in the velocities: they are passed if the
     method declares a parameter of that name (``t: float = 0.0``). An object with ``rows``, ``jacobian`` and ``gamma``
     need not be a subclass.
 
@@ -36,9 +35,9 @@ class CustomConstraint(ABC):
 
     * ``assembly_position_error(model, q)`` (m,) with ``assembly_position_jacobian(model, q)`` (m, nv), and
       ``assembly_velocity_error(model, q, v)`` with ``assembly_velocity_jacobian(model, q)``: the conditions that
-      `assemble_q` and `assemble_v` meet, where they differ from position_error and velocity_error with G. Rolling, for
+      `assemble_q` and `assemble_v` meet, if they differ from position_error and velocity_error with G. Rolling, for
       one, is a condition of the velocities, but a wheel is put together touching the ground.
-    * ``wrenches(model, q, forces)``: what the rows' forces (rows,) do to the bodies, a sequence of `BodyWrench` whose
+    * ``wrenches(model, q, forces)``: the effect of the rows' forces (rows,) on bodies, a sequence of `BodyWrench` whose
       frames are poses in the bodies; `group_wrenches` needs it.
 
     Attributes
@@ -92,7 +91,7 @@ class CustomRows:
     """A custom constraint with its place among the rows of a set."""
 
     constraint: Any  # the user's object
-    label: str  # what errors call it
+    label: str  # name in error messages
     rows: slice  # its rows in the set
     level: Level
     moving: bool  # whether ``jacobian`` declares ``v``
@@ -175,7 +174,7 @@ class CustomRows:
 
 
 def read_custom(constraint: object, number: int, start: int) -> CustomRows:
-    """Look a custom constraint over, once: rows, from ``start`` on, level, methods and what they declare.
+    """Read a custom constraint once: rows, from ``start`` on, level, methods and their parameters.
 
     ``number``, its place in the list of constraints, is for errors.
     """
@@ -217,14 +216,14 @@ def read_custom(constraint: object, number: int, start: int) -> CustomRows:
 
 
 def _own(constraint: object, name: str) -> bool:
-    """Return True if a method is there and not the one of the base class, which says the usual."""
+    """Return True if a method exists and is not the default of the base class."""
     usual = getattr(CustomConstraint, name, None)
     inherited = usual is not None and getattr(type(constraint), name, None) is usual
     return callable(getattr(constraint, name, None)) and not inherited
 
 
 def _parameters(label: str, constraint: object, name: str) -> frozenset[str]:
-    """Parameters ``t`` and ``v`` that a method declares beyond what it is always given."""
+    """Parameters ``t`` and ``v`` that a method declares besides its fixed arguments."""
     try:
         parameters = inspect.signature(getattr(constraint, name)).parameters
     except (TypeError, ValueError):

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import RowValues, evaluated, fill_custom, time_of, tolerances
 from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
 from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN, POSITION_ERROR, row_rates_size
-from contactlab.constraints.solve.solution import row_basis, unit_columns
+from contactlab.constraints.rows import ConstraintError
+from contactlab.constraints.solution import row_basis, unit_columns
 from contactlab.multibody.configuration import integrate
 from contactlab.multibody.derivatives import STENCIL, STEP, inverse_dynamics_derivatives, joint_rates
 from contactlab.multibody.kernels.codes import head_size
@@ -31,7 +31,7 @@ class ConstrainedMotionDerivatives(NamedTuple):
     da_dq, da_dv, da_dtau
         (nv, nv) of the accelerations; by q along `integrate`: column j is d/de at ``integrate(model, q, e_j, e)``.
     dforces_dq, dforces_dv, dforces_dtau
-        (nc, nv) of the constraint forces, the shortest ones where rows are redundant.
+        (nc, nv) of the constraint forces, the shortest ones if rows are redundant.
     """
 
     da_dq: FloatArray
@@ -47,7 +47,7 @@ class _FixedMultipliers(NamedTuple):
 
     a: FloatArray  # accelerations
     forces: FloatArray
-    #: missed, y: gamma - G a, zero where rows do not contradict each other; the shortest y with G y = forces.
+    #: missed, y: gamma - G a, zero unless rows contradict each other; the shortest y with G y = forces.
     missed: FloatArray
     y: FloatArray
 
@@ -64,14 +64,14 @@ def forward_dynamics_constraints_derivatives(
 ) -> ConstrainedMotionDerivatives:
     """Derivatives of `forward_dynamics_constraints`, from its equations differentiated.
 
-    With those of `inverse_dynamics` at a::
+    With the derivatives of `inverse_dynamics` at a::
 
         H da - G^T df = dtau - d(inverse dynamics) + (dG)^T f
         G da          = d(gamma) - (dG) a
 
-    All is exact except for rounding, custom rows apart: how these move is from differences of fourth order at a step of
-    1e-3, good to some 1e-12. Where rows are redundant, f stays the shortest (Golub and Pereyra 1973, theorem 4.3, on
-    pseudo-inverses of what moves), and where they contradict each other, a of least squares.
+    All is exact except for rounding. Only derivatives of custom rows are differences, of fourth order at a step of
+    1e-3, with errors of some 1e-12. If rows are redundant, f stays the shortest (Golub and Pereyra 1973, theorem 4.3,
+    on derivatives of pseudo-inverses); if they contradict each other, a stays the least-squares solution.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ def forward_dynamics_constraints_derivatives(
     Returns
     -------
     ConstrainedMotionDerivatives
-        da_dq, da_dv, da_dtau (nv, nv), dforces_dq, dforces_dv, dforces_dtau (nc, nv). They are of the rank that G has
-        here: at configurations where alone it drops there are no derivatives.
+        da_dq, da_dv, da_dtau (nv, nv), dforces_dq, dforces_dv, dforces_dtau (nc, nv). They are for the rank that G has
+        here: there are no derivatives at single configurations at which it drops.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def forward_dynamics_constraints_derivatives(
     q_, v_ = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]
     rows = evaluated(model, q, v, cs, _ROWS | POSITION_ERROR, time)
     moving = _moving(model, cs, q_, v_, motion.a, motion.forces)
-    # Forces of the rows count as external ones, which stand still, and what is left is `moving.carried`.
+    # Forces of the rows count as constant external forces; the remaining part is `moving.carried`.
     external = moving.wrenches if f_ext is None else moving.wrenches + np.asarray(f_ext)
     by_q, by_v, H = inverse_dynamics_derivatives(model, q, v, motion.a, external)
     pushed, wanted = np.hstack([moving.carried - by_q, -by_v]), np.hstack([moving.by_q, moving.by_v])
@@ -177,7 +177,7 @@ def _others(model: Model, cs: ConstraintSet, q: FloatArray, held: _FixedMultipli
 def _differenced(
     model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float, held: _FixedMultipliers
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Of custom rows: d(G^T forces), d(gamma - G a), d(G^T missed), d(G y) by q, then by v, with 2 nv columns each."""
+    """Return d(G^T forces), d(gamma - G a), d(G^T missed), d(G y) of custom rows, by q and v: 2 nv columns each."""
     nv, n, none = model.nv, cs.n_rows, np.zeros(0)
     rates = np.zeros((2 * nv, 2 * (nv + n)))
     for place, weight in STENCIL:

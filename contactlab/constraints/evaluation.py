@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
     GAMMA,
@@ -23,6 +22,7 @@ from contactlab.constraints.kernels.kkt_codes import (
     VELOCITY_ERROR,
     rows_size,
 )
+from contactlab.constraints.rows import ConstraintError
 from contactlab.multibody.arguments import check_finite, checked_vector, failure
 from contactlab.multibody.dynamics import nonlinear_effects
 from contactlab.multibody.kernels.codes import GOOD
@@ -41,7 +41,7 @@ class RowValues(NamedTuple):
     gamma: FloatArray
     phi: FloatArray
     phid: FloatArray
-    scale: FloatArray  # of the terms that entries of G are made of, where G was wanted
+    scale: FloatArray  # sizes of the terms of entries of G, if G was wanted
 
 
 @functools.cache
@@ -65,7 +65,7 @@ def time_of(t: float) -> float:
 
 
 def evaluated(model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, want: int, t: float = 0.0) -> RowValues:
-    """Return the rows at q and, where ``want``, a sum of bits of `kernels.kkt_codes`, has one of `MOVING`, v; t [s]."""
+    """Return the rows at q, t [s], and v if ``want``, a sum of bits of `kernels.kkt_codes`, has one of `MOVING`."""
     check_set(model, cs)
     time = time_of(t)
     n, nv, packed = cs.n_rows, model.nv, model.packed
@@ -93,7 +93,7 @@ def evaluated(model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, 
 
 
 def _known_speed(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray | None:
-    """v where somebody gave it, for Jacobians that depend on it."""
+    """Return v if it was given, for Jacobians that depend on it."""
     if v is None and not (isinstance(q, Kinematics) and q.v is not None):
         return None
     return at_state(model, q, v, rows_size(model.packed.nl, model.nv))[1]
@@ -102,9 +102,9 @@ def _known_speed(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray | 
 def fill_custom(
     cs: ConstraintSet, model: Model, q: FloatArray, v: FloatArray | None, t: float, want: int, out: RowValues
 ) -> None:
-    """Copy what is wanted of the custom rows into their places; gamma with stabilisation where `BAUMGARTE` is wanted.
+    """Copy the wanted values of custom rows into their places; gamma with stabilisation if `BAUMGARTE` is wanted.
 
-    Arrays of what is not wanted may have length 0. v may be None if nothing of `MOVING` is wanted.
+    Arrays of other quantities can have length 0. v may be None if nothing of `MOVING` is wanted.
     """
     configuration = read_only(q)
     speed = None if v is None else read_only(v)
@@ -183,7 +183,7 @@ def constraint_gamma(
 def baumgarte_term(
     model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, *, group: str | int | None = None, t: float = 0.0
 ) -> FloatArray:
-    """-2 alpha phid - beta^2 phi (nc,), or of one group's rows: what stabilisation adds to gamma.
+    """-2 alpha phid - beta^2 phi (nc,), or of one group's rows: the stabilisation term of gamma.
 
     Arguments as for `constraint_gamma`. Rows without stabilisation have zero.
     """
@@ -208,7 +208,7 @@ def constraint_position_error(
 def constraint_velocity_error(
     model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, *, group: str | int | None = None, t: float = 0.0
 ) -> FloatArray:
-    """Velocity errors (nc,), or of one group's rows: G v, and phi_t where a custom constraint depends on time.
+    """Velocity errors (nc,), or of one group's rows: G v, and phi_t if a custom constraint depends on time.
 
     At velocity level it is the condition itself, at acceleration level zero. v (nv,), or None with a `Kinematics` that
     has velocities; the rest as for `constraint_position_error`.
@@ -241,7 +241,8 @@ class ConstrainedSystem:
     gamma
         (nc,) right-hand side, with wanted accelerations and stabilisation.
     tolerance
-        (nc,) what of the length of each row of G is rounding, 1 for zero rows (`contactlab.constraints.kernels.rank`).
+        (nc,) fraction of the length of each row of G that is rounding, 1 for zero rows
+        (`contactlab.constraints.kernels.rank`).
     """
 
     H: FloatArray

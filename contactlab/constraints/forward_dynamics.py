@@ -1,4 +1,4 @@
-"""Accelerations and constraint forces from generalised forces; the Delassus matrix, and solving with it."""
+"""Motion under constraints: accelerations and forces, velocities and impulses, and the Delassus matrix."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraints import solve
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import (
     ConstrainedSystem,
     RowValues,
     check_set,
     constrained_system,
     constraint_jacobian,
+    evaluated,
     fill_custom,
     time_of,
+    tolerances,
 )
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
@@ -33,14 +34,17 @@ from contactlab.constraints.kernels.kkt_codes import (
     NULL_SPACE,
     POSITION_ERROR,
     UNIT_FORCES,
+    VELOCITY_ERROR,
     System,
     motion_size,
 )
-from contactlab.constraints.solve.solution import (
+from contactlab.constraints.rows import ConstraintError
+from contactlab.constraints.solution import (
     KKTSolution,
     LinearSolver,
     check_linear_solver,
     make_solution,
+    residual_of,
     row_basis,
     solve_square,
     unit_columns,
@@ -56,9 +60,10 @@ from contactlab.multibody.arguments import (
 )
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
-from contactlab.multibody.mass_matrix import factorize_mass_matrix
+from contactlab.multibody.mass_matrix import factorize_mass_matrix, mass_matrix
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import MultibodyError
 
 
 def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> FloatArray:
@@ -133,11 +138,11 @@ class ConstrainedMotion:
         (nv,) accelerations, the derivative of v.
     forces
         (nc,) constraint forces [N or N m]: positive pushes along a contact's normal, or the successor along a loop's
-        axis (the predecessor the other way). The shortest where rows are redundant.
+        axis (the predecessor the other way). The shortest forces if rows are redundant.
     rank
         Numerical rank of the constraint Jacobian.
     residual
-        Largest |G a - gamma| of a row, relative to its terms: near 1e-16, and far from it where the constraints
+        Largest |G a - gamma| of a row, relative to its terms: near 1e-16, and far from it if the constraints
         contradict each other. Both as `contactlab.constraints.solve.KKTSolution` has them ("kokkevis" measures what
         the load would do to each joint against the articulated inertia beyond it).
     """
@@ -176,7 +181,7 @@ def forward_dynamics_constraints(
         "direct": the whole matrix [H G^T; G 0] by LU. "range_space_sparse": forces first, through H = L^T L, which
         keeps to the branches of the tree. "null_space": accelerations first. "kokkevis": no mass matrix, unit
         forces through the articulated bodies; contacts only, and the fastest nearly always (Kokkevis and Metaxas 1998;
-        the others: Featherstone 2008, section 8.2). All four give the same numbers. Where rows depend on each other or
+        the others: Featherstone 2008, section 8.2). All four give the same numbers. If rows depend on each other or
         nearly so, or H is singular, each hands over to the null space, whose QR with pivoting reveals the rank.
     f_ext
         (nb, 6) external forces as for `inverse_dynamics`.
@@ -192,7 +197,7 @@ def forward_dynamics_constraints(
         A wrong length, an entry that is not finite, or a quaternion without unit length.
     ConstraintError
         A set of another model, rows "kokkevis" does not take, an unknown method, or a motion that is not determined: H
-        singular (Euler angles at their singularity) where the constraints leave the model free.
+        singular (Euler angles at their singularity) if the constraints leave the model free.
     """
     if f_ext is None and linear_solver is None and t == 0.0:
         try:
@@ -227,10 +232,10 @@ def forward_dynamics_constraints(
 def _by_mass_matrix(
     model: Model, q: Any, v: Any, tau: Any, cs: ConstraintSet, method: str, a: FloatArray, forces: FloatArray
 ) -> tuple[int, float]:
-    """Rank and residual; `DEPENDENT` also for what has to be looked at more closely."""
+    """Return rank and residual; the rank is also `DEPENDENT` if the general call must decide."""
     number = METHODS.get(method, UNIT_FORCES)
     if number == UNIT_FORCES:
-        # No unit force tells dependent rows apart.
+        # Unit forces cannot separate dependent rows.
         if method != "kokkevis" or not cs.packed.contacts_only:
             return DEPENDENT, 0.0
         number = NULL_SPACE
@@ -287,7 +292,7 @@ def _checked_motion(
         residual = _full_unit_forces.call(ints, floats, q_, v_, force, forces_ext, custom, work, ready, a, forces)
         rank = m if residual >= 0.0 else int(residual)
     if method == UNIT_FORCES and rank == DEPENDENT:
-        # No unit force tells dependent rows apart, and none can be applied to what has no inertia.
+        # Unit forces cannot separate dependent rows, and cannot act on a body without inertia.
         method = NULL_SPACE
         q_, v_, custom, work, ready = at_state(model, q, v, _work_size(method, packed.nl, nv, m, 0))
     if rank == DEPENDENT:
@@ -311,7 +316,7 @@ def _checked_motion(
 
 
 def _undetermined(model: Model, code: int) -> ConstraintError:
-    """Return the error where inertia is missing on motions that the constraints allow."""
+    """Return the error if inertia is missing on motions that the constraints allow."""
     eulers = [body.name for body in model.bodies if type(body.joint).__name__.startswith("Euler")]
     hint = f"; Euler angles at their singularity? ({', '.join(eulers)}; Spherical has none)" if eulers else ""
     return ConstraintError(
@@ -357,3 +362,106 @@ def solve_by(
         return solve.range_space_sparse(H, G, c, gamma, tree=model, **how)
     run = solve.direct if method == "direct" else solve.null_space
     return run(H, G, c, gamma, **how)
+
+
+#: The methods for impacts.
+ImpactMethod = Literal["direct", "range_space_sparse", "null_space"]
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintImpact:
+    """Impact of a constrained model.
+
+    Attributes
+    ----------
+    v_after
+        (nv,) generalised velocity after it. (The argument ``v_plus`` of `constraint_impulses` is another thing: the
+        wanted velocities of the rows.)
+    impulses
+        (nc,) [N s or N m s], with the signs of forces in every method: positive pushes along a contact's normal, or the
+        successor along a loop's axis. The shortest forces if rows are redundant.
+    rank
+        Numerical rank of the constraint Jacobian.
+    residual
+        Largest |G v_after + phi_t - v_plus| of a row, relative to its terms before and after the impact.
+    """
+
+    v_after: FloatArray
+    impulses: FloatArray
+    rank: int
+    residual: float
+
+
+def constraint_impulses(
+    model: Model,
+    q: Instant,
+    v_minus: ArrayLike | None,
+    cs: ConstraintSet,
+    *,
+    v_plus: ArrayLike | None = None,
+    method: ImpactMethod = "direct",
+    linear_solver: LinearSolver | None = None,
+    t: float = 0.0,
+) -> ConstraintImpact:
+    """Velocity after all rows took their wanted velocities at once: H (v_after - v_minus) = G^T p, G v_after = v_plus.
+
+    Of all velocities that the constraints allow, v_after is nearest to v_minus in the metric of the kinetic energy:
+    with v_plus = 0 and constraints that do not depend on time no energy is gained (Featherstone 2008, section 11.7).
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (nq,) configuration, or a `Kinematics`.
+    v_minus
+        (nv,) velocity before; None with a `Kinematics` that has velocities.
+    cs
+        The set. Redundant rows are fine.
+    v_plus
+        (nc,) wanted velocities of the rows after the impact [m/s or rad/s], default zero: -e times those before for
+        Newton's law of restitution. Of a custom constraint that depends on time it is G v + phi_t that takes the value;
+        one whose velocity condition is not linear in v is linearised at v_minus, once.
+    method
+        As for `forward_dynamics_constraints`, without "kokkevis".
+    linear_solver
+        As for `contactlab.constraints.solve.direct`.
+    t
+        Time [s], for custom constraints that depend on it.
+
+    Raises
+    ------
+    MultibodyError, ConstraintError
+        As for `forward_dynamics_constraints`.
+    """
+    check_method(method, ("direct", "range_space_sparse", "null_space"))
+    if not isinstance(q, Kinematics) and v_minus is None:
+        raise MultibodyError("v_minus", "is needed: only kinematics with velocities stand for both q and v_minus")
+    before = None if v_minus is None else finite_array(v_minus, "v_minus", (model.nv,), MultibodyError)
+    at = q if isinstance(q, Kinematics) else kinematics(model, q, before)
+    speed = at.v if before is None else before
+    if speed is None:
+        raise MultibodyError("v_minus", "is needed: these kinematics were computed without velocities")
+    values = evaluated(model, at, speed, cs, JACOBIAN | POSITION_ERROR | VELOCITY_ERROR, t)
+    rates = values.phid
+    for custom in cs.packed.custom:
+        if custom.level == "acceleration":
+            # No condition on velocities of its own, but its rows' velocities are brought to v_plus like any others.
+            rates[custom.rows] = values.G[custom.rows] @ speed
+    wanted = np.zeros(cs.n_rows)
+    if v_plus is not None:
+        wanted = finite_array(v_plus, "v_plus", (cs.n_rows,), ConstraintError)
+    # The unknown is the change of velocity, so that a change of zero is exact.
+    known = tolerances(values.G, values.scale, values.phi)
+    solution = solve_by(
+        method, model, mass_matrix(model, at), np.zeros(model.nv), values.G, wanted - rates, known, linear_solver
+    )
+    after = speed + solution.x
+    drift = rates - values.G @ speed
+    residual = residual_of(
+        np.hstack([values.G, values.G, -np.eye(len(drift)), np.eye(len(drift))]),
+        np.concatenate([speed, solution.x, wanted, drift]),
+        np.zeros(len(drift)),
+        np.zeros(2 * (model.nv + len(drift))),
+    )
+    return ConstraintImpact(np.asarray(after), solution.multipliers, solution.rank, residual)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import ConstrainedSystem, constrained_system, evaluated, tolerances
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
-from contactlab.constraints.row_space import RowSpace, nearest_solution, row_space
+from contactlab.constraints.rows import ConstraintError
+from contactlab.constraints.solution import RowSpace, nearest_solution, row_space
 from contactlab.multibody.joints import FloatingBase
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
@@ -41,7 +41,7 @@ class Actuation:
 def checked_mask(model: Model, actuated: ArrayLike) -> NDArray[np.bool_]:
     """``actuated`` as a boolean mask (nv,), given so or as (nq,); 0 and 1 are no booleans, lest lists of indices pass.
 
-    Of (nq,), every coordinate says it for the velocity of its own; the four of a quaternion say it for the three.
+    With (nq,), every coordinate stands for its velocity, and the four of a quaternion for its three velocities.
     """
     try:
         mask = np.asarray(actuated)
@@ -102,14 +102,14 @@ def is_fully_actuated(
         The constraints; their rows may depend on each other.
     actuated
         Boolean mask (nv,), or (nq,), in which the four entries of a quaternion agree. All true is fully actuated; all
-        false is where the constraints leave no freedom.
+        false is possible if the constraints leave no freedom.
     v, t
         Velocity (nv,) and time [s], for custom rows that depend on them.
 
     Returns
     -------
     Actuation
-        Its truth is the answer; `rank` and `unactuated` say by how much it fails.
+        True if the motion is determined; `rank` and `unactuated` show by how much it is not.
     """
     mask = checked_mask(model, actuated)
     rows = evaluated(model, q, v, cs, JACOBIAN | POSITION_ERROR, t)
@@ -170,11 +170,11 @@ def inverse_dynamics_constraints(
 
     With S and P the rows of the identity with and without drives, u wanted: a from G a = gamma and S a = u; forces
     from P G^T forces = P (H a + C); tau = H a + C - G^T forces (Koch, Optimization-based walking of humanoid robots,
-    2015, equation 5.20). It needs rank(G P^T) = nu, as `is_fully_actuated` tells.
+    2015, equation 5.20). It needs rank(G P^T) = nu, see `is_fully_actuated`.
 
-    Where there are more drives than freedom, u may contradict the constraints: a is then the one of G a = gamma
-    nearest to u (``missed`` says how near), and of the forces, which the drives can shift among themselves, the
-    shortest are returned: with a drive everywhere they are zero and tau is that of `inverse_dynamics`.
+    If there are more drives than degrees of freedom, u can contradict the constraints: a is then the solution of
+    G a = gamma nearest to u, at the distance ``missed``. The forces are then not unique, and the shortest are returned:
+    with a drive everywhere they are zero, and tau equals the result of `inverse_dynamics`.
 
     Parameters
     ----------
@@ -261,9 +261,9 @@ def inverse_dynamics_constraints_relaxed(
 
         tau = S^T W (u - S a) = S^T (S C + W S (x - a)):
 
-    what drives bear of the bias, and W times the acceleration missed (Koch 2015; Kudruss et al. 2019). The larger W,
+    the bias at the drives, and W times the missed acceleration (Koch 2015; Kudruss et al. 2019). The larger W,
     the nearer S a to S x, as far as constraints and missing drives allow. Read x as a control, then: the acceleration
-    reached is ``a``, and ``missed`` says how far it is off.
+    reached is ``a``, and ``missed`` is its error.
 
     Parameters
     ----------

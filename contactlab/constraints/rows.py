@@ -1,4 +1,4 @@
-"""Rows of contacts, of closed loops and along the line between two points, and what holds them against drift."""
+"""Rows of contacts, of closed loops and along the line between two points, their stabilisation, and their error."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.constraints.errors import ConstraintError
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 from contactlab.spatial.errors import FieldError
 from contactlab.spatial.transform import Transform
+
+
+class ConstraintError(FieldError):
+    """A constraint that cannot be built, a group that does not exist, or an argument that does not fit the set."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Baumgarte:
         return cls(1.0 / time, 1.0 / time)
 
     def term(self, position_error: ArrayLike, velocity_error: ArrayLike) -> FloatArray:
-        """-2 alpha velocity_error - beta^2 position_error, for given errors (n,) of rows: what is added to gamma.
+        """-2 alpha velocity_error - beta^2 position_error, for given errors (n,) of rows: the term added to gamma.
 
         RBDL's calcBaumgarteStabilizationForces; `baumgarte_term` computes the errors of a set itself.
         """
@@ -86,7 +89,7 @@ class ContactConstraint:
     """A body's point neither gains nor loses speed along a fixed direction of the world.
 
     With the point's Jacobian J (3, nv): G = n^T J, gamma = acceleration - n^T (dJ/dt) v, position error 0 (there is no
-    ground to measure from), velocity error n^T J v. The force is positive where it pushes the body along +n; it may be
+    ground to measure from), velocity error n^T J v. The force is positive if it pushes the body along +n; it may be
     negative, for the row holds both ways.
 
     Parameters
@@ -173,14 +176,14 @@ class LoopConstraint:
         position error = w . e + t . R_p^T (x_s - x_p),  e = sin(angle) times the axis of the turn R_p^T R_s
         velocity error = G v
 
-    The force is positive where it pushes (turns) the successor along +axis; the predecessor bears the opposite.
+    The force is positive if it pushes (turns) the successor along +axis; the predecessor bears the opposite.
 
     Notes
     -----
     The rotation error is zero at 180 degrees too: frames that point opposite ways are held there.
 
     As written, each body's motion is taken at its own frame's origin. While the origins lie on each other, as in hinges
-    and ball joints, G v is the derivative of the translation errors. Where the loop lets them part (a slider) and the
+    and ball joints, G v is the derivative of the translation errors. If the loop lets them part (a slider) and the
     predecessor turns, it is not: ``sliding=True`` then takes the predecessor's motion at the successor's origin, so
     that translation rows are derivatives of their errors and both bodies feel the force along one line.
 
@@ -249,7 +252,7 @@ class LoopConstraint:
 
 @dataclass(frozen=True, eq=False)
 class PointPair(ABC):
-    """Two points of two bodies with one row along the line between them: what sets of constraints take of such rows."""
+    """Two points of two bodies with one row along the line between them, as sets of constraints use it."""
 
     body_a: str
     point_a: FloatArray
@@ -262,7 +265,7 @@ class PointPair(ABC):
         """Distance of the points [m] at which the row's position error is zero."""
 
     def check_points(self, error: type[FieldError]) -> None:
-        """Keep the points as read-only arrays; raise ``error`` for what are no points of two bodies."""
+        """Keep the points as read-only arrays; raise ``error`` unless they are points of two bodies."""
         for field in ("point_a", "point_b"):
             object.__setattr__(self, field, read_only(finite_array(getattr(self, field), field, (3,), error)))
         if self.body_a == self.body_b:
@@ -281,7 +284,7 @@ class DistanceConstraint(PointPair):
         position error = d - length
         velocity error = G v
 
-    The force is positive where it pushes the points apart. Points that coincide have no line, and a row of zeros.
+    The force is positive if it pushes the points apart. Points that coincide have no line, and a row of zeros.
 
     Parameters
     ----------

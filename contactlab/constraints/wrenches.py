@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.custom import CustomRows
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import check_set, time_of
-from contactlab.constraints.rows import ContactConstraint, LoopConstraint, PointPair
+from contactlab.constraints.rows import ConstraintError, ContactConstraint, LoopConstraint, PointPair
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.points import body_pose
@@ -62,7 +61,7 @@ def group_wrenches(
 
     A contact has one entry for its body and one, opposite, for the world; a loop one for the predecessor and one for
     the successor, a distance one for each of its bodies; each point or pair of frames in the group has its own. A
-    custom constraint says what its entries are (``wrenches``).
+    custom constraint returns its own entries (``wrenches``).
 
     Parameters
     ----------
@@ -78,7 +77,7 @@ def group_wrenches(
         Name or id.
     frame
         "body": axes of the body; "world": axes of the world; "constraint": the frame X_p or X_s of a loop, and for a
-        contact or a distance, whose axes belong to the world, the world's axes. The origin is always that of the
+        contact or a distance, whose axes belong to the world, the world's axes. The origin is always the
         constraint's frame or point on the body.
     t
         Time [s], for custom constraints that depend on it.

@@ -16,7 +16,7 @@ from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf.reading import warn_of
 from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.world.visual import VisualMesh
+from contactlab.world.shape_builder import VisualMesh
 
 # Of all meshes of a world, a mesh as often as it is seen: about a megabyte of a page.
 MOST_TRIANGLES = 60_000

@@ -30,8 +30,8 @@ from contactlab.stepping.contact_table import OPEN, SLIDE, STICK, ContactScope, 
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 from problem_data import ConstraintVelProblemData, ProblemDataError
+from problem_data.files import NpzFile, Source, write_npz
 from problem_data.io import inertia_members, velocity_members, velocity_problem
-from problem_data.npz_files import NpzFile, Source, write_npz
 
 if TYPE_CHECKING:
     from contactlab.event_driven.phase import RunTrace

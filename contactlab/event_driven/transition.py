@@ -69,8 +69,8 @@ class TransitionIntegrator:
         if last is not None:
             self._finish(last)
 
-    def _kink(self, time: float, contacts: Iterable[int], why: str, off: float) -> None:
-        kink = EventKink(time, tuple(self.names[k] for k in contacts), why, off)
+    def _kink(self, time: float, contacts: Iterable[int], reason: str, off: float) -> None:
+        kink = EventKink(time, tuple(self.names[k] for k in contacts), reason, off)
         if kink not in self.kinks:
             self.kinks.append(kink)
 
@@ -275,7 +275,7 @@ class EventKink:
         [s].
     contacts : tuple of str
         Which.
-    why : str
+    reason : str
         "grazing": an event function that hardly crosses zero, or a gap that does not quite close; "at once": events at
         one instant, whose order another start changes; "at the start", "at the end": an event there; "mode": an impact
         about to stick instead of slip, or the other way, or whose friction pyramid is about to turn; "from rest": slip
@@ -289,7 +289,7 @@ class EventKink:
 
     time: float
     contacts: tuple[str, ...]
-    why: str
+    reason: str
     distance: float
 
 

@@ -1,10 +1,9 @@
 """Linear complementarity problems from problem data, and the way back to forces.
 
-`bilateral` eliminates the equations; `acceleration` and `discretized` state one problem each and unpack its
-solution; `linear_path` solves the first without inequalities; `convex_relaxation` and `staggered_projections` take the
-others apart into quadratic programs; `softening` turns springs and dampers into terms of rows; `uniqueness` asks how
-many velocities solve a problem; `kernels` holds the arithmetic that the compiled step shares. `model_problem` states
-problem data from a model.
+`blocks` eliminates the equations; `acceleration` and `discretized` state one problem each and unpack its solution.
+`quadratic_programs` has friction backends, `strategy_solver` the default solver of a step, `forces` certificates.
+`softening` turns springs and dampers into terms of rows; `uniqueness` counts the velocities that solve a problem.
+`kernels` holds the arithmetic that the compiled step shares. `model_problem` states problem data from a model.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The acceleration-level problem: forces at one instant, formed and unpacked.
+"""The acceleration-level problem: forces at one instant as an LCP, and as linear equations.
 
 With R = N - mu_s Q (rows of Q zero for contacts at tangential rest), the mixed problem is::
 
@@ -18,8 +18,18 @@ leave, the LCP in [fN | fF+ | fF- | lambda (nns) | fL] is::
          | mu      -E'      -E'       0   0      |        |  0         |
          | L C R'   L C F'  -L C F'   0   L C L' |        |  L a0 + kL |
 
-R' instead of N' makes MM unsymmetric where something slides, and then a solution need not exist, nor be the only one
+R' instead of N' makes MM unsymmetric if something slides, and then a solution need not exist, nor be the only one
 (Painleve's paradox; Genot and Brogliato 1999).
+
+The linear path treats every row as active and ignores the inequalities. In x = [fN | fF (signed) | fL] it is::
+
+    | N C R'   N C F'   N C L' |       |  N a0 + kN |
+    | F C R'   F C F'   F C L' | x = - |  F a0 + kF |
+    | L C R'   L C F'   L C L' |       |  L a0 + kL |
+
+solved for the x of minimum norm, so that duplicated contacts share their force equally. It is right if all contacts are
+known to hold and none slips more than it does; static friction coefficients do not enter. The certificate measures
+afterwards the other conditions on forces: signs and the cone.
 """
 
 from __future__ import annotations
@@ -29,8 +39,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import lcp
-from contactlab.formulation.blocks import UnilateralRows, unilateral_rows
-from contactlab.formulation.discretized import recover_forces, stated_lcp
+from contactlab.formulation.blocks import UnilateralRows, force_responses, free_motion, unilateral_rows
+from contactlab.formulation.discretized import add_bilateral_forces, recover_forces, stated_lcp
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
 
@@ -68,8 +78,8 @@ class AccelerationLCP:
 
 
 def form_acceleration_lcp(data: ConstraintAccelProblemData) -> AccelerationLCP:
-    """State the LCP of the forces at one instant; always at full size, also where nothing touches in earnest."""
-    from contactlab.formulation.kernels.acceleration_lcp import assemble_acceleration_lcp
+    """State the LCP of the forces at one instant; always at full size, also without any active contact."""
+    from contactlab.formulation.kernels.discretized_lcp import assemble_acceleration_lcp
 
     blocks = data.blocks()
     rows = unilateral_rows(blocks)
@@ -79,3 +89,86 @@ def form_acceleration_lcp(data: ConstraintAccelProblemData) -> AccelerationLCP:
     problem = rows.problem(1.0, blocks)
     assemble_acceleration_lcp(problem, blocks.sliding, rows.responses, MM, qq)
     return AccelerationLCP(MM=MM, qq=qq, rows=rows, data=data)
+
+
+#: Conditions of the certificate that nothing in the linear path imposes.
+NOT_ENFORCED = ("cone", "force_sign")
+
+_EPS = float(np.finfo(np.float64).eps)
+# Scaled residual above which the equations are taken to contradict one another, not to be rounded.
+_CONSISTENT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class LinearResult:
+    """Result of the linear system: the counterpart of `lcp.Result` on the linear path.
+
+    Parameters
+    ----------
+    z : ndarray, shape (nc + 2 nr + nns + nl,)
+        The forces as a vector of the complementarity problem, with slack 0; it solves that problem only if the
+        certificate holds. Read-only.
+    status : lcp.Status
+        SOLVED if all equations are satisfied, INCONSISTENT if they contradict one another; inequalities do not matter.
+    rank : int
+        Rank of the system.
+    residual : float
+        Largest residual of an equation over the size of its terms.
+    """
+
+    z: FloatArray
+    status: lcp.Status
+    rank: int
+    residual: float
+    iterations: int = 0
+    attempts: tuple[lcp.Attempt, ...] = ()
+
+    @property
+    def solved(self) -> bool:
+        """Return True if all rows could be made active together."""
+        return self.status is lcp.Status.SOLVED
+
+
+def solve_linear_path(data: ConstraintAccelProblemData) -> tuple[LinearResult, FloatArray, FloatArray]:
+    """Result, packed forces [fN | fF | fL | fG] [N, N m] and acceleration (nv,) with every row active."""
+    blocks = data.blocks()
+    rows = unilateral_rows(blocks)
+    nc, nr, nu = blocks.nc, blocks.nr, blocks.nc + blocks.nr + blocks.nl
+    k, a0 = rows.terms(blocks)
+    J, k = rows.J[:nu], k[:nu]
+    x, rank = _minimum_norm(J @ rows.responses[:nu].T, -(J @ a0 + k), _scale(rows, nu))
+
+    fG, acceleration = add_bilateral_forces(1.0, rows, blocks, x)
+    packed = np.concatenate((x, fG))
+    size = np.abs(free_motion(blocks)) + np.abs(packed) @ np.abs(force_responses(blocks))
+    terms = np.abs(blocks.J[:nu]) @ size + np.abs(blocks.k[:nu])
+    rates = np.abs(blocks.J[:nu] @ acceleration + blocks.k[:nu])
+    residual = float(np.max(np.divide(rates, terms, out=np.zeros(nu), where=terms > 0.0), initial=0.0))
+    fF = x[nc : nc + nr]
+    z = np.concatenate((x[:nc], np.maximum(fF, 0.0), np.maximum(-fF, 0.0), np.zeros(blocks.nns), x[nc + nr :]))
+    z.flags.writeable = False
+    status = lcp.Status.SOLVED if residual <= _CONSISTENT else lcp.Status.INCONSISTENT
+    return LinearResult(z=z, status=status, rank=rank, residual=residual), packed, acceleration
+
+
+def _scale(rows: UnilateralRows, nu: int) -> FloatArray:
+    """Factors that make J_i C J_i = 1, so that the rank does not depend on the units of the rows."""
+    diagonal = np.einsum("ip,ip->i", rows.J[:nu], rows.Y[:nu])
+    scale = np.ones(nu)
+    scale[diagonal > 0.0] = 1.0 / np.sqrt(diagonal[diagonal > 0.0])
+    return scale
+
+
+def _minimum_norm(A: FloatArray, b: FloatArray, scale: FloatArray) -> tuple[FloatArray, int]:
+    """The least-squares solution of A x = b of minimum norm, and the rank of A: a complete orthogonal decomposition.
+
+    The rank is the one of S A S, S = diag(scale); the norm is taken of x itself.
+    """
+    left, values, right = np.linalg.svd(scale[:, None] * A * scale)
+    kept = values > 32.0 * _EPS * len(values) * np.max(values, initial=0.0)
+    null, _ = np.linalg.qr(scale[:, None] * right[~kept].T)
+    x = np.zeros(len(b))
+    for _ in range(3):  # further passes remove rounding: of x, and of null if units differ widely
+        x = x + scale * (right[kept].T @ (left[:, kept].T @ (scale * (b - A @ x)) / values[kept]))
+        x = x - null @ (null.T @ x)
+    return x, int(kept.sum())

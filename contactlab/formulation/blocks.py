@@ -1,6 +1,6 @@
 """The unilateral rows of a problem once its bilateral rows are eliminated, the size of its LCP, and its step h.
 
-What the kernels see is always a problem without bilateral rows: rows J = [N; F; L; B], their responses Y_i = C J_i,
+Kernels always receive a problem without bilateral rows: rows J = [N; F; L; B], their responses Y_i = C J_i,
 terms k and a free motion (velocity v0 or acceleration a0) that already meets the equations. Without bilateral rows
 these are the blocks of the problem data themselves, not copies. Boxed rows B, which exist at velocity level only, count
 as unilateral here: their forces are unknowns of the LCP like the others; the kinds of them and their variables x and y
@@ -14,7 +14,7 @@ for a right-hand side (y; z)::
     | G   0  | | f | = | z |        f  = W+ z - B' y          B = M^-1 G' W+,   W = G M^-1 G'
 
 W+ is the pseudo-inverse of W, so redundant rows are welcome: f is then the multiplier of minimum norm. Equations that
-contradict one another are met in the least-squares sense and leave a rate G v + kG. The arithmetic is that of
+contradict one another are met in the least-squares sense and leave a rate G v + kG. The arithmetic is in
 `kernels.bilateral`, which the compiled step calls too.
 """
 
@@ -29,7 +29,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import AccelerationBlocks, ProblemDataError, VelocityBlocks
 
-#: Of rows of which nothing else is known.
+#: Scales or errors of rows that are not known.
 NOT_KNOWN: FloatArray = np.zeros(0)
 
 
@@ -56,7 +56,7 @@ class BilateralRows:
         return self.add_impulses(v, kG)[1]
 
     def project_rows(self, rows: FloatArray, responses: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Responses C d_i from rows d_i and M^-1 d_i, (m, nv) each; 0 where only rounding is left, and 1 for those."""
+        """Responses C d_i from rows d_i and M^-1 d_i, (m, nv) each, 0 if only rounding; and 1 for such rows."""
         from contactlab.formulation.kernels.bilateral import project_rows
 
         left, locked = np.array(responses, order="C"), np.empty(len(rows), dtype=np.int64)
@@ -78,7 +78,7 @@ def factor_bilateral_rows(
 ) -> BilateralRows:
     """Pseudo-inverse of W = G Y', rows of Y being M^-1 G_i.
 
-    ``scale`` and ``error`` (nb,) are `scaleG` and `errorG` of problem data, which decide on the rank; of length 0 where
+    ``scale`` and ``error`` (nb,) are `scaleG` and `errorG` of problem data, which decide on the rank; of length 0 if
     they are not known.
     """
     from contactlab.formulation.kernels.bilateral import bilateral_work_size, factor_bilateral
@@ -130,8 +130,8 @@ class UnilateralRows:
 
     J: FloatArray  # (nu + nbox, nv) rows [N; F; L; B]; rows the bilateral ones determine fully are zero
     Y: FloatArray  # (nu + nbox, nv) row i is C J_i
-    #: (nu + nbox, nv) row i is what a unit of force i does: C R_i for the normal force of a sliding contact, otherwise
-    #: row i of Y. The same array as Y where nothing slides.
+    #: (nu + nbox, nv) row i is the response to a unit of force i: C R_i for the normal force of a sliding contact,
+    #: otherwise row i of Y. The same array as Y if nothing slides.
     responses: FloatArray
     locked: IntArray  # (nu + nbox,) 1 for rows that no unilateral force can move any more
     bilateral: BilateralRows | None  # the eliminated rows; None if there are none
@@ -181,7 +181,7 @@ def bilateral_part(blocks: Blocks) -> slice:
 def without_bilateral(blocks: Blocks, stacked: FloatArray) -> FloatArray:
     """Return the rows [N; F; L.
 
-    B] of an array of all rows: the array itself or a view of it where nothing has to move.
+    B] of an array of all rows: the array itself or a view of it if nothing has to move.
     """
     rows = bilateral_part(blocks)
     if blocks.nb == 0:

@@ -10,6 +10,17 @@ rows as they are with one another, 0 <= x _|_ s + y >= 0, s = B v+ + kB + gammaB
          | ...               h . C B'        0 |        | ... + h . C B' lo                    |
     MM = | h B C .'   ...    h B C B' + gB   1 |   qq = | B v0 + kB + (h B C B' + gB) lo       |
          | 0                -1               0 |        | hi - lo                              |
+
+With Coulomb's exact cone the same rows state a friction problem. With the unknowns ordered [fN | fF] contact by
+contact, then fL, it is::
+
+        | h N C N' + gN   h N C F'        h N C L'      |        |  N v0 + kN |
+    W = | h F C N'        h F C F' + gF   h F C L'      |   q =  |  F v0 + kF |       u = W r + q
+        | h L C N'        h L C F'        h L C L' + gL |        |  L v0 + kL |
+
+K* contains (u_N + mu |u_T|, u_T), K = {|fF| <= mu fN} contains (fN, fF); a limit is a contact of one component, and so
+is each variable x and y of a boxed row. W and q are rows and columns of the LCP, those with the edges fF+; they are not
+assembled again.
 """
 
 from __future__ import annotations
@@ -18,7 +29,7 @@ import math
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,24 +49,25 @@ from contactlab.formulation.blocks import (
     without_bilateral,
     zero_force_vector,
 )
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError
+from problem_data.validation import check_cones
 
-# What a rate is not known better than to, of the largest rate of the problem. Rates are sums over the same velocities,
-# which loses a few roundings, and gaps over h, which loses many more: positions of 1 m over a step of 1 ms leave 1e-13
-# m/s, and where contacts are redundant these contradict one another.
+# Uncertainty of a rate, relative to the largest rate of the problem. Rates are sums over the same velocities, which
+# lose a few roundings, and gaps over h, which lose many more: positions of 1 m over a step of 1 ms have errors of 1e-13
+# m/s, and if contacts are redundant these contradict one another.
 _NOISE = 2.0**-30
-# Dense matrices that a solve of the LCP holds: this module's, the problem's own, and what the solver makes of it.
+# Dense matrices in memory during a solve of the LCP: this module's, the problem's, and the solver's.
 _MATRICES = 3
 
 
 def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray, first_cone: int, ncone: int) -> lcp.LCP:
-    """Return the LCP with what its q is known to; ``lo`` and ``hi`` (nbox,) are the bounds of boxed rows.
+    """Return the LCP with the uncertainty of its q; ``lo`` and ``hi`` (nbox,) are the bounds of boxed rows.
 
-    A tangential rate of 1e-16 beside falls of 1e-2 stands for zero, and one of zero is no better known where the
-    entries of its row are what is left of sums that cancel. Rows of friction cones, from ``first_cone`` on, have no
-    rate; where a row holds the room between two bounds of a force, the noise of a rate is no more than a formality.
+    A tangential rate of 1e-16 is zero if others are 1e-2, and a rate of zero is as uncertain if the entries of its row
+    are remainders of sums that cancel. Rows of friction cones, from ``first_cone`` on, have no rate. Rows with the
+    distance between two bounds of a force have one by convention only.
     """
     from lcp.contacts.kernels.boxed_rows import boxed_variables
 
@@ -68,7 +80,7 @@ def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray, f
 
 @dataclass(frozen=True, eq=False)
 class BaseLCP:
-    """The LCP at h = 1 without softening, and what is needed to state it for any h.
+    """The LCP at h = 1 without softening, and the data to state it for any h.
 
     MM and qq are assembled when they are first read, and kept: forces of contacts are found without any matrix, which
     takes 8 n^2 bytes.
@@ -92,7 +104,7 @@ class BaseLCP:
 
     @property
     def n(self) -> int:
-        """Number of variables, nc + 2 nr + ncone + nl and those of boxed rows."""
+        """Number of variables, nc + 2 nr + ncone + nl and the variables of boxed rows."""
         return lcp_size(self.data.blocks())
 
     @property
@@ -131,7 +143,7 @@ class BaseLCP:
         return self.with_matrix(self.dense_matrix())
 
     def dense_matrix(self) -> FloatArray:
-        """MM, unless it, a copy and what a solver makes of it need more memory than this machine has.
+        """Return MM, unless it, a copy and the solver's matrices need more memory than this machine has.
 
         Raises
         ------
@@ -187,7 +199,7 @@ class DiscretizedLCP(BaseLCP):
 def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseLCP:
     """State the LCP at h = 1 without softening: the part that every step size shares.
 
-    It always has full size, also where the free velocity violates nothing.
+    It always has full size, also if the free velocity violates nothing.
     """
     return BaseLCP(rows=unilateral_rows(data.blocks()), data=data)
 
@@ -195,8 +207,8 @@ def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseL
 def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
     """State the LCP of a step h [s] with the operators of ``base`` and the vectors of ``data``.
 
-    The operators (and the inertia) of ``data`` must be those of ``base``; all vectors, bounds included, may differ; n
-    changes with the kinds of bounds. ``base`` is not modified: updating twice is updating once.
+    The operators (and the inertia) of ``data`` must equal the ones of ``base``; all vectors, bounds included, may
+    differ; n changes with the kinds of bounds. ``base`` is not modified: updating twice is updating once.
 
     Raises
     ------
@@ -305,3 +317,97 @@ def _memory() -> float:
     if not hasattr(os, "sysconf") or not set(names) <= set(os.sysconf_names):
         return math.inf
     return float(math.prod(os.sysconf(name) for name in names))
+
+
+# Cosine above which two tangents of a contact are parallel.
+_PARALLEL = 1.0 - 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ConeUnknowns:
+    """Unknowns of a friction problem, and the way back to the vector of the LCP that it comes from."""
+
+    places: IntArray  # (m,) place of each of them in [fN | fF+ | fF- | lambda | fL, boxed rows]
+    r: IntArray  # (nc,) tangents of each contact
+
+    @classmethod
+    def of(cls, n: int, r: IntArray) -> Self:
+        """Contacts with r (nc,) tangents in their order, then limits and variables of boxed rows, of n in the LCP."""
+        nc, nr = len(r), int(r.sum())
+        first = nc + np.cumsum(r) - r
+        parts = [np.concatenate(([c], first[c] + np.arange(r[c]))) for c in range(nc)]
+        return cls(np.concatenate([*parts, np.arange(2 * nc + 2 * nr, n)]).astype(np.int64), r)
+
+    def start(self, z0: FloatArray) -> FloatArray:
+        """Return the start (m,) that corresponds to an LCP's z0."""
+        nc, nr = len(self.r), int(self.r.sum())
+        signed = z0.copy()
+        signed[nc : nc + nr] -= z0[nc + nr : nc + 2 * nr]
+        return signed[self.places]
+
+    def vector(self, force: FloatArray, u: FloatArray) -> FloatArray:
+        """Forces (m,) as a vector of the LCP, and as lambda the speeds of slip in u (m,)."""
+        nc, nr = len(self.r), int(self.r.sum())
+        z, motion = (np.zeros(len(self.places) + nc + nr) for _ in range(2))
+        z[self.places], motion[self.places] = force, u
+        friction = z[nc : nc + nr].copy()
+        z[nc : nc + nr] = np.maximum(friction, 0.0)
+        z[nc + nr : nc + 2 * nr] = np.maximum(-friction, 0.0)
+        square = np.zeros(nc)
+        np.add.at(square, np.repeat(np.arange(nc), self.r), motion[nc : nc + nr] ** 2)
+        z[nc + 2 * nr : 2 * nc + 2 * nr] = np.sqrt(square)
+        return z
+
+
+def check_cone_data(data: ConstraintVelProblemData) -> None:
+    """Refuse data whose friction rows are not the tangents of a cone, or that have terms which a cone does not support.
+
+    Two tangents per contact, or one each in planar data (a contact without friction may have none). That they are unit
+    vectors at right angles cannot be seen from rows in generalised coordinates; that they span a plane can.
+
+    Raises
+    ------
+    ProblemDataError
+        Names the field, the contact, and a remedy.
+    """
+    check_cones(data.r, data.nc, data.gammaE)
+    blocks = data.blocks()
+    first = blocks.nc
+    for c, r in enumerate(blocks.r):
+        if r == 2:
+            rows, responses = blocks.J[first : first + 2], blocks.Y[first : first + 2]
+            (one, across), (_, two) = rows @ responses.T
+            if abs(across) >= _PARALLEL * np.sqrt(one * two) and one * two > 0.0:
+                how = 'friction="cone" needs two orthonormal tangents per contact'
+                raise ProblemDataError("F", f"the two rows of contact {c} are parallel: {how}")
+        first += int(r)
+
+
+@dataclass(frozen=True, eq=False)
+class ConeProblem(ConeUnknowns):
+    """A friction problem with its unknowns."""
+
+    problem: lcp.FrictionProblem
+
+
+def cone_problem(MM: Any, qq: FloatArray, r: IntArray, mu: FloatArray) -> ConeProblem:
+    """Return the cone problem of an LCP (MM, qq), dense or sparse, of contacts with r (nc,) tangents."""
+    unknowns = ConeUnknowns.of(len(qq), r)
+    places, rest = unknowns.places, len(unknowns.places) - len(r) - int(r.sum())
+    friction = np.concatenate((np.where(r > 0, mu, 0.0), np.zeros(rest)))
+    dims = np.concatenate((1 + r, np.ones(rest, dtype=np.int64)))
+    problem = lcp.FrictionProblem(MM[np.ix_(places, places)], qq[places], friction, dims)
+    return ConeProblem(places, r, problem)
+
+
+def form_cone_problem(formed: DiscretizedLCP) -> ConeProblem:
+    """Return the cone problem of a step's LCP, boxed rows included.
+
+    Raises
+    ------
+    ProblemDataError
+        The data do not fit a cone (`check_cone_data`), or the matrix not into memory.
+    """
+    check_cone_data(formed.data)
+    blocks = formed.data.blocks()
+    return cone_problem(formed.dense_matrix(), formed.qq, blocks.r, blocks.mu)

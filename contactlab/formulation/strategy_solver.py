@@ -1,7 +1,14 @@
-"""The island strategies on the public path: they find contact forces without a complementarity solver."""
+"""The island strategies on the public path: they find contact forces without a complementarity solver.
+
+`distance_from_selected` measures how far forces of a step are from the equal-compliance forces
+(`docs/theory/load_sharing.md`). The step's own kernels compute these again, from no forces; if the branch is lost that
+way, from the forces that the step began with. `contactlab.verification.equal_compliance_check` checks a record by
+another method.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -11,15 +18,20 @@ import numpy as np
 import lcp
 from contactlab.certificate import Choice
 from contactlab.formulation.blocks import ALL_COLUMNS
-from contactlab.formulation.cone import ConeProblem, cone_problem
-from contactlab.formulation.discretized import DiscretizedLCP
+from contactlab.formulation.discretized import (
+    ConeProblem,
+    DiscretizedLCP,
+    cone_problem,
+    form_discretized_lcp,
+    recover_forces,
+)
 from contactlab.formulation.friction_backend import friction_objection
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.island_solver import solve_island
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
 from lcp.contacts.trees import contact_column_ranges
-from problem_data import VelocityBlocks
+from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
 # Unknowns from which on a sparse matrix may cost less than a dense one, and the part of it that it may fill.
 _LARGE = 150
@@ -32,7 +44,7 @@ MAX_SECONDS = 30.0
 class StrategySolver:
     """Answer in place of a solver: the forces of z0, or forces near them, or the forces selected.
 
-    It is made before any solver is asked, and taken where it meets the LCP well within the tolerance: see
+    It is computed before any solver is called, and accepted if it solves the LCP well within the tolerance: see
     `lcp.contacts.kernels.strategy_loop`.
 
     Parameters
@@ -51,17 +63,17 @@ class StrategySolver:
 class EqualCompliance:
     """Default solver of a step: the equal-compliance forces of redundant contacts.
 
-    Where contacts are redundant, the rigid problem has many solutions, and a pivoting method returns a corner of their
-    set: one corner of a face carries all of its load, and what such forces do to a gripped box is not what it does.
-    Selected are the forces of contacts with a compliance eps, the same for all of them and in every direction, in the
-    limit of eps = 0. They solve the rigid problem, and are found in the space of the velocities: from large to small
-    eps, then by proximal points (`lcp.contacts.kernels.compliance_continuation`). Rows of joints are rigid throughout.
+    If contacts are redundant, the rigid problem has many solutions, and a pivoting method returns a corner of their
+    set: one corner of a face then carries all of its load, and a gripped box does not move as a real one. This solver
+    selects the forces of contacts with a compliance eps, equal for all contacts and directions, in the limit of eps =
+    0. They solve the rigid problem, and are computed in the space of the velocities: from large to small eps, then by
+    proximal points (`lcp.contacts.kernels.compliance_continuation`). Rows of joints are rigid throughout.
 
     Parameters
     ----------
     fallback
-        Solver of the LCP where nothing was found: softness of friction, contacts of different numbers of directions,
-        and where all attempts were without success. By default Lemke's method, then what
+        Solver of the LCP if no forces were found: softness of friction, contacts of different numbers of directions,
+        and problems that all strategies failed on. By default Lemke's method, then what
         `lcp.default_solver` would try, for half a minute of the processor; with ``friction="cone"`` what
         `lcp.default_friction_solver` would try, for as long.
     strategies
@@ -106,7 +118,7 @@ def _rows_and_ranges(rows: VelocityBlocks | ContactSystem) -> tuple[IntArray, In
 
 def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     """First velocities of the trees, those joined that rows of joints join, and the spans of [N; F; L; B]."""
-    from contactlab.formulation.kernels.joint_spans import place_joint_spans
+    from contactlab.formulation.kernels.discretized_lcp import place_joint_spans
     from lcp.contacts.kernels.column_ranges import SPAN_INTS
 
     one = np.array([0, blocks.nv], dtype=np.int64), ALL_COLUMNS
@@ -178,7 +190,7 @@ def solve_with_strategies(
     if found is None:
         return None
     z, w, out, solver, detail, rows = found
-    # The kernel has judged in the step's own units; the backward error is told beside.
+    # The kernel has checked in the step's units; the backward error is added.
     problem = formed.with_matrix(lcp_matrix(formed, rows))
     measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(problem, z).backward_error]
     residual = lcp.Residuals(*measures)
@@ -274,7 +286,7 @@ def lcp_matrix(formed: DiscretizedLCP, rows: ContactSystem) -> Any:
     # Softness is on the diagonal, whatever a row acts on.
     shared = (acting @ acting.T + sparse.eye_array(m)).tocsr()
     friction = np.arange(m) >= rows.nc
-    # A row F stands in the LCP twice, as itself and negated, and meets its lambda.
+    # A row F is in the LCP twice, as itself and negated, and is coupled with its lambda.
     width = np.add.reduceat((1 + friction)[shared.indices], shared.indptr[:-1]) + friction
     widths = np.concatenate((width, width[rows.nc :], 2 + 2 * rows.r))
     indptr = np.concatenate(([0], np.cumsum(widths)))
@@ -284,3 +296,101 @@ def lcp_matrix(formed: DiscretizedLCP, rows: ContactSystem) -> Any:
     first, near = shared.indptr.astype(np.int64), shared.indices.astype(np.int64)
     assemble_sparse_lcp(rows, first, near, indptr[:-1].copy(), indices, data)
     return sparse.csr_array((data, indices, indptr), shape=(formed.n, formed.n))
+
+
+# Least eigenvalue of W, of the largest, at which it is regular; singular value at which rows of joints are dependent.
+REGULAR, DEPENDENT = 1e-9, 1e-10
+# Of the largest rate that a load makes: an unloaded contact that is faster is open. Of a bound: a force is at it.
+CLOSED, WITHIN = 1e-8, 1e-9
+
+
+def distance_from_selected(
+    data: ConstraintVelProblemData,
+    h: float,
+    forces: ConstraintForces,
+    *,
+    z0: FloatArray | None = None,
+    tolerance: float = 1e-9,
+) -> float:
+    """Return the largest difference of contact forces from those selected, of the largest force.
+
+    Parameters
+    ----------
+    data, h, forces
+        Problem of a step of h [s] with its friction directions, and forces that solve it.
+    z0
+        (n,) Start of the step's solve.
+    tolerance
+        As of `ConstraintSolver`.
+
+    Returns
+    -------
+    float
+        0 if no other forces cause the same velocities, infinite if no forces were selected.
+    """
+    blocks = data.blocks()
+    formed = form_discretized_lcp(data, h)
+    if _unique(formed, blocks, forces):
+        return 0.0
+    for start in (None,) if z0 is None else (None, z0):
+        selected = _equal_compliance_forces(formed, start, data.friction, tolerance)
+        if selected is not None:
+            size = np.abs(_along_axes(blocks, forces)).max()
+            off = float(np.abs(_along_axes(blocks, selected) - _along_axes(blocks, forces)).max())
+            return off / float(size) if size > 0.0 else (math.inf if off > 0.0 else 0.0)
+    return math.inf
+
+
+def _equal_compliance_forces(
+    formed: DiscretizedLCP, z0: FloatArray | None, friction: str, tolerance: float
+) -> ConstraintForces | None:
+    """Return the forces selected, None if they are not found."""
+    if friction == "cone":
+        found = solve_cones_with_strategies(formed, z0, tolerance)
+        z, by = (None, None) if found is None else (found[0].vector(found[1].r, found[1].u), found[1].solver)
+    else:
+        answer = solve_with_strategies(formed, z0, tolerance, True)
+        z, by = (None, None) if answer is None else (answer.z.copy(), answer.solver)
+    if z is None or not isinstance(by, StrategySolver) or by.choice is not Choice.SELECTED:
+        return None
+    packed, _ = recover_forces(formed.h, formed.rows, formed.data.blocks(), z)
+    return ConstraintForces.from_packed(formed.data, packed)
+
+
+def _along_axes(blocks: VelocityBlocks, forces: ConstraintForces) -> FloatArray:
+    """Return normal forces, and friction of each cone along two axes, of that along r directions at angles pi j / r."""
+    cones = np.repeat(np.arange(blocks.ncone), blocks.r)
+    place = np.arange(blocks.nr) - np.repeat(np.cumsum(blocks.r) - blocks.r, blocks.r)
+    angle = np.pi * place / blocks.r[cones]
+    axes = [np.bincount(cones, forces.fF * along(angle), blocks.ncone) for along in (np.cos, np.sin)]
+    return np.concatenate((forces.fN, *axes))
+
+
+def _unique(formed: DiscretizedLCP, blocks: VelocityBlocks, forces: ConstraintForces) -> bool:
+    """Return whether no other forces of the contacts that act make the same velocities."""
+    nc, nr, nl = blocks.nc, blocks.nr, blocks.nl
+    rows = formed.rows.problem(formed.h, blocks)
+    W = formed.h * (rows.J @ rows.Y.T) + np.diag(rows.gamma)
+    f = np.concatenate((forces.fN, forces.fF, forces.fL, forces.fB))
+    rates = rows.J[:nc] @ rows.v_free + rows.k[:nc] + W[:nc] @ f
+    loads = np.diagonal(W)[:nc] * forces.fN
+    act = (forces.fN > 0.0) | (rates <= CLOSED * (loads + np.abs(rates)).max(initial=0.0))
+    first = nc + np.cumsum(blocks.r) - blocks.r
+    tangents = [
+        first[c] + j
+        for c in np.flatnonzero(act[blocks.cone_contacts] & (blocks.mu > 0.0) & (blocks.r > 0))
+        for j in {0, int(blocks.r[c]) // 2}
+    ]
+    own = np.concatenate((np.flatnonzero(act), np.array(tangents, dtype=np.int64)))
+    slack = WITHIN * (1.0 + np.abs(forces.fB))
+    held = (forces.fL > WITHIN * (1.0 + np.abs(forces.fL))) if nl else np.zeros(0, dtype=bool)
+    held = np.concatenate((held, (forces.fB > blocks.lo + slack) & (forces.fB < blocks.hi - slack)))
+    joints = nc + nr + np.flatnonzero(held)
+    if not own.size:
+        return True
+    A, C = W[np.ix_(own, own)], W[np.ix_(own, joints)]
+    if joints.size:
+        A = A - C @ np.linalg.pinv(W[np.ix_(joints, joints)], rcond=DEPENDENT, hermitian=True) @ C.T
+    unit = 1.0 / np.sqrt(np.maximum(np.diagonal(A), np.finfo(float).tiny))
+    values = np.linalg.eigvalsh(unit[:, None] * A * unit)
+    return bool(values[0] > REGULAR * values[-1])

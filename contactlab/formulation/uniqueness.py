@@ -1,6 +1,6 @@
 """Decide whether the motion of a contact problem is unique, even if its forces are not.
 
-Forces of redundant contacts are many, and the motion may still be one. It need not be: with friction, and where bodies
+Forces of redundant contacts are many, and the motion may still be one. It need not be: with friction, and if bodies
 hit several places at once, one state may have several velocities after it, each a solution of the same LCP. Two
 solutions z differ in the velocity by |v1 - v2|_M = |R (z1 - z2)|, with R' R the response of the rows along z: that
 distance is asked here, in units of |v|_M before and of what the forces do to it, never of what is left after it.
@@ -69,7 +69,7 @@ class Uniqueness:
     verdict
         ``ONE`` and ``NONE`` are proven; ``SEVERAL`` are shown; ``NOT_SEARCHED`` is neither.
     reason
-        By what.
+        Reason of the verdict.
     velocities
         Distinct v+ (nv,) that were found; two or more for ``SEVERAL``.
     solutions
@@ -86,7 +86,7 @@ class Uniqueness:
 
     @property
     def unique(self) -> bool | None:
-        """Whether there is exactly one velocity; None if that is not known."""
+        """Return True if there is exactly one velocity; None if that is not known."""
         return None if self.verdict is VelocityCount.NOT_SEARCHED else self.verdict is VelocityCount.ONE
 
     def __str__(self) -> str:
@@ -105,17 +105,17 @@ def motion_is_unique(
 ) -> Uniqueness:
     """Return whether a step, or an impact, has one velocity after it; or an instant one acceleration.
 
-    Without friction, and wherever the LCP is monotone, at most one: a convex program. Otherwise every basis of a small
-    LCP is tried, and where solutions are a continuum, whether the velocity changes along any piece of it. Of larger
-    ones answers are asked from several directions, which may show several velocities; where they do not, bases are cut
-    off with proofs (`lcp.all_solutions`) as long as ``max_nodes`` last.
+    Without friction, and if the LCP is monotone, there is at most one: a convex program. Otherwise every basis of a
+    small LCP is tried, and if solutions are a continuum, changes of the velocity along its pieces. A larger LCP is
+    solved from several directions, which can show several velocities; if they do not, bases are excluded with proofs
+    (`lcp.all_solutions`), up to ``max_nodes`` nodes.
 
     Parameters
     ----------
     data : ConstraintVelProblemData or ConstraintAccelProblemData
-        The problem, with a pyramid for friction: of the exact cone ask it of ``data.with_friction("pyramid")``, whose
-        four edges are within the cone. ``recording.problem(i)`` is that of a recorded step. Of one in accelerations
-        these stand wherever velocities are spoken of.
+        The problem, with a pyramid for friction. For the exact cone use ``data.with_friction("pyramid")``, whose four
+        edges are within the cone. ``recording.problem(i)`` is the problem of a recorded step. With a problem in
+        accelerations, velocities below stand for accelerations.
     h : float, optional
         Step [s], ``recording.h[i]`` of a recorded one; without, a problem in velocities is an impact.
     max_n : int
@@ -277,7 +277,7 @@ class _UniquenessSearch:
     def follow(self, z: FloatArray) -> bool:
         """Add solutions connected with z that have other velocities; return True if all pieces of z were checked."""
         M, q = self.problem.M, self.problem.q
-        # Forces that rounding left if there are none: beside nothing else in their rows they would count.
+        # Remove forces that are only rounding, because in rows without other terms they would count.
         effect = np.linalg.norm(self.R, axis=0) * z
         cleaned = np.where((effect > 0.0) & (effect <= DUST * (self.speed + effect.sum())), 0.0, z)
         z = cleaned if lcp.residuals(self.problem, cleaned).solved(self.tolerance) else z

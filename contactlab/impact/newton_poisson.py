@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
-from contactlab.formulation.certificates import certify_forces
 from contactlab.formulation.discretized import form_impact_lcp, recover_forces
+from contactlab.formulation.forces import certify_forces
 from contactlab.formulation.solution import ConstraintSolveError, advice_on
 from contactlab.impact.collision import ImpactProblem, coefficients
 from contactlab.impact.law import (

@@ -1,4 +1,4 @@
-"""The derivative of one step: matrices, and the kinks near by."""
+"""The derivative of one step: matrices, and the nearby kinks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.linearization.kernels.layout import AT_CONE, HARDLY_SLIDING, NEXT_EDGE, ON_KINK
+from contactlab.linearization.kernels.layout import AT_CONE, NEARLY_STICKING, NEXT_EDGE, ON_KINK
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, HALF_SPACE
 from contactlab.world.errors import SimulationConfigError
@@ -19,8 +19,8 @@ from contactlab.world.world import World
 #: The one-sided derivative along a change of the start, and of tau.
 Along = Callable[[FloatArray, FloatArray], FloatArray]
 
-#: Why a piece ends, by number of `kernels.layout`.
-WHY = (
+#: Reason why a piece ends, by number of `kernels.layout`.
+REASONS = (
     "gap at zero: held is given, else it opens",
     "touches without load",
     "hardly loaded, may open",
@@ -40,10 +40,10 @@ WHY = (
 )
 #: The same of spin and of rolling.
 TURNING = (
-    {AT_CONE: "at the bound of its spin, may spin", HARDLY_SLIDING: "hardly spins, may stick"},
+    {AT_CONE: "at the bound of its spin, may spin", NEARLY_STICKING: "hardly spins, may stick"},
     {
         AT_CONE: "at the bound of its rolling, may roll",
-        HARDLY_SLIDING: "hardly rolls, may stick",
+        NEARLY_STICKING: "hardly rolls, may stick",
         NEXT_EDGE: "rolls between two directions of the polygon",
     },
 )
@@ -51,35 +51,35 @@ TURNING = (
 
 @dataclass(frozen=True)
 class Kink:
-    """Where a step's derivative ends.
+    """A change of the linear piece near a step, at which its derivative ends.
 
     Attributes
     ----------
-    why
-        What changes there.
+    reason
+        Which change of the piece happens there.
     contact
         Number of the contact in the step, -1 for none.
     row
         Number of the row of joints (`World.joint_rows`), -1 for none.
     label
-        Who touches whom, or what the row is.
+        The two bodies of the contact, or the name of the row.
     distance
         How far off, as a velocity [m/s, rad/s].
-    way
+    state_distance
         Length of the shortest change of (dq, dv) that gets there, to first order.
     """
 
-    why: str
+    reason: str
     contact: int
     row: int
     label: str
     distance: float
-    way: float
+    state_distance: float
 
     @classmethod
     def of(cls, world: World, number: Sequence[int], touching: Sequence[list[int]], how_far: Sequence[float]) -> Kink:
-        """Return the one of these rows of the memory."""
-        why, place, row, _, cone = number
+        """Return the kink of these rows of the memory."""
+        reason, place, row, _, cone = number
         if row >= 0:
             label = world.joint_rows[row].label
         else:
@@ -89,16 +89,16 @@ class Kink:
             if contact[BODY_A] >= 0:
                 other = names[contact[BODY_A]]
             label = f"{names[contact[BODY_B]]} on {other}"
-        words = WHY[why] if cone == 0 else TURNING[cone - 1].get(why, WHY[why])
+        words = REASONS[reason] if cone == 0 else TURNING[cone - 1].get(reason, REASONS[reason])
         return cls(words, place, row, label, how_far[0], how_far[1])
 
 
 @dataclass(frozen=True, eq=False)
-class Near:
-    """The kinks near a step, as its memory has them: made values of when somebody asks."""
+class NearbyKinks:
+    """The kinks near a step, as its memory has them; values are made on request."""
 
     world: World
-    numbers: NDArray[np.int64]  # (k, 5): why, contact, row of joints, neighbour, cone
+    numbers: NDArray[np.int64]  # (k, 5): reason, contact, row of joints, neighbour, cone
     touching: NDArray[np.int64]  # (nc, columns) of the step's contacts
     how_far: FloatArray  # (k, 3)
 
@@ -141,17 +141,17 @@ class Linearization:
     forces: FloatArray
     joint_forces: FloatArray
     next: StepperState
-    _near: Near = field(repr=False)
+    _near: NearbyKinks = field(repr=False)
     _along: Along = field(repr=False)
 
     @functools.cached_property
     def kinks(self) -> tuple[Kink, ...]:
-        """What ends the linear piece within 1e-4 of the state, the nearest first."""
+        """Return the kinks within 1e-4 of the state, the nearest first."""
         return self._near.kinks()
 
     @property
     def unique(self) -> bool:
-        """Whether the derivative is the same from all sides: no kink within 1e-6 of the state."""
+        """Return True if the derivative is the same from all sides: no kink within 1e-6 of the state."""
         return not bool((self._near.how_far[:, 1] <= ON_KINK).any())
 
     def jvp(self, dx: ArrayLike, du: ArrayLike | None = None) -> FloatArray:
@@ -164,13 +164,13 @@ class Linearization:
         """The one-sided derivative (2 nv,) along a change of the start (2 nv,) and of tau (nv,).
 
         Of the step from x + t dx as t goes to 0 from above, by the small complementarity problem of the kinks on which
-        the state stands: which of them does dx cross. Where it stands on none, that is ``jvp(dx, du)``. Jumps, features
+        the state stands: which of them does dx cross. If it is on none, the result is ``jvp(dx, du)``. Jumps, features
         of shapes and forces that are not selected are no kinks of that problem: on these the piece at hand counts.
 
         Raises
         ------
         SimulationConfigError
-            The problem has no answer that was found, as where forces without bound would be needed.
+            No solution was found, for example because forces would be unbounded.
         """
         n, nv = self.B.shape
         dx = finite_array(dx, "dx", (n,), SimulationConfigError)

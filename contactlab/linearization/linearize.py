@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.linearization.kernels import layout
-from contactlab.linearization.linearization import Kink, Linearization, Near
+from contactlab.linearization.linearization import Kink, Linearization, NearbyKinks
 from contactlab.linearization.memory import Differentiator
 from contactlab.linearization.parameters import Parameter, parameter
 from contactlab.recording import Recording, SimulationError, simulation_error
@@ -55,7 +55,7 @@ def linearize(
 ) -> Linearization | tuple[Linearization, ...]:
     """Derivative of the step from a state, or of the steps from several.
 
-    Of the equations that the step has solved, differentiated on the linear piece on which it stands: which contacts are
+    The derivative is of the equations that the step has solved, on their linear piece: which contacts are
     open, stick and slide, which rows of joints hold. Forces that redundant contacts share are the selected ones, and
     so are their derivatives.
 
@@ -85,33 +85,33 @@ def linearize(
 
     Notes
     -----
-    Where rigid contacts rest with ``erp=0``, any gap opens a kink: s >= -gap/h while open, s >= 0 in penetration. The
-    piece given is the first, what lies closed stays closed.
+    If rigid contacts rest with ``erp=0``, any gap opens a kink: s >= -gap/h while open, s >= 0 in penetration. The
+    result is the derivative of the first case: closed contacts stay closed.
 
-    Where a step undoes depth in the positions, the gaps that pushed end where they were opened to, and what friction
-    held is not moved along the surface. That is exact for one contact of a free body with a half-space, and nearly so
-    for others. The displacement is the result of a relaxation that ends early: all these steps are told as kinks. That
-    a depth is hardly more, or hardly less, than is allowed, is not told: there q jumps by a tenth of what is allowed.
+    If a step undoes depth in the positions, the gaps that pushed end at fixed values, and sticking contacts are not
+    moved along the surface. That is exact for one contact of a free body with a half-space, and nearly so for others.
+    The displacement is the result of a relaxation that ends early: all these steps are reported as kinks. A depth close
+    to the allowed depth is not reported: there q jumps by a tenth of the allowed depth.
 
-    An impact without restitution closes its gap, and with any it bounces: by a restitution of 0 the derivative is that
-    of the bounce without this jump, which is told as a kink.
+    An impact without restitution closes its gap, and with any restitution it bounces. The derivative by a restitution
+    of 0 is the derivative of the bounce without this jump, which is reported as a kink.
     """
     if isinstance(state, Sequence):
         return _of_states(world, stepper, state, tau, targets, wrt)
     check_run(world, stepper, state)
     check_type("state", state, StepperState)
-    return lineariser_of(world, stepper, wrt).of_state(state, tau, targets)
+    return linearizer_of(world, stepper, wrt).of_state(state, tau, targets)
 
 
 #: The last one of each thread: to make its memory takes as long as five steps and their derivatives.
 _LAST = threading.local()
 
 
-def lineariser_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> Lineariser:
+def linearizer_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> StepLinearizer:
     """Return one for this world and stepper: the last of this thread, or another."""
-    last: Lineariser | None = getattr(_LAST, "lineariser", None)
+    last: StepLinearizer | None = getattr(_LAST, "linearizer", None)
     if last is None or not last.serves(world, stepper, wrt):
-        last = _LAST.lineariser = Lineariser(world, stepper, wrt)
+        last = _LAST.linearizer = StepLinearizer(world, stepper, wrt)
     return last
 
 
@@ -131,7 +131,7 @@ def _of_states(
     if targets is not None and not isinstance(targets, Mapping) and np.ndim(targets) == 2:
         aims = list(finite_array(targets, "targets", (n, drives), SimulationConfigError))
     threads = min(all_cores(), n)
-    linearisers = [Lineariser(world, stepper, wrt) for _ in range(threads)]
+    linearizers = [StepLinearizer(world, stepper, wrt) for _ in range(threads)]
     left, found, errors = iter(range(n)), dict[int, Linearization](), dict[int, Exception]()
 
     def work(thread: int) -> None:
@@ -139,7 +139,7 @@ def _of_states(
             try:
                 check_run(world, stepper, states[i])
                 check_type("state", states[i], StepperState)
-                found[i] = linearisers[thread].of_state(states[i], None if tau is None else tau[i], aims[i])
+                found[i] = linearizers[thread].of_state(states[i], None if tau is None else tau[i], aims[i])
             except (SimulationConfigError, SimulationError) as error:
                 errors[i] = error
             if errors:
@@ -158,10 +158,10 @@ def _of_states(
     return tuple(found[i] for i in range(n))
 
 
-class Lineariser:
+class StepLinearizer:
     """Makes steps of a world and differentiates them in the same memory, which is one thread's at a time.
 
-    ``driver`` makes them; ``differentiator`` holds what has been computed of the last one.
+    ``driver`` makes them; ``differentiator`` has the results for the last one.
     """
 
     def __init__(self, world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> None:
@@ -172,7 +172,7 @@ class Lineariser:
         self.differentiator = Differentiator(self.driver, parameters)
 
     def serves(self, world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> bool:
-        """Whether it is of this world and stepper, and these parameters."""
+        """Return True if it belongs to this world and stepper, and these parameters."""
         return world is self._world and stepper is self._stepper and tuple(wrt) == self._asked
 
     def of_state(self, state: StepperState, tau: ArrayLike | None = None, targets: Wanted = None) -> Linearization:
@@ -191,7 +191,7 @@ class Lineariser:
     def steps(self, state: StepperState, taus: FloatArray, targets: FloatArray) -> Iterator[tuple[int, int]]:
         """Make steps from a state, one for each force (n, nv) and targets (n, nd); yield number and kinks of each.
 
-        What has been computed of each is in the memory of ``differentiator``, until the next.
+        Results of each step are in the memory of ``differentiator``, until the next one.
         """
         self.driver.restart(state)
         driver = self.driver
@@ -280,10 +280,10 @@ def _along(
     du: FloatArray,
 ) -> FloatArray:
     # Of a module, so that a derivative can be pickled as its world can.
-    return lineariser_of(world, stepper).along(state, tau, targets, dx, du)
+    return linearizer_of(world, stepper).along(state, tau, targets, dx, du)
 
 
-def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> Near:
+def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> NearbyKinks:
     """Return the kinks of the step just differentiated, so many."""
     m, numbers = differentiator.memory, differentiator.memory.kinks[:count].copy()
     of_rows = numbers[:, layout.ROW] >= 0
@@ -291,11 +291,11 @@ def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> Ne
         # There by their records.
         numbers[of_rows, layout.ROW] = driver.chunk.joint["row"][numbers[of_rows, layout.ROW]]
     touching = driver.work.contact_int[: int(driver.control.n_contacts)].copy()
-    return Near(driver.prepared.world, numbers, touching, m.how_far[:count].copy())
+    return NearbyKinks(driver.prepared.world, numbers, touching, m.kink_distances[:count].copy())
 
 
 def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> tuple[Parameter, ...]:
-    """Return what is asked for, checked, as is what steps can be differentiated of."""
+    """Return the checked parameters; raise for worlds and steppers without derivatives."""
     if stepper.law != "coulomb":
         name = type(stepper.solver).__name__
         raise SimulationConfigError(

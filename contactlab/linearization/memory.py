@@ -1,4 +1,12 @@
-"""The memory in which steps of one driver are differentiated, and the calls that hold it."""
+"""The memory in which steps of one driver are differentiated, the calls that use it, and the position projection.
+
+The displacement that undoes depth (`stepping.kernels.projection`) changes the derivative of a step. The gaps that
+pushed end at fixed values, whatever the start, and contacts that stick are not moved along the surface. The
+displacement with both properties, at constant rows and masses, is differentiated. That is exact for one contact of a
+free body with a half-space, whose normal and mass do not change with q. Neglected terms are of the order of the
+displacement: changes of rows and masses, friction that slides, and relaxation that ends before it has solved several
+rows. Steps with a displacement are therefore reported as kinks.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +20,12 @@ import numpy as np
 
 from contactlab.constraints.kernels.kkt_codes import row_rates_size
 from contactlab.linearization.kernels import layout
-from contactlab.linearization.kernels.layout import Memory
+from contactlab.linearization.kernels.layout import FORCE, GAMMA, RATE, DerivativeWork
 from contactlab.linearization.parameters import Parameter
+from contactlab.multibody import mass_matrix
 from contactlab.multibody.kernels.codes import derivatives_size, point_rates_size
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.stepping.kernels.layout import TREE_DOF
 from contactlab.stepping.packing import collision_in, joints_in
 from contactlab.stepping.prepared import arrays_of, differing_layout, prepare
 from contactlab.world.errors import SimulationConfigError
@@ -25,6 +35,98 @@ if TYPE_CHECKING:
     from contactlab.stepping.driver import Driver
     from contactlab.stepping.prepared import WorldArrays
     from lcp.compiler.held import HeldCall
+
+
+#: Largest friction of a sticking contact, relative to its bound.
+HOLDS = 1.0 - 1e-6
+
+
+def hold_gaps(driver: Driver, m: DerivativeWork) -> None:
+    """Subtract the effect of the displacement from dq+ in m.A."""
+    world, control, h = driver.prepared.world, driver.control, float(driver.parameters.last_h)
+    nv = world.nv
+    contacts = driver.chunk.contact[: int(control.n_contacts)]
+    joints = driver.chunk.joint[: int(control.chunk_joints)]
+    moved = set(contacts["island"][contacts["push"] > 0.0]) | set(joints["island"][joints["push"] > 0.0])
+    if not moved:
+        return
+    shifting = _shifting(driver, set(joints["island"]))
+    # Of rows R of the displacement, how R dq changes, but for its sign.
+    rows, wanted = list[FloatArray](), list[FloatArray]()
+    none = np.zeros(m.A.shape[1])
+    for c, row in enumerate(contacts):
+        own, frame = m.contact[c], m.frame[c, :3] * (shifting >= 0.0)
+        if row["island"] not in moved or own[GAMMA] != driver.parameters.cfm:
+            continue
+        push, bears = row["push"], h * h * own[FORCE]
+        if push > 0.0:
+            change = h * (m.frame[c, 0] @ m.A[nv:])
+            change[:nv] += m.gaps[c] + h * m.changes[c, 0, :nv]
+            capped = row["gap"] + h * own[RATE] < -h * _fastest(driver, row["shape_a"], row["shape_b"])
+            rows.append(frame[0])
+            wanted.append(none if capped else change)
+        friction = row["push_tangential"] + h * h * own[FORCE + 1 : FORCE + 3]
+        if np.linalg.norm(friction) < HOLDS * row["mu"] * (bears + push):
+            rows += [frame[1], frame[2]]
+            wanted += [none, none]
+    for row in joints:
+        if row["island"] in moved:
+            _add_joint_row(driver, row, m, h, rows, wanted)
+    R = np.array(rows)
+    inverse = np.linalg.inv(mass_matrix(world.model, m.q))
+    alone = shifting != 0.0
+    inverse[alone], inverse[:, alone] = 0.0, 0.0
+    inverse[alone, alone] = np.maximum(shifting[alone], 0.0)
+    Y = inverse @ R.T
+    m.A[:nv] -= Y @ np.linalg.lstsq(R @ Y, np.array(wanted), rcond=1e-10)[0]
+
+
+def _shifting(driver: Driver, joined: set[int]) -> FloatArray:
+    """Return `PackedWorld.shifting`, 0 also in islands with rows of joints."""
+    packed, work = driver.prepared.arrays.packed, driver.work
+    shifting = packed.shifting.copy()
+    for i in joined:
+        for k in work.island_trees[work.tree_start[i] : work.tree_start[i + 1]]:
+            shifting[packed.trees[k, TREE_DOF] : packed.trees[k + 1, TREE_DOF]] = 0.0
+    return shifting
+
+
+def _fastest(driver: Driver, *shapes: int) -> float:
+    """Return the speed at which the depth of a contact of these shapes, -1 for none, is undone at most."""
+    from contactlab.stepping.kernels.blocks import PROJECTION_RATE
+
+    if driver.parameters.fastest >= 0.0:
+        return float(driver.parameters.fastest)
+    longest = driver.prepared.arrays.packed.longest
+    size = min(longest[shape] if shape >= 0 else np.inf for shape in shapes)
+    return float(PROJECTION_RATE * (size if size < np.inf else longest[-1]))
+
+
+def _add_joint_row(
+    driver: Driver, entry: np.void, m: DerivativeWork, h: float, rows: list[FloatArray], wanted: list[FloatArray]
+) -> None:
+    """Add a stop that pushed, or an equation that the displacement keeps."""
+    from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC
+    from contactlab.stepping.kernels.blocks import STOP_PROJECTION_RATE
+
+    joints, nv = driver.joints, m.v.size
+    assert joints is not None
+    row = joints.rows[int(entry["row"])]
+    J, change = np.zeros(nv), np.zeros(m.A.shape[1])
+    if row["kind"] == LIMIT and entry["push"] > 0.0:
+        J[row["dof"]] = row["sign"]
+        fastest = driver.parameters.fastest if driver.parameters.fastest == np.inf else STOP_PROJECTION_RATE
+        if entry["error"] + h * entry["rate"] >= -h * fastest:
+            change = J @ m.A[:nv]
+    elif row["kind"] == LOOP:
+        J = joints.loop_G[int(row["loop_row"])].copy()
+    elif row["kind"] == MIMIC:
+        J[row["dof"]], J[row["other"]] = 1.0, -row["factor"]
+    else:
+        return
+    rows.append(J)
+    wanted.append(change)
+
 
 #: Share of a parameter's scale that it is differenced by: laws are smooth in it, and most are linear.
 STRIDE = 1e-5
@@ -51,12 +153,12 @@ class Differentiator:
     def __init__(self, driver: Driver, parameters: Sequence[Parameter] = ()) -> None:
         self._driver = driver
         self.parameters = tuple(parameters)
-        self._near = [near for one in parameters for near in _worlds_near(driver, one)]
+        self._near = [near for one in parameters for near in _perturbed_worlds(driver, one)]
         self._sizes = (-1, -1)
         self._directed = np.zeros(1, dtype=np.int64)
         self._of_held: tuple[Any, ...] = ()
         self._held: HeldCall | None = None
-        self.memory: Memory
+        self.memory: DerivativeWork
 
     def __call__(self, q: FloatArray, v: FloatArray, direction: FloatArray | None = None) -> int:
         """Differentiate the step that was made from (q, v), alone in the chunk; how many kinks it has.
@@ -78,8 +180,6 @@ class Differentiator:
                 self._weigh()
                 kinks = int(self._entered()())
                 if kinks >= 0 and driver.control.deep:
-                    from contactlab.linearization.projected import hold_gaps
-
                     hold_gaps(driver, memory)
                 if kinks >= 0 and parts.any():
                     self._differentiate_free_trees(parts)
@@ -89,15 +189,15 @@ class Differentiator:
 
     @property
     def columns(self) -> int:
-        """How many columns there are: by q, v, tau, targets and parameters."""
+        """Number of columns: by q, v, tau, targets and parameters."""
         world = self._driver.prepared.world
         return 3 * world.nv + len(world.joint_actions.drives) + len(self.parameters)
 
     def _weigh(self) -> None:
-        """Fill what the parameters do, from worlds near by."""
+        """Fill the effect of the parameters, from nearby worlds."""
         if not self._near:
             return
-        from contactlab.linearization.kernels.parameter_columns import weigh
+        from contactlab.linearization.kernels.parameter_columns import add_parameter_difference
 
         driver, memory = self._driver, self.memory
         for sums in (memory.by_parameter, memory.by_law, memory.by_row):
@@ -109,14 +209,14 @@ class Differentiator:
             if joints is not None and arrays.joints is not None:
                 joints = joints_in(joints, arrays.joints)
             records = driver.control, driver.parameters
-            weigh(
+            add_parameter_difference(
                 arrays.packed, driver.work, driver.chunk, *records, collision, joints, _lengths(arrays), memory,
                 number // 2, weight
             )  # fmt: skip
 
     def _differentiate_free_trees(self, parts: IntArray) -> None:
-        """Replace in A what is of free trees of several links, moved in so many parts (nt,)."""
-        from contactlab.linearization.kernels.free_tree_rates import add_free_parameter, free_tree_rates
+        """Replace the rows of free trees of several links in A, moved in ``parts`` (nt,) parts."""
+        from contactlab.linearization.kernels.free_rates import add_free_parameter, free_tree_rates
 
         driver, memory, control = self._driver, self.memory, self._driver.control
         work, h = driver.work, float(driver.parameters.last_h)
@@ -146,7 +246,7 @@ class Differentiator:
             self._of_held = now
         return self._held
 
-    def _new(self, contacts: int, joints: int) -> Memory:
+    def _new(self, contacts: int, joints: int) -> DerivativeWork:
         driver = self._driver
         world = driver.prepared.world
         nv, nq, nl = world.nv, world.nq, world.model.packed.nl
@@ -163,29 +263,30 @@ class Differentiator:
             "dynamics": (3, nv, nv), "wrenches": (world.model.nb, 6),
             "loops": (4, loops, nv), "carried": (nv, nv), "points": (2, 4, 6, nv), "loop_forces": (loops,),
             "frame": (contacts, axes, nv), "changes": (contacts, axes, changing), "before": (contacts, nv),
-            "drawn": (contacts, axes, changing), "rolled": (0 if moments is None else contacts, changing, 3),
-            "push": (contacts, 3, nv), "contact": (contacts, layout.PER_CONTACT),
+            "compliance_rates": (contacts, axes, changing),
+            "rolling_axis_rates": (0 if moments is None else contacts, changing, 3),
+            "force_rates": (contacts, 3, nv), "contact": (contacts, layout.PER_CONTACT),
             "rates": (contacts, 7, 6), "gaps": (contacts, nv), "columns": (2, nv, 6),
             "H": (m, nv), "G": (m, nv), "Y": (m, nv), "D": (m,), "f": (m,), "S": (m * m,),
             "X": (nv, columns), "right": (m, columns), "solved": (m, columns), "moved": (nv, columns),
-            "H_own": (m * nv,), "Y_own": (m * nv,), "X_own": (nv * columns,),
-            "right_own": (m * columns,), "forces_own": (m * columns,), "late_own": (m * columns,),
-            "base": (3, m), "lag": (nv,), "how_far": (kinks, 3), "towards": (kinks,),
-            "direction": (columns,), "way": (columns,), "six": (6,), "pose_of_pair": (12,), "near": (contacts, 4, 7),
-            "by_parameter": (nv, p), "by_law": (contacts, 1 + cones, p), "by_row": (joints, 2, p),
-            "row_slope": (joints, 2),
+            "H_island": (m * nv,), "Y_own": (m * nv,), "X_own": (nv * columns,),
+            "right_own": (m * columns,), "forces_own": (m * columns,), "island_compliance_terms": (m * columns,),
+            "base": (3, m), "compliance_velocity": (nv,), "kink_distances": (kinks, 3), "towards": (kinks,),
+            "direction": (columns,), "way": (columns,), "scratch6": (6,), "pose_of_pair": (12,),
+            "near": (contacts, 4, 7), "by_parameter": (nv, p), "by_law": (contacts, 1 + cones, p),
+            "by_row": (joints, 2, p), "row_slope": (joints, 2),
             "A": (2 * nv, columns), "forces": (contacts, 3, columns), "joint_forces": (joints, columns),
         }  # fmt: skip
         ints: dict[str, tuple[int, ...]] = {
             "mode": (contacts, cones), "first": (contacts, cones + 2), "dofs": (nv,), "own_columns": (columns,),
             "perm": (m,),
-            "bent": (contacts, 3), "row_mode": (joints,), "owner": (m, 2), "nearly": (islands,), "yields": (islands,),
-            "kinks": (kinks, layout.KINK_INTS),
+            "on_kink": (contacts, 3), "row_mode": (joints,), "owner": (m, 2), "nearly": (islands,),
+            "friction_released": (islands,), "kinks": (kinks, layout.KINK_INTS),
         }  # fmt: skip
         arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}
         arrays |= {name: np.zeros(shape, dtype=np.int64) for name, shape in ints.items()}
         turns, line = (np.pi * np.arange(2 * count + 1) / count for count in (r, 1))
-        return Memory(
+        return DerivativeWork(
             **arrays,
             turns=np.stack([np.cos(turns), np.sin(turns)], axis=1),
             line=np.stack([np.cos(line), np.sin(line)], axis=1),
@@ -194,12 +295,12 @@ class Differentiator:
 
 
 def _lengths(arrays: WorldArrays) -> FloatArray:
-    """Lengths (2, n, n) of torsional and rolling friction by pair of materials; n = 0 where nothing resists turning."""
+    """Lengths (2, n, n) of torsional and rolling friction by pair of materials; n = 0 without such friction."""
     moments = arrays.moments
     return np.zeros((2, 0, 0)) if moments is None else np.stack([moments.torsional, moments.rolling])
 
 
-def _worlds_near(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:
+def _perturbed_worlds(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:
     """The arrays of the worlds in which a parameter is a little larger and smaller, with their weights."""
     own, way = driver.prepared, STRIDE * one.scale
     near, refused = [], None

@@ -31,9 +31,9 @@ class Parameter:
     Attributes
     ----------
     name
-        What derivatives by it are called.
+        Name of the derivatives.
     value
-        What it is in the world.
+        Its value in the world.
     world
         The world in which it is another. Only numbers may change: masses and inertias, materials, gains, bounds,
         gravity; not where bodies and surfaces are.

@@ -10,7 +10,7 @@ import numpy as np
 from contactlab.event_driven import EventKink, EventRecording, transition
 from contactlab.linearization.kernels.layout import ON_KINK
 from contactlab.linearization.linearization import Kink
-from contactlab.linearization.linearize import Lineariser
+from contactlab.linearization.linearize import StepLinearizer
 from contactlab.linearization.parameters import Parameter
 from contactlab.multibody import integrate
 from contactlab.recording import Recording
@@ -47,7 +47,7 @@ class Gradient:
     parameters
         By name; of event-driven runs arrays, as `Transition.parameters` has them.
     kinks
-        Steps that stand on a kink, with the nearest one: there the piece that each has was taken. Of event-driven
+        Steps on a kink, with the nearest kink: the piece of each step was used. Of event-driven
         runs those of `Transition.kinks`.
     """
 
@@ -61,13 +61,13 @@ class Gradient:
 
     @property
     def unique(self) -> bool:
-        """Whether no step stands on a kink."""
+        """Return True if no step is on a kink."""
         return not self.kinks
 
 
 @dataclass(frozen=True, eq=False)
 class _Portion:
-    """Derivatives of some steps: by state, and by what acts; of the contact forces likewise."""
+    """Derivatives of some steps and of their contact forces, by state, forces, targets and parameters."""
 
     A: FloatArray  # (steps, 2 nv, columns)
     forces: list[FloatArray]
@@ -91,29 +91,28 @@ def gradient(
         `EventDriven.run`, whose derivatives are `transition`'s: its end alone costs, ``wrt`` are its names, and there
         are no rows of tau and targets.
     cost
-        What a state costs, summed over states: a function of (number of the state, q, v), in plain numpy. Where it
-        returns a number alone it is differenced, 4 nv calls for a state; where (number, by dq (nv,), by v (nv,)), not.
+        Cost of a state, summed over states: a function of (number of the state, q, v), in plain numpy. If it returns
+        only a number, its gradient is from differences, 4 nv calls for a state; it can return the gradient as well:
+        (number, by dq (nv,), by v (nv,)).
     force_cost
-        What the contact forces of a step cost: a function of (number of the step, forces (nc, 3)).
+        Cost of the contact forces of a step: a function of (number of the step, forces (nc, 3)).
     at
-        Numbers of the states that cost, such as ``(-1,)`` for the last alone; all of them where not given.
+        Numbers of the states that cost, such as ``(-1,)`` for the last alone; all of them if not given.
     wrt
         As for `linearize`.
 
     Returns
     -------
     Gradient
-        With the steps that stand on a kink: of these, what `linearize` gives was taken, held contacts included.
+        With the steps on a kink: the result of `linearize` was used for these, closed contacts included.
 
     Raises
     ------
     SimulationConfigError
-        A record with contacts from outside; a cost that is no number; what `linearize` cannot take.
+        A record with contacts from outside; a cost that is not a number; steps without derivatives, see `linearize`.
 
-    Notes
-    -----
-    Applied forces and targets are those of the record, step by step: what a law of feedback, or a wrench held in the
-    world, would make of another motion is not in the gradient.
+    Notes ----- Applied forces and targets are the recorded ones, step by step: the gradient does not contain the effect
+    of feedback, or of a wrench with fixed world axes, on another motion.
 
     Takes three to four times the run. Of 256 steps at a time the derivatives are kept, 8 bytes for each of
     256 x 2 nv x (3 nv + drives + parameters) numbers, or of fewer in 64 MiB; of all others states alone.
@@ -122,14 +121,14 @@ def gradient(
         return _of_events(recording, cost, force_cost, at, wrt)
     n, nv = recording.n_steps, recording.world.nv
     states = range(n + 1) if at is None else sorted({_state(i, n) for i in at})
-    lineariser = Lineariser(recording.world, recording.stepper, wrt)
+    linearizer = StepLinearizer(recording.world, recording.stepper, wrt)
     drives, names = (
         len(recording.world.joint_actions.drives),
-        [one.name for one in lineariser.differentiator.parameters],
+        [one.name for one in linearizer.differentiator.parameters],
     )
     tau, targets, value = np.zeros((n, nv)), np.zeros((n, drives)), 0.0
     parameters, kinks = np.zeros(len(names)), list[tuple[int, Kink]]()
-    # What is left to do: the gradient by the state at hand.
+    # Gradient by the present state, and the states whose cost is not added yet.
     w, left = np.zeros(2 * nv), set(states)
 
     def add_state(i: int) -> float:
@@ -139,10 +138,10 @@ def gradient(
         np.add(w, by, out=w)
         return own
 
-    portion_steps = min(PORTION, max(8, ROOM // (16 * nv * max(1, lineariser.differentiator.columns))))
+    portion_steps = min(PORTION, max(8, ROOM // (16 * nv * max(1, linearizer.differentiator.columns))))
     for first in range((n - 1) // portion_steps * portion_steps if n else 0, -1, -portion_steps):
         last = min(first + portion_steps, n)
-        portion = _portion(lineariser, recording, first, last, keep_forces=force_cost is not None)
+        portion = _portion(linearizer, recording, first, last, keep_forces=force_cost is not None)
         kinks = portion.kinks + kinks
         for k in range(last - 1, first - 1, -1):
             value += add_state(k + 1)
@@ -166,7 +165,7 @@ def _of_events(
     at: Sequence[int] | None,
     wrt: Sequence[str | Parameter],
 ) -> Gradient:
-    """What `gradient` is of an event-driven run."""
+    """Return the gradient of an event-driven run."""
     n, nv = recording.time.size - 1, recording.world.nv
     if force_cost is not None or {_state(i, n) for i in ((0,) if at is None else at)} != {n}:
         raise SimulationConfigError("at", "must be (-1,), and no force may cost: of an event-driven run its end does")
@@ -185,22 +184,22 @@ def _state(i: int, n: int) -> int:
     return i % (n + 1)
 
 
-def _portion(lineariser: Lineariser, recording: Recording, first: int, last: int, *, keep_forces: bool) -> _Portion:
+def _portion(linearizer: StepLinearizer, recording: Recording, first: int, last: int, *, keep_forces: bool) -> _Portion:
     """Make the steps first .. last again, and differentiate them."""
     rows, nv = recording.rows, recording.world.nv
     taus = rows["tau"] if rows["tau"].shape[0] else np.zeros((recording.n_steps, nv))
-    found = _Portion(np.empty((last - first, 2 * nv, lineariser.differentiator.columns)), [], [])
-    again: Iterator[tuple[int, int]] = lineariser.steps(
+    found = _Portion(np.empty((last - first, 2 * nv, linearizer.differentiator.columns)), [], [])
+    again: Iterator[tuple[int, int]] = linearizer.steps(
         recording.state(first), taus[first:last], rows["drive_target"][first:last]
     )
     for k, count in again:
-        m = lineariser.differentiator.memory
+        m = linearizer.differentiator.memory
         found.A[k] = m.A
         if keep_forces:
-            found.forces.append(m.forces[: int(lineariser.driver.control.n_contacts)].copy())
-        if count and m.how_far[:count, 1].min() <= ON_KINK:
-            found.kinks.append((first + k, lineariser.kinks(count)[0]))
-        if not np.array_equal(lineariser.driver.work.q, recording.q[first + k + 1]):
+            found.forces.append(m.forces[: int(linearizer.driver.control.n_contacts)].copy())
+        if count and m.kink_distances[:count, 1].min() <= ON_KINK:
+            found.kinks.append((first + k, linearizer.kinks(count)[0]))
+        if not np.array_equal(linearizer.driver.work.q, recording.q[first + k + 1]):
             detail = (
                 f"step {first + k} is another when it is made again: of contacts from outside, or another machine's"
             )
@@ -209,7 +208,7 @@ def _portion(lineariser: Lineariser, recording: Recording, first: int, last: int
 
 
 def _of_state(recording: Recording | EventRecording, cost: Cost, i: int) -> tuple[float, FloatArray]:
-    """What a state costs, and the gradient (2 nv,) by (dq, v)."""
+    """Return the cost of a state, and its gradient (2 nv,) by (dq, v)."""
     model, q, v = recording.world.model, recording.q[i], recording.v[i]
     nv = v.size
     given = cost(i, q, v)
@@ -228,7 +227,7 @@ def _of_state(recording: Recording | EventRecording, cost: Cost, i: int) -> tupl
 
 
 def _of_forces(recording: Recording, cost: ForceCost, k: int) -> tuple[float, FloatArray]:
-    """What the contact forces of a step cost, and the gradient (nc, 3)."""
+    """Return the cost of the contact forces of a step, and its gradient (nc, 3)."""
     forces = recording.contacts_at(k).impulse / recording.h[k]
     given = cost(k, forces)
     if isinstance(given, tuple) and len(given) == 2:

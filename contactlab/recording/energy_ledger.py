@@ -53,6 +53,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.formulation.model_problem.options import RowKind
 from contactlab.multibody import difference_batch
 from contactlab.recording.record import portions
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -67,7 +68,6 @@ from contactlab.stepping.packing import (
     touching_materials,
 )
 from contactlab.stepping.prepared import arrays_of
-from contactlab.world.joint_rows import RowKind
 from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:

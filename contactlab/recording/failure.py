@@ -219,7 +219,7 @@ def _stricter(driver: Driver) -> str:
         return _STRICTER
     return (
         f"A step asks for more: the residual of the law that it states is {law:.2g}, see "
-        "`contactlab.formulation.stated_law`. Ask the code for more digits, or `tolerance` for fewer."
+        "`contactlab.formulation.friction_backend`. Ask the code for more digits, or `tolerance` for fewer."
     )
 
 

@@ -64,7 +64,7 @@ def forces_of(recording: Record, i: int, island: int) -> ConstraintForces:
 
 def distance_of(recording: Record, i: int, island: int) -> float:
     """Return how far the contact forces of an island are from those selected, of the largest."""
-    from contactlab.formulation.load_sharing import distance_from_selected
+    from contactlab.formulation.strategy_solver import distance_from_selected
 
     (data, z0), stepper = formed(recording, i, island), recording.stepper
     forces, h = forces_of(recording, i, island), float(recording.h[i])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from contactlab.certificate import Choice
+from contactlab.formulation.model_problem.options import RowKind
 from contactlab.recording.energy_notices import jams, product_gains
 from contactlab.recording.events import UncertifiedTable
 from contactlab.recording.long_steps import DEPTH, Moves, long_steps
@@ -21,7 +22,7 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import warn_caller
 from contactlab.stepping.record_schema import peek
 from contactlab.stepping.world_numbers import ARM, size_of
-from contactlab.world.joint_rows import JointRow, RowKind
+from contactlab.world.joint_actions import JointRow
 from contactlab.world.motion import Conveyor
 
 if TYPE_CHECKING:

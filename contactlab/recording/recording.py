@@ -27,8 +27,8 @@ from contactlab.stepping.record_schema import (
     start_rows,
 )
 from contactlab.world.sensors import Sensor, StepView
+from contactlab.world.shape_builder import resolve_mesh_files
 from contactlab.world.state import StepperState
-from contactlab.world.visual import resolve_mesh_files
 from contactlab.world.world import World
 from lcp.notebook import html_table
 from problem_data import ConstraintForces, ConstraintVelProblemData

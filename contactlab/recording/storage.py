@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from contactlab.recording.record import Record, RecordError, RecordWriteError
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
 from contactlab.stepping.record_schema import FIELDS, LATER, READABLE, SCHEMA, TIMINGS, Rows, field_tail, row_lengths
-from problem_data.files import ARRAY_BYTES, read_text, size_text
-from problem_data.npz_files import NpzFile, Source, write_npz
+from problem_data.files import ARRAY_BYTES, NpzFile, Source, read_text, size_text, write_npz
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping

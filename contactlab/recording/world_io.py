@@ -12,12 +12,10 @@ import lcp
 from contactlab.constraints import ContactConstraint, DistanceConstraint, LoopConstraint
 from contactlab.contact import BodyShape, HalfSpace, Material, PowerLaw, Shape
 from contactlab.contact.shapes import ALL_SHAPES
-from contactlab.formulation.convex_relaxation import ConvexRelaxation
 from contactlab.formulation.discretized import DiscretizedLCP
-from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, qp_code_objection
-from contactlab.formulation.model_problem.joint_actions import Drive, JointLimit
-from contactlab.formulation.staggered_projections import StaggeredProjections
-from contactlab.formulation.stated_law import VERIFIED, law_of
+from contactlab.formulation.friction_backend import VERIFIED, FrictionAnswer, FrictionBackend, law_of, qp_code_objection
+from contactlab.formulation.model_problem.options import Drive, JointLimit
+from contactlab.formulation.quadratic_programs import ConvexRelaxation, StaggeredProjections
 from contactlab.multibody import JointLimits, ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia
@@ -26,11 +24,10 @@ from contactlab.stepping.sleep import Sleep
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint
+from contactlab.world.joint_actions import Coefficient, JointActions, JointPolynomial, Loop, MimicJoint, PointSpring
 from contactlab.world.motion import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
-from contactlab.world.point_spring import JointPolynomial, PointSpring
+from contactlab.world.shape_builder import Visual, VisualMesh
 from contactlab.world.surface import ALL, Collider
-from contactlab.world.visual import Visual, VisualMesh
 from contactlab.world.world import World
 from lcp.contacts.strategies import strategies_of
 

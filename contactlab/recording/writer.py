@@ -33,7 +33,7 @@ from contactlab.recording.storage import (
 from contactlab.stepping.joint_table import by_number
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, join_rows, row_lengths, start_rows
 from contactlab.world.state import StepperState
-from problem_data.npz_files import NpzFile, Source, partial_files, write_atomic, write_npz
+from problem_data.files import NpzFile, Source, partial_files, write_atomic, write_npz
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping

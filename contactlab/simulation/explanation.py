@@ -14,8 +14,7 @@ import numpy as np
 
 import lcp
 import problem_data
-from contactlab.formulation.cone import form_cone_problem
-from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.discretized import form_cone_problem, form_discretized_lcp
 from contactlab.formulation.friction_backend import FrictionBackend
 from contactlab.formulation.solution import advice_on
 from contactlab.recording.failure import SimulationError
@@ -30,7 +29,7 @@ from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.world import World
 from problem_data import ConstraintVelProblemData
 from problem_data.errors import ProblemFileError
-from problem_data.npz_files import NpzFile
+from problem_data.files import NpzFile
 
 _DUMP = re.compile(r"(?P<stem>.+)_failed_step(?P<step>\d+)\.npz")
 

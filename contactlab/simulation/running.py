@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.linearization import Linearization, Parameter
-from contactlab.linearization.linearize import Lineariser
+from contactlab.linearization.linearize import StepLinearizer
 from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.recording.failure import simulation_error
 from contactlab.recording.long_steps import Moves
@@ -85,7 +85,7 @@ class Simulation:
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
         self._made = SingleSteps(self._driver)
         self._contacts: ContactTable | None = None  # once somebody has asked for them
-        self._lineariser: Lineariser | None = None  # likewise
+        self._lineariser: StepLinearizer | None = None  # likewise
         self._watch = Watch(world, stepper)
         # How often it began, and steps made before it did the last time.
         self._begun = self._past = 0
@@ -200,7 +200,7 @@ class Simulation:
         Nothing is stepped. The memory is kept from one call to the next, parameters and worlds near by included.
         """
         if self._lineariser is None or not self._lineariser.serves(self.world, self.stepper, wrt):
-            self._lineariser = Lineariser(self.world, self.stepper, wrt)
+            self._lineariser = StepLinearizer(self.world, self.stepper, wrt)
         applied = self._none if tau is None else self._force(tau)
         return self._lineariser.of_run(self._driver, applied, targets)
 

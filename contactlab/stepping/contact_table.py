@@ -308,7 +308,8 @@ class CertificateTable:
         did or the record does not tell; linear systems solved in all attempts at it.
     natural_map, scaled
         Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides. Of the answer of a
-        friction backend the second is the residual of the law that it states (`contactlab.formulation.stated_law`).
+        friction backend the second is the residual of the law that it states
+        (`contactlab.formulation.friction_backend`).
     violation, scale
         (n, 12) of the mechanical conditions: `contactlab.certificate.CONDITIONS`, its `BOXED_CONDITIONS`, bilateral.
     distance

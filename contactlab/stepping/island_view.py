@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lcp
-from contactlab.formulation.cone import ConeProblem, cone_problem
-from contactlab.formulation.discretized import form_discretized_lcp, stated_lcp
-from contactlab.formulation.stated_law import LawCheck, check_law
+from contactlab.formulation.discretized import ConeProblem, cone_problem, form_discretized_lcp, stated_lcp
+from contactlab.formulation.friction_backend import LawCheck, check_law
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Joints

@@ -35,10 +35,9 @@ from contactlab.stepping.kernels.layout import (
     PackedWorld,
     Spring,
 )
-from contactlab.world.collision_filter import build_collision_filter, may_touch_half_space
+from contactlab.world.collision_filter import body_trees, build_collision_filter, first_dofs, may_touch_half_space
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.joint_rows import JointRow
-from contactlab.world.trees import body_trees, first_dofs
+from contactlab.world.joint_actions import JointRow
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping

@@ -13,9 +13,8 @@ import numpy as np
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.contact import ContactError, check_edges
-from contactlab.formulation.friction_backend import FrictionBackend, friction_objection, qp_code_objection
-from contactlab.formulation.shrinking import SMALLEST_FRACTION
-from contactlab.formulation.stated_law import LAWS, law_of
+from contactlab.formulation.friction_backend import LAWS, FrictionBackend, friction_objection, law_of, qp_code_objection
+from contactlab.formulation.solution import SMALLEST_FRACTION
 from contactlab.formulation.strategy_solver import EqualCompliance
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
@@ -27,7 +26,7 @@ from contactlab.stepping.user_code import numbers
 from contactlab.stepping.world_numbers import Thresholds, in_world
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.plane import PLANAR_EDGES
+from contactlab.world.motion import PLANAR_EDGES
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 from lcp.contacts.strategies import STRATEGY_NAMES, strategy_mask
@@ -126,7 +125,7 @@ class TimeStepping:
         misses it is tried again, or as ``on_unsolved`` says.
     adaptive
         Try a step that was not solved again from its start with a smaller h, as in steps 2 to 6 of
-        `contactlab.formulation.shrinking`: contacts, kN, M and q are formed anew for that h. A step that is solved is
+        `contactlab.formulation.solution`: contacts, kN, M and q are formed anew for that h. A step that is solved is
         not asked for its accuracy: a run in which all are solved is the same, bit for bit, with and without this.
     shrink
         Factor from one try to the next, between 0 and 1.

@@ -14,14 +14,13 @@ from contactlab.stepping import OPEN, SLIDE, STICK
 from contactlab.verification.contacts import frames_of, pairs_of, surface_motion
 from contactlab.verification.dynamics import Blocks, free_momentum, mass_solve, mass_times, solved_where_regular
 from contactlab.verification.equal_compliance_check import EqualComplianceCheck
-from contactlab.verification.free_trees import FreeMotion, free_motion
 from contactlab.verification.island import FAINT
 from contactlab.verification.island_checks import island_findings
 from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws, loops_of, row_forces
 from contactlab.verification.motion import cross, integrate, rotate, shifting
+from contactlab.verification.motion_checks import FreeMotion, displacement, free_motion, projection_findings
 from contactlab.verification.pair_coverage import PairCoverage
 from contactlab.verification.portion import TINY, Found, StepSlice, TreeRows, groups, length_of, max_relative, rows_of
-from contactlab.verification.projection import displacement, projection_findings
 
 ROUNDING = 1e-12  # of the time that a tree has rested
 HEIGHT = 1e-4  # of the size of a world, that its weight is lifted by: energies are known no better
@@ -201,7 +200,7 @@ SLACK = 1e-5  # part of a shape's size by which a point must be deeper to be the
 def uncovered(portion: StepSlice) -> FloatArray:
     """Return how far, relative to its place, an unlisted support point is within reach of a half-space (ns,); 0: none.
 
-    A point is within reach when gap <= margin + h max(0, -N v); bodies asleep have no contacts. Where contacts are
+    A point is within reach when gap <= margin + h max(0, -N v); bodies asleep have no contacts. If contacts are
     reduced to four of a shape, only points deeper than all of these are missed.
     """
     recording = portion.recording

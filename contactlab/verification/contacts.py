@@ -1,4 +1,4 @@
-"""The contact rows of a portion of a record, in plain numpy: directions, turning, kN, the forces z stands for."""
+"""The contact rows of a portion of a record, in plain numpy: directions, turning, kN, the forces of z."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Surfaces = tuple[Material | None, Material | None]
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """The nc contacts of a portion; nr rows of friction, r for each contact, then those of its moments' cones."""
+    """The nc contacts of a portion; nr rows of friction, r for each contact, then the rows of its moments' cones."""
 
     at: IntArray  # (nc,) their steps in the portion
     directions: FloatArray  # (nc, 1 + r, 3) normal and friction directions, world axes
@@ -90,7 +90,7 @@ def contact_rows(
 ) -> tuple[ContactRows, tuple[TreeRows, ...]]:
     """Return the contacts of a portion, and their Jacobians by trees, row by row.
 
-    ``v_free`` (ns, nv) is what the contacts meet; ``directions`` are those of `frames_of`.
+    ``v_free`` (ns, nv) is the velocity without constraint forces; ``directions`` are from `frames_of`.
     """
     recording = portion.recording
     world, stepper, rows = recording.world, recording.stepper, recording.rows
@@ -212,11 +212,11 @@ def pairs_of(portion: StepSlice, normals: FloatArray) -> tuple[FloatArray, Float
     """Return friction and restitution (nc,) of the pairs that touch along normals (nc, 3).
 
     Of a contact from outside the loop they are what the record says, within their range; and so is restitution by speed
-    where rounding of the speed decides.
+    if rounding of the speed decides.
     """
     rows, chosen = portion.recording.rows, portion.contacts
     surfaces, numbers = material_pairs(portion.recording.world, rows, chosen)
-    # A shape that is not there touches nothing: such a row is wrong whatever it says.
+    # A shape that is not there touches nothing: such a row is always wrong.
     known = [(math.nan, math.nan) if a is None or b is None else combine(a, b) for a, b in surfaces]
     mu = np.array([one for one, _ in known])[numbers]
     said = rows["contact_mu"][chosen], rows["contact_restitution"][chosen]
@@ -308,7 +308,7 @@ def normal_terms(
 ) -> FloatArray:
     """Return kN (n, 2) of impacts, or of contacts that may close their gap; both if rounding decides.
 
-    ``fastest`` bounds the speed at which a depth is undone; where it is infinite an impact has e N v- whatever its gap.
+    ``fastest`` bounds the speed at which a depth is undone; if it is infinite an impact has e N v- whatever its gap.
     """
     bounce = restitution * before
     push = np.maximum(erp * np.minimum(gap, 0.0) / h, -np.asarray(fastest))

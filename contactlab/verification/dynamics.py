@@ -192,7 +192,7 @@ def free_momentum(
         if gyroscopic == "off":
             momentum[:, own] += step * turning
             continue
-        # The torque beside the gyroscopic one is what makes I dw/dt = rest - w x I w the explicit motion.
+        # The torque without the gyroscopic one gives the explicit motion I dw/dt = rest - w x I w.
         part, tree = model.v_slice(spec.name), world.body_trees[model.index(spec.name)]
         rates = np.linalg.solve(state.M[tree], (tau - state.bias)[:, part, None])[:, -3:, 0]
         rest = rotate(I, rates) + turning
@@ -308,7 +308,7 @@ def _spins(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, gues
 def _spin(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, guess: FloatArray) -> FloatArray:
     """Return the change (3,) of w over a step by the midpoint rule.
 
-    A step that turns the body by a radian or more may be taken in 2, 4, ... equal parts where one is not solved. How
+    A step that turns the body by a radian or more may be taken in 2, 4, ... equal parts if one is not solved. How
     many is not on record: the nearest to ``guess`` is taken, and the equation of motion then says whether it is right.
     """
     best = _midpoint(I, w, h, torque, guess)

@@ -2,8 +2,8 @@
 
 The step goes along a branch of compliances in the space of the velocities. Here the dense LCP of an island, every
 contact giving way by eps along its normal and both tangents, is solved by Lemke's method for a small eps, and with the
-exact cone by Newton's method in the space of the forces, from the recorded ones. Where that is not near, the line
-through the answers for two eps is read at 0. Where a contact creeps, or gaps contradict one another, every eps has an
+exact cone by Newton's method in the space of the forces, from the recorded ones. If that is not near, the line
+through the answers for two eps is read at 0. If a contact creeps, or gaps contradict one another, every eps has an
 answer of its own, and the nearest counts, that at the branch's end first. Rows of joints stay rigid: what they do about
 a change of the contact forces is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which
 W is regular: no other forces make the same velocities.
@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from contactlab.certificate import Choice
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.island import ContactProblem, JointProblem
-from contactlab.verification.islands import Islands, Matrix, largest_of
-from contactlab.verification.portion import TINY, Found, StepSlice, groups
+from contactlab.verification.portion import TINY, Found, Islands, Matrix, StepSlice, groups, largest_of
 from contactlab.verification.report import SelectionReport
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ WITHIN_SIGHT = 1e-2  # distance up to which the answers of a compliance in betwe
 ROUNDING = 1e-10  # of the forces that would stop the motion: if none is larger, all are rounding
 CLOSED = 1e-8  # rate of an unloaded contact, of the largest that a load of the island makes: below, it may act
 WITHIN = 1e-9  # of a bound: a force nearer is at it
-NEWTON, ARRIVED = 40, 1e-12  # steps with the exact cone, and what is left of the largest force
+NEWTON, ARRIVED = 40, 1e-12  # steps with the exact cone, and their accuracy relative to the largest force
 DEPENDENT = 1e-10  # singular value of rows of joints, of the largest, at which they are dependent
 
 

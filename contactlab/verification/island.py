@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import ContactRows
-from contactlab.verification.islands import Matrix, largest_of, worst_of
 from contactlab.verification.joints import JointLaws
+from contactlab.verification.portion import Matrix, largest_of, worst_of
 
 #: Measures: condition, contacts or rows they are of, values.
 Measures = tuple[str, IntArray, FloatArray]
@@ -29,7 +29,7 @@ CONSISTENT, NEARLY = 1e-9, 1e-2
 ROUNDED, CONFIGURATION, MOST_UNCERTAIN, NEARLY_ASSEMBLED = 1e-10, 10.0, 3e-2, 3e-2
 MANY = 6  # contacts of an island whose kN is in doubt, tried in all combinations
 TINY = float(np.finfo(float).tiny)
-SLACK = 1e-3  # part of what a slack may be off, that what follows from the rates may be
+SLACK = 1e-3  # allowance of values that follow from rates, relative to the allowance of slacks
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +208,7 @@ class ContactProblem:
         """Return the worst contact of islands and its |r - P_K(r - u_hat)|, u_hat = (u_N + mu |u_T|, u_T).
 
         r = (fN, fF) is taken in units of the largest force, u in units of |q_i| + W_ii max |r|. A projection
-        moves no farther than its argument: what rounding of u may have moved u_hat by is taken off.
+        moves no farther than its argument: the effect of rounding of u on u_hat is subtracted.
         """
         rows, nc = self.rows, self.fN.size
         force, island = self.force, self.island
@@ -351,7 +351,7 @@ class JointProblem:
     def _least_squares(
         self, laws: JointLaws, held: IntArray, off: FloatArray, s: FloatArray, scale: FloatArray, k: FloatArray
     ) -> FloatArray:
-        """Return by how much equations are off, ``off`` (m,), or, where they nearly agree, how far from least squares.
+        """Return by how much equations are off, ``off`` (m,), or, if they nearly agree, from least squares.
 
         Nearly: by what `contactlab.formulation.kernels.agreement` states. Then no velocity may lower the sum of the
         squares of the rates s (m,) of an island's equations: G' s = 0.
@@ -371,7 +371,7 @@ class JointProblem:
             motion = float(self.speed[columns].sum())
             if (rates > np.linalg.norm(explained) + NEARLY * scale[own] + floor * motion).any():
                 continue
-            # Rates are known to their scale, as where equations agree.
+            # Rates are uncertain by their scale, as in the case of equations that agree.
             pull, terms = np.abs(J.T @ s[own]), abs(J).T @ scale[own]
             pull = np.maximum(0.0, pull - floor @ rates)
             out[own] = np.minimum(off[own], float(np.max(pull / _unit(terms), initial=0.0)))

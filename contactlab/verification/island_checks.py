@@ -7,15 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from contactlab.formulation.model_problem.options import RowKind
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import ContactRows, contact_rows
 from contactlab.verification.dynamics import Blocks
 from contactlab.verification.equal_compliance_check import EqualComplianceCheck
 from contactlab.verification.island import FAINT, NOTHING, ContactProblem, JointProblem
-from contactlab.verification.islands import Islands, IslandSystem, largest_of, worst_of
 from contactlab.verification.joints import JointLaws
-from contactlab.verification.portion import Found, StepSlice, TreeRows, max_relative, tree_columns
-from contactlab.world.joint_rows import RowKind
+from contactlab.verification.portion import (
+    Found,
+    Islands,
+    IslandSystem,
+    StepSlice,
+    TreeRows,
+    largest_of,
+    max_relative,
+    tree_columns,
+    worst_of,
+)
 
 
 def island_findings(
@@ -117,7 +126,7 @@ class _Rated:
         """Return the rows [N; F] and joint rows with forces ``pushing`` and numbers ``numbers``.
 
         A unilateral force counts with at least NOTHING of the island's largest. Balanced forces f sqrt(h W_ii + gamma)
-        are compared where some are moments: where stops take part, or moments resist turning.
+        are compared if some are moments: with limits that take part, or with friction moments.
         """
         fN, plus, minus = answers[:3]
         n, count = fN.size + plus.size, islands.at.size

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.constraints import ContactConstraint, LoopConstraint, PointPair
-from contactlab.formulation.model_problem.joint_actions import PositionDrive
+from contactlab.formulation.model_problem.options import PositionDrive, RowKind
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.contacts import normal_terms
 from contactlab.verification.dynamics import Blocks, mass_solve
 from contactlab.verification.motion import BodyKinematics, rotate, shifting
 from contactlab.verification.portion import StepSlice, length_of
-from contactlab.world.joint_rows import RowKind
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -48,7 +47,8 @@ class JointLaws:
     equation: NDArray[np.bool_]  # (n,) rows that hold whatever it takes
     scale: FloatArray  # (ns, n) sizes of the terms of their entries
     unit: FloatArray  # (n,) 1 for angles, for lengths the world's (`length_of`)
-    expected: FloatArray  # (ns, n) by how much a stop is within reach [rad, m]; infinite for what always takes part
+    #: (ns, n) by how much a limit is within reach [rad, m]; infinite for rows that always take part
+    expected: FloatArray
     # (nv,) of damping and of drives without bounds: h D and h^2 K join the diagonal of M.
     drag: FloatArray
     stiffness: FloatArray

@@ -2,7 +2,7 @@
 
 Written a second time on purpose: no kernel of the package is called, and nothing is taken from its formulas. Velocities
 and accelerations are carried from body to body in world axes, body Jacobians beside them, on the velocities of the
-body's own tree. The first axis of every array is that of the states: what would be a loop over steps is one operation.
+body's own tree. The first axis of every array counts states: one operation replaces a loop over steps.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def shifting(model: Model) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 def _turned(quaternion: FloatArray, turn: FloatArray) -> FloatArray:
-    """Return quaternions (ns, 4) times those of the rotation vectors ``turn`` (ns, 3) in body axes, of length 1."""
+    """Return unit quaternions (ns, 4) times the rotations by the vectors ``turn`` (ns, 3) in body axes."""
     half = 0.5 * np.linalg.norm(turn, axis=1, keepdims=True)
     # numpy's sinc is sin(pi x) / (pi x): exact at 0 as well.
     s, u = np.cos(half), 0.5 * np.sinc(half / np.pi) * turn

@@ -1,7 +1,7 @@
 """Check, in plain numpy, that the contact table has a row for every two shapes that come near each other.
 
 Of a ground that is not convex, a mesh or terrain, what is asked is what cannot be denied. Of a mesh: the triangle that
-comes nearest, where the shortest way leaves its outer side; and of a polytope that has sunk in a little, a triangle
+comes nearest, if the shortest way leaves its outer side; and of a polytope that has sunk in a little, a triangle
 that it stands on with a point well inside it. Deeper, or at an edge that it overlaps, which way is out is a matter of
 choice, and nothing is asked.
 """
@@ -185,7 +185,7 @@ class PairCoverage:
         """Return by how much the nearest points of two shapes are nearer than the reach, over their place's size.
 
         Shapes that are farther apart along the line of their origins are not looked at more closely. With
-        ``up`` the first is a triangle of terrain, in its own axes, and counts where it is touched from above.
+        ``up`` the first is a triangle of terrain, in its own axes, and counts if it is touched from above.
         """
         if up is None and self._apart(a, b, at_a, at_b, h):
             return 0.0

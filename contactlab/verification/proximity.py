@@ -252,7 +252,7 @@ def contact_errors(
     closest = np.minimum.reduceat(gap, first)
     # Beyond the margin the closest point may be left out if it does not approach.
     is_closest = (gap <= closest[groups]) & (gap <= margin)
-    # Both points lie in their shapes, of the closest contact on what is round. Of another contact one of them may be on
+    # Both points are in their shapes, for the closest contact of round shapes. Of another contact one of them may be on
     # a plane that bears its shape, next to it: a corner stands above a face that leans.
     off = np.abs(np.linalg.norm(normal, axis=1) - 1.0) * size
     beyond, above = [], []

@@ -82,7 +82,7 @@ class VerificationFailure:
 
 @dataclass(frozen=True)
 class ConditionReport:
-    """One condition over all that was checked; ``worst`` is where it came closest to failing, None if never asked."""
+    """One condition over all checks; ``worst`` is where it was closest to failing, None if never checked."""
 
     condition: str
     checked: int
@@ -94,7 +94,7 @@ class ConditionReport:
 class SelectionReport:
     """Distance of recorded forces from the equal-compliance forces.
 
-    The distance is of all islands, whatever they say of themselves: where the branch of compliances ends early a step
+    The distance is of all islands, whatever they say of themselves: if the branch of compliances ends early a step
     takes forces that are not selected. That one says so is the condition ``choice``.
     """
 
@@ -102,7 +102,7 @@ class SelectionReport:
     unique: int  # in how many of them no other forces do the same
     larger: int  # islands with too many contacts to be looked at
     lost: int  # those whose selected forces were not found again
-    # The largest difference of forces over the largest force, of what was compared; infinite where forces were to be
+    # The largest difference of forces over the largest force, of what was compared; infinite if forces were to be
     # compared, and none were found again. And where; -1 where nothing was compared.
     distance: float
     step: int
@@ -163,7 +163,7 @@ class VerificationReport:
     unexplained_failures
         How many conditions do not hold in other steps than those.
     coulomb
-        Where a friction backend was asked: the law that the conditions are about, and how far off Coulomb's is.
+        If a friction backend was asked: the law that the conditions are about, and how far off Coulomb's is.
     """
 
     steps: int
@@ -184,7 +184,7 @@ class VerificationReport:
 
     @property
     def holds(self) -> bool:
-        """Whether all checks passed and no forces were accepted without a certificate.
+        """Return True if all checks passed and no forces were accepted without a certificate.
 
         The law of contact is the one that the solver states: Coulomb's, unless ``coulomb`` says otherwise.
         """

@@ -49,7 +49,7 @@ def verify(
     Nothing of the package's kernels is called: kinematics, mass matrix, rows and LCP are formed a second time, in plain
     numpy, from the world and the recorded states. `Recording.problem` would give the kernels' own problem instead.
     Forces that a run went on with uncertified (`TimeStepping.on_unsolved`) are checked as all others, and a record that
-    has some does not hold. Where a friction backend was asked, such as `contactlab.ConvexRelaxation`, the conditions
+    has some does not hold. If a friction backend was asked, such as `contactlab.ConvexRelaxation`, the conditions
     are those of the law that it states, and ``holds`` is about that law; how far the steps are from Coulomb's is
     reported beside it, and fails nothing.
 
@@ -60,8 +60,8 @@ def verify(
     every
         Check the steps 0, every, 2 every, ... and the last one.
     tolerance
-        Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's where that is larger,
-        and so are those of the law of a friction backend. None for 1e-9, and the stepper's where that is larger for all
+        Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's if that is larger,
+        and so are those of the law of a friction backend. None for 1e-9, and the stepper's if that is larger for all
         conditions that a step is certified by. Forces that are said to be selected may be
         `contactlab.certificate.VERIFIED_WITHIN` of the largest off.
     max_failures

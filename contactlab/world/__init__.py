@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from contactlab.formulation.model_problem.options import RowKind
 from contactlab.naming import doors
 from contactlab.world import sensors
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.joint_actions import JointActions
-from contactlab.world.joint_rows import JointRow, RowKind
+from contactlab.world.joint_actions import JointActions, JointPolynomial, JointRow, PointSpring
 from contactlab.world.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
-from contactlab.world.point_spring import JointPolynomial, PointSpring
-from contactlab.world.rays import RayHits
-from contactlab.world.shape_builder import AnyShape
+from contactlab.world.shape_builder import AnyShape, Visual, VisualMesh
 from contactlab.world.state import StepperState
-from contactlab.world.surface import Collider
-from contactlab.world.visual import Visual, VisualMesh
+from contactlab.world.surface import Collider, RayHits
 from contactlab.world.world import World
 
 __all__ = [

@@ -19,14 +19,12 @@ from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.errors import close_names
-from contactlab.world.collision_filter import build_collision_filter
+from contactlab.world.collision_filter import build_collision_filter, by_trees, model_of, with_prefix
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import Coefficients, Limits
-from contactlab.world.motion import PrescribedMotion
-from contactlab.world.plane import check_moves_in_plane, planar_body, plane_normal
+from contactlab.world.motion import PrescribedMotion, check_moves_in_plane, planar_body, plane_normal
 from contactlab.world.shape_builder import LIMIT, AnyShape, ShapeBuilder, check_moves, check_name, start_of
 from contactlab.world.surface import ALL, as_colliders, is_ground
-from contactlab.world.trees import by_trees, model_of, with_prefix
 from contactlab.world.urdf_world import (
     BadMeshes,
     MeshModes,
@@ -54,7 +52,7 @@ class WorldBuilder(ShapeBuilder):
     gravity
         (3,) [m/s^2], world axes.
     body_contacts
-        Whether bodies touch one another; False where it is known that they do not meet: nothing is then compiled or
+        Whether bodies touch one another; False if it is known that they do not meet: nothing is then compiled or
         spent on it. Bodies of one weld, or joined by a joint, never touch each other; see also `exclude_collision`.
     planar
         (3,) normal of a plane in which everything moves, as (0, 1, 0) for x and z; None for a world in space. Free
@@ -131,7 +129,7 @@ class WorldBuilder(ShapeBuilder):
         category: int = 1,
         mask: int = ALL,
     ) -> None:
-        """Add a body that stands fixed in the world at ``placement``: a step, a table, a piece of terrain."""
+        """Add a body that is fixed in the world at ``placement``: a step, a table, a piece of terrain."""
         check_name(name, self._bodies)
         surfaces = as_colliders(shape, material, None, LIMIT, category, mask)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
@@ -148,7 +146,7 @@ class WorldBuilder(ShapeBuilder):
         category: int = 1,
         mask: int = ALL,
     ) -> None:
-        """Add a body that moves as its motion says, whatever it meets: a belt, a shaker, a turntable, a moving wall.
+        """Add a body with a prescribed motion, which contacts do not change: a belt, a shaker, a turntable, a wall.
 
         Parameters
         ----------
@@ -198,12 +196,12 @@ class WorldBuilder(ShapeBuilder):
         mimics
             Whether joints that follow others, by the description, do so.
         effort_limits
-            Whether drives added to its joints that say no ``max_force`` have the limit of effort of the description.
+            Whether drives without a ``max_force`` added to its joints have the effort limit of the description.
 
         Notes
         -----
-        The world's model holds the bodies in the order added, tree by tree: where the model mixes the bodies of several
-        trees they are sorted, each tree at the place of its first body. `World.model` says where they stand.
+        The world's model holds the bodies in the order added, tree by tree: if the model mixes the bodies of several
+        trees they are sorted, each tree at the place of its first body. `World.model` has their places.
         """
         check_type("model", model, Model)
         check_type("prefix", prefix, str)
@@ -252,7 +250,7 @@ class WorldBuilder(ShapeBuilder):
     ) -> UrdfModel:
         """Add the robot of a description with the shapes it collides with; return its model, as read.
 
-        Stops, damping, dry friction and followers are those of the description unless others are given. What its links
+        Limits, damping, dry friction and mimics come from the description unless others are given. What its links
         look like (<visual>) is kept for pictures; mesh files of it are read when they are drawn.
 
         Parameters
@@ -271,7 +269,7 @@ class WorldBuilder(ShapeBuilder):
         collisions
             Whether the links get the shapes of their <collision> elements.
         meshes
-            What becomes of meshes: "convex", their hull (of at most 256 corners); "exact", a `Mesh`, of which two that
+            Treatment of meshes: "convex", their hull (of at most 256 corners); "exact", a `Mesh`, of which two that
             are not convex cannot meet; "skip", nothing. Or a mapping from links to these, "convex" for the others.
             Reading them needs the extra ``collision``.
         bad_meshes
@@ -279,8 +277,8 @@ class WorldBuilder(ShapeBuilder):
         self_collisions
             Whether links of this robot touch one another; those a joint joins never do.
         q, v
-            Start (nq,), (nv,) of the robot; default neutral and at rest. A floating base stands where a whole ``q``
-            says, which excludes ``pose`` and ``stand_on``; positions by joint, ``{"knee": 0.3}``, go with both.
+            Start (nq,), (nv,) of the robot; default neutral and at rest. A whole ``q`` gives the pose of a
+            floating base, which excludes ``pose`` and ``stand_on``; positions by joint, ``{"knee": 0.3}``, do not.
         limits, damping, friction, mimics, effort_limits
             As in `add_model`; joints by the names of the description.
         category, mask

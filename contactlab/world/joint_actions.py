@@ -1,12 +1,29 @@
-"""Actions on the joints of a world: limits, damping, dry friction, drives, mimics, loops."""
+"""Actions on the joints of a world, as data, and the rows that they become.
+
+Actions are limits, damping, dry friction, drives, mimics and loops, among these a spring between two points and a
+polynomial between two joints.
+"""
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from contactlab.constraints import ContactConstraint, LoopConstraint, PointPair
-from contactlab.formulation.model_problem.joint_actions import Drive, JointLimit, PositionDrive
+import numpy as np
+
+from contactlab.constraints import ContactConstraint, CustomConstraint, LoopConstraint, PointPair
+from contactlab.constraints.custom import CustomRows
+from contactlab.formulation.model_problem.options import Drive, JointLimit, PositionDrive, RowKind
+from contactlab.multibody import Model, integrate
+from contactlab.multibody.model import WORLD
+from contactlab.multibody.overview import joint_axes
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.world.errors import SimulationConfigError
+
+if TYPE_CHECKING:
+    from contactlab.world.world import World
 
 
 @dataclass(frozen=True)
@@ -39,12 +56,12 @@ class Loop:
     #: of the world.
     constraint: Any
     erp: float | None  # share of its position error taken back in a step, None for the stepper's
-    # Of a custom constraint: the bodies it is about, None for those that its Jacobian tells.
+    # Of a custom constraint: the bodies it acts on, None if its Jacobian shows them.
     bodies: tuple[str, ...] | None = None
 
     @property
     def joined(self) -> tuple[str, ...] | None:
-        """Names of the bodies it is about, the world included; None if only its Jacobian tells."""
+        """Names of the bodies it acts on, the world included; None if only its Jacobian shows them."""
         if isinstance(self.constraint, LoopConstraint):
             return self.constraint.predecessor, self.constraint.successor
         if isinstance(self.constraint, PointPair):
@@ -79,7 +96,7 @@ class JointActions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the world has no joint actions."""
+        """Return True if the world has no joint actions."""
         return not any(getattr(self, field.name) for field in fields(self))
 
     @property
@@ -91,3 +108,290 @@ class JointActions:
     def drive_number(self, name: str) -> int:
         """Return the number of a drive; -1 for an unknown name."""
         return next((i for i, drive in enumerate(self.drives) if drive.name == name), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class JointPolynomial(CustomConstraint):
+    """One row: the position of a joint of one coordinate is a polynomial of the position of another joint.
+
+    Parameters
+    ----------
+    body
+        Whose joint follows, a hinge or slide.
+    followed
+        Whose joint is followed, a hinge or slide; None: the polynomial is its constant, which holds the joint.
+    coefficients
+        (n,) of the powers 0, 1, ... of the position followed.
+    name
+        Group of the row, as for `LoopConstraint`.
+    """
+
+    body: str
+    followed: str | None
+    coefficients: FloatArray
+    name: str | None = None
+
+    # Not a field: it is the same for all.
+    rows = 1
+
+    def __post_init__(self) -> None:
+        given = finite_array(self.coefficients, "coefficients", (None,), SimulationConfigError)
+        object.__setattr__(self, "coefficients", read_only(given))
+
+    def jacobian(self, model: Model, q: FloatArray) -> FloatArray:
+        """Return G (1, nv): 1 for the joint that follows, minus the slope for the one that is followed."""
+        G = np.zeros((1, model.nv))
+        G[0, model.v_slice(self.body).start] = 1.0
+        if self.followed is not None:
+            G[0, model.v_slice(self.followed).start] -= self._value(model, q, 1)
+        return G
+
+    def gamma(self, model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
+        """Return gamma (1,): the curvature times the square of the speed that is followed."""
+        speed = 0.0 if self.followed is None else float(v[model.v_slice(self.followed).start])
+        return np.array([self._value(model, q, 2) * speed * speed])
+
+    def position_error(self, model: Model, q: FloatArray) -> FloatArray:
+        """Return by how much the joint is off (1,)."""
+        return np.array([q[model.q_slice(self.body).start] - self._value(model, q, 0)])
+
+    def _value(self, model: Model, q: FloatArray, order: int) -> float:
+        """Return the polynomial, or its derivative, at the position of the followed joint."""
+        at = 0.0 if self.followed is None else float(q[model.q_slice(self.followed).start])
+        power = np.polynomial.polynomial
+        return float(power.polyval(at, power.polyder(self.coefficients, order)))
+
+
+@dataclass(frozen=True, eq=False)
+class PointSpring(PointPair):
+    """The force -stiffness (length - rest_length) - damping (rate of the length) along the line between two points.
+
+    `WorldBuilder.add_spring` adds one. Over a step the law holds at the end of the step along the line as it is at the
+    start, together with all contacts and joints, so that any stiffness and damping is stable. The line turns from step
+    to step: across it a stretched spring acts as a force of the start of the step does, and wants
+    h^2 stiffness (1 - rest_length / length) < 4 m. Points that coincide have no line, and no force.
+
+    Parameters
+    ----------
+    body_a, body_b
+        Bodies; "world" for a fixed point.
+    point_a, point_b
+        (3,) [m] in body coordinates.
+    rest_length
+        [m], at least 0.
+    stiffness, damping
+        [N/m] and [N s/m], at least 0, not both 0.
+    name
+        Name of its row.
+
+    Raises
+    ------
+    SimulationConfigError
+        Naming the field and the value.
+    """
+
+    rest_length: float
+    stiffness: float
+    damping: float = 0.0
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self.check_points(SimulationConfigError)
+        for field in ("rest_length", "stiffness", "damping"):
+            value = finite_number(getattr(self, field), field, SimulationConfigError, least=0.0)
+            object.__setattr__(self, field, value)
+        if self.stiffness == self.damping == 0.0:
+            raise SimulationConfigError("stiffness", "and damping are both 0: such a spring does nothing")
+
+    @property
+    def zero(self) -> float:
+        """Return the length at rest."""
+        return self.rest_length
+
+
+SAMPLES = 8
+SPREAD = 0.5  # rad or m from the start
+
+
+@dataclass(frozen=True)
+class JointRow:
+    """One row.
+
+    Attributes
+    ----------
+    kind
+        Kind of the row; `kind_name` has it in words.
+    label
+        Kind and joint in words.
+    trees
+        Numbers of the trees it acts on, ascending.
+    dof, place
+        Degree of freedom, and index of its position in q; -1 for none.
+    sign
+        +1 for the lower end of a range, -1 for the upper one, 0 for other rows.
+    bound
+        Position of a stop [rad, m]; of others the largest force [N m, N].
+    factor, offset
+        Restitution of a stop; multiplier and offset of a follower.
+    stiffness, dissipation
+        Of a stop that gives way, and of a spring.
+    erp
+        Share of the error taken back in a step, NaN for the stepper's.
+    other, other_place
+        Degree of freedom and position of the joint that is followed.
+    drive
+        Number of the drive; of a stop, of one on the same coordinate; -1 for none.
+    loop_row
+        Number of the row among the rows of loops and springs.
+    angular
+        1 for a stop of an angle.
+    """
+
+    kind: RowKind
+    label: str
+    trees: tuple[int, ...]
+    dof: int = -1
+    place: int = -1
+    sign: float = 0.0
+    bound: float = math.inf
+    factor: float = 0.0
+    offset: float = 0.0
+    stiffness: float = 0.0
+    dissipation: float = 0.0
+    erp: float = math.nan
+    other: int = -1
+    other_place: int = -1
+    drive: int = -1
+    loop_row: int = -1
+    angular: int = 0
+
+    @property
+    def kind_name(self) -> str:
+        """Kind of the row in words."""
+        return self.kind.label
+
+    @property
+    def rank(self) -> int:
+        """Place of the class of its kind, see `RowKind`."""
+        return self.kind.rank
+
+
+def joint_rows(world: World) -> tuple[JointRow, ...]:
+    """Return the rows of a world in the order of their numbers."""
+    actions = world.joint_actions
+    drives = {world.place_of(drive.joint, drive.coordinate)[0]: i for i, drive in enumerate(actions.drives)}
+    rows = _loop_rows(world)
+    for limit in actions.limits:
+        dof, place, trees, name = _coordinate(world, limit.joint, limit.coordinate)
+        for sign, end, bound in ((1.0, "lower", limit.lower), (-1.0, "upper", limit.upper)):
+            if math.isfinite(bound):
+                rows.append(
+                    JointRow(
+                        RowKind.LIMIT,
+                        f"{end} limit of {name}",
+                        trees,
+                        dof,
+                        place,
+                        sign,
+                        bound,
+                        limit.restitution,
+                        stiffness=limit.stiffness,
+                        dissipation=limit.dissipation,
+                        drive=drives.get(dof, -1),
+                        angular=_turns(world, limit.joint, limit.coordinate),
+                    )
+                )
+    for one in actions.friction:
+        dof, place, trees, name = _coordinate(world, one.body, one.coordinate)
+        rows.append(JointRow(RowKind.FRICTION, f"friction of {name}", trees, dof, place, bound=one.value))
+    for i, drive in enumerate(actions.drives):
+        dof, place, trees, _ = _coordinate(world, drive.joint, drive.coordinate)
+        if drive.row_kind is not None:
+            rows.append(JointRow(drive.row_kind, str(drive.name), trees, dof, place, bound=drive.max_force, drive=i))
+    for follower in actions.mimics:
+        dof, place, trees, name = _coordinate(world, follower.body, 0)
+        other, other_place, more, _ = _coordinate(world, follower.followed, 0)
+        rows.append(
+            JointRow(
+                RowKind.MIMIC,
+                f"mimic of {name}",
+                tuple(sorted({*trees, *more})),
+                dof,
+                place,
+                factor=follower.multiplier,
+                offset=follower.offset,
+                other=other,
+                other_place=other_place,
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: (row.rank, row.kind)))
+
+
+def _loop_rows(world: World) -> list[JointRow]:
+    found = []
+    cs, loops = world.loops, world.joint_actions.loops
+    customs = {custom.rows.start: custom for custom in cs.packed.custom}
+    for loop, place in zip(loops, cs._places, strict=True):
+        trees = _trees(world, loop, customs.get(place.start))
+        if trees:  # between bodies that do not move there is nothing to hold
+            erp = math.nan if loop.erp is None else loop.erp
+            if isinstance(spring := loop.constraint, PointSpring):
+                found.append(
+                    JointRow(
+                        RowKind.SPRING,
+                        cs.labels[place.start],
+                        trees,
+                        stiffness=spring.stiffness,
+                        dissipation=spring.damping,
+                        loop_row=place.start,
+                    )
+                )
+                continue
+            found += [
+                JointRow(RowKind.LOOP, cs.labels[row], trees, erp=erp, loop_row=row)
+                for row in range(place.start, place.stop)
+            ]
+    return found
+
+
+def _trees(world: World, loop: Loop, custom: CustomRows | None) -> tuple[int, ...]:
+    """Return the trees that a loop joins."""
+    if loop.joined is None:
+        assert custom is not None
+        return trees_acted_on(world, custom)
+    trees = {int(world.body_trees[world.model.index(name)]) for name in loop.joined if name != WORLD}
+    return tuple(sorted(trees - {-1}))
+
+
+def trees_acted_on(world: World, custom: CustomRows) -> tuple[int, ...]:
+    """Return the trees in whose columns the Jacobian is anywhere other than 0, at the start and at states near it.
+
+    If the Jacobian cannot be evaluated at one of them, or is 0, these are all trees.
+    """
+    rng = np.random.default_rng(0)
+    seen = np.zeros(world.nv, dtype=np.bool_)
+    for k in range(SAMPLES):
+        v = SPREAD * rng.standard_normal(world.nv) if k else world.initial_v
+        q = integrate(world.model, world.initial_q, v, 1.0) if k else world.initial_q
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                seen |= np.any(custom.jacobian(world.model, read_only(q), read_only(v), 0.1 * k) != 0.0, axis=0)
+        except Exception:  # noqa: BLE001  # the user's function, at a state that it was perhaps not made for
+            return tuple(range(world.tree_starts.size - 1))
+    trees = np.flatnonzero(np.logical_or.reduceat(seen, world.tree_starts[:-1])) if seen.any() else ()
+    return tuple(int(tree) for tree in trees) or tuple(range(world.tree_starts.size - 1))
+
+
+def _turns(world: World, body: str, coordinate: int) -> int:
+    """Return whether a coordinate is an angle, 0 or 1."""
+    joint = world.model.bodies[world.model.index(body)].joint
+    return int(joint_axes(joint)[coordinate].startswith("R"))
+
+
+def _coordinate(world: World, body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:
+    """Degree of freedom, place in q (-1), tree and name of a coordinate."""
+    dof, place = world.place_of(body, coordinate)
+    v = world.model.v_slice(body)
+    name = body if v.stop - v.start == 1 else f"{body}[{coordinate}]"
+    return dof, place, (int(world.body_trees[world.model.index(body)]),), name

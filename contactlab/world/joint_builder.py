@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints import ConstraintError, ConstraintSet
-from contactlab.formulation.model_problem.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive
+from contactlab.formulation.model_problem.options import DRIVE_NAMES, Drive, JointLimit, PositionDrive
 from contactlab.multibody import BodySpec, Model, UrdfModel, apply_mimic
 from contactlab.multibody.joint_data import positions
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError, check_type
-from contactlab.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint
-from contactlab.world.point_spring import PointSpring
+from contactlab.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint, PointSpring
 
 #: "model" for the limits of the model's description, None for none, or `JointLimit` values.
 Limits = Literal["model"] | Iterable[JointLimit] | None
@@ -66,7 +65,7 @@ class JointBuilder(ABC):
     def add_drive(self, drive: Drive) -> None:
         """Add a motor: a `VelocityDrive` or a `PositionDrive` of `contactlab.formulation`.
 
-        Its force holds at the end of the step, so that it is stable for any gains and any step, where the same law
+        Its force is the one at the end of the step, so that it is stable for any gains and any step, while the same law
         computed by a ``tau`` function from the start of the step needs gains below 4 m / h^2 and 2 m / h. Its
         target can be changed while running: see ``targets`` of `simulate`. On a joint of `add_model` or `add_urdf` with
         ``effort_limits`` a drive without a ``max_force`` has the largest force of the description.
@@ -142,7 +141,7 @@ class JointBuilder(ABC):
         name
             Name in tables and in the ledger's drives, different from other springs.
         body_a, body_b
-            Names of bodies; "world" for a point that stands.
+            Names of bodies; "world" for a fixed point.
         point_a, point_b
             (3,) [m] in body coordinates.
         rest_length

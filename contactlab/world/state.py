@@ -39,8 +39,8 @@ class StepperState:
     row_ids, row_z
         (n,) int64, ascending, and (n, 2): the same of the rows of joints (`World.joint_rows`) that took part.
     rest, tau
-        Where bodies may sleep: how long each tree has rested [s] (nt,), and the applied force of the step that led here
-        (nv,). Empty: they have not rested, and it was 0.
+        In runs with sleeping bodies: how long each tree has rested [s] (nt,), and the applied force of the step that
+        led here (nv,). Empty: they have not rested, and it was 0.
 
     Notes
     -----

@@ -1,20 +1,26 @@
-"""Colliders of bodies: shapes with materials and filters; their sizes, and the rotations that move their surface."""
+"""Colliders of bodies, with materials and filters; their sizes, rotations that move their surface, and ray casting."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from contactlab.contact import BodyShape, ContactError, HalfSpace, HeightField, Material, PlacedShape, Shape, Sphere
 from contactlab.contact.shapes.primitives import AxialShape
 from contactlab.spatial import Transform
-from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.world.errors import SimulationConfigError, check_type
+
+if TYPE_CHECKING:
+    from contactlab.world.world import World
+
 
 #: Every bit of a filter.
 ALL = (1 << 32) - 1
@@ -134,7 +140,7 @@ ASLANT = np.array([0.0, 0.5, -0.5, 1.0, -1.0])
 
 @dataclass(frozen=True, eq=False)
 class Extents:
-    """Sizes of n shapes; infinite where a shape has no end."""
+    """Sizes of n shapes; infinite if a shape has no end."""
 
     # Thickness and length of each (n,) [m], along its own axes.
     min_width: FloatArray
@@ -145,7 +151,7 @@ class Extents:
     # Half the sides (n, 3) of the box about the middle that holds each, and its axes (n, 3, 3) as columns in body axes.
     half: FloatArray
     axes: FloatArray
-    # Points (k, 3) in body axes and radii (k,) that each is the hull of; triangles alone of what is not convex.
+    # Points (k, 3) in body axes and radii (k,) whose hull each shape is; only triangles for shapes that are not convex.
     outlines: tuple[tuple[FloatArray, FloatArray], ...]
     _surfaces: Sequence[Collider]
 
@@ -221,7 +227,7 @@ def _axes(points: FloatArray, radii: FloatArray) -> list[FloatArray]:
     def support(directions: FloatArray) -> FloatArray:
         return np.asarray(np.max(points @ directions.T + radii[:, None], axis=0))
 
-    # Its own axes, and those of its widths in all directions, which are an axis of symmetry however it lies.
+    # Its axes, and the principal axes of its widths in all directions, which contain any axis of symmetry.
     height, weight = np.polynomial.legendre.leggauss(24)
     angle = 2.0 * np.pi * np.arange(48) / 48
     flat = np.sqrt(1.0 - height**2)[:, None] * np.ones(48)
@@ -240,3 +246,64 @@ def _axes(points: FloatArray, radii: FloatArray) -> list[FloatArray]:
         if within and all(abs(axis @ other) < 0.9 for other in found):
             found.append(axis)
     return found[:2]
+
+
+@dataclass(frozen=True, eq=False)
+class RayHits:
+    """First hits of n rays.
+
+    Attributes
+    ----------
+    distance
+        (n,) from the origin along the ray [m]; infinite if it meets nothing.
+    normal
+        (n, 3) outward unit normal, world axes; 0 if there is nothing.
+    body
+        (n,) number of the body; -1 for half-spaces and nothing.
+    shape, half_space
+        (n,) number in `World.surfaces`, and in `World.half_spaces`; -1 for the other, and for nothing.
+    """
+
+    distance: FloatArray
+    normal: FloatArray
+    body: IntArray
+    shape: IntArray
+    half_space: IntArray
+
+
+def cast_rays(
+    world: World,
+    poses: tuple[FloatArray, FloatArray],
+    origins: ArrayLike,
+    directions: ArrayLike,
+    reach: float,
+    exclude: Collection[str],
+) -> RayHits:
+    """Return the hits of rays with the bodies at poses (nb, 3, 3) and (nb, 3); see `World.cast_rays`."""
+    from contactlab.contact.detection.queries import first_hits
+
+    out = {world.model.index(name) for name in exclude}
+    shapes = [s for s, owner in enumerate(world.surface_bodies) if owner not in out]
+    for s in shapes:
+        if not isinstance(world.surfaces[s].shape, Shape):
+            kind, name = type(world.surfaces[s].shape).__name__, world.model.names[world.surface_bodies[s]]
+            raise SimulationConfigError("exclude", f"must name {name!r}: its shape, a {kind}, has no surface for rays")
+    n, n_half_spaces = len(world.surfaces), len(world.half_spaces)
+    chosen = np.array([*shapes, *range(n, n + n_half_spaces)], dtype=np.int64)
+    # The pose of the world, for half-spaces, follows the poses of the bodies.
+    rows = np.vstack(
+        [np.concatenate([poses[0].reshape(-1, 9), poses[1]], axis=1), [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]]
+    )
+    owner = np.array([*world.surface_bodies, *[-1] * n_half_spaces], dtype=np.int64)
+    packed = world.packed_shapes
+    packed = packed._replace(kind=packed.kind[chosen], size=packed.size[chosen], place=packed.place[chosen])
+    distance, number, normal = first_hits(packed, rows[owner[chosen]], origins, directions, reach)
+    # A last entry for rays without a hit, whose number is -1.
+    number = np.append(chosen, -1)[number]
+    return RayHits(
+        distance=distance,
+        normal=normal,
+        body=np.append(owner, -1)[number],
+        shape=np.where(number < n, number, -1),
+        half_space=np.where(number < n, -1, number - n),
+    )

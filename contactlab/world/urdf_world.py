@@ -1,4 +1,4 @@
-"""The shapes a robot description collides with, what it looks like, where it stands, and its place in a builder."""
+"""A robot description in a world builder: colliders, visuals, and the pose of its base."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from contactlab.multibody.urdf.reading import warn_of
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import RobotFileError, SimulationConfigError
-from contactlab.world.visual import VisualMesh
+from contactlab.world.shape_builder import VisualMesh
 
 if TYPE_CHECKING:
     from contactlab.world.builder import WorldBuilder
 
-#: What becomes of a mesh: its convex hull, the mesh itself, nothing.
+#: Treatment of a mesh: its convex hull, the mesh itself, or no shape.
 MeshMode = Literal["convex", "exact", "skip"]
 #: One for all meshes, or by link, "convex" for those not named.
 MeshModes = MeshMode | Mapping[str, MeshMode]
-#: What becomes of a mesh that cannot be used: an error, or the robot goes without, with a warning.
+#: Treatment of a mesh that cannot be used: an error, or a robot without it and a warning.
 BadMeshes = Literal["raise", "skip"]
 
 _MODES = ("convex", "exact", "skip")
@@ -58,7 +58,7 @@ def collision_shapes(
 ) -> list[tuple[UrdfGeometry, PlacedShape]]:
     """Return the shapes of a description with their records; every mesh file is read once for each scale.
 
-    An `UrdfWarning` lists what was left out because it could not be used.
+    An `UrdfWarning` lists meshes that could not be used.
     """
     modes = _modes(model, meshes)
     if bad_meshes not in _BAD:
@@ -105,7 +105,7 @@ def add_links(
     *,
     self_collisions: bool,
 ) -> None:
-    """Give the links in a builder what they touch with and what they look like, which pictures show in its place."""
+    """Give the links in a builder their colliders and visuals; pictures show the visuals in place of the colliders."""
     dressed, (category, mask) = add_visuals(builder, model, prefix), filters
     touching: dict[str, None] = {}
     for number, (geometry, shape) in enumerate(shapes):
@@ -123,7 +123,7 @@ def add_links(
 
 
 def add_visuals(builder: WorldBuilder, model: UrdfModel, prefix: str) -> set[str]:
-    """Give the links in a builder what they look like; return those it is said of, and what is fixed to them."""
+    """Give the links in a builder their visuals; return the links with visuals, and the ones fixed to them."""
     welds = dict(zip(model.names, structure(model).body_link.tolist(), strict=True))
     dressed: set[int] = set()
     for geometry in model.visuals:
@@ -135,7 +135,7 @@ def add_visuals(builder: WorldBuilder, model: UrdfModel, prefix: str) -> set[str
 
 
 def _visual(geometry: UrdfGeometry) -> Shape | VisualMesh | None:
-    """Return what is to be seen of a <visual>; None of the world's own, and of what has no size."""
+    """Return the shape of a <visual>; None for visuals of the world, and for shapes without size."""
     given = geometry.shape
     if geometry.body == WORLD:
         return None
@@ -155,7 +155,7 @@ def with_joints(model: UrdfModel, positions: Mapping[str, float], *, mimics: boo
     q = model.neutral.copy()
     told: dict[str, str] = {}
     for name, position in positions.items():
-        # A link's name stands for its joint.
+        # A link's name is a name of its joint.
         first = told.setdefault(model.body_of_joint(name), name)
         if first != name:
             raise SimulationConfigError(f"q[{name!r}]", f"is of the same joint as q[{first!r}]")
@@ -177,7 +177,7 @@ def with_root_pose(model: UrdfModel, pose: Transform) -> UrdfModel:
 
 
 def set_base_pose(q: FloatArray, pose: Transform) -> FloatArray:
-    """Return a start (nq,) whose floating base, the first seven entries, stands at ``pose``."""
+    """Return a start (nq,) whose floating base, the first seven entries, is at ``pose``."""
     return np.concatenate([pose.p, quaternion.from_matrix(pose.R), q[7:]])
 
 
@@ -211,7 +211,7 @@ def _reach(shape: object, direction: FloatArray) -> float:
 
 
 def _modes(model: UrdfModel, meshes: MeshModes) -> MeshModes:
-    """Return what becomes of meshes, checked."""
+    """Return the treatment of meshes, checked."""
     by_link = {"": meshes} if isinstance(meshes, str) else meshes
     if not isinstance(by_link, Mapping):
         raise SimulationConfigError("meshes", f"must be a word or a mapping from links, got {type(meshes).__name__}")
@@ -224,7 +224,7 @@ def _modes(model: UrdfModel, meshes: MeshModes) -> MeshModes:
 
 
 def _mesh(given: UrdfMesh, mode: str) -> Shape | SimulationConfigError:
-    """Return a mesh as a shape, or what is wrong with it."""
+    """Return a mesh as a shape, or an error."""
     if given.path is None:
         package = given.uri.split("://", 1)[-1].lstrip("/").split("/", 1)[0]
         wanted = f"; package_roots must name a folder that contains '{package}'" if "://" in given.uri else ""
@@ -236,7 +236,7 @@ def _mesh(given: UrdfMesh, mode: str) -> Shape | SimulationConfigError:
 
 
 def solid_of(geometry: UrdfGeometry) -> Shape:
-    """Return what is not a mesh as a shape."""
+    """Return a geometry other than a mesh as a shape."""
     given = geometry.shape
     try:
         if isinstance(given, UrdfSphere):

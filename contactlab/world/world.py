@@ -19,16 +19,14 @@ from contactlab.multibody.joint_data import positions
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial.arrays import FloatArray, read_only
+from contactlab.world.collision_filter import body_trees, check_model, first_dofs
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.joint_actions import JointActions
-from contactlab.world.joint_rows import JointRow, joint_rows
+from contactlab.world.joint_actions import JointActions, JointRow, joint_rows
 from contactlab.world.motion import PrescribedMotion
-from contactlab.world.rays import RayHits, cast_rays
+from contactlab.world.shape_builder import Visual
 from contactlab.world.state import StepperState
-from contactlab.world.surface import Collider, Extents, extents_of
-from contactlab.world.trees import body_trees, check_model, first_dofs
+from contactlab.world.surface import Collider, Extents, RayHits, cast_rays, extents_of
 from contactlab.world.urdf_world import BadMeshes, MeshModes
-from contactlab.world.visual import Visual
 
 if TYPE_CHECKING:
     from contactlab.contact.detection import PackedShapes
@@ -42,14 +40,14 @@ class World:
     ----------
     model
         The bodies and their joints, with gravity. A free body has the joint `FloatingBase`. Links that hang together
-        form a tree; the bodies of one tree stand together.
+        form a tree; the bodies of one tree are consecutive.
     surfaces, surface_bodies
         Shapes with their materials, in the order of the bodies they are on, and the numbers of those bodies. A body may
         have any number of them.
     half_space_names, half_spaces, half_space_materials
         The fixed surroundings.
     half_space_filters
-        Category and mask of each, as in a `Collider`; empty where nothing is filtered.
+        Category and mask of each, as in a `Collider`; empty without filters.
     initial_q, initial_v
         (nq,) and (nv,) start, read-only.
     excluded_pairs
@@ -63,7 +61,7 @@ class World:
     plane
         (3,) unit normal of the plane that everything moves in, None in space.
     visuals, visual_bodies
-        What bodies look like, where that is not what they touch with, in the order of the bodies, whose numbers follow.
+        Visuals of bodies that differ from their colliders, in the order of the bodies, whose numbers follow.
         No motion depends on it.
     """
 
@@ -141,7 +139,7 @@ class World:
         collisions, meshes, bad_meshes, self_collisions
             As for `WorldBuilder.add_urdf`, whose one-line form this is: more robots, bodies and drives go through it.
         q, v
-            Start (nq,), (nv,), or positions by joint, the rest neutral. Where ``q`` is not whole, a floating base is
+            Start (nq,), (nv,), or positions by joint, the rest neutral. If ``q`` is not whole, a floating base is
             raised or lowered until the lowest shape meets the ground.
 
         Raises
@@ -179,8 +177,8 @@ class World:
     ) -> World:
         """Return the world a MuJoCo file (MJCF) describes, read by mujoco's own reader (the extra ``mjcf``).
 
-        Masses, poses and joints are those of the compiled model, so that mass matrix and bias agree with MuJoCo's.
-        `contactlab.world.mjcf.load_mjcf` says what is taken, and gives the list of what is not; here an
+        Masses, poses and joints are from the compiled model, so that mass matrix and bias agree with MuJoCo's.
+        `contactlab.world.mjcf.load_mjcf` lists the supported elements, and returns the unsupported ones; here an
         `MjcfWarning` names it.
 
         Parameters
@@ -188,7 +186,7 @@ class World:
         path
             The file.
         root
-            Folder in which it and all it refers to must lie, links followed; default that of the file.
+            Folder that must contain it and all its references, links followed; default the folder of the file.
         keyframe
             Name of the one to start from; default the model's reference pose, at rest.
         """
@@ -209,9 +207,9 @@ class World:
         return self.model.nv
 
     def initial_state(self, h: float = 0.0, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> StepperState:
-        """Return the start at time 0, with another q (nq,) or v (nv,) where given and no warm start.
+        """Return the start at time 0, with another q (nq,) or v (nv,) if given, and without warm start.
 
-        ``h`` [s], where not 0, is the step an adaptive stepper sets out from; one with a fixed step takes its own.
+        ``h`` [s], if not 0, is the first step of an adaptive stepper; a stepper with a fixed step uses that step.
         """
         return StepperState(
             q=self.initial_q if q is None else check_configuration(self.model, q),
@@ -236,7 +234,7 @@ class World:
 
     @cached_property
     def has_moment_friction(self) -> bool:
-        """Whether any surface has torsional or rolling friction."""
+        """Return True if any surface has torsional or rolling friction."""
         materials = (*(surface.material for surface in self.surfaces), *self.half_space_materials)
         return any(material.torsional > 0.0 or material.rolling > 0.0 for material in materials)
 
@@ -266,7 +264,7 @@ class World:
         exclude: Collection[str] = (),
         time: float = 0.0,
     ) -> RayHits:
-        """Return which surface each ray crosses first with the bodies at q: what range finders and depth cameras see.
+        """Return which surface each ray crosses first with the bodies at q, as for range finders and depth cameras.
 
         Parameters
         ----------
@@ -314,7 +312,7 @@ class World:
         return found
 
     def place_of(self, joint: str, coordinate: int = 0) -> tuple[int, int]:
-        """Return where a coordinate of a joint stands in v, and its position in q (-1 for none).
+        """Return the place of a joint's coordinate in v, and of its position in q (-1 for none).
 
         The joint by the name of the body it moves, or by its own.
         """

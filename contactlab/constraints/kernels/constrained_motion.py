@@ -1,14 +1,15 @@
 """Forward dynamics with constraints in one call: kinematics, forces, rows, factorisation, accelerations.
 
-By the mass matrix (direct, range-space and null-space methods), or, of contacts, through the articulated bodies: no
-mass matrix, and no pass but one. The entries of that return the residual, or a code < 0
-(`contactlab.constraints.kernels.kkt_codes`); the rank is the number of rows. `DEPENDENT`, where rows depend on each
-other or there is no free motion to start from, is a job for `full_mass_matrix`.
+`full_mass_matrix` has the direct, range-space and null-space methods, and returns rank and residual.
+`full_unit_forces`, for contacts only, goes through the articulated bodies, without a mass matrix and in one pass. It
+returns the residual; the rank is the number of rows. Both return a code < 0 on failure
+(`contactlab.constraints.kernels.kkt_codes`). `DEPENDENT` means that rows depend on each other, or that the free motion
+is not defined: call `full_mass_matrix`.
 """
 
 from __future__ import annotations
 
-from contactlab.constraints.kernels.cholesky import SMALL, factor, solve_lower, solve_small, solve_upper
+from contactlab.constraints.kernels.factorizations import SMALL, factor, solve_lower, solve_small, solve_upper
 from contactlab.constraints.kernels.kkt import solve_kkt
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
@@ -39,16 +40,18 @@ from lcp.kernels import kernel
 
 @kernel
 def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: FloatArray, terms: FloatArray) -> float:
-    """Return the largest |G_i x - gamma_i| / s_i over the rows; not a number where x is none.
+    """Return the largest |G_i x - gamma_i| / s_i over the rows; NaN if x has entries that are not finite.
 
     s_i = |gamma_i| + sum_j |G_ij| (|x_j| + size_j), but at least `RESIDUAL_FLOOR` times the largest of them. size (n,)
-    says what cancels in x, which may be rounding itself (a robot at rest), and is used up; rows that hold nothing but
-    rounding (those out of the plane of a planar mechanism) would read as contradictions without the floor. ``terms``
-    (2 m,) is scratch.
+    has the terms that cancel in x, which can be rounding itself (a robot at rest); it is overwritten. Without the
+    floor, rows of rounding only, such as rows out of the plane of a planar mechanism, would count as contradictions.
+    ``terms`` (2 m,) is scratch.
     """
     m, n = G.shape
+    # Sizes of the terms of x.
     for j in range(n):
         size[j] += abs(x[j])
+    # Error and size of the terms of each row, four sums at a time.
     largest = rest = 0.0
     for i in range(m):
         row = G[i]
@@ -74,6 +77,7 @@ def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: F
         terms[m + i] = ((p + q) + (r + s)) + abs(gamma[i])
         largest = max(largest, terms[m + i])
         rest += 0.0 * error
+    # Largest relative error.
     worst = 0.0
     for i in range(m):
         if terms[i] > 0.0:
@@ -83,7 +87,7 @@ def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: F
 
 @kernel(inline=True)
 def checked(G: FloatArray, gamma: FloatArray, a: FloatArray, alone: FloatArray, terms: FloatArray) -> float:
-    """Return the residual of a solve that went through, `NOT_FINITE_RESULT` where it is not finite.
+    """Return the residual of a solution, or `NOT_FINITE_RESULT` if it or the residual is not finite.
 
     alone (nv,): sizes of the accelerations that the load would give each degree of freedom by itself.
     """
@@ -114,6 +118,7 @@ def full_unit_forces(
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
         return float(MULTIBODY_CODE_OFFSET - code)
+    # Views: articulated bodies.
     t, f, nl, nv = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     m = forces.shape[0]
@@ -122,11 +127,13 @@ def full_unit_forces(
     B = rows_at(W, start + 12 * nl, nl, 10)
     U = rows_at(W, start + 45 * nl, nv, 6)
     D = part_at(W, start + 45 * nl + 6 * nv, nv)
+    # Inward sweep: articulated inertias, and u = E (tau - h) in a.
     world_inertias(t, f.R, f.p, B)
     for j in range(nv):
         a[j] = tau[j]
     if articulate(t, f.S, B, rows_at(W, start + 22 * nl, nl, 23), U, D, P, a) != GOOD:
         return float(DEPENDENT)
+    # Rows of the contacts.
     b = start + 45 * nl + 7 * nv
     G = rows_at(W, b, m, nv)
     for k in range(m * nv):
@@ -136,6 +143,7 @@ def full_unit_forces(
     terms = part_at(W, b + m, 2 * m)
     b += 3 * m
     contact_rows(I, F, W, 1.0, JACOBIAN | GAMMA | BAUMGARTE, G, gamma, terms, terms[:0])
+    # Views: responses and the system of the forces.
     width = 4 * (r.group.shape[0] // GROUP_INTS)
     X = rows_at(W, b, nv, width)
     b += nv * width
@@ -148,6 +156,7 @@ def full_unit_forces(
     load = part_at(W, b + width, m)
     least = part_at(W, b + width + m, m)
     columns = part_at(W, b + width + 2 * m, 4 * m)
+    # K = X^T D^-1 X and gamma - X^T D^-1 u.
     propagate_contacts(t, r, f.S, U, D, G, a, four, X, free)
     contact_products(t.dof_parent, D, X, r.group, four, K)
     for group in range(width // 4):
@@ -155,6 +164,7 @@ def full_unit_forces(
         for k in range(r.group[GROUP_INTS * group + SIZE]):
             load[first + k] = gamma[r.order[first + k]] - free[4 * group + k]
             least[first + k] = CLEAR_PIVOT * K[first + k, first + k]
+    # Forces by Cholesky's method, with clear pivots.
     if m <= SMALL:
         if solve_small(K, least, columns, load) >= 0:
             return float(DEPENDENT)
@@ -163,6 +173,7 @@ def full_unit_forces(
     else:
         solve_lower(K, 0, m, load)
         solve_upper(K, 0, m, load)
+    # Outward sweep with the forces added: accelerations.
     for j in range(nv):
         taken[j] = abs(a[j]) * D[j]
     add_contact_forces(t.dof_parent, X, r.group, load, a)
@@ -183,9 +194,9 @@ def fast_unit_forces(
     a: FloatArray,
     forces: FloatArray,
 ) -> float:
-    """`full_unit_forces` in as few arguments as the usual call needs: no external forces, no joints of the user's own.
+    """Call `full_unit_forces` without external forces and custom joints.
 
-    W of length 0 stands for one on the stack, of `sizes.STACK` places.
+    With W of length 0 the workspace is on the stack, with `sizes.STACK` places.
     """
     work = W if W.shape[0] else stack()
     none = rows_at(W, 0, 0, 6)
@@ -210,16 +221,17 @@ def full_mass_matrix(
     dense: int,
     method: int,
 ) -> tuple[int, float]:
-    """Fill a (nv,) and forces (m,); W of `mass_matrix_size`, order (nv + m,), for the direct method alone.
+    """Fill a (nv,) and forces (m,); W of `mass_matrix_size`, order (nv + m,), for the direct method only.
 
-    ``given`` (m, nv + 2): rows of custom constraints, gamma and position error behind each; length 0 stands for none.
-    Returns the rank of the rows and the residual, or a code < 0 (`contactlab.constraints.kernels.kkt_codes`).
+    ``given`` (m, nv + 2) has the rows of custom constraints, each followed by gamma and position error, or length 0.
+    Return the rank of the rows and the residual, or a code < 0 (`contactlab.constraints.kernels.kkt_codes`).
     """
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
         return NEEDS_GENERAL_ENTRY, 0.0
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
         return MULTIBODY_CODE_OFFSET - code, 0.0
+    # Views: forces on the links, rows and their terms.
     t, f, nl, nv = model_and_workspace_views(I, F, W)
     m = forces.shape[0]
     start = f.start
@@ -232,6 +244,7 @@ def full_mass_matrix(
     errors = W[b + m : b + 3 * m]
     scale = W[b + 3 * m : b + 4 * m]
     tolerance = W[b + 4 * m : b + 5 * m]
+    # Rows: custom ones as given, the others computed.
     for i in range(m):
         row = G[i]
         for j in range(nv):
@@ -243,6 +256,7 @@ def full_mass_matrix(
     want = JACOBIAN | GAMMA | BAUMGARTE | POSITION_ERROR
     constraint_rows(I, F, W, 1.0, want, scratch, G, gamma, errors[:m], errors[m:], scale)
     row_tolerances(G, scale, errors[:m], tolerance)
+    # Load c = tau - h, by summing the forces from the tips to the root.
     b += 5 * m
     H = rows_at(W, b, nv, nv)
     c = W[b + nv * nv : b + nv * nv + nv]
@@ -256,14 +270,15 @@ def full_mass_matrix(
             Pu = P[up]
             for k in range(6):
                 Pu[k] += Pi[k]
+    # Mass matrix; composite inertias overwrite accelerations and forces.
     for i in range(nv):
         row = H[i]
         for j in range(nv):
             row[j] = 0.0
-    # Composite inertias take the place of accelerations and forces.
     code = crba(I, F, q, custom, W, VELOCITIES, H)
     if code != GOOD:
         return NOT_FINITE_RESULT, 0.0
+    # Solve by the method, and measure the residual.
     alone = W[b + nv * nv + nv : b + nv * nv + 2 * nv]
     for j in range(nv):
         alone[j] = abs(c[j]) / H[j, j] if H[j, j] > 0.0 else 0.0
@@ -289,7 +304,7 @@ def fast_mass_matrix(
     dense: int,
     method: int,
 ) -> tuple[int, float]:
-    """`full_mass_matrix` in as few arguments as the usual call needs: no external forces, nothing of the user's own."""
+    """Call `full_mass_matrix` without external forces, custom joints and custom constraints."""
     custom = rows_at(W, 0, 0, CUSTOM_ROW)
     none = rows_at(W, 0, 0, 6)
     return full_mass_matrix(I, order, F, q, v, tau, none, custom, none, W, a, forces, NOTHING, dense, method)

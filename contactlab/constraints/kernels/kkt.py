@@ -1,25 +1,36 @@
-"""One constrained system by one of three methods, and by the rank-revealing one where that one must give up.
+"""One constrained system, H x - G^T forces = c with G x = gamma, by one of three methods.
 
-The null-space method: the motion along the constraints first, then the multipliers. With Q_1 an orthonormal basis of
+The rank-revealing null-space method also solves the cases in which the other two fail.
+
+Direct method. The whole matrix is factorised by Gaussian elimination with row pivoting:
+
+    [H G^T] [   x   ]   [  c  ]
+    [G  0 ] [-forces] = [gamma]
+
+Rows and columns are scaled to H having a unit diagonal and G rows of unit length. Pivots of the whole matrix do not
+show how nearly rows depend on each other: two rows an angle e apart leave either one pivot of e^2 or two of e, and e^2
+of the digits are lost both ways. The matrix of the rows' products shows it, at a cost of m^2 n.
+
+Range-space method. The multipliers come first, from the matrix of the rows' responses, then the motion. With
+H = L^T L, Y = L^-T G^T and z = L^-T c:
+
+    (Y^T Y) forces = gamma - Y^T z,      x = L^-1 (z + Y forces)
+
+L keeps to the branches of a tree, and so do the columns of Y: rows that touch a branch fill it from there to the root
+and nothing else (Featherstone 2008, sections 6.5 and 8.2; RBDL's range-space method). Without a tree, or on deep
+chains, H = L L^T is a dense factorisation and L^-T and L^-1 change places.
+
+Null-space method. The motion along the constraints comes first, then the multipliers. With Q_1 an orthonormal basis of
 the rows of G and Z of their null space, x = Q_1^T y + Z^T z:
 
-    y                         from the rows                          (`row_space.targets`)
+    y                         from the rows                          (`targets`)
     (Z H Z^T) z = Z c - Z H Q_1^T y                                  Cholesky
-    mu = Q_1 (H x - c)        then the multipliers of G              (`row_space.multipliers`)
+    mu = Q_1 (H x - c)        then the multipliers of G              (`multipliers`)
 
 Q H Q^T is formed by two-sided reflections, 4 n^2 operations per row, never from Z. H need only be definite on the null
 space.
 
-The direct method: the whole matrix by Gaussian elimination with row pivoting.
-
-[H G^T] [   x   ]   [  c  ]
-[G  0 ] [-forces] = [gamma]
-
-Rows and columns are scaled to H having a unit diagonal and G rows of unit length. Pivots of the whole matrix do not
-tell how nearly rows depend on each other: two rows an angle e apart leave either one pivot of e^2 or two of e, and e^2
-of the digits are lost both ways. The matrix of the rows' products tells, at m^2 n.
-
-Nocedal and Wright, Numerical Optimization (2006), section 16.2; the range-space method is `range_space`.
+Nocedal and Wright, Numerical Optimization (2006), section 16.2.
 """
 
 from __future__ import annotations
@@ -28,7 +39,17 @@ import math
 
 import numpy as np
 
-from contactlab.constraints.kernels.cholesky import factor, solve_lower, solve_upper
+from contactlab.constraints.kernels.factorizations import (
+    factor,
+    multipliers,
+    reduce_rows,
+    reflect,
+    reflect_both,
+    row_space,
+    solve_lower,
+    solve_upper,
+    targets,
+)
 from contactlab.constraints.kernels.kkt_codes import (
     CLEAR_LU_PIVOT,
     CLEAR_PIVOT,
@@ -39,9 +60,8 @@ from contactlab.constraints.kernels.kkt_codes import (
     SINGULAR_INERTIA,
     System,
 )
-from contactlab.constraints.kernels.range_space import restore_matrix, solve_range_space
-from contactlab.constraints.kernels.row_space import multipliers, reduce_rows, reflect, reflect_both, row_space, targets
-from contactlab.multibody.kernels.codes import PIVOT
+from contactlab.multibody.kernels.codes import GOOD, PIVOT
+from contactlab.multibody.kernels.ltl import factor_ltl
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
@@ -50,9 +70,188 @@ from lcp.kernels.reductions import dot
 
 
 @kernel
-def unit_columns(H: FloatArray, scale: FloatArray) -> None:
-    """scale (n,): about 1 / sqrt(H_jj), powers of two; where there is no inertia, that of the largest."""
+def responses(parents: IntArray, L: FloatArray, touched: FloatArray, Y: FloatArray) -> None:
+    """Replace Y (n, m + 1) by L^-T Y along the branches; rows with ``touched`` 0.0 are zero except the last column."""
+    m = Y.shape[1] - 1
+    # From the leaves to the root: divide by the diagonal, subtract from the ancestors.
+    for i in range(L.shape[0] - 1, -1, -1):
+        row = L[i]
+        y = Y[i]
+        inverse = 1.0 / row[i]
+        j = parents[i]
+        if touched[i] > 0.0:
+            # A row acts on this branch: all columns, and the parent is touched too.
+            for k in range(m + 1):
+                y[k] *= inverse
+            if j >= 0:
+                touched[j] = 1.0
+            while j >= 0:
+                other = Y[j]
+                a = row[j]
+                for k in range(m + 1):
+                    other[k] -= a * y[k]
+                j = parents[j]
+        else:
+            # No row acts on this branch: only the column of c.
+            value = y[m] * inverse
+            y[m] = value
+            while j >= 0:
+                Y[j, m] -= row[j] * value
+                j = parents[j]
+
+
+@kernel
+def dense_responses(L: FloatArray, Y: FloatArray) -> None:
+    """Replace Y (n, m + 1) by L^-1 Y, for the triangle of `factorizations.factor`."""
+    w = Y.shape[1]
+    for i in range(L.shape[0]):
+        row = L[i]
+        y = Y[i]
+        # Forward substitution, two rows before this one at a time.
+        j = 0
+        while j + 2 <= i:
+            a = row[j]
+            b = row[j + 1]
+            first = Y[j]
+            second = Y[j + 1]
+            for k in range(w):
+                y[k] = (y[k] - a * first[k]) - b * second[k]
+            j += 2
+        if j < i:
+            a = row[j]
+            first = Y[j]
+            for k in range(w):
+                y[k] -= a * first[k]
+        # The diagonal is stored inverted.
+        inverse = row[i]
+        for k in range(w):
+            y[k] *= inverse
+
+
+@kernel
+def gram(Y: FloatArray, touched: FloatArray, K: FloatArray) -> None:
+    """Fill the lower triangle of K (m + 1, m + 1) with Y^T Y, without its last entry."""
+    m = K.shape[0] - 1
+    # Clear K.
+    for i in range(m + 1):
+        row = K[i]
+        for j in range(m + 1):
+            row[j] = 0.0
+    # Add y y^T for each row y of Y that some constraint touches, skipping zeros.
+    for k in range(Y.shape[0]):
+        if touched[k] > 0.0:
+            y = Y[k]
+            for i in range(m):
+                a = y[i]
+                if a != 0.0:
+                    row = K[i]
+                    for j in range(i + 1):
+                        row[j] += a * y[j]
+            a = y[m]
+            row = K[m]
+            for j in range(m):
+                row[j] += a * y[j]
+
+
+@kernel
+def solve_range_space(
+    parents: IntArray, dense: int, system: System, W: FloatArray, x: FloatArray, forces: FloatArray
+) -> int:
+    """Fill x (n,) and forces (m,); m, or `DEPENDENT` if H or the responses are not clearly definite.
+
+    The lower triangle of H (n, n) holds its factor afterwards; `restore_matrix` undoes this.
+    """
+    H, G, c, gamma = system
+    m, n = G.shape
+    w = m + 1
+    # Views into the workspace.
+    Y = rows_at(W, 0, n, w)
+    b = n * w
+    K = rows_at(W, b, w, w)
+    b += w * w
+    diagonal = W[b : b + n]
+    touched = W[b + n : b + 2 * n]
+    least = W[b + 2 * n : b + 3 * n + w]
+    b += 3 * n + w
+    columns = W[b : b + 4 * max(n, m)]
+    # Factor H, dense or along the branches, with pivots that are clearly positive.
+    for j in range(n):
+        diagonal[j] = H[j, j]
+        least[j] = CLEAR_LU_PIVOT * H[j, j]
+    if dense:
+        if factor(H, 0, n, least, columns) >= 0:
+            return DEPENDENT
+    else:
+        if factor_ltl(parents, 0, least, H) != GOOD:
+            return DEPENDENT
+        for j in range(n):
+            if not H[j, j] * H[j, j] > CLEAR_LU_PIVOT * diagonal[j]:
+                return DEPENDENT
+    # Y := [G^T | c], and the coordinates that rows act on.
+    for j in range(n):
+        row = Y[j]
+        any_ = 0.0
+        for i in range(m):
+            value = G[i, j]
+            row[i] = value
+            if value != 0.0:
+                any_ = 1.0
+        row[m] = c[j]
+        touched[j] = 1.0 if dense else any_
+    # Responses, their products, and the system of the multipliers.
+    if dense:
+        dense_responses(H, Y)
+    else:
+        responses(parents, H, touched, Y)
+    gram(Y, touched, K)
+    for i in range(m):
+        forces[i] = gamma[i] - K[m, i]
+        least[i] = CLEAR_PIVOT * K[i, i]
+    if factor(K, 0, m, least, columns) >= 0:
+        return DEPENDENT
+    solve_lower(K, 0, m, forces)
+    solve_upper(K, 0, m, forces)
+    # x := z + Y forces.
+    for j in range(n):
+        y = Y[j]
+        if touched[j] > 0.0:
+            value = y[m]
+            for i in range(m):
+                value += y[i] * forces[i]
+            x[j] = value
+        else:
+            x[j] = y[m]
+    # x := L^-1 x.
+    if dense:
+        solve_upper(H, 0, n, x)
+    else:
+        for i in range(n):
+            row = H[i]
+            value = x[i]
+            j = parents[i]
+            while j >= 0:
+                value -= row[j] * x[j]
+                j = parents[j]
+            x[i] = value / row[i]
+    return m
+
+
+@kernel
+def restore_matrix(H: FloatArray, diagonal: FloatArray) -> None:
+    """Restore the lower triangle and the diagonal of H from its upper triangle and ``diagonal`` (n,)."""
     n = H.shape[0]
+    for i in range(n):
+        row = H[i]
+        for j in range(i):
+            row[j] = H[j, i]
+        row[i] = diagonal[i]
+
+
+@kernel
+def unit_columns(H: FloatArray, scale: FloatArray) -> None:
+    """Fill scale (n,) with about 1 / sqrt(H_jj), in powers of two; entries without inertia count as the largest."""
+    n = H.shape[0]
+    # Largest entry of the diagonal; without one all scales are 1.
     largest = 0.0
     for j in range(n):
         largest = max(largest, abs(H[j, j]))
@@ -62,7 +261,7 @@ def unit_columns(H: FloatArray, scale: FloatArray) -> None:
         return
     for j in range(n):
         diagonal = abs(H[j, j])
-        # Below rounding of the rest it says nothing about units.
+        # An entry below the rounding of the others does not show the unit of its coordinate.
         used = diagonal if diagonal > 1e-26 * largest else largest
         # used = part 2^exponent, part being in [1/2, 1).
         _, exponent = math.frexp(used)
@@ -78,6 +277,7 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
     """
     H, G, c, gamma = system
     m, n = G.shape
+    # Views into the workspace.
     s = row_space(W, n, m)
     b = 2 * m * n + 7 * m
     scale = W[b : b + n]
@@ -87,6 +287,7 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
     w = W[b + 4 * n : b + 5 * n]
     least = W[b + 5 * n : b + 6 * n]
     columns = W[b + 6 * n : b + 10 * n]
+    # H with about a unit diagonal, c in the same units.
     unit_columns(H, scale)
     for i in range(n):
         row = H[i]
@@ -94,24 +295,29 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
         load[i] = c[i] * factor_i
         for j in range(n):
             row[j] *= factor_i * scale[j]
+    # Motion across the constraints, from the rows.
     rank = reduce_rows(G, scale, tolerance, s)
     targets(s, rank, gamma, y)
     mu = w[:rank]
     if rank < n:
+        # Q H Q^T and Q c.
         for k in range(rank):
             reflect_both(s.A, s.tau, k, v, w, H)
             reflect(s.A, s.tau, k, load)
+        # Motion along the constraints: (Z H Z^T) z = Z c - Z H Q_1^T y.
         for i in range(rank, n):
             y[i] = load[i] - dot(H[i], y, rank)
             least[i] = PIVOT * (1.0 + n / 16.0)
-        # The trailing block, in place: the rows above it and the columns before it are still to be used.
+        # The trailing block is factored in place: the rows above and the columns before it are used below.
         at = factor(H, rank, n, least, columns)
         if at >= 0:
             return SINGULAR_INERTIA - at
         solve_lower(H, rank, n, y)
         solve_upper(H, rank, n, y)
+        # Multipliers of the orthonormal rows.
         for k in range(rank):
             mu[k] = dot(H[k], y, n) - load[k]
+    # Back from Q x to x.
     for j in range(n):
         x[j] = y[j]
     for k in range(rank - 1, -1, -1):
@@ -122,6 +328,7 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
             mu[i] = dot(H[i], x, n) - load[i]
         for k in range(rank):
             reflect(s.A, s.tau, k, mu)
+    # Back to the units of the coordinates, and multipliers of the rows as given.
     for j in range(n):
         x[j] *= scale[j]
     multipliers(s, rank, mu, forces)
@@ -142,17 +349,19 @@ def independent(A: FloatArray, n: int, m: int, K: FloatArray, w: FloatArray) -> 
 
 @kernel
 def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, forces: FloatArray) -> int:
-    """Fill x (n,) and forces (m,); m, or `DEPENDENT` where a pivot is too small to be trusted.
+    """Fill x (n,) and forces (m,); m, or `DEPENDENT` if a pivot is too small to be trusted.
 
     ``order`` (n + m,) is scratch. Nothing given is changed.
     """
     H, G, c, gamma = system
     m, n = G.shape
     k = n + m
+    # Views into the workspace.
     A = rows_at(W, 0, k, k)
     b = W[k * k : k * k + k]
     out = W[k * k + k : k * k + 2 * k]
     scale = W[k * k + 2 * k : k * k + 3 * k]
+    # Rows of G in scaled columns, with a largest entry of 1.
     unit_columns(H, scale[:n])
     for i in range(m):
         row = A[n + i]
@@ -172,6 +381,7 @@ def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, 
         b[n + i] = gamma[i] * factor_i
     if not independent(A, n, m, W[: m * m], W[k * k + 3 * k :]):
         return DEPENDENT
+    # Scaled H beside the columns G^T.
     for i in range(n):
         row = A[i]
         given = H[i]
@@ -181,11 +391,13 @@ def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, 
         for j in range(m):
             row[n + j] = A[n + j, i]
         b[i] = c[i] * factor_i
+    # Factor, and trust it only with clear pivots.
     if not lu_factor(A, k, order):
         return DEPENDENT
     for i in range(k):
         if not abs(A[i, i]) > CLEAR_LU_PIVOT:
             return DEPENDENT
+    # Solve, and scale back.
     lu_solve(A, k, order, b, out)
     for i in range(n):
         x[i] = out[i] * scale[i]
@@ -209,10 +421,11 @@ def solve_kkt(
     """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `SINGULAR_INERTIA` - k.
 
     H is overwritten. Redundant rows make the matrices of the other methods singular: the null-space method, which finds
-    the rank first, then answers for them, and for rows that are not well known. ``tolerance`` (m,) is what of each
-    row's length is rounding, as `contactlab.constraints.kernels.rank` has it.
+    the rank first, then solves the system; so it does for rows with much rounding. ``tolerance`` (m,) is the fraction
+    of each row's length that is rounding, as `contactlab.constraints.kernels.rank` has it.
     """
     m, n = system.G.shape
+    # The fast methods need rows that are well known.
     code = DEPENDENT
     known = m <= n
     for i in range(m):
@@ -225,6 +438,7 @@ def solve_kkt(
             if code == DEPENDENT:
                 start = (n + m + 1) * (m + 1)
                 restore_matrix(system.H, W[start : start + n])
+    # The rank-revealing method answers for all others.
     if code == DEPENDENT:
         code = solve_null_space(system, tolerance, W, x, forces)
     return code

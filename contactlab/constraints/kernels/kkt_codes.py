@@ -51,25 +51,25 @@ METHODS: Final = {
 DEPENDENT: Final = -2
 # The part of H that the constraints leave free is singular: the motion is not determined.
 SINGULAR_INERTIA: Final = -3
-# Something that is not finite.
+# An entry of the result is not finite.
 NOT_FINITE_RESULT: Final = -4
-# From here on down: codes of the multibody kernels, moved out of the way (`MULTIBODY_CODE_OFFSET` - code).
+# Codes of the multibody kernels are shifted by this offset: `MULTIBODY_CODE_OFFSET` - code.
 MULTIBODY_CODE_OFFSET: Final = -1000
 
-# The rank rule, stated in `contactlab.constraints.kernels.rank`: what of a row's terms is rounding,
+# The rank rule of `contactlab.constraints.kernels.rank`: rounding relative to the terms of a row,
 RANK_TOLERANCE: Final = 1e-10
-# how many times the relative error of a configuration the directions of rows are uncertain,
+# uncertainty of row directions, in units of the relative error of the configuration,
 CONFIGURATION: Final = 4.0
-# the most that this counts for,
+# upper bound of this uncertainty,
 MOST_UNCERTAIN: Final = 3e-2
-# and the relative error up to which a mechanism counts as assembled: beyond, no assembled one is near.
+# and the relative error up to which a mechanism counts as assembled.
 NEARLY_ASSEMBLED: Final = 3e-2
-# Fast factorisations are trusted with pivots above these parts of what they were; below, digits would be lost.
+# Fast factorisations need pivots above these fractions of the original diagonal; below, digits are lost.
 CLEAR_PIVOT: Final = 1e-5
 CLEAR_LU_PIVOT: Final = 1e-8
-# They are asked where no more than this part of any row is rounding: what they find independent then is.
+# They are used if at most this fraction of any row is rounding: then their rank is right.
 CLEAR_ROW: Final = 1e-4
-# Residuals of rows whose terms are all tiny are measured against this part of the largest row's terms.
+# Scales of residuals are at least this fraction of the largest row's terms.
 RESIDUAL_FLOOR: Final = 1e-6
 
 
@@ -83,17 +83,17 @@ class System(NamedTuple):
 
 
 def null_space_size(n: int, m: int) -> int:
-    """`null_space.solve_null_space`: scaled rows, their factors, vectors."""
+    """`kkt.solve_null_space`: scaled rows, their factors, vectors."""
     return 2 * m * n + 8 * m + 10 * n + 8
 
 
 def direct_size(n: int, m: int) -> int:
-    """`direct.solve_direct`: the whole matrix, right-hand side, solution, scales, and what the rows' test needs."""
+    """`kkt.solve_direct`: the whole matrix, right-hand side, solution, scales, and scratch of the rows' test."""
     return (n + m) * (n + m) + 3 * (n + m) + 5 * m
 
 
 def range_space_size(n: int, m: int) -> int:
-    """`range_space.solve_range_space`: Y, K, and vectors."""
+    """`kkt.solve_range_space`: Y, K, and vectors."""
     return (m + 1) * (n + m + 1) + 7 * n + 6 * m + 8
 
 
@@ -103,7 +103,7 @@ def kkt_size(n: int, m: int) -> int:
 
 
 def articulated_start(nl: int, nv: int) -> int:
-    """Place of the rows in the workspace of `full_unit_forces`: after what `aba` needs."""
+    """Place of the rows in the workspace of `full_unit_forces`: after the workspace of `aba`."""
     return head_size(nl, nv) + 45 * nl + 7 * nv
 
 
@@ -113,7 +113,7 @@ def row_block(nv: int, m: int) -> int:
 
 
 def unit_forces_size(nl: int, nv: int, m: int, groups: int) -> int:
-    """`full_unit_forces`: what `aba` needs, rows, their responses."""
+    """`full_unit_forces`: workspace of `aba`, rows, their responses."""
     return articulated_start(nl, nv) + row_block(nv, m) + nv * (4 * groups + 1) + m * (m + 6) + 4 * groups + 24
 
 

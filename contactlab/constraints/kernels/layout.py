@@ -1,16 +1,19 @@
-"""Layout of the rows of a constraint set for the kernels: two flat buffers, and the views into them.
+"""Layout of the rows of a constraint set for the kernels: two flat buffers, the views into them, and their frames.
 
 Rows that share a point (contacts), a pair of frames (loops) or of points (distances) make up one block, wherever they
-stand in the set: what belongs to the point is computed once per block. Rows of custom constraints are in no block: they
-are evaluated in Python. Free of compiled code apart from the views.
+are in the set: terms of the point are computed once per block. Rows of custom constraints are in no block: they are
+evaluated in Python. The kernels below the views have the kinematics of the two frames of a loop or distance, for
+`rows.constraint_rows`.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
-from contactlab.multibody.kernels.layout import BODIES, LINKS, NV
+from contactlab.multibody.kernels.layout import BODIES, LINKS, NV, Frames, Tree
 from contactlab.multibody.kernels.layout import HEAD as MODEL_HEAD
+from contactlab.multibody.kernels.points import acceleration_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
@@ -46,7 +49,7 @@ SLIDING_LOOP: Final = 2
 # Along the line between the origins of two frames.
 DISTANCE: Final = 3
 
-# Floats of a block: frame of the successor in its link (R by rows, p), then that of the predecessor.
+# Floats of a block: frame of the successor in its link (R by rows, p), then frame of the predecessor in its link.
 BLOCK_FLOATS: Final = 24
 
 # Floats of a row: axis (angular, linear; predecessor's frame, world axes for contacts; of a distance, whose axis is the
@@ -72,8 +75,9 @@ class Rows(NamedTuple):
 def rows_view(I: IntArray, F: FloatArray) -> Rows:
     """Return the views, the buffers standing behind the model's in the same two arrays.
 
-    Order and sizes are those of `contactlab.constraints.packing.pack_rows`.
+    `contactlab.constraints.constraint_set.pack_rows` fills them in this order and with these sizes.
     """
+    # The set's integers and floats begin after the model's.
     nl = I[LINKS]
     bodies = I[BODIES]
     a = MODEL_HEAD + 6 * nl + 2 + 2 * I[NV] + bodies
@@ -88,3 +92,140 @@ def rows_view(I: IntArray, F: FloatArray) -> Rows:
         rows_at(F, b, nb, BLOCK_FLOATS),
         rows_at(F, b + BLOCK_FLOATS * nb, I[a + ROWS], ROW_FLOATS),
     )
+
+
+@kernel(inline=True)
+def block_of(r: Rows, block: int) -> tuple[int, int, int, int, int]:
+    """Return kind, successor and predecessor of a block, its first place in `order`, and the place after its last."""
+    at = BLOCK_INTS * block
+    first = r.block[at + FIRST]
+    return r.block[at + KIND], r.block[at + SUCCESSOR], r.block[at + PREDECESSOR], first, first + r.block[at + COUNT]
+
+
+@kernel(inline=True)
+def length_of(v: FloatArray, at: int) -> float:
+    """Return the length of v[at:at + 3]."""
+    return math.sqrt(v[at] * v[at] + v[at + 1] * v[at + 1] + v[at + 2] * v[at + 2])
+
+
+@kernel
+def fill_row(
+    t: Tree,
+    f: Frames,
+    one: int,
+    two: int,
+    xs: FloatArray,
+    xp: FloatArray,
+    a: FloatArray,
+    angular: float,
+    linear: float,
+    row: FloatArray,
+) -> float:
+    """Fill row (nv,) with a^T (J_s - J_p) for links ``one`` and ``two`` (-1 is the world) and their points xs and xp.
+
+    Column j is the power of the wrench a, taken about the root's origin, on the motion S_j. For degrees of
+    freedom that both links share, the two wrenches are subtracted first, so that terms cancel exactly.
+
+    ``angular`` and ``linear`` are the lengths of the two halves of a. Returns the scale of the row, the largest of its
+    columns' (angular + |x| linear) |S_angular| + linear |S_linear|: the size of its terms. It uses lengths of vectors,
+    because an entry along an axis can be only rounding of a long vector.
+    """
+    # The wrench about the root of the first link's tree.
+    x = a[3]
+    y = a[4]
+    z = a[5]
+    j = -1
+    l = m = n = 0.0
+    far = 0.0
+    if one >= 0:
+        j = t.iv[one + 1] - 1
+        o = f.p[t.root[one]]
+        dx = xs[0] - o[0]
+        dy = xs[1] - o[1]
+        dz = xs[2] - o[2]
+        l = a[0] + (dy * z - dz * y)
+        m = a[1] + (dz * x - dx * z)
+        n = a[2] + (dx * y - dy * x)
+        far = angular + linear * math.sqrt(dx * dx + dy * dy + dz * dz)
+    # The same about the root of the second link's tree.
+    k = -1
+    b = c = d = 0.0
+    away = 0.0
+    if two >= 0:
+        k = t.iv[two + 1] - 1
+        o = f.p[t.root[two]]
+        dx = xp[0] - o[0]
+        dy = xp[1] - o[1]
+        dz = xp[2] - o[2]
+        b = a[0] + (dy * z - dz * y)
+        c = a[1] + (dz * x - dx * z)
+        d = a[2] + (dx * y - dy * x)
+        away = angular + linear * math.sqrt(dx * dx + dy * dy + dz * dz)
+    scale = 0.0
+    # Towards the root by turns, until the paths meet (at -1, beyond the root, if nowhere else).
+    while j != k:
+        if j > k:
+            s = f.S[j]
+            row[j] = l * s[0] + m * s[1] + n * s[2] + x * s[3] + y * s[4] + z * s[5]
+            scale = max(scale, far * length_of(s, 0) + linear * length_of(s, 3))
+            j = t.dof_parent[j]
+        else:
+            s = f.S[k]
+            row[k] = -(b * s[0] + c * s[1] + d * s[2] + x * s[3] + y * s[4] + z * s[5])
+            scale = max(scale, away * length_of(s, 0) + linear * length_of(s, 3))
+            k = t.dof_parent[k]
+    # Degrees of freedom that both links share: the difference of the two wrenches, a pure moment.
+    l = (xs[1] - xp[1]) * z - (xs[2] - xp[2]) * y
+    m = (xs[2] - xp[2]) * x - (xs[0] - xp[0]) * z
+    n = (xs[0] - xp[0]) * y - (xs[1] - xp[1]) * x
+    while j >= 0:
+        s = f.S[j]
+        row[j] = l * s[0] + m * s[1] + n * s[2]
+        scale = max(scale, max(far, away) * length_of(s, 0))
+        j = t.dof_parent[j]
+    return scale
+
+
+@kernel
+def bias_at(t: Tree, f: Frames, A: FloatArray, weight: float, link: int, x: FloatArray, out: FloatArray) -> None:
+    """Fill out (6,) with the accelerations of a link and of its point at x, the world at rest."""
+    acceleration_at(t, f.p, f.V, A, link, x, out)
+    if link >= 0:
+        for k in range(3):
+            out[3 + k] += weight * t.gravity[k]
+
+
+@kernel
+def relative_pose(Rs: FloatArray, xs: FloatArray, Rp: FloatArray, xp: FloatArray, e: FloatArray) -> None:
+    """Fill e (6,) with sin(angle) axis of D = R_p^T R_s, then R_p^T (x_s - x_p)."""
+    for i in range(3):
+        # D[j, k] - D[k, j], each column of R_p times each of R_s.
+        j = (i + 2) % 3
+        k = (i + 1) % 3
+        skew = 0.0
+        shift = 0.0
+        for row in range(0, 9, 3):
+            skew += Rp[row + j] * Rs[row + k] - Rp[row + k] * Rs[row + j]
+        for row in range(3):
+            shift += Rp[3 * row + i] * (xs[row] - xp[row])
+        e[i] = 0.5 * skew
+        e[3 + i] = shift
+
+
+@kernel
+def line_between(xs: FloatArray, xp: FloatArray, a: FloatArray) -> float:
+    """Return the distance of xs from xp; fill a (6,) with (0, n), n from xp to xs, zero if they coincide."""
+    for k in range(3):
+        a[k] = 0.0
+        a[3 + k] = xs[k] - xp[k]
+    length = math.sqrt(a[3] * a[3] + a[4] * a[4] + a[5] * a[5])
+    for k in range(3, 6):
+        a[k] = a[k] / length if length > 0.0 else 0.0
+    return length
+
+
+@kernel(inline=True)
+def rotate(R: FloatArray, v: FloatArray, at: int, out: FloatArray) -> None:
+    """out[at:at + 3] := R v[at:at + 3]."""
+    for i in range(3):
+        out[at + i] = R[3 * i] * v[at] + R[3 * i + 1] * v[at + 1] + R[3 * i + 2] * v[at + 2]

@@ -1,15 +1,15 @@
-"""The rank rule: when a row of equations is zero, and when it depends on others. Every factorisation of rows asks here.
+"""The rank rule: when a row of equations is zero, and when it depends on others. Every factorisation of rows uses it.
 
-Entries of G are sums of terms. A row is known to no better than ``floor``:
+Entries of G are sums of terms. A row is uncertain by ``floor``:
 
     floor_i = RANK_TOLERANCE scale_i        scale_i: the size of the terms that an entry is made of
-    floor_i = eps max(nb, nv) max_j |G_j|   where no scale is known, as `numpy.linalg.lstsq` has it
+    floor_i = eps max(nb, nv) max_j |G_j|   if no scale is known, as `numpy.linalg.lstsq` has it
 
-A row without an entry above floor_i is zero. A row depends on others where what is left of it, these taken off, is no
-longer than what is known of it: floor_i, and of each row that was taken off its own floor, in the share in which it was
-taken off, added in squares. `row_tolerances` gives floor_i / |G_i|.
+A row without an entry above floor_i is zero. A row depends on others if its remainder, after these are subtracted, is
+not longer than its uncertainty: floor_i and the floors of the subtracted rows, times their coefficients, added in
+squares. `row_tolerances` gives floor_i / |G_i|.
 
-A mechanism that is not assembled exactly has rows that are less well known. Position errors e (m or rad) move the
+A mechanism that is not assembled exactly has rows that are more uncertain. Position errors e (m or rad) move the
 configuration by about e_i / scale_i radians, or metres over levers of about 1 m, and the directions of rows by as much:
 
     floor_i = scale_i (RANK_TOLERANCE + min(CONFIGURATION max_j |e_j| / scale_j, MOST_UNCERTAIN))
@@ -17,7 +17,7 @@ configuration by about e_i / scale_i radians, or metres over levers of about 1 m
 the maximum taken over the rows that share a velocity with row i. Without this part an overconstrained linkage, such as
 Bennett's, would lock as soon as it drifts by a millionth: its redundant rows are then independent, but by less than
 the configuration is off (on Bennett's by 0.2 to 1 times the relative error; of 4 times, runs follow its one degree of
-freedom). Where the maximum is above NEARLY_ASSEMBLED, rows are taken as they are: there is no assembled mechanism
+freedom). If the maximum is above NEARLY_ASSEMBLED, rows are taken as they are: there is no assembled mechanism
 nearby whose rank they could have.
 """
 

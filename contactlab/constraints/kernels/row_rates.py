@@ -6,8 +6,8 @@ A row of axis a, with u and c the relative velocity and acceleration of its two 
     gamma - G a = wanted - a . c - 2 alpha a . u - beta^2 error.
 
 Along a column the axis itself turns with the predecessor, by phi: a . x changes by a . (dx + x x phi), for both halves.
-What moves the frames' points is `multibody.kernels.points`. The wrench of the forces turns likewise, and moves
-with its points; its effect as it stands still is that of external forces (`wrenches`).
+`multibody.kernels.point_rates` has the motion of the frames' points. The wrench of the forces turns in the same way,
+and moves with its points; a wrench that does not move acts as an external force does (`wrenches`).
 """
 
 from __future__ import annotations
@@ -15,18 +15,14 @@ from __future__ import annotations
 from contactlab.constraints.kernels.layout import (
     ALPHA,
     BETA,
-    BLOCK_INTS,
     CONTACT,
-    COUNT,
     DISTANCE,
-    FIRST,
-    KIND,
-    PREDECESSOR,
     SLIDING_LOOP,
-    SUCCESSOR,
+    block_of,
+    line_between,
+    rotate,
     rows_view,
 )
-from contactlab.constraints.kernels.pairs_of_frames import line_between, rotate
 from contactlab.multibody.kernels.codes import GOOD, VELOCITIES
 from contactlab.multibody.kernels.column_derivatives import column_rates
 from contactlab.multibody.kernels.kinematics import fill_frames
@@ -40,7 +36,7 @@ from lcp.kernels import kernel
 
 @kernel
 def add_cross(a: FloatArray, i: int, b: FloatArray, k: int, factor: float, out: FloatArray, at: int) -> None:
-    """out[at:at + 3] += factor a[i:i + 3] x b[k:k + 3]."""
+    """Add factor a[i:i + 3] x b[k:k + 3] to out[at:at + 3]."""
     out[at] += factor * (a[i + 1] * b[k + 2] - a[i + 2] * b[k + 1])
     out[at + 1] += factor * (a[i + 2] * b[k] - a[i] * b[k + 2])
     out[at + 2] += factor * (a[i] * b[k + 1] - a[i + 1] * b[k])
@@ -48,13 +44,13 @@ def add_cross(a: FloatArray, i: int, b: FloatArray, k: int, factor: float, out: 
 
 @kernel
 def dot6(a: FloatArray, b: FloatArray) -> float:
-    """a . b of six-vectors."""
+    """Return a . b of six-vectors."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
 
 
 @kernel
 def turn_error(Rs: FloatArray, Rp: FloatArray, turn: FloatArray, out: FloatArray) -> None:
-    """out[:3]: change of sin(angle) axis of D = R_p^T R_s, in world axes, as the successor turns against the other.
+    """Fill out[:3] with the change of sin(angle) axis of D = R_p^T R_s, in world axes, by a relative turn.
 
     With D' = [x] D it is 1/2 ([x] D + D^T [x]), the matrix of 1/2 (tr D - D) x.
     """
@@ -71,7 +67,7 @@ def turn_error(Rs: FloatArray, Rp: FloatArray, turn: FloatArray, out: FloatArray
 
 @kernel
 def turn_line(axis: FloatArray, length: float, x: FloatArray, out: FloatArray) -> None:
-    """out[:3]: change of n as one of its points moves by x[3:] against the other."""
+    """Fill out[:3] with the change of n as one of its points moves by x[3:] against the other."""
     part = axis[3] * x[3] + axis[4] * x[4] + axis[5] * x[5]
     for k in range(3):
         out[k] = (x[3 + k] - axis[3 + k] * part) / length if length > 0.0 else 0.0
@@ -98,6 +94,7 @@ def distance_rates(
     """Fill column j of the rows of a distance; see the head of this file."""
     if length == 0.0:
         return
+    # Changes of length, rate and acceleration along the line.
     rate = dot6(axis, u)
     longer = dot6(axis, moving)
     faster = dot6(axis, du)
@@ -111,7 +108,9 @@ def distance_rates(
         squares += u[3 + k] * u[3 + k]
         by_place += u[3 + k] * du[3 + k]
         by_speed += u[3 + k] * moving[3 + k]
+    # The centripetal term of the turning line.
     bent -= (2.0 * (by_place - rate * faster) - (squares - rate * rate) * longer / length) / length
+    # Rows of the distance, with their stabilisation.
     for place in range(order.shape[0]):
         i = order[place]
         row = rows[i]
@@ -140,15 +139,16 @@ def row_rates(
     carried: FloatArray,
     wrenches: FloatArray,
 ) -> int:
-    """Fill what the caller has zeroed; return `GOOD`, or the place in q of a quaternion that is not one.
+    """Fill the outputs, which the caller has zeroed; return `GOOD`, or the place in q of a quaternion that is not one.
 
-    by_q, by_v, speed, errors (n, nv): of gamma - G a by q and by v, of G v and of the position errors by q.
-    carried (nv, nv): of G^T forces by q, except for what the external forces ``wrenches`` (bodies, 6), moment about the
-    world's origin first, do as they stand still. ``points`` (2, 4, 6, nv) is scratch. Custom rows are left as they are.
+    by_q, by_v, speed, errors (n, nv): derivatives of gamma - G a by q and by v, of G v and of the position errors by q.
+    carried (nv, nv): derivative of G^T forces by q, without the effect of the external forces ``wrenches`` (bodies, 6),
+    moment about the world's origin first. ``points`` (2, 4, 6, nv) is scratch. Custom rows are not changed.
     """
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
+    # Views, accelerations of the links, and derivatives of the motion columns.
     t, f, nl, nv = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     A = rows_at(W, f.start, nl, 6)
@@ -160,6 +160,7 @@ def row_rates(
             E[i, k] = 0.0
     accelerations(t, f.S, f.C, a, 0.0, A)
     column_rates(t, f, v, a, A, rates, K)
+    # Scratch of one block.
     axis = w[0:6]
     u = w[6:12]  # relative velocity
     c = w[12:18]  # relative acceleration, terms of the turning axis included
@@ -172,19 +173,15 @@ def row_rates(
     moving = w[54:60]  # change of u and c by v
     gained = w[60:66]
     error = w[66:72]  # change of the errors
-    phi = w[72:78]  # turn of the predecessor, change of its angular velocity; of a distance that of its axis
+    phi = w[72:78]  # turn of the predecessor, change of its angular velocity; for a distance the change of its axis
     Rs = w[78:87]
     Rp = w[87:96]
     xs = w[96:99]
     xp = w[99:102]
     one, two = points[0], points[1]
     for block in range(r.frame.shape[0]):
-        at = BLOCK_INTS * block
-        kind = r.block[at + KIND]
-        link = r.block[at + SUCCESSOR]
-        base = r.block[at + PREDECESSOR]
-        first = r.block[at + FIRST]
-        last = first + r.block[at + COUNT]
+        kind, link, base, first, last = block_of(r, block)
+        # Poses of both frames.
         X = r.frame[block]
         frame_at(f.R, f.p, link, X[0:9], X[9:12], Rs, xs)
         frame_at(f.R, f.p, base, X[12:21], X[21:24], Rp, xp)
@@ -195,6 +192,7 @@ def row_rates(
         for k in range(3):
             if kind == CONTACT or sliding:
                 xp[k] = xs[k]
+        # Motion of both points, and its derivatives.
         for number in range(2):
             for part in range(4):
                 for k in range(6):
@@ -206,6 +204,7 @@ def row_rates(
         velocity_at(t, f.p, f.V, base, xp, base_u)
         acceleration_at(t, f.p, f.V, A, link, xs, c)
         acceleration_at(t, f.p, f.V, A, base, xp, base_c)
+        # Relative motion, with the terms of an axis that turns.
         more = 2.0 if sliding else 1.0
         for k in range(6):
             u[k] -= base_u[k]
@@ -217,6 +216,7 @@ def row_rates(
         else:
             add_cross(u, 0, base_u, 0, 1.0, c, 0)
             add_cross(u, 3, base_u, 0, more, c, 3)
+        # Wrench of the forces, added to both links.
         for place in range(first, last):
             i = r.order[place]
             if kind != DISTANCE:
@@ -233,6 +233,7 @@ def row_rates(
             add_cross(xs, 0, wrench, 3, 1.0, E[link], 0)
         if base >= 0:
             add_cross(xp, 0, wrench, 3, -1.0, E[base], 0)
+        # Column by column: changes of the relative motion by q and v.
         for j in range(nv):
             for k in range(3):
                 phi[k] = two[1, k, j]
@@ -262,6 +263,7 @@ def row_rates(
                 for k in range(3):
                     change[3 + k] = pull * phi[k]
             else:
+                # The axis turns with the predecessor, and the wrench with it.
                 for half in range(0, 6, 3):
                     times = 1.0 if half == 0 else more
                     add_cross(du, half, base_u, 0, times, dc, half)
@@ -271,6 +273,7 @@ def row_rates(
                     add_cross(u, half, phi, 0, times, gained, half)
                     add_cross(u, half, phi, 0, 1.0, du, half)
                     add_cross(phi, 0, wrench, half, 1.0, change, half)
+                # Rows of the loop or contact, with their stabilisation.
                 turn_error(Rs, Rp, moving, error)
                 for k in range(3):
                     error[3 + k] = moving[3 + k] + ((xs[(k + 1) % 3] - xp[(k + 1) % 3]) * phi[(k + 2) % 3])
@@ -284,8 +287,9 @@ def row_rates(
                     speed[i, j] = dot6(axis, du)
                     by_q[i, j] = -dot6(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - row[BETA] * row[BETA] * errors[i, j]
                     by_v[i, j] = -dot6(axis, gained) - 2.0 * row[ALPHA] * dot6(axis, moving)
+            # Change of the generalised forces of the wrench on both links.
             for number in range(2):
-                # The wrench's point, of the predecessor too where the loop slides.
+                # The wrench's point; for the predecessor too if the loop slides.
                 source = one if number == 0 or sliding else two
                 sign = 1.0 - 2.0 * number
                 for k in range(3):
@@ -296,7 +300,7 @@ def row_rates(
                     for k in range(3):
                         carried[i, j] += sign * points[number, 1, k, i] * error[k]
                         carried[i, j] += sign * points[number, 1, 3 + k, i] * change[3 + k]
-    # Each on one of the bodies that are fixed to the link.
+    # Assign the wrench of a link to one of the bodies that are fixed to it.
     for body in range(wrenches.shape[0]):
         i = t.body_link[body]
         if i >= 0:

@@ -1,21 +1,21 @@
-"""Rows of contacts, loops and distances: Jacobian, bias and errors. The one place where these numbers are computed.
+"""Rows of contacts, loops and distances: Jacobian, bias and errors. These numbers are computed only here.
 
 ``constraint_rows(I, F, W, weight, want, w, G, gamma, phi, phid, scale)``
 
 * ``I, F``: ``cs.packed.model_ints``, ``cs.packed.model_floats``.
-* ``W``: a workspace; its head must hold poses, and velocities where ``want`` has a bit of `MOVING`. Behind the
-  head stand the accelerations (nl, 6) of the links at zero joint accelerations (`accelerations` with a of length 0),
-  read where ``want`` has `GAMMA` alone; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by
+* ``W``: a workspace; its head must hold poses, and velocities if ``want`` has a bit of `MOVING`. After the
+  head are the accelerations (nl, 6) of the links at zero joint accelerations (`accelerations` with a of length 0),
+  read only if ``want`` has `GAMMA`; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by
   Newton-Euler).
-* ``want``: sum of the bits of `contactlab.constraints.kernels.kkt_codes`. Arrays of what is not wanted are not touched
-  and may have length 0.
+* ``want``: sum of the bits of `contactlab.constraints.kernels.kkt_codes`. Arrays of other quantities are not touched
+  and can have length 0.
 * ``w`` (SCRATCH,): scratch.
 * ``G`` (n, nv), zeroed by the caller; ``gamma, phi, phid`` (n,): bias, position and velocity errors.
 * ``scale`` (n,), or of length 0: sizes of the terms that the entries of rows of G are made of, for the rank rule
   (`contactlab.constraints.kernels.rank`), filled with ``JACOBIAN``.
 
 Entries of custom rows are left as they are. Rows of G that are zero by the rank rule become exactly zero, and so do
-their bias and position error where these are no more than rounding of their own terms.
+their bias and position error if these are no more than rounding of their own terms.
 
 A row of axis (w, t), given in the predecessor's frame, is the wrench a = (R_p w, R_p t) of the world; a contact's is
 (0, n). With point Jacobians, velocities and accelerations (6,) of each frame's own origin (angular first):
@@ -55,25 +55,18 @@ from contactlab.constraints.kernels.layout import (
     ACCELERATION,
     ALPHA,
     BETA,
-    BLOCK_INTS,
     CONTACT,
-    COUNT,
     DISTANCE,
-    FIRST,
-    KIND,
     LENGTH,
-    PREDECESSOR,
     SLIDING_LOOP,
-    SUCCESSOR,
-    rows_view,
-)
-from contactlab.constraints.kernels.pairs_of_frames import (
     bias_at,
+    block_of,
     fill_row,
     length_of,
     line_between,
     relative_pose,
     rotate,
+    rows_view,
 )
 from contactlab.constraints.kernels.rank import is_zero_row
 from contactlab.multibody.kernels.codes import GOOD, POSES, VELOCITIES
@@ -98,17 +91,14 @@ def contact_rows(
     phid: FloatArray,
     scale: FloatArray,
 ) -> None:
-    """`constraint_rows` of contacts alone, all but their position errors, which are zero."""
+    """Fill `constraint_rows` for contacts, without their position errors, which are zero."""
     t, f, nl, _ = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     A = rows_at(W, f.start, nl, 6)
     for block in range(r.frame.shape[0]):
-        at = BLOCK_INTS * block
-        if r.block[at + KIND] != CONTACT:
+        kind, link, _, first, last = block_of(r, block)
+        if kind != CONTACT:
             continue
-        link = r.block[at + SUCCESSOR]
-        first = r.block[at + FIRST]
-        last = first + r.block[at + COUNT]
         # Position of the point from the root's origin, its velocity and its acceleration, with the world at rest.
         dx = dy = dz = 0.0
         ux = uy = uz = 0.0
@@ -131,6 +121,7 @@ def contact_rows(
                     ax = (B[3] + (B[1] * dz - B[2] * dy)) + (V[1] * uz - V[2] * uy) + weight * t.gravity[0]
                     ay = (B[4] + (B[2] * dx - B[0] * dz)) + (V[2] * ux - V[0] * uz) + weight * t.gravity[1]
                     az = (B[5] + (B[0] * dy - B[1] * dx)) + (V[0] * uy - V[1] * ux) + weight * t.gravity[2]
+        # Velocity errors and bias of all directions at the point.
         for place in range(first, last):
             i = r.order[place]
             n = r.row[i]
@@ -141,6 +132,7 @@ def contact_rows(
                 gamma[i] = n[ACCELERATION] - (n[3] * ax + n[4] * ay + n[5] * az)
                 if want & BAUMGARTE:
                     gamma[i] -= 2.0 * n[ALPHA] * rate
+        # Jacobian, along the path to the root; rows of rounding become zero.
         if want & JACOBIAN:
             # Directions are unit vectors: one size of terms serves all rows of the point.
             size = 0.0
@@ -168,9 +160,9 @@ def contact_rows(
 
 @kernel(inner=True)
 def settle_row(G: FloatArray, scale: FloatArray, i: int, size: float) -> bool:
-    """Return True if row i is only rounding of terms of this size: it becomes zero.
+    """Return True if row i is only rounding of terms of this size, and set it to zero; note the size in ``scale``.
 
-    Notes the size where it is wanted.
+    ``scale`` of length 0 is left.
     """
     if scale.shape[0] > 0:
         scale[i] = size
@@ -201,7 +193,7 @@ def constraint_rows(
     phid: FloatArray,
     scale: FloatArray,
 ) -> None:
-    """Fill what is wanted of the rows of contacts, loops and distances; see the head of this file."""
+    """Fill the wanted quantities of the rows of contacts, loops and distances; see the head of this file."""
     contact_rows(I, F, W, weight, want, G, gamma, phid, scale)
     t, f, nl, _ = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
@@ -216,17 +208,13 @@ def constraint_rows(
     xs = w[48:51]
     xp = w[51:54]
     for block in range(r.frame.shape[0]):
-        at = BLOCK_INTS * block
-        kind = r.block[at + KIND]
-        one = r.block[at + SUCCESSOR]
-        two = r.block[at + PREDECESSOR]
-        first = r.block[at + FIRST]
-        last = first + r.block[at + COUNT]
+        kind, one, two, first, last = block_of(r, block)
         if kind == CONTACT:
             if want & POSITION_ERROR:
                 for place in range(first, last):
                     phi[r.order[place]] = 0.0
             continue
+        # Relative pose of the two frames.
         X = r.frame[block]
         frame_at(f.R, f.p, one, X[0:9], X[9:12], Rs, xs)
         frame_at(f.R, f.p, two, X[12:21], X[21:24], Rp, xp)
@@ -238,8 +226,8 @@ def constraint_rows(
         if kind == SLIDING_LOOP:
             for k in range(3):
                 xp[k] = xs[k]
+        # Relative velocity, and angular velocity of the predecessor.
         wx = wy = wz = 0.0
-        # Sizes of the terms of the relative acceleration, angular and linear.
         turns = moves = 0.0
         if want & MOVING:
             velocity_at(t, f.p, f.V, one, xs, u)
@@ -249,6 +237,7 @@ def constraint_rows(
             wz = other[2]
             for k in range(6):
                 u[k] -= other[k]
+        # Relative acceleration, with the terms of an axis that turns; turns, moves: sizes of its terms.
         if want & GAMMA:
             bias_at(t, f, A, weight, one, xs, c)
             bias_at(t, f, A, weight, two, xp, other)
@@ -274,6 +263,7 @@ def constraint_rows(
                 c[3] += more * (u[4] * wz - u[5] * wy)
                 c[4] += more * (u[5] * wx - u[3] * wz)
                 c[5] += more * (u[3] * wy - u[4] * wx)
+        # Each row of the block: axis and error, Jacobian, rate and bias.
         for place in range(first, last):
             i = r.order[place]
             s = r.row[i]
@@ -324,7 +314,7 @@ def evaluate_rows(
     phid: FloatArray,
     scale: FloatArray,
 ) -> int:
-    """`constraint_rows` at q and v, I and F holding the model and the set; `GOOD`, or where a quaternion is not one."""
+    """Evaluate `constraint_rows` at q and v; return `GOOD`, or the place in q of a quaternion that is not one."""
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if want & MOVING else POSES, W)
     if code != GOOD:
         return code

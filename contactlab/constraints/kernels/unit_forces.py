@@ -1,7 +1,7 @@
 """Unit forces on rows, carried through the articulated bodies to the root, and the responses of contacts to them.
 
-With the articulated-body factor M^-1 = E^T D^-1 E, E the inward sweep, x_i = E G_i^T of a unit force on row i is not
-zero on the way from its body to the root only. Then, u = E (tau - h) being what the free motion leaves in the joints,
+With the articulated-body factor M^-1 = E^T D^-1 E, E the inward sweep, x_i = E G_i^T of a unit force on row i is zero
+off the path from its body to the root. With u = E (tau - h), the load that the free motion leaves in the joints,
 
     (X^T D^-1 X) forces = gamma - X^T D^-1 u,      a = E^T D^-1 (u + X forces)
 
@@ -11,8 +11,8 @@ constraints for animating articulated figures", call them test forces; the sweep
 
 A contact's row is zero off the path from its link to the root, so that everything here is a walk along such paths. At
 most four rows of one link go together (`layout.GROUP_INTS`): lane k of group g is column 4 g + k of X, and lanes
-without a row hold zeros. Rows of any kind are those of `delassus_matrix`: K = G M^-1 G^T = X^T D^-1 X without M and
-without its inverse, a row being the sum of one part for each branch it acts on.
+without a row hold zeros. `delassus_matrix` takes rows of any kind: K = G M^-1 G^T = X^T D^-1 X without M and without
+its inverse, where a row is the sum of one part for each branch it acts on.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ from lcp.kernels import kernel
 def carry_inward(
     s: FloatArray, c: FloatArray, d: float, g0: float, g1: float, g2: float, g3: float, P: FloatArray
 ) -> tuple[float, float, float, float]:
-    """Shares of four unit forces that one degree of freedom takes; P (24,), in rows of four, := what continues inward.
+    """Return the parts of four unit forces that one degree of freedom takes; the rest in P continues inward.
 
-    s (6,) is its motion, c (6,) the articulated inertia times it, d one over its own part; g0 to g3 are its entries of
-    the four rows.
+    P is (24,), in rows of four. s (6,) is the motion column, c (6,) the articulated inertia times s, d the inverse of
+    s . c; g0 to g3 are the entries of the four rows.
     """
+    # Entries less the work of the forces carried so far.
     r0 = g0 - ((s[0] * P[0] + s[1] * P[4] + s[2] * P[8]) + (s[3] * P[12] + s[4] * P[16] + s[5] * P[20]))
     r1 = g1 - ((s[0] * P[1] + s[1] * P[5] + s[2] * P[9]) + (s[3] * P[13] + s[4] * P[17] + s[5] * P[21]))
     r2 = g2 - ((s[0] * P[2] + s[1] * P[6] + s[2] * P[10]) + (s[3] * P[14] + s[4] * P[18] + s[5] * P[22]))
     r3 = g3 - ((s[0] * P[3] + s[1] * P[7] + s[2] * P[11]) + (s[3] * P[15] + s[4] * P[19] + s[5] * P[23]))
+    # Forces that continue inward.
     for i in range(6):
         # Nothing of a row is stored before all of it is read: four lanes then go through the machine as one vector.
         share = c[i] * d
@@ -64,11 +66,12 @@ def propagate_contacts(
     X: FloatArray,
     free: FloatArray,
 ) -> None:
-    """Columns of X (nv, 4 groups), four for each group, along its path := E g; ``free`` (4 groups,) := X^T D^-1 u.
+    """Fill columns of X (nv, 4 groups), four per group, with E g along its path, and free (4 groups,) with X^T D^-1 u.
 
     D holds the inverses; P (24,) is scratch. Entries of X off the paths are not touched.
     """
     for group in range(r.group.shape[0] // GROUP_INTS):
+        # Rows of the group; missing lanes have zeros.
         first = r.group[GROUP_INTS * group + START]
         rows = r.group[GROUP_INTS * group + SIZE]
         top = G[r.order[first]]
@@ -77,6 +80,7 @@ def propagate_contacts(
         fourth = G[r.order[first + (3 if rows > 3 else 0)]]
         for k in range(24):
             P[k] = 0.0
+        # From the tip to the root.
         f0 = f1 = f2 = f3 = 0.0
         j = r.group[GROUP_INTS * group + TIP]
         while j >= 0:
@@ -106,20 +110,22 @@ def propagate_contacts(
 def contact_products(
     parents: IntArray, D: FloatArray, X: FloatArray, groups: IntArray, P: FloatArray, K: FloatArray
 ) -> None:
-    """Lower triangle of K := X^T D^-1 X (m, m), in the order of the list; blocks of its diagonal are filled entirely.
+    """Fill the lower triangle of K (m, m) with X^T D^-1 X, in the order of the list; diagonal blocks entirely.
 
-    Two groups meet where their paths do.
+    Products of two groups are sums over the common part of their paths.
     """
     for one in range(groups.shape[0] // GROUP_INTS):
         first = groups[GROUP_INTS * one + START]
         for two in range(one + 1):
             j = groups[GROUP_INTS * one + TIP]
             k = groups[GROUP_INTS * two + TIP]
+            # Where the two paths meet.
             while j != k:
                 if j > k:
                     j = parents[j]
                 else:
                     k = parents[k]
+            # Sixteen products, from there to the root.
             p00 = p01 = p02 = p03 = 0.0
             p10 = p11 = p12 = p13 = 0.0
             p20 = p21 = p22 = p23 = 0.0
@@ -152,6 +158,7 @@ def contact_products(
                 p32 += e * y2
                 p33 += e * y3
                 j = parents[j]
+            # Copy the block into K, without missing lanes.
             P[0] = p00
             P[1] = p01
             P[2] = p02
@@ -178,14 +185,16 @@ def contact_products(
 
 @kernel(inline=True)
 def add_contact_forces(parents: IntArray, X: FloatArray, groups: IntArray, load: FloatArray, u: FloatArray) -> None:
-    """u (nv,) += X times the forces ``load`` (m,), in the order of the list."""
+    """Add X times the forces ``load`` (m,), in the order of the list, to u (nv,)."""
     for group in range(groups.shape[0] // GROUP_INTS):
         first = groups[GROUP_INTS * group + START]
         rows = groups[GROUP_INTS * group + SIZE]
+        # Forces of the group; missing lanes have zeros.
         a = load[first]
         b = load[first + 1] if rows > 1 else 0.0
         c = load[first + 2] if rows > 2 else 0.0
         d = load[first + 3] if rows > 3 else 0.0
+        # From the tip to the root.
         j = groups[GROUP_INTS * group + TIP]
         while j >= 0:
             x = X[j]
@@ -211,12 +220,14 @@ def propagate_rows(
 
     Columns grow by E g, g being the rows' entries on the path that are not ``taken`` (nv,) yet. P (24,) is scratch.
     """
+    # Clear the carried forces; rows of the group.
     for k in range(24):
         P[k] = 0.0
     top = G[first]
     second = G[first + (1 if count > 1 else 0)]
     third = G[first + (2 if count > 2 else 0)]
     fourth = G[first + (3 if count > 3 else 0)]
+    # From the tip to the root; entries of earlier branches are not carried again.
     j = tip
     while j >= 0:
         new = 1.0 - taken[j]
@@ -235,7 +246,7 @@ def propagate_rows(
 
 @kernel
 def last_entry(row: FloatArray) -> int:
-    """Place of the last entry of a row that is not zero; -1."""
+    """Return the place of the last entry of a row that is not zero, or -1."""
     j = row.shape[0] - 1
     while j >= 0 and row[j] == 0.0:
         j -= 1
@@ -259,6 +270,7 @@ def unit_responses(
     At most four rows that end at one degree of freedom are taken at a time. taken (nv,) and P (24,) are scratch.
     """
     m, nv = G.shape
+    # Clear everything.
     for j in range(nv):
         reached[j] = 0.0
         taken[j] = 0.0
@@ -267,18 +279,21 @@ def unit_responses(
             x[k] = 0.0
     first = 0
     while first < m:
+        # At most four rows with one last degree of freedom.
         tip = last_entry(G[first])
         count = 1
         while count < 4 and first + count < m and last_entry(G[first + count]) == tip:
             count += 1
         if tip >= 0:
             propagate_rows(parents, S, U, D, G, first, count, tip, taken, P, X)
+        # Entries on other branches are carried from their tips.
         for j in range(tip - 1, -1, -1):
             if taken[j] == 0.0:
                 for k in range(first, first + count):
                     if G[k, j] != 0.0:
                         propagate_rows(parents, S, U, D, G, first, count, j, taken, P, X)
                         break
+        # Note the degrees of freedom that the rows reached.
         for j in range(tip + 1):
             reached[j] = max(reached[j], taken[j])
             taken[j] = 0.0
@@ -291,6 +306,7 @@ def delassus_matrix(
 ) -> None:
     """Fill K (m, m); ``articulated`` (13 nv,) is from `factor_inertia`, W has nv (m + 5) + 24 places."""
     m, nv = G.shape
+    # Views into the factor and the workspace.
     S = rows_at(articulated, 0, nv, 6)
     U = rows_at(articulated, 6 * nv, nv, 6)
     D = articulated[12 * nv : 13 * nv]
@@ -298,7 +314,9 @@ def delassus_matrix(
     b = nv * (m + 3)
     reached = W[b : b + nv]
     taken = W[b + nv : b + 2 * nv]
+    # X = E G^T.
     unit_responses(tree(I, F).dof_parent, S, U, D, G, X, reached, taken, W[b + 2 * nv : b + 2 * nv + 24])
+    # K = X^T D^-1 X, lower triangle, then mirrored.
     for i in range(m):
         row = K[i]
         for j in range(m):

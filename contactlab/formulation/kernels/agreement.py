@@ -36,6 +36,7 @@ def certify_bilateral(
     """
     cert[0] = 0.0
     cert[1] = 0.0
+    # Rate of each row, and the size of its terms.
     for i in range(G.shape[0]):
         rate = k[i]
         own = 0.0
@@ -48,7 +49,7 @@ def certify_bilateral(
             cert[1] = 1.0
             return
         if abs(rate) > CONSISTENT * scale:
-            # A row that is zero is known no better than the floor under its entries.
+            # The entries of a zero row are uncertain by the floor of the rank rule.
             floor = zero_floor(G, row_scale, i)
             if not largest_entry(G[i]) > floor:
                 scale = max(scale, floor / CONSISTENT * largest_entry(u[: v_plus.shape[0]]))
@@ -75,17 +76,18 @@ def contradicted_row(
     u: FloatArray,
     work: FloatArray,
 ) -> int:
-    """Return the row that is off by most beyond what errors of assembly explain, -1 if there is none.
+    """Return the row with the largest error beyond errors of assembly, or -1 if there is none.
 
     Equations that do not quite agree are met by least squares, in the rows' own units. Their terms k_i are explained by
     position errors e_i if there are any, up to |e_i| / h over a step h (0.0: no step), and then no least-squares
-    residual is longer than these terms. Where errors are not known, a step may have some of ASSEMBLY |G_i|, in metres
+    residual is longer than these terms. If errors are not known, a step may have some of ASSEMBLY |G_i|, in metres
     or radians. Besides, each row may be off by
 
         NEARLY (|k_i| + sum_p |G_ip| u_p) + floor_i sum_p u_p,
 
     floor_i is the rounding of its entries by the rank rule. ``work`` (>= nb,) is scratch.
     """
+    # Rates that errors of assembly explain.
     explained = 0.0
     for i in range(error.shape[0]):
         if abs(error[i]) > RANK_TOLERANCE * row_scale[i]:
@@ -96,10 +98,12 @@ def contradicted_row(
             part = min(abs(k[i]), ASSEMBLY * row_length(G[i]) / h)
             explained += part * part
     explained = math.sqrt(explained)
+    # Rounding of the rows, and the sum of the velocities' sizes.
     row_floors(G, row_scale, error, work)
     motion = 0.0
     for p in range(v_plus.shape[0]):
         motion += u[p]
+    # The row that is off by most beyond these.
     worst = -1
     most = 0.0
     for i in range(G.shape[0]):

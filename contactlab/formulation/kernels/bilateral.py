@@ -49,9 +49,9 @@ def factor_bilateral(
 
     Notes
     -----
-    W = Q Q', Q of full column rank: by Cholesky's method where rows are clearly independent, otherwise by the method of
+    W = Q Q', Q of full column rank: by Cholesky's method if rows are clearly independent, otherwise by the method of
     Gram and Schmidt, which does not square how nearly they depend on each other, with the rank by the rule of
-    `contactlab.constraints.kernels.rank`. The pseudo-inverse is that of the unscaled W, by Q = U R with
+    `contactlab.constraints.kernels.rank`. The pseudo-inverse belongs to the unscaled W, by Q = U R with
     orthonormal U: P = U R^-T R^-1 U', so that multipliers have minimum norm in the units of the rows as given.
     """
     nb, nv = G.shape
@@ -102,6 +102,7 @@ def _factor_independent(
 ) -> bool:
     """Fill A with the pivoted factor of W, scaled by ``unit`` to W_ii = 1; return False if a pivot is not clear."""
     nb, nv = G.shape
+    # W = G Y', and the smallest pivot that is clear.
     clear = _CLEAR
     for i in range(nb):
         # The error of a row in the metric M^-1 is estimated generously.
@@ -112,6 +113,7 @@ def _factor_independent(
             for p in range(nv):
                 w += G[i, p] * Y[j, p]
             A[i, j] = w
+    # Scale to a unit diagonal; symmetrise.
     for i in range(nb):
         if not A[i, i] > 0.0:
             unit[i] = 1.0
@@ -122,6 +124,7 @@ def _factor_independent(
         for j in range(i + 1):
             A[i, j] = 0.5 * (unit[i] * A[i, j] * unit[j] + unit[i] * A[j, i] * unit[j])
             A[j, i] = A[i, j]
+    # Cholesky's method with pivoting.
     for k in range(nb):
         best = k
         for i in range(k + 1, nb):
@@ -161,11 +164,12 @@ def _factor_dependent(
 ) -> int:
     """Fill the first columns of A, as many as the rank, with the rows' coefficients on rows orthonormal in M^-1.
 
-    First on rows that are orthonormal as they are, by the method of Gram and Schmidt, the longest remainder first: how
-    nearly rows depend on each other is not squared, and masses have no part in the rank. Then the products of these in
-    M^-1, whose condition is that of the masses alone, are factorised by Cholesky's method. K (nb, nb) is scratch.
+    Rows are first made orthonormal by the method of Gram and Schmidt, the longest remainder first: near dependence is
+    not squared, and masses have no effect on the rank. Then the products of these rows in M^-1, whose condition depends
+    on the masses only, are factorised by Cholesky's method. K (nb, nb) is scratch.
     """
     nb, nv = G.shape
+    # Rows of unit length, zero rows cleared, and their squared rounding.
     for i in range(nb):
         order[i] = i
         zero = tolerance[i] >= 1.0
@@ -178,6 +182,7 @@ def _factor_dependent(
             A[i, k] = 0.0
     rank = 0
     while rank < min(nb, nv):
+        # Pivot: the longest remainder that is more than rounding.
         best = -1
         longest = 0.0
         for i in range(rank, nb):
@@ -203,6 +208,7 @@ def _factor_dependent(
             continue
         length = math.sqrt(size)
         A[rank, rank] = length
+        # Make it a unit vector, and remove it from the rows that remain.
         for p in range(nv):
             row[p] /= length
             response[p] /= length
@@ -212,6 +218,7 @@ def _factor_dependent(
             A[i, rank] = w
             noise[other] += w * w / size * noise[own]
         rank += 1
+    # Cholesky factor K of the products of the orthonormal rows in the metric M^-1.
     for i in range(rank):
         for j in range(i + 1):
             value = 0.0
@@ -230,6 +237,7 @@ def _factor_dependent(
                 rank = i
         if rank == i:
             break
+    # A := A K, the coefficients on rows orthonormal in M^-1.
     for i in range(nb):
         for k in range(rank):
             value = 0.0
@@ -250,7 +258,7 @@ def _square(row: FloatArray) -> float:
 
 @kernel(inner=True)
 def _take_off(row: FloatArray, response: FloatArray, other: FloatArray, of_other: FloatArray) -> float:
-    """Take from a row its part along another one of unit length, from its response likewise; return how much."""
+    """Subtract from a row its component along a unit row, and the same from its response; return the component."""
     w = 0.0
     for p in range(row.shape[0]):
         w += row[p] * other[p]
@@ -262,7 +270,7 @@ def _take_off(row: FloatArray, response: FloatArray, other: FloatArray, of_other
 
 @kernel(inner=True)
 def _pseudo_factor(A: FloatArray, U: FloatArray, R: FloatArray, unit: FloatArray, order: FloatArray, rank: int) -> None:
-    """Rows of R := R_q^-1 U' for Q = U R_q, Q the unscaled pivoted factor in A; U and A are used up."""
+    """Fill R with R_q^-1 U' for Q = U R_q, Q the unscaled pivoted factor in A; U and A are overwritten."""
     nb = A.shape[0]
     # Columns of Q as rows of U, by Gram and Schmidt twice; the coefficients go to the upper triangle of A.
     for k in range(rank):
@@ -280,6 +288,7 @@ def _pseudo_factor(A: FloatArray, U: FloatArray, R: FloatArray, unit: FloatArray
                 A[i, k] += w
                 for p in range(nb):
                     U[k, p] -= w * U[i, p]
+        # Length of the remainder.
         w = 0.0
         for p in range(nb):
             w += U[k, p] * U[k, p]
@@ -287,6 +296,7 @@ def _pseudo_factor(A: FloatArray, U: FloatArray, R: FloatArray, unit: FloatArray
         A[k, k] = w
         for p in range(nb):
             U[k, p] /= w
+    # Back substitution with R_q.
     for k in range(rank - 1, -1, -1):
         for p in range(nb):
             w = U[k, p]
@@ -306,6 +316,7 @@ def add_bilateral_impulses(
     nb, nv = G.shape
     for i in range(nb):
         impulses[i] = 0.0
+    # Two passes: the second removes the rounding of the first.
     for _ in range(2):
         for i in range(nb):
             rate = k[i]
@@ -335,10 +346,10 @@ def project_rows(
 ) -> None:
     """Replace responses M^-1 d_i of rows d_i by C d_i, in place; ``locked`` (m,) is 1 if d_i C d_i is rounding.
 
-    Of such a response only what is more than rounding is kept.
+    Entries of such a response that are only rounding become 0.
 
-    Rows and responses, before and after, have columns in ``spans`` alone: the others are not read, and become 0 where
-    G changes a response. ``work`` (>= 3 nb,) is scratch.
+    Rows and responses, before and after, have columns in ``spans`` only: the others are not read, and become 0 if G
+    changes a response. ``work`` (>= 3 nb,) is scratch.
     """
     nb = G.shape[0]
     m, nv = rows.shape
@@ -349,11 +360,13 @@ def project_rows(
     for i in range(m):
         locked[i] = 0
         a, b, c, d = row_ranges(spans, i, nv)
+        # A response that satisfies all equations stays as it is.
         moved = False
         for j in range(nb):
             moved = moved or sparse_dot(a, b, c, d, G[j], responses[i]) != 0.0
         if not moved:
             continue
+        # Project the response, and compare its component along the row before and after.
         for p in range(nv):
             if not (a <= p < b or c <= p < d):
                 responses[i, p] = 0.0
@@ -382,7 +395,7 @@ def fill_posed(
     nb: int,
     posed: FloatArray,
 ) -> None:
-    """Fill the original rows [N; F; L; B] for verification, from [N; F; L; G; B]: see `Case.posed`.
+    """Fill the original rows [N; F; L; B] for verification, from [N; F; L; G; B]: see `IslandProblem.posed`.
 
     ``spans`` belong to [N; F; L; B], of which nu are [N; F; L].
     """
@@ -398,10 +411,11 @@ def fill_posed(
 def lock_terms(
     locked: IntArray, J: FloatArray, spans: IntArray, v0: FloatArray, v_free: FloatArray, k: FloatArray
 ) -> None:
-    """A locked row is a number, not an equation: its rate joins k, and a zero that came out as -1e-17 is one.
+    """Add the constant rates of locked rows to k, and set rates to zero that are only rounding.
 
     ``J`` (m, nv) holds the rows as they were, in ``spans``; v0 (nv,) is v_free after `add_bilateral_impulses`.
     """
+    # The rate of each locked row, and the size of its terms, over the two spans.
     for i in range(locked.shape[0]):
         if locked[i] != 0:
             rate = k[i]

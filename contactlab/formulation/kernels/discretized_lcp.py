@@ -14,8 +14,17 @@ column of the contact that its cone leans on: torsional and rolling friction are
 rows F are angular velocities and whose mu are lengths. The impact problem is h = 1. Boxed rows follow as [x | y] behind
 fL: see `boxed_rows`.
 
-`fill_rows` states the rows with an h, `fill_cones` those of friction; `acceleration_lcp` calls them too. Of contacts
-between many bodies most entries are zero: `assemble_sparse_lcp` states the others alone, with the same bits.
+`fill_rows` states the rows with an h, `fill_cones` the rows of friction. Most entries are zero for contacts between
+many bodies: `assemble_sparse_lcp` states the other entries only, with the same bits.
+
+The acceleration-level LCP has these rows at h = 1, with the friction of sliding contacts. The normal force of a sliding
+contact acts along its row of R' = (N - mu_s Q)', not along N'. Its column of the matrix is therefore J C R' in every
+row, limits included. Only contacts at tangential rest have a cone. The whole matrix is at the head of
+`contactlab.formulation.acceleration`.
+
+Rows of joints join trees in the sparsity of an island. A row of a drive or a limit acts on one tree: an island with it
+is as sparse as one with contacts only. An equation of a loop joins two trees. Once it is eliminated, rows of either
+have columns of both, so that the two become one tree, with the trees between them.
 """
 
 from __future__ import annotations
@@ -24,6 +33,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.boxed_rows import fill_boxed_rows, first_limit
 from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import tree_at
 from lcp.kernels import kernel
 
 
@@ -35,6 +45,7 @@ def fill_rates(rows: ContactSystem, q: FloatArray) -> None:
     limit = first_limit(rows)
     for i in range(q.shape[0]):
         q[i] = 0.0
+    # Rates J v_free + k; rates of friction also negated, for the opposite edges.
     for i in range(nc + nr + rows.nl):
         rate = 0.0
         for p in range(rows.v_free.shape[0]):
@@ -62,6 +73,7 @@ def fill_rows(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
     limit = first_limit(rows)
     n = q.shape[0]
 
+    # q, and a cleared M.
     fill_rates(rows, q)
     for i in range(n):
         for j in range(n):
@@ -91,6 +103,7 @@ def fill_rows(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
                 M[a + nr, b + nr] = w
                 M[b + nr, a + nr] = w
 
+        # Softening on the diagonal.
         M[a, a] += rows.gamma[i]
         if friction_i:
             M[a + nr, a + nr] += rows.gamma[i]
@@ -100,6 +113,7 @@ def fill_rows(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
 def fill_cones(rows: ContactSystem, M: FloatArray) -> None:
     """Fill Coulomb's row of every cone, 0 <= lambda  _|_  mu fN - sum(fF+ + fF-) + gammaE lambda >= 0, in M (n, n)."""
     nr = rows.nr
+    # Cone by cone: mu and gammaE in its row, E in the columns of its edges.
     edge = rows.nc
     for c in range(rows.r.shape[0]):
         row = rows.nc + 2 * nr + c
@@ -124,7 +138,7 @@ def assemble_lcp(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
 
 @kernel(inner=True)
 def put(a: int, b: int, entry: float, at: IntArray, indices: IntArray, data: FloatArray) -> None:
-    """Add M[a, b] behind the entries that row a has so far."""
+    """Append M[a, b] to the entries of row a."""
     indices[at[a]] = b
     data[at[a]] = entry
     at[a] += 1
@@ -141,15 +155,16 @@ def assemble_sparse_lcp(
     rows
         The problem, without limits and boxed rows, with spans.
     first, near
-        (nc + nr + 1,) and (first[-1],): row i of [N; F] answers to the rows near[first[i] : first[i + 1]].
+        (nc + nr + 1,) and (first[-1],): row i of [N; F] is coupled with the rows near[first[i] : first[i + 1]].
     at
-        (n,) place of the first entry of each row of M; on return that behind its last.
+        (n,) place of the first entry of each row of M; on return the place after its last one.
     indices, data
         Output: columns and entries, in no order within a row.
     """
     nc = rows.nc
     nr = rows.nr
     nv = rows.v_free.shape[0]
+    # Rows of contacts: h W + gamma with every row near them, negated for opposite edges.
     for i in range(nc + nr):
         for place in range(first[i], first[i + 1]):
             j = near[place]
@@ -164,6 +179,7 @@ def assemble_sparse_lcp(
                 put(i + nr, j, 0.0 - w, at, indices, data)
                 if j >= nc:
                     put(i + nr, j + nr, own, at, indices, data)
+    # Rows of the cones: mu, gammaE, and E with its transpose.
     edge = nc
     for c in range(rows.r.shape[0]):
         cone = nc + 2 * nr + c
@@ -174,3 +190,105 @@ def assemble_sparse_lcp(
                 put(side, cone, 1.0, at, indices, data)
                 put(cone, side, -1.0, at, indices, data)
         edge += rows.r[c]
+
+
+@kernel(inner=True)
+def _fill_sliding_column(rows: ContactSystem, c: int, response: FloatArray, M: FloatArray) -> None:
+    """Replace column c of M by J response, rows F also negated."""
+    nc = rows.nc
+    nr = rows.nr
+    J = rows.J
+    # The rate of every row by a unit of the normal force with its sliding friction.
+    for i in range(nc + nr + rows.nl):
+        friction = nc <= i < nc + nr
+        a = i if i < nc + nr else first_limit(rows) + i - nc - nr
+        w = 0.0
+        for p in range(response.shape[0]):
+            w += J[i, p] * response[p]
+        M[a, c] = w
+        if friction:
+            M[a + nr, c] = 0.0 - w
+
+
+@kernel
+def assemble_acceleration_lcp(
+    rows: ContactSystem, sliding: IntArray, responses: FloatArray, M: FloatArray, q: FloatArray
+) -> None:
+    """Fill M and q of the acceleration-level LCP.
+
+    Parameters
+    ----------
+    rows
+        [N; F; L], with h = 1, no softening, and the cones of the contacts that do not slide.
+    sliding
+        (ns,) the others.
+    responses
+        (>= nc, nv) row i is C R_i: the acceleration by a unit of normal force at contact i.
+    M, q
+        (n, n) and (n,), n = nc + 2 nr + nns + nl: output.
+    """
+    fill_rows(rows, M, q)
+    for s in range(sliding.shape[0]):
+        c = sliding[s]
+        _fill_sliding_column(rows, c, responses[c], M)
+    fill_cones(rows, M)
+
+
+@kernel
+def place_joint_spans(
+    nu: int, nl: int, nb: int, J: FloatArray, Y: FloatArray, starts: IntArray, spans: IntArray
+) -> int:
+    """Join the trees that rows of joints act on, and place all spans; return the number of trees left.
+
+    Parameters
+    ----------
+    nu, nl, nb
+        Numbers of rows [N; F], L and G.
+    J, Y
+        (m, nv) rows [N; F; L; G; B]; of [N; F] within their spans. Zeros are filled in if spans widen.
+    starts
+        (trees + 1,) first velocities of the trees, ascending; on output the first entries have the remaining trees.
+    spans
+        (m - nb, 4) spans of [N; F; L; B]: spans of [N; F] are given, the others are output.
+    """
+    nv, trees = J.shape[1], starts.shape[0] - 1
+    left = trees
+    # First and last column of each row of joints; the trees between them become one.
+    for i in range(nu, J.shape[0]):
+        first, last = nv, 0
+        for p in range(nv):
+            if J[i, p] != 0.0 or Y[i, p] != 0.0:
+                first, last = min(first, p), p
+        a = tree_at(starts[: left + 1], min(first, last))
+        more = tree_at(starts[: left + 1], last) - a
+        if more > 0:
+            left -= more
+            for k in range(a + 1, left + 1):
+                starts[k] = starts[k + more]
+        if not nu + nl <= i < nu + nl + nb:
+            spans[i if i < nu + nl else i - nb, 0] = last
+    # The span of such a row is its tree; spans of [N; F] widen to whole trees.
+    for row in range(nu, spans.shape[0]):
+        span, k = spans[row], tree_at(starts[: left + 1], spans[row, 0])
+        span[0] = starts[k]
+        span[1] = span[2] = span[3] = starts[k + 1]
+    for row in range(nu if left < trees else 0):
+        widen(starts[: left + 1], spans[row], J[row], Y[row])
+    return left
+
+
+@kernel(inner=True)
+def widen(starts: IntArray, span: IntArray, J: FloatArray, Y: FloatArray) -> None:
+    """Widen the span of a row to whole trees, and fill the new columns with zeros."""
+    a, b, c, d = span[0], span[1], span[2], span[3]
+    # One or two trees, whole.
+    lower = tree_at(starts, a)
+    upper = tree_at(starts, c) if c < d else lower
+    span[0], span[1], span[2], span[3] = starts[lower], starts[lower + 1], starts[upper], starts[upper + 1]
+    if upper == lower:
+        span[2] = span[3]
+    # Columns that were not in the span before.
+    for part in range(2):
+        for p in range(span[2 * part], span[2 * part + 1]):
+            if not (a <= p < b or c <= p < d):
+                J[p] = Y[p] = 0.0

@@ -13,11 +13,10 @@ A row is stated by four numbers, k, gamma, lo and hi:
     spring between points     `bounded_law`                  its own        -inf, inf
     dry friction              0                              0              -bound, bound
 
-Friction has no bounds of its own: its rows lean on the unknown force fN of a contact, and share mu fN (sliding) or a
-length times fN (moments) among them, through a slack of their own; see `discretized_lcp`.
+Rows of friction have no constant bounds: they share mu fN (sliding) or a length times fN (moments), where fN is the
+unknown force of a contact, through a slack variable; see `discretized_lcp`.
 
-The compiled loop and the bridge from models to problem data both call these; verification states them once more, on
-purpose.
+The compiled loop and the model problem both call these; verification states them once more, on purpose.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from typing import Final
 
 from lcp.kernels import kernel
 
-# Kinds of rows of joints, as `contactlab.formulation.model_problem.joint_actions.RowKind` has them.
+# Kinds of rows of joints, as `contactlab.formulation.model_problem.options.RowKind` has them.
 LIMIT: Final = 0
 VELOCITY_DRIVE_RIGID: Final = 1
 MIMIC: Final = 2
@@ -60,12 +59,14 @@ def rigid_contact_law(
         Bound [m/s] on the speed at which penetration is pushed out. Infinite: none, and impacts have s >= -e s- alone.
     """
     impact = gap + h * free <= 0.0 and before < -v_min
+    # Without a bound on the push-out, impacts have restitution only.
     if fastest == math.inf:
         if impact:
             return restitution * before
         return gap / h if gap > 0.0 else erp * gap / h
     if gap > 0.0:
         return restitution * before if impact and restitution > 0.0 else gap / h
+    # In penetration: the faster of restitution and bounded push-out.
     push = max(erp * gap / h, -fastest)
     return min(restitution * before, push) if impact else push
 
@@ -84,11 +85,12 @@ def unilateral_law(
     dissipation: float,
     fastest: float,
 ) -> tuple[float, float]:
-    """k [m/s] and gamma [s/kg] of a contact's normal row or a stop; rigid where h k + b is 0 or infinite.
+    """k [m/s] and gamma [s/kg] of a contact's normal row or a stop; rigid if h k + b is 0 or infinite.
 
     In penetration a spring with a damper gives f = -k (gap + h s) - b s, with gamma = 1/(h k + b) and erp = h k/(h k +
     b) as in `contactlab.formulation.softening`, struck at any speed alike. A row that is still open meets its spring
-    where it closes: spring and damper act on the way beyond, f = -(k + b/h) (gap + h s). At gap = 0 the two are one.
+    when it closes: spring and damper act on the distance beyond, f = -(k + b/h) (gap + h s). At gap = 0 the two are
+    one.
     """
     response = h * stiffness + dissipation
     if 0.0 < response < math.inf:

@@ -5,14 +5,19 @@
 
 from __future__ import annotations
 
+from contactlab.formulation.model_problem.branches import Delassus, delassus
 from contactlab.formulation.model_problem.building import problem_data_from
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint
-from contactlab.formulation.model_problem.delassus_operator import Delassus, delassus
-from contactlab.formulation.model_problem.errors import BridgeError
-from contactlab.formulation.model_problem.joint_actions import JointLimit, PositionDrive, VelocityDrive
-from contactlab.formulation.model_problem.options import Stabilisation, Thresholds
+from contactlab.formulation.model_problem.inputs import Row, RowTable
+from contactlab.formulation.model_problem.options import (
+    BridgeError,
+    JointLimit,
+    PositionDrive,
+    Stabilisation,
+    Thresholds,
+    VelocityDrive,
+)
 from contactlab.formulation.model_problem.problem import BodyLoad, ContactLoad, ModelProblem, ProblemRows
-from contactlab.formulation.model_problem.rows import Row, RowTable
 
 __all__ = [
     "BodyLoad",

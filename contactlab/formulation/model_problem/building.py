@@ -13,9 +13,7 @@ from contactlab.constraints import ConstraintSet
 from contactlab.contact.friction_pyramid import check_edges
 from contactlab.formulation.model_problem.branches import instantaneous
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint, contact_geometry
-from contactlab.formulation.model_problem.errors import BridgeError
 from contactlab.formulation.model_problem.inputs import ProblemInputs, loop_rows, mimic_rows
-from contactlab.formulation.model_problem.joint_actions import Drive
 from contactlab.formulation.model_problem.joint_limit_rows import (
     Coordinates,
     Friction,
@@ -24,9 +22,17 @@ from contactlab.formulation.model_problem.joint_limit_rows import (
     servos,
     speed_rows,
 )
-from contactlab.formulation.model_problem.options import Stabilisation, Thresholds, as_tuple, number, stabilisations
+from contactlab.formulation.model_problem.levels import checked_loads
+from contactlab.formulation.model_problem.options import (
+    BridgeError,
+    Drive,
+    Stabilisation,
+    Thresholds,
+    as_tuple,
+    number,
+    stabilisations,
+)
 from contactlab.formulation.model_problem.problem import ModelProblem
-from contactlab.formulation.model_problem.velocity_level import checked_loads
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import finite_array
@@ -58,11 +64,11 @@ def problem_data_from(
 ) -> ModelProblem:
     """State the contact problem of a model at one instant, at acceleration and at velocity level.
 
-    The acceleration level asks for the forces of this instant, M a = tau - h(q, v) + J^T f; the velocity level for
-    those of a step h, M (v+ - v) = h (tau - h(q, v) + J^T f), or, without h, for the impulses M (v+ - v) = J^T f. As
-    the step goes to zero the answers of the two agree wherever no contact or limit is struck, with ``rows_at="end"``
-    also where bodies turn. The velocity level knows friction along the pyramid's edges only: of what slides between two
-    of them the answers keep a difference that falls with ``edges``, not with h.
+    Unknowns of the acceleration level are the forces of this instant, M a = tau - h(q, v) + J^T f. Unknowns of the
+    velocity level are the forces of a step h, M (v+ - v) = h (tau - h(q, v) + J^T f), or, without h, the impulses
+    M (v+ - v) = J^T f. As the step goes to zero the two solutions agree if no contact or limit is struck, with
+    ``rows_at="end"`` also if bodies turn. The velocity level has friction along the pyramid's edges only: for a contact
+    that slides between two edges a difference remains, which decreases with ``edges``, not with h.
 
     Parameters
     ----------
@@ -95,7 +101,7 @@ def problem_data_from(
     rows_at
         Instant of the rows of a step: at its start, J(q) v+, as in `TimeStepping`, or, to first order,
         at its end, J(q + h v) v+ = J v+ + h (dJ/dt) v, for loops and for closed contacts that neither
-        approach nor separate. The forces of one step from rest are the same; where bodies turn only "end" has the
+        approach nor separate. The forces of one step from rest are the same; if bodies turn only "end" has the
         centripetal part in them at once.
     edges
         Edges k of the friction pyramid: even, at least 4.

@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.contact import PowerLaw
 from contactlab.contact.friction_pyramid import edge_directions
 from contactlab.formulation.model_problem.branches import Instantaneous, SparseRows, pair_rows
-from contactlab.formulation.model_problem.errors import BridgeError
-from contactlab.formulation.model_problem.options import at_least_zero, fraction, number
+from contactlab.formulation.model_problem.options import BridgeError, at_least_zero, fraction, number
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 
@@ -52,7 +51,7 @@ class ContactPoint:
     frame
         Coordinates of `point` and `point_a`: "world", or "body" for each body's own.
     point_a
-        (3,) [m] a point of A's surface, such as any point of a plane: what bears on A is right opposite B's point, on
+        (3,) [m] a point of A's surface, such as any point of a plane: the force on A acts opposite B's point, on
         the plane through it. Where B's point is if not given.
     gap
         [m], negative in penetration; normal . (x_B - point_a) if not given, 0 without `point_a`.
@@ -66,13 +65,13 @@ class ContactPoint:
     stiffness, dissipation
         k [N/m] and b [N s/m] of a contact that gives way, over a step; both 0 for a rigid one.
     radius
-        [m] of a ball of B around `point`: what touches is then the ball's point nearest to A, not always the same one.
+        [m] of a ball of B around `point`: the ball's point nearest to A touches, which is not always the same one.
     torsional, rolling
         [m] radii of torsional and rolling friction: moments about the normal, and across it, up to the radius times the
         contact's load, which ``problem_data_from(loads=...)`` knows. Steps of the velocity level only.
     surface
         Whose surface is flat there: normal and tangents turn with A ("a"), with B ("b"), or not at all ("fixed"). It
-        matters at acceleration level only, where such a body turns.
+        matters only at acceleration level, and only if such a body turns.
     name
         Label; "contact i" by the place in the list if not given.
 

@@ -1,14 +1,14 @@
-"""Inputs of a problem: a model at one instant with everything that may act on it. Both levels are stated from them.
+"""Inputs of a model problem, from which both levels are stated, and the meaning of every row.
 
 Loops and mimic relations of the model are bilateral rows, with their terms at both levels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +17,110 @@ from contactlab.constraints import ConstraintSet, baumgarte_term
 from contactlab.constraints.evaluation import evaluated
 from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
 from contactlab.formulation.model_problem.contact_geometry import ContactGeometry, ContactPoint
-from contactlab.formulation.model_problem.errors import BridgeError
 from contactlab.formulation.model_problem.joint_limit_rows import LimitRow, PositionDriveRow, SpeedRow
-from contactlab.formulation.model_problem.options import Stabilisation, Thresholds
-from contactlab.formulation.model_problem.rows import Operator, Row, RowTable
+from contactlab.formulation.model_problem.options import BridgeError, Stabilisation, Thresholds
 from contactlab.multibody.dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.joint_data import mimic_coupling
 from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.errors import close_names
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 from problem_data.inertia import FunctionInertia
+
+Operator = Literal["N", "F", "Q", "L", "G", "B"]
+#: Operators of problem data; Q exists at acceleration level only, B at velocity level only.
+OPERATORS: tuple[Operator, ...] = ("N", "F", "Q", "L", "G", "B")
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One row of an operator of problem data.
+
+    Attributes
+    ----------
+    operator, index
+        Its position: row `index` of "N", "F", "Q", "L", "G" or "B".
+    kind
+        "normal", "friction", "sliding", "lower limit", "upper limit", "loop", "mimic", "dry friction", "drive",
+        "torsional friction" or "rolling friction".
+    source
+        Name of the contact, joint, loop or drive behind it.
+    label
+        A text that no other row of the problem has, such as "contact foot: edge 1" or "lower limit of knee".
+    body_a, body_b
+        The bodies of a contact, "" otherwise. The force acts on B along `direction`.
+    edge
+        Number of the friction edge; None for other rows.
+    direction
+        (3,) world axes, of a contact's row; None for other rows.
+    bounds
+        Force [N or N m] that the row can bear; not enforced at acceleration level, see
+        `ModelProblem.overloaded_joints`.
+    """
+
+    operator: Operator
+    index: int
+    kind: str
+    source: str
+    label: str
+    body_a: str = ""
+    body_b: str = ""
+    edge: int | None = None
+    direction: FloatArray | None = None
+    bounds: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RowTable:
+    """The rows of a problem by operator, in the order of the operators' rows; `table[label]` finds one."""
+
+    N: tuple[Row, ...] = ()
+    F: tuple[Row, ...] = ()
+    Q: tuple[Row, ...] = ()
+    L: tuple[Row, ...] = ()
+    G: tuple[Row, ...] = ()
+    B: tuple[Row, ...] = ()
+
+    @classmethod
+    def of(cls, rows: dict[Operator, list[Row]]) -> RowTable:
+        """Number the rows of each operator, and make equal labels distinct."""
+        count: dict[str, int] = {}
+        numbered: dict[str, tuple[Row, ...]] = {}
+        for operator, listed in rows.items():
+            placed = []
+            for index, row in enumerate(listed):
+                count[row.label] = count.get(row.label, 0) + 1
+                label = row.label if count[row.label] == 1 else f"{row.label} ({count[row.label]})"
+                placed.append(replace(row, operator=operator, index=index, label=label))
+            numbered[operator] = tuple(placed)
+        return cls(**numbered)
+
+    def __iter__(self) -> Iterator[Row]:
+        for operator in OPERATORS:
+            yield from getattr(self, operator)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of all rows, in the order N, F, Q, L, G, B."""
+        return tuple(row.label for row in self)
+
+    def __getitem__(self, label: str) -> Row:
+        for row in self:
+            if row.label == label:
+                return row
+        raise BridgeError("label", f"no row is labelled {label!r}{close_names(label, self.labels)}")
+
+    def of_source(self, source: str) -> tuple[Row, ...]:
+        """Return the rows of a contact, joint, loop or drive by its name; empty if it has none at this level."""
+        return tuple(row for row in self if row.source == source)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{row.operator}[{row.index}]  {row.label}" for row in self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +135,12 @@ class BilateralRows:
     position: FloatArray
     rate: FloatArray
     drift: FloatArray  # (nb,) rate of the rows at a = 0: (dG/dt) v and the like
-    #: (nb,) rows that say nothing about velocities: over a step h they ask for G v+ = G v + h gamma.
+    #: (nb,) rows without a velocity condition: over a step h they are G v+ = G v + h gamma.
     free: NDArray[np.bool_]
     stabilisation: Stabilisation  # of the velocity level
 
     def velocity_term(self, v: FloatArray, erp: float, h: float | None, at_end: bool) -> FloatArray:
-        """kG (nb,) of a step, or of an impact, which takes no time and pulls nothing back."""
+        """kG (nb,) of a step, or of an impact, which takes no time and has no stabilisation."""
         if h is None:
             return np.where(self.free, -self.jacobian @ v, self.rate)
         held = self.rate + erp * self.position / h
@@ -112,7 +204,7 @@ def mimic_rows(model: Model, kin: Kinematics, mimics: bool, how: Stabilisation) 
 
 
 def at_least_its_entries(scale: FloatArray, G: FloatArray) -> FloatArray:
-    """Scales (nb,), positive: no smaller than the largest entry of the row, and 1 for rows of nothing."""
+    """Scales (nb,), positive: no smaller than the largest entry of the row, and 1 for zero rows."""
     size = np.maximum(scale, np.abs(G).max(axis=1, initial=0.0))
     return np.where(size > 0.0, size, 1.0)
 
@@ -164,7 +256,7 @@ class ProblemInputs:
     contact_friction: str
     stabilisation: Mapping[str, Stabilisation]
     thresholds: Thresholds
-    given: Mapping[str, float]  # forces, by label, of what holds a joint at acceleration level and is known to give way
+    given: Mapping[str, float]  # forces at acceleration level, by label, of joints that slip
     t: float
 
     @cached_property

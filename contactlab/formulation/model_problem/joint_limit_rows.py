@@ -1,9 +1,9 @@
 """Joints by name, their limits as one-sided rows, and their dry friction and drives as bounded rows.
 
 Forces between bounds are boxed rows over a step: whether a joint holds or gives way is decided with the contacts. The
-acceleration level has no boxed rows. What gives way at the instant has its force there, known from the speed alone;
-what holds, at its speed to within a threshold, is a bilateral row, and the force found for it has to be compared with
-its bounds.
+acceleration level has no boxed rows. A joint that slips has a known force, which depends only on its speed.
+A joint that sticks, within a threshold of its speed, is a bilateral row, and its force has to be compared with its
+bounds.
 """
 
 from __future__ import annotations
@@ -15,9 +15,16 @@ from typing import Literal
 
 import numpy as np
 
-from contactlab.formulation.model_problem.errors import BridgeError
-from contactlab.formulation.model_problem.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive, RowKind
-from contactlab.formulation.model_problem.options import as_tuple, at_least_zero
+from contactlab.formulation.model_problem.options import (
+    DRIVE_NAMES,
+    BridgeError,
+    Drive,
+    JointLimit,
+    PositionDrive,
+    RowKind,
+    as_tuple,
+    at_least_zero,
+)
 from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.model import WORLD, Model
@@ -85,7 +92,7 @@ class Coordinates:
         return first + offset if follows else None
 
 
-#: "model" for those of the model's description, None for none, or one's own.
+#: "model" for the limits of the model's description, None for none, or `JointLimit` values.
 Limits = Literal["model"] | Iterable[JointLimit] | None
 
 

@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints import BodyWrench, group_wrenches
-from contactlab.formulation.model_problem.acceleration_level import acceleration_level
-from contactlab.formulation.model_problem.delassus_operator import Delassus, delassus
-from contactlab.formulation.model_problem.errors import BridgeError
-from contactlab.formulation.model_problem.inputs import LevelData, ProblemInputs
-from contactlab.formulation.model_problem.rows import Row, RowTable
-from contactlab.formulation.model_problem.velocity_level import SPINNING, velocity_level
+from contactlab.formulation.model_problem.branches import Delassus, delassus
+from contactlab.formulation.model_problem.inputs import LevelData, ProblemInputs, Row, RowTable
+from contactlab.formulation.model_problem.levels import SPINNING, acceleration_level, velocity_level
+from contactlab.formulation.model_problem.options import BridgeError
 from contactlab.formulation.solution import AccelerationSolution, Solution
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
@@ -92,7 +90,7 @@ def row_force(level: LevelData[Any], forces: ConstraintForces, row: Row) -> floa
 
 
 def contact_forces(p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces) -> tuple[ContactLoad, ...]:
-    """Loads of all contacts in the order given; those without rows bear nothing."""
+    """Loads of all contacts in the order given; contacts without rows have none."""
     normal_force, friction = np.zeros(len(p.contacts)), np.zeros((len(p.contacts), 3))
     moment = np.zeros((len(p.contacts), 3))
     normal_force[level.contacts] = forces.fN
@@ -141,7 +139,7 @@ def load_on(
 
 
 def _loop_wrenches(p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces) -> list[BodyWrench]:
-    """Moments and forces of all loops, in world axes; rows that give way stand among the boxed ones."""
+    """Moments and forces of all loops, in world axes; compliant rows are among the boxed ones."""
     if p.constraint_set is None:
         return []
     values = [row_force(level, forces, row) for row in (*level.rows.G, *level.rows.B) if row.kind == "loop"]
@@ -218,7 +216,7 @@ class ModelProblem:
     def acceleration(self) -> ConstraintAccelProblemData:
         """Data for ``solve_constraint_problem``. Raises if a drive requires an infinite acceleration.
 
-        Nor does this level know torsional and rolling friction: it raises where a contact has such.
+        Nor does this level know torsional and rolling friction: it raises if a contact has such.
         """
         if self._inputs.loads.any() and any(c.torsional or c.rolling for c in self._inputs.contacts):
             raise BridgeError(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.lab.errors import DatasetError
-from problem_data.npz_files import NpzFile
+from problem_data.files import NpzFile
 
 #: What somebody may well have, and what is not read here.
 _OTHERS = (".csv", ".tsv", ".txt", ".json", ".mat")

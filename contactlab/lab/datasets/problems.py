@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 import lcp
 import problem_data
 from contactlab.formulation.acceleration import form_acceleration_lcp
-from contactlab.formulation.cone import form_cone_problem
-from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.discretized import form_cone_problem, form_discretized_lcp
 from contactlab.lab.datasets.fclib import load_fclib
 from contactlab.lab.datasets.fetching import data_path
 from contactlab.lab.datasets.npz import Arrays, array_names

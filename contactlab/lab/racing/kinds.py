@@ -18,7 +18,7 @@ import numpy as np
 
 import lcp
 from contactlab.lab.errors import DatasetError, RaceError
-from problem_data.npz_files import NpzFile, Source, write_npz
+from problem_data.files import NpzFile, Source, write_npz
 
 #: League of the kinds that one `lcp.solve` serves: a solver of plain problems meets the others converted.
 COMPLEMENTARITY = "complementarity"

@@ -30,7 +30,7 @@ from contactlab.lab.racing.statistics import (
 from contactlab.lab.racing.trial import ResidualCurve
 from contactlab.lab.sweeps.store import write_csv
 from contactlab.recording.environment import environment
-from problem_data.npz_files import write_atomic
+from problem_data.files import write_atomic
 
 _PACKAGES = ("numpy", "scipy", "numba", "osqp", "cvxpy", "clarabel", "piqp", "proxsuite")
 _DISTRIBUTION = {"pydrake": "drake", "pinocchio": "pin"}

@@ -15,7 +15,7 @@ from typing import Any
 from contactlab.lab.errors import RowsError, SweepError
 from contactlab.lab.sweeps.tasks import RESERVED
 from contactlab.recording.lock import Lock, Taken
-from problem_data.npz_files import partial_files, write_atomic
+from problem_data.files import partial_files, write_atomic
 
 ROWS = "rows.jsonl"
 LOCK = "lock"

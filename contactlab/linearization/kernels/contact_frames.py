@@ -1,4 +1,4 @@
-"""Where contacts are, and how they move: their axes, what each coordinate does along these, and forces in them."""
+"""Frames of contacts: their axes, the motion of each coordinate along these, and the forces in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contactlab.linearization.kernels.layout import (
     RATE,
     ROLL,
     SPIN,
-    Memory,
+    DerivativeWork,
 )
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.column_derivatives import column_rates
@@ -39,19 +39,19 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def axis(own: FloatArray, number: int) -> FloatArray:
-    """An axis (3,) of a contact."""
+    """Return an axis (3,) of a contact."""
     return own[AXES + 3 * number : AXES + 3 * number + 3]
 
 
 @kernel(inline=True)
 def dot(a: FloatArray, b: FloatArray) -> float:
-    """a . b."""
+    """Return a . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel(inner=True)
-def at_start(world: PackedWorld, work: Work, m: Memory) -> None:
-    """Let work have state and kinematics of the start of the step."""
+def at_start(world: PackedWorld, work: Work, m: DerivativeWork) -> None:
+    """Set state and kinematics in work to the start of the step."""
     for j in range(work.q.shape[0]):
         work.q[j] = m.q[j]
     for j in range(m.v.shape[0]):
@@ -62,7 +62,7 @@ def at_start(world: PackedWorld, work: Work, m: Memory) -> None:
 
 @kernel(inner=True)
 def read_cone(own: FloatArray, number: int, z: FloatArray, at: int, turns: FloatArray, r: int) -> None:
-    """Fill the forces of a friction cone along its axes, of its variables in z from ``at`` on."""
+    """Fill the forces of a friction cone along its axes, from its variables in z, the first of which is ``at``."""
     x, y = 0.0, 0.0
     for e in range(r):
         x += (z[at + e] - z[at + r + e]) * turns[e, 0]
@@ -71,27 +71,30 @@ def read_cone(own: FloatArray, number: int, z: FloatArray, at: int, turns: Float
 
 
 @kernel(inner=True)
-def read_contacts(world: PackedWorld, work: Work, lengths: FloatArray, m: Memory, control: Control) -> None:
-    """Fill forces, their bounds and axes of the contacts of the step, and the wrenches that they make on their bodies.
+def read_contacts(world: PackedWorld, work: Work, lengths: FloatArray, m: DerivativeWork, control: Control) -> None:
+    """Fill forces, bounds and axes of the contacts of the step, and add their wrenches on the bodies.
 
-    Where there are ``lengths`` of moments, work is to hold the kinematics at the start.
+    With ``lengths`` of moments, work must hold the kinematics at the start.
     """
     r = control.edges // 2
     for c in range(control.n_contacts):
         own, floats, ints, z = m.contact[c], work.contact_float[c], work.contact_int[c], work.contact_z[c]
         a, b = ints[BODY_A], ints[BODY_B]
+        # Axes and forces of sliding.
         n, t1, t2 = axis(own, 0), axis(own, 1), axis(own, 2)
         for k in range(3):
             n[k] = floats[NORMAL + k]
         planar_tangents(n, world.plane, t1, t2)
         own[FORCE], own[BOUND] = z[0], floats[MU]
         read_cone(own, 0, z, 1, m.turns, r)
-        p, wrench = floats[POINT : POINT + 3], m.six
+        # Wrench on body B, about the world's origin.
+        p, wrench = floats[POINT : POINT + 3], m.scratch6
         for k in range(3):
             wrench[3 + k] = z[0] * n[k] + own[FORCE + 1] * t1[k] + own[FORCE + 2] * t2[k]
         for k in range(3):
             i, j = (k + 1) % 3, (k + 2) % 3
             wrench[k] = p[i] * wrench[3 + j] - p[j] * wrench[3 + i]
+        # Axes, bounds and moments of spin and rolling.
         if m.mode.shape[1] > 1:
             first, second = materials_of(world, ints)
             for kind in range(2):
@@ -103,6 +106,7 @@ def read_contacts(world: PackedWorld, work: Work, lengths: FloatArray, m: Memory
             for k in range(3):
                 spin[k] = n[k]
                 wrench[k] += own[FORCE + SPIN] * n[k] + own[FORCE + ROLL] * d1[k] + own[FORCE + ROLL + 1] * d2[k]
+        # Add it to both bodies.
         for k in range(6):
             m.wrenches[b, k] += wrench[k]
             if a >= 0:
@@ -110,8 +114,8 @@ def read_contacts(world: PackedWorld, work: Work, lengths: FloatArray, m: Memory
 
 
 @kernel(inner=True)
-def at_velocity(world: PackedWorld, m: Memory, v: FloatArray, ready: int) -> None:
-    """Fill m.V with the kinematics at the start of the step and this velocity, and the rates of columns behind."""
+def at_velocity(world: PackedWorld, m: DerivativeWork, v: FloatArray, ready: int) -> None:
+    """Fill m.V with the kinematics at the start of the step and this velocity, then the rates of the columns."""
     none, rates = rows_at(m.V, 0, 0, CUSTOM_ROW), rows_at(m.V, 0, 0, CUSTOM_RATES)
     fill_frames(world.ints, world.floats, m.q, v, none, ready, VELOCITIES, m.V)
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
@@ -130,8 +134,10 @@ def columns_at(world: PackedWorld, f: Frames, body: int, x: FloatArray, out: Flo
     j = world.bodies[body, BODY_DOF] if body >= 0 else -1
     if j < 0:
         return
+    # The point as seen from the origin of the tree's vectors.
     o = f.p[world.bodies[body, BODY_ROOT]]
     dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
+    # Along the path to the root: turn, then motion of the point.
     while j >= 0:
         s, own = f.S[j], out[j]
         for k in range(3):
@@ -143,10 +149,11 @@ def columns_at(world: PackedWorld, f: Frames, body: int, x: FloatArray, out: Flo
 
 
 @kernel(inner=True)
-def listed(world: PackedWorld, a: int, b: int, dofs: IntArray) -> int:
+def list_dofs(world: PackedWorld, a: int, b: int, dofs: IntArray) -> int:
     """List, ascending, the degrees of freedom that move either body; return how many there are."""
     i = world.bodies[b, BODY_DOF]
     j = world.bodies[a, BODY_DOF] if a >= 0 else -1
+    # Both paths to the root, descending, without repetition.
     count = 0
     while i >= 0 or j >= 0:
         dofs[count] = max(i, j)
@@ -154,15 +161,16 @@ def listed(world: PackedWorld, a: int, b: int, dofs: IntArray) -> int:
         i = world.dof_parent[i] if i == at else i
         j = world.dof_parent[j] if j == at else j
         count += 1
+    # Reverse the order.
     for k in range(count // 2):
         dofs[k], dofs[count - 1 - k] = dofs[count - 1 - k], dofs[k]
     return count
 
 
 @kernel(inner=True)
-def fill_columns(world: PackedWorld, f: Frames, m: Memory, a: int, b: int, x: FloatArray) -> int:
-    """Fill columns of both bodies at x, and list their degrees of freedom; how many these are."""
-    count = listed(world, a, b, m.dofs)
+def fill_columns(world: PackedWorld, f: Frames, m: DerivativeWork, a: int, b: int, x: FloatArray) -> int:
+    """Fill columns of both bodies at x, list their degrees of freedom, and return how many there are."""
+    count = list_dofs(world, a, b, m.dofs)
     for place in range(count):
         for k in range(6):
             m.columns[0, m.dofs[place], k] = 0.0
@@ -174,7 +182,7 @@ def fill_columns(world: PackedWorld, f: Frames, m: Memory, a: int, b: int, x: Fl
 
 @kernel(inner=True)
 def add_velocity(f: Frames, t: Tree, body: int, x: FloatArray, sign: float, out: FloatArray) -> None:
-    """out (6,) += sign times velocity and turning of what of a body is at x."""
+    """Add sign times velocity and angular velocity of a body's point at x to out (6,)."""
     link = t.body_link[body] if body >= 0 else -1
     if link < 0:
         return
@@ -191,11 +199,13 @@ def add_velocity(f: Frames, t: Tree, body: int, x: FloatArray, sign: float, out:
 def relative_motion(
     world: PackedWorld, work: Work, f: Frames, t: Tree, a: int, b: int, x: FloatArray, told: int, out: FloatArray
 ) -> None:
-    """Fill out (6,): velocity and turning of body b at x as seen from a, by row ``told`` of kinematic bodies if any."""
+    """Fill out (6,) with velocity and angular velocity of b at x relative to a; ``told``: kinematic row or -1."""
+    # Difference of the two bodies' motions.
     for k in range(6):
         out[k] = 0.0
     add_velocity(f, t, b, x, 1.0, out)
     add_velocity(f, t, a, x, -1.0, out)
+    # Motion of a kinematic body's surface.
     if told >= 0:
         surface = work.scratch[45:48]
         carried(work, told, x, surface)
@@ -205,21 +215,23 @@ def relative_motion(
 
 
 @kernel
-def contact_frames(world: PackedWorld, work: Work, m: Memory, control: Control) -> None:
+def contact_frames(world: PackedWorld, work: Work, m: DerivativeWork, control: Control) -> None:
     """Fill the frames of all contacts, and their rates at the velocity that m.V is filled for."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     u = work.scratch[30:36]
     for number in range(control.n_contacts):
         ints, own = work.contact_int[number], m.contact[number]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
+        # Relative velocity after the step.
         count = fill_columns(world, f, m, a, b, x)
         driven = motion_of(world, a)
         relative_motion(world, work, f, t, a, b, x, driven, u)
+        # Along each axis: its rate, and its row.
         for i in range(m.frame.shape[1]):
             d, own_frame, part = axis(own, i), m.frame[number, i], 0 if i >= SPIN else 3
             own[RATE + i] = dot(d, u[3 - part : 6 - part])
             if i == 0 and driven >= 0:
-                # the normal row sees the body, not its belt
+                # The normal row has the velocity of the body, not of its belt.
                 belt_velocity(work, driven, x, work.scratch[45:48])
                 own[RATE] += dot(d, work.scratch[45:48])
             for j in range(nv):

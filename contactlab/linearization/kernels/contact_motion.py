@@ -1,8 +1,8 @@
-"""How point and normal of a contact move as its bodies do: exact with half-spaces, else by differences of the pair.
+"""Derivatives of point, normal and gap of a contact by the motion of its bodies.
 
 ``rates`` (7, 6) has point, normal and gap by a displacement of body B, turn first, about the contact's point, while
-body A stands still; what moves with both moves as they do. Between shapes the pair alone is asked again near by, to
-1e-10: a feature that is gone there, or one that moves otherwise on either side, is a kink.
+body A is fixed. They are exact with half-spaces. Between shapes they are differences: detection of the pair is repeated
+at displaced poses, to 1e-10. A feature that is absent there, or that moves differently on either side, is a kink.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from contactlab.contact.detection.kernels.collide_pair import collide_pair
 from contactlab.contact.kernels import layout as shapes
-from contactlab.linearization.kernels.layout import Memory
+from contactlab.linearization.kernels.layout import DerivativeWork
 from contactlab.stepping.kernels.layout import (
     BODY_B,
     CONTACT_ID,
@@ -32,19 +32,19 @@ from lcp.kernels import kernel
 
 #: Bits of a feature.
 FEATURES: Final = (1 << FEATURE_BITS) - 1
-#: Turn [rad] and, of the way from the shape's origin to the contact, shift of a displaced shape.
+#: Turn [rad] of a displaced shape, and its shift relative to the distance from its origin to the contact.
 STRIDE: Final = 1e-5
-#: The same of pairs whose search ends at 1e-10 m, of which differences are of fourth order.
+#: The same for pairs whose search ends at 1e-10 m, with differences of fourth order.
 LONG_STRIDE: Final = 1e-3
-#: Of a slope of a gap by differences.
+#: Rounding of the slope of a gap by differences.
 ROUNDING: Final = 1e-7
-#: Between slopes to both sides, per turn or per way in levers, from where on they are two.
-BENT: Final = 0.02
+#: Difference of the slopes to both sides from which on a contact is on a kink; per turn, or per shift in levers.
+KINK_SLOPE_DIFFERENCE: Final = 0.02
 
 
 @kernel(inner=True)
-def of_point(radius: float, n: FloatArray, rates: FloatArray) -> None:
-    """Of a support point with a radius on a half-space: the point of the body that is lowest."""
+def point_rates(radius: float, n: FloatArray, rates: FloatArray) -> None:
+    """Fill the rates of a support point with a radius on a half-space: the lowest point of the ball."""
     for i in range(6):
         for k in range(6):
             rates[i, k] = 0.0
@@ -59,12 +59,14 @@ def of_point(radius: float, n: FloatArray, rates: FloatArray) -> None:
 
 @kernel(inner=True)
 def displaced(pose: FloatArray, p: FloatArray, axis: int, way: float, out: FloatArray) -> None:
-    """out (12,): the pose displaced about p along one of six axes, turns first."""
+    """Fill out (12,) with the pose displaced about p along one of six axes, turns first."""
+    # A shift.
     for k in range(12):
         out[k] = pose[k]
     if axis >= 3:
         out[9 + axis - 3] += way
         return
+    # A turn of the axes, and of the origin about p.
     i, j = (axis + 1) % 3, (axis + 2) % 3
     c, s = math.cos(way), math.sin(way)
     for k in range(3):
@@ -76,8 +78,8 @@ def displaced(pose: FloatArray, p: FloatArray, axis: int, way: float, out: Float
 
 
 @kernel(inner=True)
-def found_again(c: Collision, i: int, j: int, within: float) -> int:
-    """Find the contacts of a pair as it stands, into c.points and c.features; how many."""
+def redetect_contacts(c: Collision, i: int, j: int, within: float) -> int:
+    """Detect the contacts of a pair at its present poses, into c.points and c.features; return how many."""
     a = shapes.Posed(c.kind[i], c.size[i], c.poses[i], c.data, c.loops)
     b = shapes.Posed(c.kind[j], c.size[j], c.poses[j], c.data, c.loops)
     count = collide_pair(
@@ -88,7 +90,7 @@ def found_again(c: Collision, i: int, j: int, within: float) -> int:
 
 @kernel(inline=True)
 def is_searched(a: int, b: int) -> bool:
-    """Whether contacts between shapes of these kinds come of a search, not of a formula."""
+    """Return True if contacts between shapes of these kinds come from a search, not from a formula."""
     low, high = min(a, b), max(a, b)
     if low in (shapes.HALF_SPACE, shapes.HEIGHT_FIELD, shapes.SPHERE):
         return high == shapes.CONVEX and low == shapes.SPHERE
@@ -97,21 +99,22 @@ def is_searched(a: int, b: int) -> bool:
 
 @kernel(inline=True)
 def pair_of(contact: int) -> int:
-    """Number of the pair of shapes that a contact of this id is of."""
+    """Return the number of the pair of shapes of a contact id."""
     return (contact - LOWEST_ID) >> FEATURE_BITS
 
 
 @kernel(inner=True)
 def differenced(
-    work: Work, c: Collision, m: Memory, i: int, j: int, moved: int, stride: float, first: int, last: int
+    work: Work, c: Collision, m: DerivativeWork, i: int, j: int, moved: int, stride: float, first: int, last: int
 ) -> bool:
-    """Fill the rates of contacts first .. last, of one pair, by centred differences, and whether each is bent.
+    """Fill the rates of contacts first .. last, of one pair, by centred differences, and mark the ones on a kink.
 
-    Of those marked bent before alone; whether any is.
+    Only contacts marked before are treated; return True if any is marked afterwards.
     """
     pose, own = m.pose_of_pair, c.poses[moved]
     sign = 1.0 if moved == j else -1.0
     p = work.contact_float[first, POINT : POINT + 3]
+    # Distance of the contact from the shape's origin: the length unit of shifts.
     lever = 0.0
     for k in range(12):
         pose[k] = own[k]
@@ -121,49 +124,53 @@ def differenced(
     within = 2.0 * (c.reach[i] + c.reach[j]) + 4.0 * stride * lever
     sides = 4 if stride > STRIDE else 2
     for contact in range(first, last):
-        m.bent[contact, 1] = 0
+        m.on_kink[contact, 1] = 0
+    # Detect at displaced poses, axis by axis, side by side.
     for axis in range(6):
         way = stride if axis < 3 else stride * lever
         for contact in range(first, last):
-            m.bent[contact, 2] = 0
+            m.on_kink[contact, 2] = 0
         for side in range(sides):
-            # Two strides away first, whose difference takes the error of third order off.
+            # First two strides away: their difference removes the error of third order.
             times = (1.0 if side % 2 == 0 else -1.0) * (2.0 if side < sides - 2 else 1.0)
             displaced(pose, p, axis, times * way, own)
-            count = found_again(c, i, j, within)
+            count = redetect_contacts(c, i, j, within)
             for contact in range(first, last):
-                if m.bent[contact, 0] == 0:
+                if m.on_kink[contact, 0] == 0:
                     continue
+                # The same feature in the displaced pair.
                 feature = (work.contact_int[contact, CONTACT_ID] - LOWEST_ID) & FEATURES
                 floats, out = work.contact_float[contact], m.near[contact, side]
                 for at in range(count):
                     if c.features[at] == feature:
-                        m.bent[contact, 2] += 1
+                        m.on_kink[contact, 2] += 1
                         for k in range(3):
                             out[k] = c.points[at, shapes.POINT + k] - floats[POINT + k]
                             out[3 + k] = sign * c.points[at, shapes.NORMAL + k] - floats[NORMAL + k]
                         out[6] = c.points[at, shapes.GAP] - floats[GAP]
-                        m.bent[contact, 2] += 8 << side
+                        m.on_kink[contact, 2] += 8 << side
                         break
         for contact in range(first, last):
-            if m.bent[contact, 0] != 0 and not slopes(m, contact, axis, way, stride, lever, sides):
-                m.bent[contact, 1] = 1
+            if m.on_kink[contact, 0] != 0 and not slopes(m, contact, axis, way, stride, lever, sides):
+                m.on_kink[contact, 1] = 1
+    # Restore the pose; refer the rates to each contact's own point.
     bent = False
     for k in range(12):
         own[k] = pose[k]
     for contact in range(first, last):
-        if m.bent[contact, 0] != 0:
+        if m.on_kink[contact, 0] != 0:
             about(m.rates[contact], p, work.contact_float[contact, POINT : POINT + 3])
-        m.bent[contact, 0] = m.bent[contact, 1]
-        bent = bent or m.bent[contact, 1] != 0
+        m.on_kink[contact, 0] = m.on_kink[contact, 1]
+        bent = bent or m.on_kink[contact, 1] != 0
     return bent
 
 
 @kernel(inner=True)
-def slopes(m: Memory, contact: int, axis: int, way: float, stride: float, lever: float, sides: int) -> bool:
-    """Fill a column of a contact's rates from what stands near by; whether both sides have the same slope."""
-    rates, there = m.rates[contact], m.bent[contact, 2]
+def slopes(m: DerivativeWork, contact: int, axis: int, way: float, stride: float, lever: float, sides: int) -> bool:
+    """Fill a column of a contact's rates from displaced contacts; return True if both sides have the same slope."""
+    rates, there = m.rates[contact], m.on_kink[contact, 2]
     ahead, behind = m.near[contact, sides - 2], m.near[contact, sides - 1]
+    # Centred differences if all sides have the feature, else from one side.
     whole = there & 7 == sides
     apart = 0.0
     for k in range(7):
@@ -180,12 +187,12 @@ def slopes(m: Memory, contact: int, axis: int, way: float, stride: float, lever:
             rates[k, axis] = -behind[k] / way
         else:
             rates[k, axis] = 0.0
-    return whole and not apart > BENT * stride
+    return whole and not apart > KINK_SLOPE_DIFFERENCE * stride
 
 
 @kernel(inner=True)
 def about(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
-    """Take rates by displacements about p to those about x: a turn e about x is one about p and a shift e x (p - x)."""
+    """Convert rates by displacements about p to ones about x: a turn e about x adds a shift e x (p - x)."""
     dx, dy, dz = p[0] - x[0], p[1] - x[1], p[2] - x[2]
     for k in range(7):
         a, b, c = rates[k, 3], rates[k, 4], rates[k, 5]
@@ -195,22 +202,22 @@ def about(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def of_pair(work: Work, c: Collision, m: Memory, first: int, last: int) -> None:
-    """Fill the rates of contacts first .. last, all of one pair of shapes, and in m.bent which are kinks."""
+def pair_rates(work: Work, c: Collision, m: DerivativeWork, first: int, last: int) -> None:
+    """Fill the rates of contacts first .. last, all of one pair of shapes, and mark those on a kink in m.on_kink."""
     pair = pair_of(work.contact_int[first, CONTACT_ID])
     i = pair // c.kind.shape[0]
     j = pair - i * c.kind.shape[0]
     moved = j if c.link[j] >= 0 else i
     for contact in range(first, last):
-        m.bent[contact, 0] = 1
+        m.on_kink[contact, 0] = 1
     if is_searched(c.kind[i], c.kind[j]) and not differenced(work, c, m, i, j, moved, LONG_STRIDE, first, last):
         return
     differenced(work, c, m, i, j, moved, STRIDE, first, last)
 
 
 @kernel(inner=True)
-def settle_gap(n: FloatArray, rates: FloatArray) -> None:
-    """Take the normal for the slope of the gap where it is that but for rounding: not of faces a little askew."""
+def use_normal_as_gap_gradient(n: FloatArray, rates: FloatArray) -> None:
+    """Use the normal as the slope of the gap if they differ by rounding only; faces that are not parallel differ."""
     off = 0.0
     for k in range(3):
         off = max(off, abs(rates[6, 3 + k] - n[k]))
@@ -220,22 +227,24 @@ def settle_gap(n: FloatArray, rates: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def contact_motions(world: PackedWorld, work: Work, c: Collision | None, m: Memory, control: Control) -> None:
-    """Fill the rates of all contacts of the step, and in m.bent which stand on a kink."""
+def contact_motions(world: PackedWorld, work: Work, c: Collision | None, m: DerivativeWork, control: Control) -> None:
+    """Fill the rates of all contacts of the step, and mark those on a kink in m.on_kink."""
     number = 0
     while number < control.n_contacts:
         floats, contact, rates = work.contact_float[number], work.contact_int[number, CONTACT_ID], m.rates[number]
-        m.bent[number, 0] = 0
+        m.on_kink[number, 0] = 0
+        # A support point on a half-space: exact.
         if contact >= 0:
             first = world.point_start[work.contact_int[number, BODY_B]]
-            of_point(world.radii[first + (contact & ((1 << ID_BITS) - 1))], floats[NORMAL : NORMAL + 3], rates)
+            point_rates(world.radii[first + (contact & ((1 << ID_BITS) - 1))], floats[NORMAL : NORMAL + 3], rates)
             number += 1
             continue
+        # All contacts of one pair of shapes: by differences.
         last = number + 1
         while last < control.n_contacts and pair_of(work.contact_int[last, CONTACT_ID]) == pair_of(contact):
             last += 1
         if c is not None:
-            of_pair(work, c, m, number, last)
+            pair_rates(work, c, m, number, last)
         for each in range(number, last):
-            settle_gap(work.contact_float[each, NORMAL : NORMAL + 3], m.rates[each])
+            use_normal_as_gap_gradient(work.contact_float[each, NORMAL : NORMAL + 3], m.rates[each])
         number = last

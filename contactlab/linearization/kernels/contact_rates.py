@@ -1,9 +1,10 @@
-"""How the rows of contacts, and what their forces do, change with q: points, normals and axes move with the bodies.
+"""Derivatives of the rows of contacts, and of the effect of their forces, by q: points, normals and axes move.
 
-A contact's relative velocity u at its point changes by what moves the bodies (`multibody.kernels.column_derivatives`)
-and by omega x dp as the point wanders; its parts along normal and tangents by these axes besides. A force held in them
-turns with them, and moves with the point. Moments likewise, with the relative angular velocity in place of u; the first
-axis of rolling friction is along the rolling that the step begins with, and turns with the state.
+A contact's relative velocity u at its point changes with the motion of the bodies
+(`multibody.kernels.column_derivatives`) and by omega x dp as the point moves over them. Its components along normal and
+tangents change with these axes as well. A force that is constant in these axes turns with them, and moves with the
+point. Moments do the same, with the relative angular velocity in place of u. The first axis of rolling friction is
+along the rolling at the start of the step, and turns with the state.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from contactlab.linearization.kernels.contact_frames import axis, dot, fill_colu
 from contactlab.linearization.kernels.layout import (
     CONE,
     CONTACT,
-    FAR,
     FEATURE,
     FORCE,
+    KINK_HORIZON,
     NEIGHBOUR,
+    REASON,
     ROLL,
     ROLLING,
     ROW,
     SPIN,
-    WHY,
-    Memory,
+    DerivativeWork,
 )
 from contactlab.multibody.kernels.kinematics import add_cross_motion
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
@@ -49,11 +50,12 @@ def add_change(
     six: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out (6,) += sign times the change by q_j of velocity and turning of a body at x, which wanders by dp."""
+    """Add sign times the change by q_j of a body's motion at x, which moves by dp, to out (6,)."""
     link = t.body_link[body] if body >= 0 else -1
     if link < 0:
         return
     V = f.V[link]
+    # Change of the body's own motion, if q_j moves it.
     if moves:
         o = f.p[t.root[link]]
         dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
@@ -65,6 +67,7 @@ def add_change(
         out[2] += sign * (six[5] + (six[0] * dy - six[1] * dx))
         for k in range(3):
             out[3 + k] += sign * six[k]
+    # Change of the point: omega x dp.
     out[0] += sign * (V[1] * dp[2] - V[2] * dp[1])
     out[1] += sign * (V[2] * dp[0] - V[0] * dp[2])
     out[2] += sign * (V[0] * dp[1] - V[1] * dp[0])
@@ -72,7 +75,8 @@ def add_change(
 
 @kernel(inline=True)
 def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, d1: FloatArray, d2: FloatArray) -> None:
-    """Fill d1, d2 (3,): how the tangents of `planar_tangents` change as n does by dn."""
+    """Fill d1, d2 (3,) with the changes of the tangents of `planar_tangents` as n changes by dn."""
+    # The direction that the first tangent is the unit vector of, and its change.
     ux = plane[1] * n[2] - plane[2] * n[1]
     uy = plane[2] * n[0] - plane[0] * n[2]
     uz = plane[0] * n[1] - plane[1] * n[0]
@@ -90,6 +94,7 @@ def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, 
         d1[0] = plane[1] * dn[2] - plane[2] * dn[1]
         d1[1] = plane[2] * dn[0] - plane[0] * dn[2]
         d1[2] = plane[0] * dn[1] - plane[1] * dn[0]
+    # Change of the unit vector, and of the second tangent n x t1.
     along = t1[0] * d1[0] + t1[1] * d1[1] + t1[2] * d1[2]
     for k in range(3):
         d1[k] = (d1[k] - along * t1[k]) / size
@@ -100,11 +105,11 @@ def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, 
 
 @kernel
 def speed_rates(
-    world: PackedWorld, work: Work, m: Memory, control: Control, before: bool, told_too: bool, out: FloatArray
+    world: PackedWorld, work: Work, m: DerivativeWork, control: Control, before: bool, told_too: bool, out: FloatArray
 ) -> None:
-    """Fill out (nc, na, nx): the rates of all contacts at the velocity that m.V is filled for, by q and as axes turn.
+    """Fill out (nc, na, nx) with derivatives of all contacts' rates at the velocity of m.V, by q and with turning axes.
 
-    ``before``: of the normal alone, into `m.before` instead. ``told_too``: kinematic bodies move as they are told.
+    With ``before`` only normal rates, into `m.before` instead. With ``told_too`` kinematic bodies have their motion.
     """
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     K = rows_at(m.V, f.start + 6 * nl, nv, 18)
@@ -115,6 +120,7 @@ def speed_rates(
         ints, own = work.contact_int[c], m.contact[c]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[c, POINT : POINT + 3]
         n, t1, t2 = axis(own, 0), axis(own, 1), axis(own, 2)
+        # Clear the output.
         count = fill_columns(world, f, m, a, b, x)
         if before:
             for j in range(nv):
@@ -123,6 +129,7 @@ def speed_rates(
             for k in range(out.shape[1]):
                 for j in range(out.shape[2]):
                     out[c, k, j] = 0.0
+        # Relative motion, and velocities of a kinematic body's surface.
         driven = motion_of(world, a) if told_too else -1
         relative_motion(world, work, f, t, a, b, x, driven, u)
         if driven >= 0:
@@ -133,7 +140,8 @@ def speed_rates(
             point_change(m, c, j, n, dp, dn)
             for k in range(6):
                 du[k] = 0.0
-            of_b, of_a = moves(m.columns[0, j]), moves(m.columns[1, j])
+            # Change of the relative motion.
+            of_b, of_a = column_is_nonzero(m.columns[0, j]), column_is_nonzero(m.columns[1, j])
             add_change(world, t, f, K, b, j, of_b, x, dp, 1.0, six, du)
             add_change(world, t, f, K, a, j, of_a, x, dp, -1.0, six, du)
             if driven >= 0:
@@ -142,9 +150,10 @@ def speed_rates(
                 carried(work, driven, shift, six)
                 for k in range(3):
                     du[k] -= six[k] - told[k]
+            # Change of the normal rate.
             normal_rate = dot(dn, u) + dot(n, du)
             if driven >= 0:
-                # the normal row sees the body, not its belt
+                # The normal row has the velocity of the body, not of its belt.
                 belt_velocity(work, driven, shift, more)
                 for k in range(3):
                     more[k] -= belt[k]
@@ -152,25 +161,26 @@ def speed_rates(
             if before:
                 m.before[c, j] = normal_rate
                 continue
+            # Changes of the tangential rates, and of the rates of spin and rolling.
             turn_axes(n, t1, world.plane, dn, d1, d2)
             out[c, 0, j] = normal_rate
             out[c, 1, j] = dot(d1, u) + dot(t1, du)
             out[c, 2, j] = dot(d2, u) + dot(t2, du)
             if out.shape[1] > SPIN:
                 out[c, SPIN, j] = dot(dn, u[3:6]) + dot(n, du[3:6])
-                turn_second(own, m.rolled[c, j], dn, d2)
-                out[c, ROLL, j] = dot(m.rolled[c, j], u[3:6]) + dot(axis(own, ROLL), du[3:6])
+                turn_second(own, m.rolling_axis_rates[c, j], dn, d2)
+                out[c, ROLL, j] = dot(m.rolling_axis_rates[c, j], u[3:6]) + dot(axis(own, ROLL), du[3:6])
                 out[c, ROLL + 1, j] = dot(d2, u[3:6]) + dot(axis(own, ROLL + 1), du[3:6])
                 for k in range(3):
                     dn[k] = 0.0
-                turn_second(own, m.rolled[c, nv + j], dn, d2)
-                out[c, ROLL, nv + j] = dot(m.rolled[c, nv + j], u[3:6])
+                turn_second(own, m.rolling_axis_rates[c, nv + j], dn, d2)
+                out[c, ROLL, nv + j] = dot(m.rolling_axis_rates[c, nv + j], u[3:6])
                 out[c, ROLL + 1, nv + j] = dot(d2, u[3:6])
 
 
 @kernel(inline=True)
 def turn_second(own: FloatArray, d1: FloatArray, dn: FloatArray, d2: FloatArray) -> None:
-    """Fill d2 (3,): how the second axis of rolling changes as the first does by d1 and the normal by dn."""
+    """Fill d2 (3,) with the change of the second axis of rolling as the first changes by d1 and the normal by dn."""
     n, first = axis(own, 0), axis(own, ROLL)
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
@@ -178,8 +188,8 @@ def turn_second(own: FloatArray, d1: FloatArray, dn: FloatArray, d2: FloatArray)
 
 
 @kernel(inline=True)
-def moves(column: FloatArray) -> bool:
-    """Whether a column is of a degree of freedom that moves the body."""
+def column_is_nonzero(column: FloatArray) -> bool:
+    """Return True if a column is not zero, so that its degree of freedom moves the body."""
     total = 0.0
     for k in range(6):
         total += abs(column[k])
@@ -187,13 +197,15 @@ def moves(column: FloatArray) -> bool:
 
 
 @kernel(inner=True)
-def point_change(m: Memory, c: int, j: int, n: FloatArray, dp: FloatArray, dn: FloatArray) -> None:
-    """Fill dp, dn (3,): how point and normal of a contact move by q_j."""
+def point_change(m: DerivativeWork, c: int, j: int, n: FloatArray, dp: FloatArray, dn: FloatArray) -> None:
+    """Fill dp, dn (3,) with the derivatives of a contact's point and normal by q_j."""
     rates, of_b, of_a = m.rates[c], m.columns[0, j], m.columns[1, j]
+    # The point moves with body A, and by the relative displacement.
     for k in range(3):
         dp[k] = of_a[3 + k]
         for i in range(6):
             dp[k] += rates[k, i] * (of_b[i] - of_a[i])
+    # So does the normal.
     dn[0] = of_a[1] * n[2] - of_a[2] * n[1]
     dn[1] = of_a[2] * n[0] - of_a[0] * n[2]
     dn[2] = of_a[0] * n[1] - of_a[1] * n[0]
@@ -203,10 +215,10 @@ def point_change(m: Memory, c: int, j: int, n: FloatArray, dp: FloatArray, dn: F
 
 
 @kernel
-def contact_rates(world: PackedWorld, work: Work, m: Memory, control: Control, h: float, kinks: int) -> int:
-    """Fill the changes of forces, and add what forces that move with contacts do to X; kinks noted so far.
+def contact_rates(world: PackedWorld, work: Work, m: DerivativeWork, control: Control, h: float, kinks: int) -> int:
+    """Fill derivatives of forces, add the effect of forces that move with contacts to X; return the number of kinks.
 
-    The head of work.W holds the kinematics of the start, and m.V that with any velocity.
+    The head of work.W holds the kinematics of the start, m.V the same with any velocity.
     """
     _, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     w = part_at(work.scratch, 30, 15)
@@ -215,17 +227,19 @@ def contact_rates(world: PackedWorld, work: Work, m: Memory, control: Control, h
         ints, own = work.contact_int[number], m.contact[number]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
         n, t1, t2 = axis(own, 0), axis(own, 1), axis(own, 2)
-        if m.bent[number, 0] != 0 and own[FORCE] > 0.0:
-            kinks = note(m, kinks, FEATURE, number, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
+        if m.on_kink[number, 0] != 0 and own[FORCE] > 0.0:
+            kinks = append_kink(m, kinks, FEATURE, number, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
         count = fill_columns(world, f, m, a, b, x)
         for j in range(nv):
             m.gaps[number, j] = 0.0
             for k in range(3):
-                m.push[number, k, j] = 0.0
+                m.force_rates[number, k, j] = 0.0
+        # Derivative of the gap.
         for place in range(count):
             j = m.dofs[place]
             for k in range(6):
                 m.gaps[number, j] += m.rates[number, 6, k] * (m.columns[0, j, k] - m.columns[1, j, k])
+        # The force in world axes; without one nothing is left to do.
         fx = own[FORCE] * n[0] + own[FORCE + 1] * t1[0] + own[FORCE + 2] * t2[0]
         fy = own[FORCE] * n[1] + own[FORCE + 1] * t1[1] + own[FORCE + 2] * t2[1]
         fz = own[FORCE] * n[2] + own[FORCE + 1] * t1[2] + own[FORCE + 2] * t2[2]
@@ -234,15 +248,17 @@ def contact_rates(world: PackedWorld, work: Work, m: Memory, control: Control, h
         for place in range(count):
             j = m.dofs[place]
             point_change(m, number, j, n, dp, dn)
+            # Changes of the force and of its moment about the fixed point.
             turn_axes(n, t1, world.plane, dn, d1, d2)
             for k in range(3):
-                m.push[number, k, j] = own[FORCE] * dn[k] + own[FORCE + 1] * d1[k] + own[FORCE + 2] * d2[k]
+                m.force_rates[number, k, j] = own[FORCE] * dn[k] + own[FORCE + 1] * d1[k] + own[FORCE + 2] * d2[k]
             moment[0] = dp[1] * fz - dp[2] * fy
             moment[1] = dp[2] * fx - dp[0] * fz
             moment[2] = dp[0] * fy - dp[1] * fx
             if m.mode.shape[1] > 1:
-                add_moment(own, m.rolled[number, j], dn, d2, moment)
-            sx, sy, sz = m.push[number, 0, j], m.push[number, 1, j], m.push[number, 2, j]
+                add_moment(own, m.rolling_axis_rates[number, j], dn, d2, moment)
+            sx, sy, sz = m.force_rates[number, 0, j], m.force_rates[number, 1, j], m.force_rates[number, 2, j]
+            # Generalised force of these changes.
             for other in range(count):
                 i = m.dofs[other]
                 of_b, of_a = m.columns[0, i], m.columns[1, i]
@@ -250,10 +266,11 @@ def contact_rates(world: PackedWorld, work: Work, m: Memory, control: Control, h
                 value += (of_b[2] - of_a[2]) * moment[2] + (of_b[3] - of_a[3]) * sx
                 value += (of_b[4] - of_a[4]) * sy + (of_b[5] - of_a[5]) * sz
                 m.X[i, j] += h * value
+            # Axes of rolling also turn with v.
             if m.mode.shape[1] > 1:
                 for k in range(3):
                     dn[k], moment[k] = 0.0, 0.0
-                add_moment(own, m.rolled[number, nv + j], dn, d2, moment)
+                add_moment(own, m.rolling_axis_rates[number, nv + j], dn, d2, moment)
                 for other in range(count):
                     i = m.dofs[other]
                     turning = dot(m.columns[0, i, 0:3], moment) - dot(m.columns[1, i, 0:3], moment)
@@ -263,15 +280,15 @@ def contact_rates(world: PackedWorld, work: Work, m: Memory, control: Control, h
 
 @kernel(inline=True)
 def add_moment(own: FloatArray, d1: FloatArray, dn: FloatArray, d2: FloatArray, out: FloatArray) -> None:
-    """out (3,) += how moments held along their axes change, the first of rolling by d1, the normal by dn."""
+    """Add to out (3,) the change of moments along turning axes, the first of rolling by d1, the normal by dn."""
     turn_second(own, d1, dn, d2)
     for k in range(3):
         out[k] += own[FORCE + SPIN] * dn[k] + own[FORCE + ROLL] * d1[k] + own[FORCE + ROLL + 1] * d2[k]
 
 
 @kernel(inner=True)
-def note(
-    m: Memory,
+def append_kink(
+    m: DerivativeWork,
     kinks: int,
     why: int,
     contact: int,
@@ -283,19 +300,19 @@ def note(
     towards: float,
     neighbour: int,
 ) -> int:
-    """Note a kink that is near; return how many there are."""
-    if way > FAR or kinks >= m.kinks.shape[0]:
+    """Append a kink that is near; return the number of kinks."""
+    if way > KINK_HORIZON or kinks >= m.kinks.shape[0]:
         return kinks
     own = m.kinks[kinks]
-    own[WHY], own[CONTACT], own[ROW], own[NEIGHBOUR], own[CONE] = why, contact, row, neighbour, cone
-    m.how_far[kinks, 0], m.how_far[kinks, 1], m.how_far[kinks, 2] = speed, way, slope
+    own[REASON], own[CONTACT], own[ROW], own[NEIGHBOUR], own[CONE] = why, contact, row, neighbour, cone
+    m.kink_distances[kinks, 0], m.kink_distances[kinks, 1], m.kink_distances[kinks, 2] = speed, way, slope
     m.towards[kinks] = towards
     return kinks + 1
 
 
 @kernel(inner=True)
 def turn_rolling(own: FloatArray, w: FloatArray, speed: float, dw: FloatArray, dn: FloatArray, out: FloatArray) -> None:
-    """Fill out (3,): the change of d = (w - (n . w) n) / speed as w changes by dw, the normal by dn."""
+    """Fill out (3,) with the change of d = (w - (n . w) n) / speed as w changes by dw and the normal by dn."""
     n, d = axis(own, 0), axis(own, ROLL)
     spin, more = dot(n, w), dot(dn, w) + dot(n, dw)
     for k in range(3):
@@ -306,25 +323,26 @@ def turn_rolling(own: FloatArray, w: FloatArray, speed: float, dw: FloatArray, d
 
 
 @kernel
-def rolling_rates(world: PackedWorld, work: Work, m: Memory, control: Control) -> None:
-    """Fill how the first axes of rolling change; m.V has the velocity before the step, m.rates how contacts move."""
+def rolling_rates(world: PackedWorld, work: Work, m: DerivativeWork, control: Control) -> None:
+    """Fill the derivatives of the first axes of rolling; m.V has the velocity before the step, m.rates are filled."""
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     K = rows_at(m.V, f.start + 6 * nl, nv, 18)
     s = work.scratch
     u, du, six, dp, dn, d2 = s[0:6], s[6:12], s[12:18], s[18:21], s[21:24], s[24:27]
     planar = dot(world.plane, world.plane) > 0.0
     for c in range(control.n_contacts):
-        ints, own, rolled = work.contact_int[c], m.contact[c], m.rolled[c]
+        ints, own, rolled = work.contact_int[c], m.contact[c], m.rolling_axis_rates[c]
         a, b, x, n = ints[BODY_A], ints[BODY_B], work.contact_float[c, POINT : POINT + 3], axis(own, 0)
         count = fill_columns(world, f, m, a, b, x)
         for j in range(2 * nv):
             for k in range(3):
                 rolled[j, k] = 0.0
+        # Speed of the rolling before the step.
         relative_motion(world, work, f, t, a, b, x, motion_of(world, a), u)
         w, dw = u[3:6], du[3:6]
         own[ROLLING] = math.sqrt(max(0.0, dot(w, w) - dot(n, w) ** 2))
         if planar:
-            # The axis is that of the plane.
+            # The axis is the normal of the plane.
             own[ROLLING] = math.inf
             continue
         for place in range(count):
@@ -333,11 +351,12 @@ def rolling_rates(world: PackedWorld, work: Work, m: Memory, control: Control) -
             if own[ROLLING] <= STILL:
                 turn_axes(n, axis(own, ROLL), world.plane, dn, rolled[j], d2)
                 continue
+            # By q_j, then by v_j.
             for k in range(6):
                 du[k] = 0.0
             of_b, of_a = m.columns[0, j], m.columns[1, j]
-            add_change(world, t, f, K, b, j, moves(of_b), x, dp, 1.0, six, du)
-            add_change(world, t, f, K, a, j, moves(of_a), x, dp, -1.0, six, du)
+            add_change(world, t, f, K, b, j, column_is_nonzero(of_b), x, dp, 1.0, six, du)
+            add_change(world, t, f, K, a, j, column_is_nonzero(of_a), x, dp, -1.0, six, du)
             turn_rolling(own, w, own[ROLLING], dw, dn, rolled[j])
             for k in range(3):
                 dn[k], dw[k] = 0.0, of_b[k] - of_a[k]

@@ -1,12 +1,15 @@
-"""How impulse and momentum of a step without its constraint forces change: the right-hand side of its derivative.
+"""Derivatives of impulse and momentum of a step without constraint forces, and of the motion of free trees.
 
-With the constraint forces held, and the wrenches that they make standing still,
+These are the right-hand side of a step's derivative. With constraint forces and their wrenches held constant,
 
-    r = M v + h (tau - bias) - M^ v+  + h J^T f      is 0,      M^ = M + h D + h^2 K,
+    r = M v + h (tau - bias) - M^ v+  + h J^T f      is 0,      M^ = M + h D + h^2 K.
 
-and by q and v it changes by -h d(inverse dynamics) at a = (v+ - v) / h, which has the bias in it, and by what the
-midpoint rule makes of turning impulses, differentiated here by the implicit function theorem. Velocity products that
-are limited, of fast chains, are differenced.
+Its derivatives by q and v are -h d(inverse dynamics) at a = (v+ - v) / h, which includes the bias, and the derivatives
+of the midpoint rule for turning impulses, by the implicit function theorem. Limited velocity products of fast chains
+are differentiated by differences.
+
+So is the motion of free trees of several links (`free_motion` of the step): all such trees together, one coordinate of
+each at a time, in as many parts as the step has taken, so that the method makes the same decisions on both sides.
 """
 
 from __future__ import annotations
@@ -14,10 +17,10 @@ from __future__ import annotations
 from typing import Final
 
 from contactlab.linearization.kernels.contact_frames import at_start
-from contactlab.linearization.kernels.layout import Memory
+from contactlab.linearization.kernels.layout import DerivativeWork
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.integration import integrate_configuration
+from contactlab.multibody.kernels.integration import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views, tree
 from contactlab.multibody.kernels.velocity_products import (
@@ -27,7 +30,7 @@ from contactlab.multibody.kernels.velocity_products import (
     midpoint_step,
     rotation_load,
 )
-from contactlab.stepping.kernels.free_motion import free_motion, turns_fast
+from contactlab.stepping.kernels.free_motion import free_motion, move_tree, turns_fast
 from contactlab.stepping.kernels.layout import (
     GYROSCOPIC_EXPLICIT,
     GYROSCOPIC_IMPLICIT,
@@ -35,6 +38,7 @@ from contactlab.stepping.kernels.layout import (
     TREE_LINK,
     Control,
     FloatArray,
+    IntArray,
     Joints,
     PackedWorld,
     Work,
@@ -48,7 +52,7 @@ STRIDE: Final = 1e-5
 
 @kernel(inner=True)
 def skew_times(a: FloatArray, M: FloatArray, out: FloatArray) -> None:
-    """out (3, 3) = [a]x M."""
+    """Fill out (3, 3) with [a]x M."""
     for k in range(3):
         out[0, k] = a[1] * M[2, k] - a[2] * M[1, k]
         out[1, k] = a[2] * M[0, k] - a[0] * M[2, k]
@@ -57,7 +61,7 @@ def skew_times(a: FloatArray, M: FloatArray, out: FloatArray) -> None:
 
 @kernel(inner=True)
 def spin_slope(I: FloatArray, w: FloatArray, out: FloatArray) -> None:
-    """out (3, 3): d(w x I w)/dw = [w]x I - [I w]x."""
+    """Fill out (3, 3) with d(w x I w)/dw = [w]x I - [I w]x."""
     skew_times(w, I, out)
     lx = I[0, 0] * w[0] + I[0, 1] * w[1] + I[0, 2] * w[2]
     ly = I[1, 0] * w[0] + I[1, 1] * w[1] + I[1, 2] * w[2]
@@ -72,7 +76,7 @@ def spin_slope(I: FloatArray, w: FloatArray, out: FloatArray) -> None:
 
 @kernel(inner=True)
 def solve_3(A: FloatArray, B: FloatArray) -> None:
-    """B (3, n) := A^-1 B by cofactors."""
+    """Replace B (3, n) by A^-1 B, by cofactors."""
     c00 = A[1, 1] * A[2, 2] - A[1, 2] * A[2, 1]
     c01 = A[1, 2] * A[2, 0] - A[1, 0] * A[2, 2]
     c02 = A[1, 0] * A[2, 1] - A[1, 1] * A[2, 0]
@@ -88,9 +92,10 @@ def solve_3(A: FloatArray, B: FloatArray) -> None:
 def spin_rates(
     six: FloatArray, torque: FloatArray, w: FloatArray, h: float, I: FloatArray, B: FloatArray, work: FloatArray
 ) -> None:
-    """B (3, 6): change of w+ - w of `midpoint_spin` by w and by the torque. ``work`` (39,) is scratch."""
+    """Fill B (3, 6) with the derivative of w+ - w of `midpoint_spin` by w and torque; ``work`` (39,) is scratch."""
     wm, C, J = part_at(work, 0, 3), rows_at(work, 3, 3, 3), rows_at(work, 12, 3, 3)
     E = rows_at(work, 21, 3, 6)
+    # In as many parts as the step needs, doubled until Newton's method converges.
     parts = 1
     while True:
         part = h / parts
@@ -105,12 +110,13 @@ def spin_rates(
             )
             if not solved:
                 break
+            # Matrix of the midpoint rule at the middle of the part.
             wm[0], wm[1], wm[2] = w[0] + dx + 0.5 * ex, w[1] + dy + 0.5 * ey, w[2] + dz + 0.5 * ez
             spin_slope(I, wm, C)
             for i in range(3):
                 for k in range(3):
                     J[i, k] = I[i, k] + 0.5 * part * C[i, k]
-            # I d + h wm x I wm = h torque, wm = w + d / 2: of the part's own w, and of the torque.
+            # I d + h wm x I wm = h torque, wm = w + d / 2: right-hand sides for w of the part, and for the torque.
             for i in range(3):
                 for k in range(6):
                     E[i, k] = part if k == 3 + i else 0.0
@@ -127,8 +133,8 @@ def spin_rates(
 
 
 @kernel(inner=True)
-def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, spins: bool) -> None:
-    """Add to X what `turning_impulse` changes by q, v and tau, for a link i that is a tree of its own."""
+def turning_rates(world: PackedWorld, work: Work, m: DerivativeWork, i: int, h: float, spins: bool) -> None:
+    """Add the derivatives of `turning_impulse` by q, v and tau to X, for a link i that is a whole tree."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
     Ri, a = f.R[i], t.iv[i]
     com = t.com[i]
@@ -136,16 +142,18 @@ def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, s
     scratch = part_at(m.V, 0, 160)
     six, I, B = part_at(scratch, 0, 6), rows_at(scratch, 6, 3, 3), rows_at(scratch, 15, 3, 6)
     C, torque, by_turn = rows_at(scratch, 33, 3, 3), part_at(scratch, 45, 3), rows_at(scratch, 48, 3, 3)
+    # Inertia, and torque about the centre of mass in body axes.
     first, b, (torque[0], torque[1], torque[2]) = rotation_load(t, f.R, f.S, i, work.tau, six)
     w = m.v[first : first + 3]
     I[0, 0], I[1, 1], I[2, 2] = six[0], six[1], six[2]
     I[0, 1], I[0, 2], I[1, 2] = six[3], six[4], six[5]
     I[1, 0], I[2, 0], I[2, 1] = six[3], six[4], six[5]
-    # By the turn e of the body: its torque changes by com x (b x e) = b (com . e) - e (com . b).
+    # The torque changes with the body's turn e by com x (b x e) = b (com . e) - e (com . b).
     dot = x * b[0] + y * b[1] + z * b[2]
     for k in range(3):
         for l in range(3):
             by_turn[k, l] = b[k] * com[l] - (dot if k == l else 0.0)
+    # Derivative of the impulse by angular velocity, and by torque in C.
     spin_slope(I, w, C)
     if spins:
         spin_rates(six, torque, w, h, I, B, part_at(scratch, 60, 60))
@@ -162,6 +170,7 @@ def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, s
             C[k, l] = impulse
     if not spins:
         return
+    # By q and tau, through the torque.
     for k in range(3):
         for l in range(3):
             for n in range(3):
@@ -169,7 +178,7 @@ def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, s
             m.X[first + k, 2 * nv + first + l] += C[k, l]
         if t.kind[i] == FLOATING:
             for l in range(3):
-                # The force's axis in body axes; com x it.
+                # The axis of the force in body axes, and com x axis.
                 sx, sy, sz = -f.S[a + l, 3], -f.S[a + l, 4], -f.S[a + l, 5]
                 ux = Ri[0] * sx + Ri[3] * sy + Ri[6] * sz
                 uy = Ri[1] * sx + Ri[4] * sy + Ri[7] * sz
@@ -179,13 +188,16 @@ def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, s
 
 
 @kernel
-def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory, h: float, control: Control) -> None:
-    """Add to X what limits of velocity products change by q and v, of trees that turn fast, by differences."""
+def limited_rates(
+    world: PackedWorld, work: Work, joints: Joints | None, m: DerivativeWork, h: float, control: Control
+) -> None:
+    """Add the derivatives of limited velocity products of trees that turn fast to X, by differences in q and v."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
     none = rows_at(work.W, 0, 0, CUSTOM_ROW)
     rule = control.gyroscopic
     nt = world.trees.shape[0] - 1
     for tree_number in range(nt):
+        # Only trees whose velocity products are limited.
         first, last = world.trees[tree_number, TREE_LINK], world.trees[tree_number + 1, TREE_LINK]
         a, b = world.trees[tree_number, TREE_DOF], world.trees[tree_number + 1, TREE_DOF]
         fill_frames(world.ints, world.floats, m.q, m.v, none, NOTHING, VELOCITIES, work.W)
@@ -194,6 +206,7 @@ def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memo
         for column in range(2 * (b - a)):
             j = a + column % (b - a)
             for side in range(2):
+                # Displace q or v.
                 way = STRIDE if side == 0 else -STRIDE
                 for k in range(nv):
                     m.way[k] = 0.0
@@ -205,6 +218,7 @@ def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memo
                     integrate_configuration(world.ints, world.floats, m.q, m.way, 1.0, work.q)
                 else:
                     work.v[j] += way
+                # Free motion with limited less free motion with explicit velocity products.
                 for explicit in range(2):
                     control.gyroscopic = GYROSCOPIC_EXPLICIT if explicit else rule
                     fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
@@ -216,14 +230,17 @@ def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memo
 
 
 @kernel
-def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory, h: float, control: Control) -> int:
-    """Fill X (nv, columns) with r by q, v, tau and targets; then the step's own M^ and free motion once more.
+def free_rates(
+    world: PackedWorld, work: Work, joints: Joints | None, m: DerivativeWork, h: float, control: Control
+) -> int:
+    """Fill X (nv, columns) with r by q, v, tau and targets, and work with M^ and free motion; return `GOOD` or a code.
 
-    ``m.wrenches`` hold the constraint forces; work.q and work.v become those of the start. `GOOD`, or what failed.
+    ``m.wrenches`` hold the constraint forces; work.q and work.v become the state of the start.
     """
     nv = work.v.shape[0]
     none = rows_at(m.W, 0, 0, CUSTOM_ROW)
     rates = rows_at(m.W, 0, 0, CUSTOM_RATES)
+    # Derivatives of inverse dynamics at a = (v+ - v) / h.
     for j in range(nv):
         m.way[j] = (m.v_plus[j] - m.v[j]) / h
         for k in range(m.X.shape[1]):
@@ -233,12 +250,14 @@ def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory,
     )
     if code != GOOD:
         return code
+    # By q, v and tau.
     dq, dv, M = m.dynamics[0], m.dynamics[1], m.dynamics[2]
     for j in range(nv):
         for k in range(nv):
             m.X[j, k] = -h * dq[j, k]
             m.X[j, nv + k] = M[j, k] - h * dv[j, k]
         m.X[j, 2 * nv + j] = h
+    # Gyroscopic terms of free bodies, and limited velocity products.
     at_start(world, work, m)
     if control.gyroscopic != GYROSCOPIC_EXPLICIT:
         t = tree(world.ints, world.floats)
@@ -249,6 +268,7 @@ def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory,
         if turns_fast(world, work.W, h):
             limited_rates(world, work, joints, m, h, control)
             at_start(world, work, m)
+    # Springs of joints, by q and targets.
     if joints is not None:
         for s in range(joints.springs.shape[0]):
             spring = joints.springs[s]
@@ -257,3 +277,166 @@ def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory,
             m.X[spring.dof, 3 * nv + spring.drive] += h * stiffness
     free_motion(world, work, joints, h, control)
     return GOOD
+
+
+#: Kind of the variable of a column.
+BY_Q: Final = 0
+BY_V: Final = 1
+BY_TAU: Final = 2
+KINDS: Final = 3
+
+
+@kernel
+def move_again(
+    world: PackedWorld, work: Work, joints: Joints | None, control: Control, h: float, parts: IntArray
+) -> None:
+    """Move the free trees of the step once more, from the state and forces in work, to q_plus and v_plus."""
+    none = rows_at(work.W, 0, 0, CUSTOM_ROW)
+    fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
+    free_motion(world, work, joints, h, control)
+    for j in range(work.q.shape[0]):
+        work.q_plus[j] = work.q[j]
+    for k in range(parts.shape[0]):
+        if parts[k] > 0:
+            move_tree(world, work, k, h, parts[k])
+
+
+@kernel
+def add_moved(
+    world: PackedWorld,
+    work: Work,
+    m: DerivativeWork,
+    parts: IntArray,
+    q_base: FloatArray,
+    column: int,
+    each: int,
+    weight: float,
+) -> None:
+    """Add ``weight`` times the displacement of the trees from q_base to columns of A.
+
+    With ``each`` >= 0 the column is this number of places after the first one of each tree; trees with fewer are left
+    out. Otherwise all trees have one column.
+    """
+    nv = work.v.shape[0]
+    way = m.way[:nv]
+    configuration_difference(world.ints, world.floats, q_base, work.q_plus, way)
+    # Displacement of q, and v, tree by tree.
+    for k in range(parts.shape[0]):
+        a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]
+        if parts[k] == 0 or each >= b - a:
+            continue
+        at = column + (a + each if each >= 0 else 0)
+        for j in range(a, b):
+            m.A[j, at] += weight * way[j]
+            m.A[nv + j, at] += weight * work.v_plus[j]
+
+
+@kernel
+def perturb(
+    world: PackedWorld,
+    work: Work,
+    m: DerivativeWork,
+    parts: IntArray,
+    tau: FloatArray,
+    kind: int,
+    each: int,
+    way: float,
+) -> None:
+    """Set work to the start of the step, displaced by ``way`` in one coordinate of every tree."""
+    nv = work.v.shape[0]
+    shift = m.way[:nv]
+    for j in range(nv):
+        work.v[j], work.tau[j], shift[j] = m.v[j], tau[j], 0.0
+    # Displacement of q, v or tau.
+    for k in range(parts.shape[0]):
+        a = world.trees[k, TREE_DOF]
+        if parts[k] > 0 and each < world.trees[k + 1, TREE_DOF] - a:
+            if kind == BY_Q:
+                shift[a + each] = way
+            elif kind == BY_V:
+                work.v[a + each] += way
+            else:
+                work.tau[a + each] += way
+    # The configuration.
+    if kind == BY_Q:
+        integrate_configuration(world.ints, world.floats, m.q, shift, 1.0, work.q)
+    else:
+        for j in range(m.q.shape[0]):
+            work.q[j] = m.q[j]
+
+
+@kernel
+def free_tree_rates(
+    world: PackedWorld,
+    work: Work,
+    joints: Joints | None,
+    control: Control,
+    h: float,
+    m: DerivativeWork,
+    parts: IntArray,
+    tau: FloatArray,
+    q_base: FloatArray,
+) -> None:
+    """Replace the rows of A of the trees that the step has moved in ``parts`` (nt,) > 0, except columns by parameters.
+
+    ``tau`` (nv,) and ``q_base`` (nq,) are filled with the force of the step and its end; work.tau is restored.
+    """
+    nv = work.v.shape[0]
+    # Clear their rows.
+    largest = 0
+    for k in range(parts.shape[0]):
+        if parts[k] > 0:
+            largest = max(largest, world.trees[k + 1, TREE_DOF] - world.trees[k, TREE_DOF])
+            for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
+                for column in range(m.A.shape[1]):
+                    m.A[j, column] = 0.0
+                    m.A[nv + j, column] = 0.0
+    # The motion without displacement.
+    for j in range(nv):
+        tau[j] = work.tau[j]
+    perturb(world, work, m, parts, tau, BY_V, 0, 0.0)
+    move_again(world, work, joints, control, h, parts)
+    for j in range(q_base.shape[0]):
+        q_base[j] = work.q_plus[j]
+    # By q, v and tau, centred differences.
+    for kind in range(KINDS):
+        for each in range(largest):
+            for side in range(2):
+                way = STRIDE if side == 0 else -STRIDE
+                perturb(world, work, m, parts, tau, kind, each, way)
+                move_again(world, work, joints, control, h, parts)
+                add_moved(world, work, m, parts, q_base, kind * nv, each, 0.5 / way)
+    perturb(world, work, m, parts, tau, BY_V, 0, 0.0)
+    # By targets of drives.
+    if joints is not None:
+        for drive in range(joints.target.shape[0]):
+            target = joints.target[drive]
+            for side in range(2):
+                way = STRIDE if side == 0 else -STRIDE
+                joints.target[drive] = target + way
+                move_again(world, work, joints, control, h, parts)
+                add_moved(world, work, m, parts, q_base, 3 * nv + drive, -1, 0.5 / way)
+            joints.target[drive] = target
+
+
+@kernel
+def add_free_parameter(
+    world: PackedWorld,
+    work: Work,
+    joints: Joints | None,
+    control: Control,
+    h: float,
+    m: DerivativeWork,
+    parts: IntArray,
+    q_base: FloatArray,
+    column: int,
+    weight: float,
+) -> None:
+    """Add ``weight`` times the motion of the trees in a world of the same layout to the column of a parameter."""
+    nv = work.v.shape[0]
+    for j in range(nv):
+        work.v[j] = m.v[j]
+    for j in range(m.q.shape[0]):
+        work.q[j] = m.q[j]
+    move_again(world, work, joints, control, h, parts)
+    add_moved(world, work, m, parts, q_base, column, -1, weight)

@@ -1,8 +1,8 @@
-"""Where the piece on which a step stands ends: what is how far from becoming something else, by contact and row.
+"""Kinks: changes of contacts and rows at which the linear piece of a step ends, with their distances.
 
-A piece ends where a force or a rate that it has positive comes to 0. How far that is: the quantity, as a velocity, and
-over the length of its gradient by (dq, dv), the way to the kink. Of redundant forces both are those of the small
-compliance that selects them.
+A piece ends if a force or a rate that is positive on it reaches 0. There are two distances: the quantity as a velocity,
+and the quantity over the length of its gradient by (dq, dv), the distance in the state. Redundant forces and their
+gradients are those with the small compliance that selects them.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ from __future__ import annotations
 import math
 
 from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC, POSITION_DRIVE, VELOCITY_DRIVE, rigid_contact_law
-from contactlab.linearization.kernels.contact_rates import note
+from contactlab.linearization.kernels.contact_rates import append_kink
 from contactlab.linearization.kernels.layout import (
     AT_BOUND_OF_ROW,
     AT_CONE,
     BOUND,
+    CLOSED_GAP,
     EPS,
     FORCE,
+    FRICTION_RELEASED,
     GAP_AT_ZERO,
-    HARDLY_LOADED,
-    HARDLY_SLIDING,
-    HELD,
     IMPACT,
     KNOWN,
     MOVED,
+    NEARLY_OPEN,
     NEARLY_REDUNDANT,
+    NEARLY_STICKING,
     NEXT_EDGE,
     NOT_SELECTED,
     PER_GAP,
@@ -36,11 +37,16 @@ from contactlab.linearization.kernels.layout import (
     ROLLS_OFF,
     SLIDE,
     STAYS,
-    UNLOADED,
-    YIELDS,
-    Memory,
+    TOUCHING_UNLOADED,
+    DerivativeWork,
 )
-from contactlab.linearization.kernels.pieces import across, corners, directions, is_round, joint_row
+from contactlab.linearization.kernels.linear_piece import (
+    directions,
+    is_circular,
+    joint_row,
+    polygon_corners,
+    transverse_direction,
+)
 from contactlab.stepping.kernels.blocks import PUSH_RATE, STOP_PUSH_RATE, compliance_of, fastest_of, fastest_of_stops
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
@@ -64,24 +70,26 @@ from lcp.kernels import kernel
 
 @kernel(inner=True)
 def clear(way: FloatArray) -> None:
-    """way := 0."""
+    """Set way to 0."""
     for k in range(way.shape[0]):
         way[k] = 0.0
 
 
 @kernel(inner=True)
-def add_rate(m: Memory, c: int, axis: int, times: float, eps: float) -> float:
-    """Add to m.way times the gradient of a contact's rate along an axis; return times the rate.
+def add_rate(m: DerivativeWork, c: int, axis: int, times: float, eps: float) -> float:
+    """Add ``times`` the gradient of a contact's rate along an axis to m.way; return ``times`` the rate.
 
-    Both have what compliance makes of them, but for that of its own force.
+    Both include the effect of compliance, except for the compliance of its own force.
     """
     nv = m.v.shape[0]
     frame = m.frame[c, axis]
     late = 0.0
+    # At constant velocity after the step.
     for j in range(m.changes.shape[2]):
         m.way[j] += times * m.changes[c, axis, j]
+    # By the change of that velocity.
     for j in range(nv):
-        late += frame[j] * m.lag[j]
+        late += frame[j] * m.compliance_velocity[j]
         factor = times * frame[j]
         if factor != 0.0:
             moved = m.moved[j]
@@ -91,15 +99,15 @@ def add_rate(m: Memory, c: int, axis: int, times: float, eps: float) -> float:
 
 
 @kernel(inner=True)
-def add_force(m: Memory, u: int, times: float) -> None:
-    """Add to m.way times the gradient of an unknown force."""
+def add_force(m: DerivativeWork, u: int, times: float) -> None:
+    """Add ``times`` the gradient of an unknown force to m.way."""
     for k in range(m.way.shape[0]):
         m.way[k] += times * m.solved[u, k]
 
 
 @kernel(inner=True)
-def towards(m: Memory, u: int) -> float:
-    """How an unknown force changes along the direction."""
+def rate_along_direction(m: DerivativeWork, u: int) -> float:
+    """Return the change of an unknown force along the direction."""
     total = 0.0
     for k in range(m.direction.shape[0]):
         total += m.solved[u, k] * m.direction[k]
@@ -107,7 +115,7 @@ def towards(m: Memory, u: int) -> float:
 
 
 @kernel(inner=True)
-def add_slip(m: Memory, control: Control, c: int, cone: int, x: float, y: float) -> float:
+def add_slip(m: DerivativeWork, control: Control, c: int, cone: int, x: float, y: float) -> float:
     """Add to m.way the gradient of the slip along (x, y), compliance of its force included; return that slip."""
     own, u, eps, i = m.contact[c], m.first[c, 1 + cone], m.contact[c, EPS], 2 * cone
     value = add_rate(m, c, 1 + i, x, eps)
@@ -115,17 +123,18 @@ def add_slip(m: Memory, control: Control, c: int, cone: int, x: float, y: float)
         value += add_rate(m, c, 2 + i, y, eps)
     add_force(m, m.first[c, 0], eps * (x * own[SLIDE + i] + y * own[SLIDE + i + 1]))
     if m.first[c, 2 + cone] > u and m.mode[c, cone] != STICK:
-        ex, ey = across(m, control, c, cone)
+        ex, ey = transverse_direction(m, control, c, cone)
         add_force(m, u, eps * (x * ex + y * ey))
     return value + eps * (x * own[FORCE + 1 + i] + y * own[FORCE + 2 + i])
 
 
 @kernel(inner=True)
-def noted(
-    m: Memory, kinks: int, why: int, c: int, cone: int, row: int, value: float, per: float, neighbour: int
+def record_kink(
+    m: DerivativeWork, kinks: int, why: int, c: int, cone: int, row: int, value: float, per: float, neighbour: int
 ) -> int:
-    """Note a quantity, ``per`` m/s of velocity each, that m.way is the gradient of; it is positive on the piece."""
+    """Record a quantity that is positive on the piece and has the gradient m.way; ``per``: its m/s per unit."""
     nv = m.v.shape[0]
+    # Length of the gradient by (dq, dv), and change along the direction.
     slope, along = 0.0, 0.0
     for k in range(m.way.shape[0]):
         if k < 2 * nv:
@@ -133,12 +142,12 @@ def noted(
         along += m.way[k] * m.direction[k]
     slope = math.sqrt(slope)
     way = abs(value) / slope if slope > 0.0 else math.inf
-    return note(m, kinks, why, c, cone, row, abs(value) * per, way, slope, along, neighbour)
+    return append_kink(m, kinks, why, c, cone, row, abs(value) * per, way, slope, along, neighbour)
 
 
 @kernel(inline=True)
-def response_of(m: Memory, u: int, h: float) -> float:
-    """Rate that a unit of an unknown force makes along its row."""
+def response_of(m: DerivativeWork, u: int, h: float) -> float:
+    """Return the rate of a unit of an unknown force along its row."""
     total = 0.0
     for j in range(m.v.shape[0]):
         total += h * m.H[u, j] * m.Y[u, j]
@@ -147,32 +156,34 @@ def response_of(m: Memory, u: int, h: float) -> float:
 
 @kernel(inline=True)
 def jump_of(gap: float, before: float, h: float, restitution: float, erp: float, fastest: float) -> float:
-    """By what k of `bounce` changes where a contact that would close becomes an impact."""
+    """Return the jump of k of `rigid_contact_law` if a contact that would close becomes an impact."""
     slow = rigid_contact_law(gap, before, -math.inf, h, restitution, math.inf, erp, fastest)
     return abs(rigid_contact_law(gap, before, -math.inf, h, restitution, 0.0, erp, fastest) - slow)
 
 
 @kernel(inner=True)
-def of_push(
-    m: Memory, c: int, e: float, gap: float, before: float, erp: float, h: float, cap: float, kinks: int
+def push_kinks(
+    m: DerivativeWork, c: int, e: float, gap: float, before: float, erp: float, h: float, cap: float, kinks: int
 ) -> int:
-    """Of a rigid contact whose depth is pushed out, at most at the speed ``cap``."""
+    """Record kinks of a rigid contact whose depth is pushed out, at most at the speed ``cap``; return the number."""
     nv, push = m.v.shape[0], erp * gap / h
+    # The push-out reaches its bound.
     clear(m.way)
     for j in range(nv):
         m.way[j] = erp / h * m.gaps[c, j]
-    kinks = noted(m, kinks, PUSHED, c, 0, -1, push + cap, 1.0, -1)
+    kinks = record_kink(m, kinks, PUSHED, c, 0, -1, push + cap, 1.0, -1)
+    # Restitution becomes as fast as the push-out.
     if e > 0.0 and before < 0.0:
         for j in range(nv):
             m.way[j] = e * m.before[c, j] - (m.way[j] if push > -cap else 0.0)
             m.way[nv + j] = e * m.frame[c, 0, j]
-        kinks = noted(m, kinks, PUSHED, c, 0, -1, e * before - max(push, -cap), 1.0, -1)
+        kinks = record_kink(m, kinks, PUSHED, c, 0, -1, e * before - max(push, -cap), 1.0, -1)
     return kinks
 
 
 @kernel(inner=True)
-def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, h: float, kinks: int) -> int:
-    """Of the normal row of one contact."""
+def normal_kinks(world: PackedWorld, work: Work, m: DerivativeWork, c: int, p: Parameters, h: float, kinks: int) -> int:
+    """Record kinks of the normal row of one contact; return the number of kinks."""
     nv = m.v.shape[0]
     own, floats = m.contact[c], work.contact_float[c]
     stiffness, dissipation = compliance_of(world, work.contact_int[c])
@@ -180,57 +191,62 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
     gap, before, e = floats[GAP], floats[VN_MINUS], floats[RESTITUTION]
     fastest = fastest_of(world, work.contact_int[c], p, PUSH_RATE)
     rigid = not 0.0 < response < math.inf
+    # Open: its rate reaches 0. Else its force does.
     clear(m.way)
     if m.mode[c, 0] == OPEN:
         value = add_rate(m, c, 0, 1.0, own[EPS]) + own[KNOWN]
         for j in range(nv):
             m.way[j] += own[PER_GAP] * m.gaps[c, j] + own[PER_SPEED] * m.before[c, j]
             m.way[nv + j] += own[PER_SPEED] * m.frame[c, 0, j]
-        kinks = noted(m, kinks, UNLOADED, c, 0, -1, value, 1.0, STICK)
+        kinks = record_kink(m, kinks, TOUCHING_UNLOADED, c, 0, -1, value, 1.0, STICK)
     else:
         u = m.first[c, 0]
         add_force(m, u, 1.0)
-        kinks = noted(m, kinks, HARDLY_LOADED, c, 0, -1, own[FORCE], response_of(m, u, h), OPEN)
+        kinks = record_kink(m, kinks, NEARLY_OPEN, c, 0, -1, own[FORCE], response_of(m, u, h), OPEN)
+        # The slope of the law changes at a gap of 0.
         bends = p.erp < 1.0 if rigid else dissipation > 0.0
-        if bends and not (rigid and own[PER_GAP] == 0.0 and gap > -HELD):
+        if bends and not (rigid and own[PER_GAP] == 0.0 and gap > -CLOSED_GAP):
             clear(m.way)
             for j in range(nv):
                 m.way[j] = m.gaps[c, j]
-            kinks = noted(m, kinks, GAP_AT_ZERO, c, 0, -1, gap, 1.0 / h, -1)
+            kinks = record_kink(m, kinks, GAP_AT_ZERO, c, 0, -1, gap, 1.0 / h, -1)
+        # The push-out of the depth.
         if rigid and gap < 0.0 and p.erp > 0.0 and fastest < math.inf:
-            kinks = of_push(m, c, e, gap, before, p.erp, h, fastest, kinks)
+            kinks = push_kinks(m, c, e, gap, before, p.erp, h, fastest, kinks)
+        # An impact without restitution, differentiated by it.
         if rigid and gap > 0.0 and e == 0.0 and before < -p.v_min and fastest < math.inf:
             by_restitution = 0.0
             for k in range(m.by_law.shape[2]):
                 by_restitution += abs(m.by_law[c, 0, k])
             if by_restitution > 0.0:
-                kinks = note(m, kinks, STAYS, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
+                kinks = append_kink(m, kinks, STAYS, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
     if rigid and gap < h * p.v_min + abs(h * before):
-        # At the speed from which an impact counts as one, the rate wanted jumps.
+        # The wanted rate jumps at the speed from which on a contact is an impact.
         clear(m.way)
         for j in range(nv):
             m.way[j] = m.before[c, j]
             m.way[nv + j] = m.frame[c, 0, j]
         if jump_of(gap, before, h, e, p.erp, fastest) > 0.0:
-            kinks = noted(m, kinks, IMPACT, c, 0, -1, before + p.v_min, 1.0, -1)
+            kinks = record_kink(m, kinks, IMPACT, c, 0, -1, before + p.v_min, 1.0, -1)
     return kinks
 
 
 @kernel(inner=True)
-def of_friction(m: Memory, control: Control, c: int, cone: int, h: float, kinks: int) -> int:
-    """Of one friction cone of a contact that is loaded."""
+def friction_kinks(m: DerivativeWork, control: Control, c: int, cone: int, h: float, kinks: int) -> int:
+    """Record kinks of one friction cone of a loaded contact; return the number of kinks."""
     own, mode, u, mu = m.contact[c], m.mode[c, cone], m.first[c, 0], m.contact[c, BOUND + cone]
-    at, r, turns = m.first[c, 1 + cone], directions(control, cone), corners(m, cone)
+    at, r, turns = m.first[c, 1 + cone], directions(control, cone), polygon_corners(m, cone)
     i = 2 * cone
     x, y, fN = own[FORCE + 1 + i], own[FORCE + 2 + i], own[FORCE]
-    exact = is_round(control, cone)
+    exact = is_circular(control, cone)
     if mu == 0.0:
         return kinks
     clear(m.way)
+    # Sticking: the force reaches the cone.
     if mode == STICK:
         if not fN > 0.0:
-            # Loaded along the direction alone, and its friction with it.
-            x, y = towards(m, at), towards(m, at + 1) if r > 1 else 0.0
+            # The contact is loaded only along the direction, and so is its friction.
+            x, y = rate_along_direction(m, at), rate_along_direction(m, at + 1) if r > 1 else 0.0
         ax, ay, size = 0.0, 0.0, math.sqrt(x * x + y * y)
         if exact:
             if size > 0.0:
@@ -246,15 +262,18 @@ def of_friction(m: Memory, control: Control, c: int, cone: int, h: float, kinks:
         if r > 1:
             add_force(m, at + 1, -ay)
         value = mu * fN - ax * x - ay * y if fN > 0.0 else 0.0
-        return noted(m, kinks, AT_CONE, c, cone, -1, value, response_of(m, u if cone == 0 else at, h), SLIDE_EDGE)
+        return record_kink(m, kinks, AT_CONE, c, cone, -1, value, response_of(m, u if cone == 0 else at, h), SLIDE_EDGE)
+    # Rolling before the step stops, and its axes jump.
     if cone == 2:
         for j in range(m.v.shape[0]):
             m.way[m.v.shape[0] + j] = m.frame[c, ROLL, j]
-        kinks = noted(m, kinks, ROLLS_OFF, c, cone, -1, own[ROLLING], 1.0, -1)
+        kinks = record_kink(m, kinks, ROLLS_OFF, c, cone, -1, own[ROLLING], 1.0, -1)
         clear(m.way)
+    # Sliding on the exact cone: the slip reaches 0.
     if exact:
         value = add_slip(m, control, c, cone, -own[SLIDE] / mu, -own[SLIDE + 1] / mu)
-        return noted(m, kinks, HARDLY_SLIDING, c, cone, -1, value, 1.0, STICK)
+        return record_kink(m, kinks, NEARLY_STICKING, c, cone, -1, value, 1.0, STICK)
+    # Sliding along a corner: the slip turns to a neighbouring side, or reaches 0.
     j = (mode - SLIDE_EDGE) // 2
     if (mode - SLIDE_EDGE) % 2 == 0:
         for side in range(2 if r > 1 else 1):
@@ -264,14 +283,15 @@ def of_friction(m: Memory, control: Control, c: int, cone: int, h: float, kinks:
             clear(m.way)
             value = add_slip(m, control, c, cone, ex / size, ey / size)
             neighbour = STICK if r == 1 else SLIDE_FACE + 2 * (j if side == 0 else other)
-            kinks = noted(m, kinks, NEXT_EDGE if r > 1 else HARDLY_SLIDING, c, cone, -1, value, 1.0, neighbour)
+            kinks = record_kink(m, kinks, NEXT_EDGE if r > 1 else NEARLY_STICKING, c, cone, -1, value, 1.0, neighbour)
         return kinks
-    ex, ey = across(m, control, c, cone)
+    # Sliding between two corners: the slip reaches 0, or the force a corner.
+    ex, ey = transverse_direction(m, control, c, cone)
     value = add_slip(m, control, c, cone, -ey, ex)
-    kinks = noted(m, kinks, HARDLY_SLIDING, c, cone, -1, value, 1.0, STICK)
+    kinks = record_kink(m, kinks, NEARLY_STICKING, c, cone, -1, value, 1.0, STICK)
     reach = 0.5 * math.sqrt((turns[j + 1, 0] - turns[j, 0]) ** 2 + (turns[j + 1, 1] - turns[j, 1]) ** 2)
     for side in range(2):
-        # Way along the side to either corner.
+        # Distance along the side to either corner.
         sign = 1.0 if side == 0 else -1.0
         clear(m.way)
         add_force(m, u, mu * reach)
@@ -279,13 +299,13 @@ def of_friction(m: Memory, control: Control, c: int, cone: int, h: float, kinks:
         corner = (j + 1) % (2 * r) if side == 0 else j
         value = mu * reach * fN - sign * m.f[at]
         per = response_of(m, u if cone == 0 else at, h)
-        kinks = noted(m, kinks, NEXT_EDGE, c, cone, -1, value, per, SLIDE_EDGE + 2 * corner)
+        kinks = record_kink(m, kinks, NEXT_EDGE, c, cone, -1, value, per, SLIDE_EDGE + 2 * corner)
     return kinks
 
 
 @kernel(inner=True)
-def add_row_rate(m: Memory, J: FloatArray) -> None:
-    """Add to m.way the gradient of J v+, J (nv,) standing still."""
+def add_row_rate(m: DerivativeWork, J: FloatArray) -> None:
+    """Add the gradient of J v+ at constant J (nv,) to m.way."""
     for j in range(J.shape[0]):
         if J[j] != 0.0:
             for k in range(m.way.shape[0]):
@@ -293,10 +313,10 @@ def add_row_rate(m: Memory, J: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def of_joint_row(
+def joint_row_kinks(
     work: Work,
     joints: Joints,
-    m: Memory,
+    m: DerivativeWork,
     record: int,
     u: int,
     chunk: Chunk,
@@ -304,7 +324,7 @@ def of_joint_row(
     h: float,
     kinks: int,
 ) -> int:
-    """Of one row of joints; u is its unknown force, -1 where it has none or is at a bound."""
+    """Record kinks of one row of joints; return their number. u: its unknown force, -1 if none or at a bound."""
     nv = m.v.shape[0]
     entry = chunk.joint[record]
     row = joints.rows[entry.row]
@@ -312,42 +332,44 @@ def of_joint_row(
     if kind in (MIMIC, LOOP):
         return kinks
     per = response_of(m, u, h) if u >= 0 else 1.0
+    # Limits: force or rate reaches 0, the gap passes 0, an impact begins.
     clear(m.way)
     k, gamma, _, _ = joint_law(work, joints, entry.row, p)
     if kind == LIMIT:
         if entry.push > 0.0:
-            kinks = note(m, kinks, MOVED, -1, 0, record, 0.0, 0.0, 0.0, 0.0, -1)
+            kinks = append_kink(m, kinks, MOVED, -1, 0, record, 0.0, 0.0, 0.0, 0.0, -1)
         erp = row.erp if row.erp >= 0.0 else p.erp
         response = h * row.stiffness + row.dissipation
         rigid = not 0.0 < response < math.inf
         if u >= 0:
             add_force(m, u, 1.0)
-            kinks = noted(m, kinks, HARDLY_LOADED, -1, 0, record, entry.force, per, 0)
+            kinks = record_kink(m, kinks, NEARLY_OPEN, -1, 0, record, entry.force, per, 0)
             if m.row_slope[record, 0] != 0.0 and (erp < 1.0 if rigid else row.dissipation > 0.0):
                 clear(m.way)
                 m.way[row.dof] = row.sign
-                kinks = noted(m, kinks, GAP_AT_ZERO, -1, 0, record, entry.error, 1.0 / h, -1)
+                kinks = record_kink(m, kinks, GAP_AT_ZERO, -1, 0, record, entry.error, 1.0 / h, -1)
         else:
             for i in range(m.way.shape[0]):
                 m.way[i] = row.sign * m.moved[row.dof, i]
             m.way[row.dof] += row.sign * m.row_slope[record, 0]
             m.way[nv + row.dof] += row.sign * m.row_slope[record, 1]
-            kinks = noted(m, kinks, UNLOADED, -1, 0, record, entry.rate + k, 1.0, 1)
+            kinks = record_kink(m, kinks, TOUCHING_UNLOADED, -1, 0, record, entry.rate + k, 1.0, 1)
         before = row.sign * m.v[row.dof]
         v_min = p.angle_v_min if row.angular != 0 else p.v_min
         jump = jump_of(entry.error, before, h, row.factor, erp, fastest_of_stops(p, STOP_PUSH_RATE))
         if rigid and jump > 0.0 and entry.error < h * v_min + abs(h * before):
             clear(m.way)
             m.way[nv + row.dof] = row.sign
-            kinks = noted(m, kinks, IMPACT, -1, 0, record, before + v_min, 1.0, -1)
+            kinks = record_kink(m, kinks, IMPACT, -1, 0, record, before + v_min, 1.0, -1)
         return kinks
+    # Rows with bounds: the force reaches its bound, or leaves it.
     if not row.bound < math.inf:
         return kinks
     sign = 1.0 if entry.force >= 0.0 else -1.0
     if u >= 0:
         add_force(m, u, -sign)
-        return noted(m, kinks, AT_BOUND_OF_ROW, -1, 0, record, row.bound - abs(entry.force), per, 0)
-    # At its upper bound a row would need more: s + k + gamma f <= 0.
+        return record_kink(m, kinks, AT_BOUND_OF_ROW, -1, 0, record, row.bound - abs(entry.force), per, 0)
+    # At its upper bound a row has s + k + gamma f <= 0.
     J = m.points[0, 0, 0]
     joint_row(J, joints, entry.row)
     add_row_rate(m, J)
@@ -358,14 +380,14 @@ def of_joint_row(
         m.way[3 * nv + d] -= gamma * stiffness if kind == POSITION_DRIVE else 1.0
     for i in range(m.way.shape[0]):
         m.way[i] *= -sign
-    return noted(m, kinks, AT_BOUND_OF_ROW, -1, 0, record, -sign * (entry.rate + k + gamma * entry.force), 1.0, 1)
+    return record_kink(m, kinks, AT_BOUND_OF_ROW, -1, 0, record, -sign * (entry.rate + k + gamma * entry.force), 1.0, 1)
 
 
 @kernel(inner=True)
 def joint_kinks(
     work: Work,
     joints: Joints,
-    m: Memory,
+    m: DerivativeWork,
     chunk: Chunk,
     control: Control,
     p: Parameters,
@@ -373,41 +395,48 @@ def joint_kinks(
     u: int,
     kinks: int,
 ) -> int:
-    """Note what is near of all rows of joints, of u unknown forces in all; how many kinks there are then."""
+    """Record kinks of all rows of joints, with u unknown forces in all; return the number of kinks."""
     at = 0
     for record in range(control.chunk_joints):
         while at < u and m.owner[at, 1] < record:
             at += 1
         mine = at if at < u and m.owner[at, 1] == record else -1
-        kinks = of_joint_row(work, joints, m, record, mine, chunk, p, h, kinks)
+        kinks = joint_row_kinks(work, joints, m, record, mine, chunk, p, h, kinks)
     return kinks
 
 
 @kernel
 def contact_kinks(
-    world: PackedWorld, work: Work, m: Memory, chunk: Chunk, control: Control, p: Parameters, h: float, kinks: int
+    world: PackedWorld,
+    work: Work,
+    m: DerivativeWork,
+    chunk: Chunk,
+    control: Control,
+    p: Parameters,
+    h: float,
+    kinks: int,
 ) -> int:
-    """Note what is near of all contacts; how many kinks there are then."""
+    """Record kinks of all contacts; return the number of kinks."""
     for i in range(control.n_islands):
         if work.contact_start[i] == work.contact_start[i + 1]:
             continue
         first = work.island_contacts[work.contact_start[i]]
         choice = chunk.island[i].choice
-        # A named solver's are any of those that redundant contacts may have.
+        # A named solver returns any of the forces of redundant contacts.
         several = False
         for place in range(work.contact_start[i], work.contact_start[i + 1]):
             several = several or (choice == CHOICE_ANY and m.contact[work.island_contacts[place], EPS] > 0.0)
         if several or choice in (CHOICE_NOT_SELECTED, CHOICE_UNCERTIFIED):
-            kinks = note(m, kinks, NOT_SELECTED, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
+            kinks = append_kink(m, kinks, NOT_SELECTED, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
         if m.nearly[i] != 0:
-            kinks = note(m, kinks, NEARLY_REDUNDANT, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
-        if m.yields[i] != 0:
-            kinks = note(m, kinks, YIELDS, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
+            kinks = append_kink(m, kinks, NEARLY_REDUNDANT, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
+        if m.friction_released[i] != 0:
+            kinks = append_kink(m, kinks, FRICTION_RELEASED, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
     for c in range(control.n_contacts):
-        kinks = of_normal(world, work, m, c, p, h, kinks)
+        kinks = normal_kinks(world, work, m, c, p, h, kinks)
         if chunk.contact[c].push > 0.0:
-            kinks = note(m, kinks, MOVED, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
+            kinks = append_kink(m, kinks, MOVED, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
         if m.mode[c, 0] != OPEN:
             for cone in range(m.mode.shape[1]):
-                kinks = of_friction(m, control, c, cone, h, kinks)
+                kinks = friction_kinks(m, control, c, cone, h, kinks)
     return kinks

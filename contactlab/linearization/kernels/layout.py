@@ -1,11 +1,12 @@
 """The memory of the derivatives of one step.
 
 Sizes: nv velocities, nb bodies, nd drives, nc contacts, nj rows of joints, m unknown forces, p parameters. Columns of
-right-hand sides and results are those by q, v, tau, targets and parameters, one behind the other.
+right-hand sides and results are by q, v, tau, targets and parameters, in this order.
 
-A contact has one friction cone, of sliding; three where the world has moments, of spin and of rolling besides. Axis 0
-is the normal, the axes of cone i are 1 + 2 i and the next, from `SPIN` on of turning: na = 3 of them, or 7, with
-changes by nx = nv coordinates, or by 2 nv, for axes of rolling turn with v. Spin has one axis; the one behind it is 0.
+A contact has one friction cone, of sliding; in a world with moments also cones of spin and of rolling. Axis 0 is the
+normal, the axes of cone i are 1 + 2 i and the next one; from `SPIN` on they are axes of angular velocity. There are na
+= 3 axes, or 7, with derivatives by nx = nv coordinates, or by 2 nv, because axes of rolling turn with v. Spin has one
+axis; the one after it is 0.
 """
 
 from __future__ import annotations
@@ -14,47 +15,47 @@ from typing import Final, NamedTuple
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-#: A gap [m] between this and 0 from below counts as closed, and what closes it as held.
-HELD: Final = 1e-8
-#: Share of its bound by which friction below it sticks.
+#: A gap [m] between minus this and 0 counts as closed, and stays closed.
+CLOSED_GAP: Final = 1e-8
+#: Friction that is below its bound by this fraction of it sticks.
 AT_BOUND: Final = 1e-7
-#: Compliance of redundant forces, as a share of the smallest response of any.
+#: Compliance of redundant forces, relative to the smallest response of any force.
 COMPLIANCE: Final = 1e-9
-#: Pivots below this share of the response to a force are those of redundant ones.
+#: Pivots below this fraction of the response to a force belong to redundant forces.
 REDUNDANT: Final = 1e-6
-#: What the compliance may change of forces, as a share of the largest, where they are the selected ones, and stay so.
-SURE: Final = 1e-6
-#: Way in (dq, dv) to a kink from which on nobody is told.
-FAR: Final = 1e-4
-#: A kink at most so far counts as one on which the state stands.
+#: Largest change of forces by the compliance, relative to the largest force, of selected forces.
+COMPLIANCE_ERROR: Final = 1e-6
+#: Distance in (dq, dv) up to which kinks are reported.
+KINK_HORIZON: Final = 1e-4
+#: Distance up to which the state counts as being on the kink.
 ON_KINK: Final = 1e-6
-#: And one at most so far may be crossed by a direction at once.
+#: Distance up to which a direction can cross a kink immediately.
 CROSSED: Final = 2e-8
-#: Forces below this share of the largest of all are none.
+#: Forces below this fraction of the largest one count as zero.
 NO_FORCE: Final = 1e-11
 #: Slip [m/s] from which on it has a direction.
 SLIPS: Final = 1e-9
 
-# Why there is a kink.
+# Reasons of kinks.
 GAP_AT_ZERO: Final = 0
-UNLOADED: Final = 1  # touching without load: a load may come
-HARDLY_LOADED: Final = 2  # about to open
+TOUCHING_UNLOADED: Final = 1  # touching without load, which can change
+NEARLY_OPEN: Final = 2  # about to open
 AT_CONE: Final = 3  # sticking, about to slide
-HARDLY_SLIDING: Final = 4  # about to stick
+NEARLY_STICKING: Final = 4  # about to stick
 NEXT_EDGE: Final = 5  # the slip turns to the next edge, or side, of the polygon
-FEATURE: Final = 6  # other features touch near by, as with parallel faces
+FEATURE: Final = 6  # other features touch at nearby states, as with parallel faces
 NOT_SELECTED: Final = 7
 IMPACT: Final = 8  # at the speed from which an impact bounces: a jump
 AT_BOUND_OF_ROW: Final = 9  # a drive or dry friction at its largest force
-NEARLY_REDUNDANT: Final = 10  # forces that are neither redundant nor not, within the compliance
+NEARLY_REDUNDANT: Final = 10  # forces on the edge of redundancy, within the compliance
 ROLLS_OFF: Final = 11  # hardly rolls before the step: its axes jump
-YIELDS: Final = 12  # friction that forbids what normal forces ask for: it jumps
+FRICTION_RELEASED: Final = 12  # friction that conflicts with normal rows: it jumps
 MOVED: Final = 13  # its depth was undone in the positions, by relaxation
 PUSHED: Final = 14  # depth is pushed out at the largest speed, or as fast as it bounces
 STAYS: Final = 15  # an impact that closes its gap, and would bounce with any restitution: a jump by that parameter
 
 # Columns of the kinks.
-WHY: Final = 0
+REASON: Final = 0
 CONTACT: Final = 1
 ROW: Final = 2
 NEIGHBOUR: Final = 3  # mode of the contact on the other side
@@ -82,12 +83,12 @@ ROLLING: Final = 49  # how fast it rolls before the step [rad/s]
 PER_CONTACT: Final = 50
 
 
-class Memory(NamedTuple):
-    """Where derivatives of a step are computed, and what comes of it."""
+class DerivativeWork(NamedTuple):
+    """Arrays in which derivatives of a step are computed, and the results."""
 
-    q: FloatArray  # (nq,) where the step begins
+    q: FloatArray  # (nq,) at the start of the step
     v: FloatArray  # (nv,)
-    v_plus: FloatArray  # (nv,) where it ends
+    v_plus: FloatArray  # (nv,) at the end
     W: FloatArray  # workspaces of the multibody kernels
     V: FloatArray
     dynamics: FloatArray  # (3, nv, nv) derivatives of inverse dynamics
@@ -102,9 +103,9 @@ class Memory(NamedTuple):
     frame: FloatArray  # (nc, na, nv) motion of each contact's point along its axes
     changes: FloatArray  # (nc, na, nx) of these speeds after the step
     before: FloatArray  # (nc, nv) of the normal one before it
-    drawn: FloatArray  # (nc, na, nx) of the rates where the velocity is what compliance changes it by
-    rolled: FloatArray  # (nc, nx, 3) change of the first axis of rolling; no contact without moments
-    push: FloatArray  # (nc, 3, nv) of the force in world axes by q, the parts along the axes being held
+    compliance_rates: FloatArray  # (nc, na, nx) of the rates at the compliance velocity
+    rolling_axis_rates: FloatArray  # (nc, nx, 3) change of the first axis of rolling; no contact without moments
+    force_rates: FloatArray  # (nc, 3, nv) of the force in world axes by q, the parts along the axes being held
     contact: FloatArray  # (nc, PER_CONTACT)
     mode: IntArray  # (nc, cones) of each cone
     first: IntArray  # (nc, cones + 2) unknown force: of the normal, of each cone, and the next one's
@@ -127,28 +128,28 @@ class Memory(NamedTuple):
     solved: FloatArray  # (m, columns) forces
     moved: FloatArray  # (nv, columns) velocities
     nearly: IntArray  # (trees,) whether an island has forces that are nearly redundant
-    yields: IntArray  # (trees,) and friction that gives way to what normal forces ask for
-    own_columns: IntArray  # (columns,) those of the island in progress; flat copies of what it needs
-    H_own: FloatArray  # m nv
+    friction_released: IntArray  # (trees,) and friction that was released because of normal rows
+    own_columns: IntArray  # (columns,) columns of the present island; then flat copies of its arrays
+    H_island: FloatArray  # m nv
     Y_own: FloatArray  # m nv
     X_own: FloatArray  # nv columns
     right_own: FloatArray  # m columns
     forces_own: FloatArray  # m columns
-    late_own: FloatArray  # m columns
+    island_compliance_terms: FloatArray  # m columns
     base: FloatArray  # (3, m) right-hand side and forces at the compliances
-    lag: FloatArray  # (nv,) change of the velocity per unit of compliance
+    compliance_velocity: FloatArray  # (nv,) change of the velocity per unit of compliance
     by_parameter: FloatArray  # (nv, p) impulses
-    by_law: FloatArray  # (nc, 1 + cones, p) what the normal row wants, bounds of friction
-    by_row: FloatArray  # (nj, 2, p) what the row wants, its force at a bound
+    by_law: FloatArray  # (nc, 1 + cones, p) wanted rate of the normal row, bounds of friction
+    by_row: FloatArray  # (nj, 2, p) wanted rate of the row, its force at a bound
     kinks: IntArray  # (capacity, KINK_INTS)
-    how_far: FloatArray  # (capacity, 3) velocity [m/s], way in (dq, dv), length of the gradient
+    kink_distances: FloatArray  # (capacity, 3) as a velocity [m/s], in (dq, dv), length of the gradient
     towards: FloatArray  # (capacity,) by which each grows along the direction
     direction: FloatArray  # (columns,) a change of the start
     way: FloatArray  # (2 nv,) scratch
-    six: FloatArray  # (6,) scratch
+    scratch6: FloatArray  # (6,) scratch
     pose_of_pair: FloatArray  # (12,) of the shape that is displaced
-    near: FloatArray  # (nc, 4, 7) point, normal and gap beside a displaced shape, less those of the step
-    bent: IntArray  # (nc, 3) whether a contact is on a kink; while that is found out
+    near: FloatArray  # (nc, 4, 7) point, normal and gap at a displaced shape, less the values of the step
+    on_kink: IntArray  # (nc, 3) whether a contact is on a kink; scratch while this is determined
     A: FloatArray  # (2 nv, columns)
     forces: FloatArray  # (nc, 3, columns) contact forces in world axes
     joint_forces: FloatArray  # (nj, columns)

@@ -9,21 +9,21 @@ from contactlab.constraints.kernels.row_rates import row_rates
 from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, read_contacts
 from contactlab.linearization.kernels.contact_motion import contact_motions
 from contactlab.linearization.kernels.contact_rates import contact_rates, rolling_rates, speed_rates
-from contactlab.linearization.kernels.crossing import MOST_TURNS, cross_first, take_sides
 from contactlab.linearization.kernels.free_rates import free_rates
 from contactlab.linearization.kernels.kinks import contact_kinks, joint_kinks
-from contactlab.linearization.kernels.layout import AXES, EPS, FORCE, PER_SPEED, SLIDE, Memory
-from contactlab.linearization.kernels.pieces import (
-    along_friction,
+from contactlab.linearization.kernels.layout import AXES, EPS, FORCE, PER_SPEED, SLIDE, DerivativeWork
+from contactlab.linearization.kernels.linear_piece import (
     clear_right,
     contact_unknowns,
+    fill_normal_laws,
     find_modes,
     find_row_modes,
+    friction_direction,
     joint_row,
     joint_unknown,
-    state_laws,
     unknown_direction,
 )
+from contactlab.linearization.kernels.piece_changes import MOST_TURNS, choose_gap_sides, cross_first
 from contactlab.linearization.kernels.system import apply_inverse, solve_island
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL
 from contactlab.multibody.kernels.layout import tree
@@ -45,8 +45,9 @@ from lcp.kernels import kernel
 
 
 @kernel
-def read_loops(work: Work, joints: Joints, m: Memory, chunk: Chunk, control: Control) -> None:
-    """Fill what rows of loops and springs do as the bodies move: `m.loops`, `m.carried`, and their wrenches."""
+def read_loops(work: Work, joints: Joints, m: DerivativeWork, chunk: Chunk, control: Control) -> None:
+    """Fill derivatives of the rows of loops and springs, `m.loops` and `m.carried`, and add their wrenches."""
+    # Clear the outputs.
     for number in range(4):
         for i in range(m.loops.shape[1]):
             for j in range(m.v.shape[0]):
@@ -56,10 +57,12 @@ def read_loops(work: Work, joints: Joints, m: Memory, chunk: Chunk, control: Con
             m.carried[i, j] = 0.0
     for i in range(m.loop_forces.shape[0]):
         m.loop_forces[i] = 0.0
+    # Forces of these rows in the step.
     for record in range(control.chunk_joints):
         row = joints.rows[chunk.joint[record].row]
         if row.loop_row >= 0:
             m.loop_forces[row.loop_row] = chunk.joint[record].force
+    # At v+ and zero accelerations.
     for j in range(m.v.shape[0]):
         m.way[j] = 0.0
     none, rates = rows_at(m.W, 0, 0, CUSTOM_ROW), rows_at(m.W, 0, 0, CUSTOM_RATES)
@@ -85,15 +88,17 @@ def read_loops(work: Work, joints: Joints, m: Memory, chunk: Chunk, control: Con
 
 
 @kernel(inner=True)
-def integration(world: PackedWorld, m: Memory, h: float) -> None:
-    """Fill the upper half of A, (dq+), from its lower: q+ = integrate(q, v+, h)."""
+def integration(world: PackedWorld, m: DerivativeWork, h: float) -> None:
+    """Fill the upper half of A, dq+, from its lower half, by q+ = integrate(q, v+, h)."""
     t = tree(world.ints, world.floats)
     nv = m.v.shape[0]
     columns = m.A.shape[1]
+    # Coordinates that are numbers: dq + h dv+.
     for j in range(nv):
         for k in range(columns):
             m.A[j, k] = h * m.A[nv + j, k]
         m.A[j, j] += 1.0
+    # Rotations.
     for i in range(t.parent.shape[0]):
         if t.kind[i] not in (SPHERICAL, FLOATING):
             continue
@@ -121,14 +126,15 @@ def integration(world: PackedWorld, m: Memory, h: float) -> None:
 
 
 @kernel(inner=True)
-def write_forces(m: Memory, control: Control) -> None:
+def write_forces(m: DerivativeWork, control: Control) -> None:
     """Fill the derivatives of the contact forces, in world axes."""
     nv = m.v.shape[0]
+    # The force held in its axes moves with q; unknown forces change along their directions.
     for c in range(control.n_contacts):
         own, u = m.contact[c], m.first[c, 0]
         for axis in range(3):
             for k in range(m.A.shape[1]):
-                m.forces[c, axis, k] = m.push[c, axis, k] if k < nv else 0.0
+                m.forces[c, axis, k] = m.force_rates[c, axis, k] if k < nv else 0.0
         for row in range(u, m.first[c, 2]):
             n, x, y = 1.0, own[SLIDE], own[SLIDE + 1]
             if row > u:
@@ -141,24 +147,27 @@ def write_forces(m: Memory, control: Control) -> None:
 
 
 @kernel(inner=True)
-def add_parameters(joints: Joints | None, m: Memory, chunk: Chunk, control: Control, h: float) -> None:
-    """Add to X what parameters do to impulses, friction that slides and forces at their bounds included."""
+def add_parameters(joints: Joints | None, m: DerivativeWork, chunk: Chunk, control: Control, h: float) -> None:
+    """Add derivatives of impulses by parameters to X, with sliding friction and forces at their bounds."""
     nv, count = m.v.shape[0], m.by_parameter.shape[1]
     begin = m.X.shape[1] - count
     if count == 0:
         return
+    # Impulses without constraint forces.
     for j in range(nv):
         for k in range(count):
             m.X[j, begin + k] = m.by_parameter[j, k]
+    # Friction at its bound.
     for c in range(control.n_contacts):
         for cone in range(m.mode.shape[1]):
             if m.mode[c, cone] in (OPEN, STICK):
                 continue
-            x, y = along_friction(m, control, c, cone)
+            x, y = friction_direction(m, control, c, cone)
             for j in range(nv):
                 along = x * m.frame[c, 1 + 2 * cone, j] + y * m.frame[c, 2 + 2 * cone, j]
                 for k in range(count):
                     m.X[j, begin + k] += h * m.contact[c, FORCE] * along * m.by_law[c, 1 + cone, k]
+    # Rows of joints at their bounds.
     if joints is not None:
         J = m.points[0, 0, 0]
         for record in range(control.chunk_joints):
@@ -182,10 +191,11 @@ def prepared(
     p: Parameters,
     collision: Collision | None,
     joints: Joints | None,
-    m: Memory,
+    m: DerivativeWork,
 ) -> int:
-    """Fill all that does not depend on the piece, and find the piece of the step; features' kinks noted, or < 0."""
+    """Fill the terms that do not depend on the piece, and find the piece; return the number of kinks, or < 0."""
     nv, h = m.v.shape[0], p.last_h
+    # Contact forces and their wrenches on bodies; rows of loops.
     for b in range(m.wrenches.shape[0]):
         for k in range(6):
             m.wrenches[b, k] = 0.0
@@ -196,12 +206,14 @@ def prepared(
     loops = joints is not None and m.loops.shape[1] > 0
     if joints is not None and loops:
         read_loops(work, joints, m, chunk, control)
+    # Derivatives without constraint forces, and of forces of loops.
     if free_rates(world, work, joints, m, h, control) != GOOD:
         return -1
     if loops:
         for i in range(nv):
             for j in range(nv):
                 m.X[i, j] += h * m.carried[i, j]
+    # Derivatives of the contacts' points, normals, rates and forces.
     contact_motions(world, work, collision, m, control)
     if moments:
         at_velocity(world, m, m.v, NOTHING)
@@ -210,8 +222,9 @@ def prepared(
     contact_frames(world, work, m, control)
     kinks = contact_rates(world, work, m, control, h, 0)
     speed_rates(world, work, m, control, False, True, m.changes)
+    # The piece: modes of the contacts, laws of normal rows, modes of rows of joints.
     find_modes(m, control)
-    state_laws(world, work, m, control, p, h)
+    fill_normal_laws(world, work, m, control, p, h)
     bounces = False
     for c in range(control.n_contacts):
         bounces = bounces or m.contact[c, PER_SPEED] != 0.0
@@ -222,6 +235,7 @@ def prepared(
         speed_rates(world, work, m, control, True, True, m.changes)
     if joints is not None:
         find_row_modes(work, m, joints, chunk, control, p, h)
+    # Motion without unknown forces.
     add_parameters(joints, m, chunk, control, h)
     apply_inverse(world, work, m.X)
     return kinks
@@ -235,20 +249,22 @@ def solved(
     control: Control,
     p: Parameters,
     joints: Joints | None,
-    m: Memory,
+    m: DerivativeWork,
     kinks: int,
 ) -> int:
-    """Fill A and forces of the piece at hand, and add to the kinks: how many there are then."""
+    """Fill A and forces of the present piece, and record its kinks; return the number of kinks."""
     nv, h = m.v.shape[0], p.last_h
     columns = m.X.shape[1]
     parameters = columns - m.by_parameter.shape[1]
+    # Start from the motion without unknown forces.
     for j in range(nv):
-        m.lag[j] = 0.0
+        m.compliance_velocity[j] = 0.0
         for k in range(columns):
             m.moved[j, k] = m.X[j, k]
     for row in range(m.solved.shape[0]):
         for k in range(columns):
             m.solved[row, k] = 0.0
+    # Island by island: rows of contacts and joints, then their forces.
     u = 0
     for i in range(control.n_islands):
         begin = u
@@ -271,6 +287,7 @@ def solved(
                         m.right[first, parameters + k] = -m.by_row[record, 0, k]
         if u > begin:
             solve_island(world, work, m, control, h, i, begin, u)
+    # Kinks, and forces of rows of joints.
     kinks = contact_kinks(world, work, m, chunk, control, p, h, kinks)
     if joints is not None:
         kinks = joint_kinks(work, joints, m, chunk, control, p, h, u, kinks)
@@ -282,6 +299,7 @@ def solved(
                 for k in range(columns):
                     m.joint_forces[m.owner[row, 1], k] = m.solved[row, k]
     write_forces(m, control)
+    # Derivatives of v+; sleeping trees do not move; then of q+.
     for j in range(nv):
         for k in range(columns):
             m.A[nv + j, k] = m.moved[j, k]
@@ -303,22 +321,23 @@ def linearized(
     p: Parameters,
     collision: Collision | None,
     joints: Joints | None,
-    m: Memory,
+    m: DerivativeWork,
     directed: int,
 ) -> int:
-    """Fill A, forces and kinks of the step that the loop has just made, alone in its chunk; how many kinks, or < 0.
+    """Fill A, forces and kinks of the step just made, the only one of its chunk; return the number of kinks, or < 0.
 
-    q, v, v_plus of ``m`` are those of the step. The state of the loop is as it was, but for q and v.
-    ``directed``: of the piece that the step goes to along `m.direction`, by Murty's rule: of the kinks on which it
-    stands the first that the direction crosses is crossed, until none is. Below -1: they went round in circles.
+    ``m`` has q, v and v_plus of the step. The state of the loop is not changed, except q and v. With ``directed`` the
+    piece is the one along `m.direction`, by Murty's rule: the first kink that the direction crosses is crossed, until
+    there is none. Below -1 this did not end.
     """
     kinks = prepared(world, work, chunk, control, p, collision, joints, m)
     if kinks < 0:
         return kinks
+    # The piece, and along a direction the ones that follow.
     features = kinks
     turns = 0
     if directed != 0:
-        take_sides(world, work, joints, m, chunk, control, p, p.last_h)
+        choose_gap_sides(world, work, joints, m, chunk, control, p, p.last_h)
     while True:
         kinks = solved(world, work, chunk, control, p, joints, m, features)
         if directed == 0 or not cross_first(m, control, features, kinks):
@@ -330,6 +349,6 @@ def linearized(
 
 @kernel
 def enter(held: Any, types: Any) -> int:
-    """`linearized` with the arguments held in a buffer: see `HeldCall`."""
+    """Call `linearized` with the arguments stored in a buffer: see `HeldCall`."""
     world, work, chunk, control, parameters, collision, joints, memory, directed = taken(held, types)
     return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory, directed[0])

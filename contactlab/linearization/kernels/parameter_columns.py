@@ -1,7 +1,7 @@
-"""What a parameter of the world does to a step at rest of all else: two worlds near by, one weighed against the other.
+"""Derivatives of a step by a parameter of the world, from two worlds with nearby values.
 
-Only numbers may differ, not where things are: masses, materials, gains, bounds. With state, velocity after the step and
-forces held, impulse and laws of rows are those of the other world, by the kernels of the step.
+The worlds can differ in numbers only: masses, materials, gains, bounds. State, velocity after the step and forces are
+constant; impulses and laws of rows belong to the other world, and come from the kernels of the step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from contactlab.contact.kernels.contact_rows import pair_restitution
 from contactlab.formulation.kernels.laws import unilateral_law
 from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, read_contacts
-from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, Memory
+from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, DerivativeWork
 from contactlab.multibody.kernels.codes import NOTHING
 from contactlab.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, materials_of
 from contactlab.stepping.kernels.free_motion import free_motion
@@ -40,14 +40,15 @@ from contactlab.stepping.kernels.layout import (
 from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
-#: Of the bound of a world near by, what is at least at it.
+#: A force within this fraction of a nearby world's bound is at it.
 NEARLY: Final = 1e-3
 
 
 @kernel(inner=True)
 def factor_times(branch: IntArray, L: FloatArray, x: FloatArray, y: FloatArray, out: FloatArray) -> None:
-    """out (n,) = L^T L x, of a factor along branches; y (n,) is scratch."""
+    """Fill out (n,) with L^T L x, for a factor along branches; y (n,) is scratch."""
     n = x.shape[0]
+    # y = L x, then L^T y.
     for i in range(n):
         y[i] = L[i, i] * x[i]
         out[i] = 0.0
@@ -65,7 +66,7 @@ def factor_times(branch: IntArray, L: FloatArray, x: FloatArray, y: FloatArray, 
 
 @kernel(inner=True)
 def friction_of(world: PackedWorld, c: Collision | None, ints: IntArray, mu: float) -> float:
-    """Coefficient of friction of a contact in a world; ``mu`` where it is none of its surfaces'."""
+    """Return the coefficient of friction of a contact in a world, or ``mu`` if its surfaces have none."""
     if ints[SHAPE_B] < 0:
         return mu
     # With a half-space whose shapes are not told apart by detection.
@@ -78,7 +79,7 @@ def friction_of(world: PackedWorld, c: Collision | None, ints: IntArray, mu: flo
 
 
 @kernel
-def weigh(
+def add_parameter_difference(
     world: PackedWorld,
     work: Work,
     chunk: Chunk,
@@ -87,15 +88,16 @@ def weigh(
     collision: Collision | None,
     joints: Joints | None,
     lengths: FloatArray,
-    m: Memory,
+    m: DerivativeWork,
     column: int,
     weight: float,
 ) -> None:
     """Add ``weight`` times impulses and laws of a world of the same layout to the column of a parameter.
 
-    The step is that which the loop has just made. work.q and work.v become those of its start.
+    The step is the last one of the loop. work.q and work.v become the state of its start.
     """
     nv, h = m.v.shape[0], p.last_h
+    # Impulses without constraint forces.
     before = p.h
     p.h = h
     at_start(world, work, m)
@@ -107,6 +109,7 @@ def weigh(
         factor_times(world.branch[a:b], L, m.v_plus[a:b], y[a:b], out[a:b])
         for j in range(a, b):
             m.by_parameter[j, column] += weight * (work.Mv[j] - out[j])
+    # Laws of the contacts: normal rows, and bounds of friction.
     read_contacts(world, work, lengths, m, control)
     at_velocity(world, m, m.v_plus, NOTHING)
     contact_frames(world, work, m, control)
@@ -123,19 +126,20 @@ def weigh(
         gap, approach, fastest = floats[GAP], floats[VN_MINUS], fastest_of(world, ints, p, PUSH_RATE)
         own_k, gamma = unilateral_law(gap, approach, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation, fastest)
         if e > 0.0 and floats[RESTITUTION] == 0.0 and gap > 0.0 and own_k == e * approach and fastest < math.inf:
-            # Without restitution an impact closes its gap: k jumps. What e does beyond the jump counts.
+            # Without restitution an impact closes its gap: k jumps. Only the effect of e beyond the jump counts.
             own_k += gap / h
         m.by_law[c, 0, column] += weight * (own_k + gamma * own[FORCE])
         m.by_law[c, 1, column] += weight * friction_of(world, collision, ints, 0.0)
         for cone in range(1, m.mode.shape[1]):
             m.by_law[c, 1 + cone, column] += weight * own[BOUND + cone]
+    # Laws and bounds of rows of joints.
     if joints is not None:
         for record in range(control.chunk_joints):
             entry = chunk.joint[record]
             wanted, softness, low, high = joint_law(work, joints, entry.row, p)
             m.by_row[record, 0, column] += weight * (wanted + softness * entry.force)
             bound = 0.0
-            # At the bound of the world in between, or it does not count.
+            # The bound counts only for a force at the bound of the world itself.
             if entry.force >= high * (1.0 - NEARLY) and high > 0.0:
                 bound = high
             elif entry.force <= low * (1.0 - NEARLY) and low < 0.0:

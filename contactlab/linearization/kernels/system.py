@@ -1,33 +1,150 @@
-"""The linear system of one island's unknown forces, and what comes of it.
+"""The linear system of one island's unknown forces, and the derivatives that follow from it.
 
-With Y = M^^-1 G the forces of an island solve (h H Y^T + D) df = right - H X, of X = M^^-1 dr. Where some are redundant
-that is singular, and they are those selected: of contacts that give way alike, in the limit of none. Every force then
-gets a small compliance, of which the limit follows by extrapolation; its error is the square of the compliance,
-rounding its inverse. What the right-hand side is off by within the compliance counts, too: rates change by (dH) v at
-the velocity that the compliance adds, not at v+ alone.
+With Y = M^^-1 G the forces of an island solve (h H Y^T + D) df = right - H X, with X = M^^-1 dr. Redundant forces make
+this singular; the forces are then the ones selected, of contacts with equal compliance in the limit of zero. Every
+force gets a small compliance, and the limit follows by extrapolation; its error is the square of the compliance, its
+rounding the inverse. The compliance also changes the right-hand side: rates change by (dH) v at the velocity that the
+compliance adds, not only at v+.
+
+Normal rows take precedence over rows of friction that sticks. A box that lies on its face has gaps at four corners that
+a tilt opens and closes, and rolling friction that forbids the tilt; a ball between a floor and a wall follows its gaps
+by slipping at one. Friction is bounded: normal forces determine the motion, and friction jumps to its bound, moments
+before forces. The targets of rows of friction are therefore made consistent with motions that earlier rows determine.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from contactlab.linearization.kernels.contact_frames import at_velocity
 from contactlab.linearization.kernels.contact_rates import speed_rates
-from contactlab.linearization.kernels.layout import COMPLIANCE, EPS, REDUNDANT, SURE, Memory
-from contactlab.linearization.kernels.pieces import unknown_direction
-from contactlab.linearization.kernels.yielding import let_friction_yield
+from contactlab.linearization.kernels.layout import COMPLIANCE, COMPLIANCE_ERROR, EPS, REDUNDANT, DerivativeWork
+from contactlab.linearization.kernels.linear_piece import unknown_direction
 from contactlab.multibody.kernels.codes import POSES
 from contactlab.multibody.kernels.ltl import solve_l, solve_lt
 from contactlab.stepping.kernels.blocks import solve_tree
 from contactlab.stepping.kernels.layout import TREE_BLOCK, TREE_DOF, Control, FloatArray, IntArray, PackedWorld, Work
 from lcp.compiler.views import rows_at
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 from lcp.kernels.basis_solve import lu_factor
+
+#: Share of a row, or of a rate, that is rounding.
+ROUNDING: Final = 1e-6
+
+
+@kernel(inline=True)
+def dot(a: Floats, b: Floats) -> float:
+    """Return a . b."""
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total
+
+
+@kernel(inner=True)
+def axpy(own: Floats, times: float, other: Floats) -> None:
+    """Add times other to own."""
+    for j in range(own.shape[0]):
+        own[j] += times * other[j]
+
+
+@kernel(inner=True)
+def orthogonal_component(
+    H: Floats, right: Floats, rows: Floats, rates: Floats, count: int, at: int, place: int
+) -> float:
+    """Fill ``place`` of rows and rates with row ``at`` less its projection on the first ``count``; return its length.
+
+    The first are orthonormal. At a length of 0, the remaining rates are the inconsistency of the row.
+    """
+    row, rate = rows[place], rates[place]
+    for j in range(row.shape[0]):
+        row[j] = H[at, j]
+    for j in range(rate.shape[0]):
+        rate[j] = right[at, j]
+    # Twice, because of rounding in the first pass.
+    for k in range(2 * count):
+        share = dot(row, rows[k % count])
+        axpy(row, -share, rows[k % count])
+        axpy(rate, -share, rates[k % count])
+    return math.sqrt(dot(row, row))
+
+
+@kernel(inner=True)
+def add_orthonormal_row(H: Floats, right: Floats, rows: Floats, rates: Floats, count: int, at: int) -> int:
+    """Add the new component of row ``at`` to ``count`` orthonormal rows; return their number."""
+    if count == H.shape[1]:
+        return count
+    length = orthogonal_component(H, right, rows, rates, count, at, count)
+    if not length > ROUNDING * math.sqrt(dot(H[at], H[at])):
+        return count
+    axpy(rows[count], 1.0 / length - 1.0, rows[count])
+    axpy(rates[count], 1.0 / length - 1.0, rates[count])
+    return count + 1
+
+
+@kernel(inner=True)
+def release_conflicting_friction(
+    m: DerivativeWork, H: Floats, right: Floats, rows: Floats, rates: Floats, u: int, end: int
+) -> bool:
+    """Make wanted rates (size, columns) of friction consistent with earlier rows; return True if any changed.
+
+    The unknowns are u .. end with the rows H (size, n); ``rows`` and ``rates``, as large, are scratch. Normal forces
+    come first, then friction, then moments.
+    """
+    # Largest wanted rate.
+    count, scale, yielded = 0, 0.0, False
+    for row in range(end - u):
+        for k in range(right.shape[1]):
+            scale = max(scale, abs(right[row, k]))
+    # Normal rows, friction, moments: make consistent, then add to the orthonormal rows.
+    for part in range(1 + m.mode.shape[1]):
+        for at in range(end - u):
+            c = m.owner[u + at, 0]
+            # A compliant force has no wanted rate.
+            if c < 0 or m.first[c, part] != u + at or m.first[c, part + 1] == u + at or m.D[u + at] > 0.0:
+                continue
+            last = m.first[c, part + 1] - u
+            if part > 0 and release_cone(H, right, rows, rates, count, at, last, scale):
+                yielded = True
+            if part < 2:
+                for row in range(at, last):
+                    count = add_orthonormal_row(H, right, rows, rates, count, row)
+    return yielded
+
+
+@kernel(inner=True)
+def release_cone(
+    H: Floats, right: Floats, rows: Floats, rates: Floats, count: int, first: int, last: int, scale: float
+) -> bool:
+    """Make friction of one cone, one row or two, consistent with ``count`` rows; return True if it was not."""
+    # Components of the rows that the others do not determine, and their products.
+    own = dot(H[first], H[first])
+    a, b, off = orthogonal_component(H, right, rows, rates, count, first, count) ** 2, 0.0, 0.0
+    if last - first > 1:
+        own += dot(H[first + 1], H[first + 1])
+        b = orthogonal_component(H, right, rows, rates, count, first + 1, count + 1) ** 2
+        off = dot(rows[count], rows[count + 1])
+    # Principal directions (x, y) of these components: a determined direction takes the determined rate.
+    angle = 0.5 * math.atan2(2.0 * off, a - b) if last - first > 1 else 0.0
+    yielded = False
+    for i in range(last - first):
+        x, y = (math.cos(angle), math.sin(angle)) if i == 0 else (-math.sin(angle), math.cos(angle))
+        if x * x * a + 2.0 * x * y * off + y * y * b > ROUNDING * ROUNDING * own:
+            continue
+        for k in range(right.shape[1]):
+            more = x * rates[count, k]
+            if last - first > 1:
+                more += y * rates[count + 1, k]
+                right[first + 1, k] -= y * more
+            right[first, k] -= x * more
+            yielded = yielded or abs(more) > ROUNDING * scale
+    return yielded
 
 
 @kernel(inner=True, long_loops=True)
 def apply_inverse(world: PackedWorld, work: Work, X: FloatArray) -> None:
-    """X (nv, columns) := M^^-1 X, tree by tree."""
+    """Replace X (nv, columns) by M^^-1 X, tree by tree."""
     for k in range(world.trees.shape[0] - 1):
         a = world.trees[k, TREE_DOF]
         b = world.trees[k + 1, TREE_DOF]
@@ -37,12 +154,13 @@ def apply_inverse(world: PackedWorld, work: Work, X: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def gather(world: PackedWorld, work: Work, m: Memory, i: int, u: int, end: int) -> tuple[int, int]:
-    """Fill Y of the unknowns u .. end of island i, and copies of H, Y and X of its own velocities and columns alone.
+def gather_island(world: PackedWorld, work: Work, m: DerivativeWork, i: int, u: int, end: int) -> tuple[int, int]:
+    """Fill Y of the unknowns u .. end of island i, and copies of H, Y and X with the island's velocities and columns.
 
-    How many velocities and columns these are is returned.
+    Return the numbers of these velocities and columns.
     """
     nv, n = m.v.shape[0], 0
+    # Velocities of the island, and columns by its q, v, tau, by targets and parameters.
     for place in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[place]
         for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
@@ -56,7 +174,8 @@ def gather(world: PackedWorld, work: Work, m: Memory, i: int, u: int, end: int) 
     for k in range(3 * nv, m.X.shape[1]):
         m.own_columns[count] = k
         count += 1
-    H, Y, X = rows_at(m.H_own, 0, end - u, n), rows_at(m.Y_own, 0, end - u, n), rows_at(m.X_own, 0, n, count)
+    # Responses of the forces, and the copies.
+    H, Y, X = rows_at(m.H_island, 0, end - u, n), rows_at(m.Y_own, 0, end - u, n), rows_at(m.X_own, 0, n, count)
     for row in range(u, end):
         for j in range(nv):
             m.Y[row, j] = m.G[row, j]
@@ -74,7 +193,7 @@ def gather(world: PackedWorld, work: Work, m: Memory, i: int, u: int, end: int) 
 
 @kernel(inner=True, long_loops=True)
 def fill_matrix(h: float, D: FloatArray, H: FloatArray, Y: FloatArray, S: FloatArray) -> None:
-    """S = h H Y^T + D."""
+    """Fill S with h H Y^T + D."""
     for row in range(S.shape[0]):
         own = H[row]
         for column in range(S.shape[0]):
@@ -88,7 +207,7 @@ def fill_matrix(h: float, D: FloatArray, H: FloatArray, Y: FloatArray, S: FloatA
 
 @kernel(inner=True)
 def compliance(S: FloatArray) -> float:
-    """A small share of the least response of any unknown to itself."""
+    """Return a small fraction of the smallest diagonal entry of S."""
     least = math.inf
     for i in range(S.shape[0]):
         if S[i, i] > 0.0:
@@ -98,7 +217,7 @@ def compliance(S: FloatArray) -> float:
 
 @kernel(inner=True)
 def is_redundant(S: FloatArray, size: float) -> bool:
-    """Whether a factored S has pivots that are rounding, ``size`` being its largest entry."""
+    """Return True if a factored S with the largest entry ``size`` has pivots that are rounding."""
     least = math.inf
     for i in range(S.shape[0]):
         least = min(least, abs(S[i, i]))
@@ -107,7 +226,7 @@ def is_redundant(S: FloatArray, size: float) -> bool:
 
 @kernel(inner=True)
 def is_soft(D: FloatArray) -> bool:
-    """Whether any force gives way by itself."""
+    """Return True if any force is compliant."""
     largest = 0.0
     for i in range(D.shape[0]):
         largest = max(largest, D[i])
@@ -115,8 +234,9 @@ def is_soft(D: FloatArray) -> bool:
 
 
 @kernel(inner=True, long_loops=True)
-def take_off(row: FloatArray, out: FloatArray, first: int, last: int, own: FloatArray) -> None:
-    """own -= row[first:last] out[first:last], four rows at a time."""
+def subtract_product(row: FloatArray, out: FloatArray, first: int, last: int, own: FloatArray) -> None:
+    """Subtract row[first:last] out[first:last] from own, four rows at a time."""
+    # Four at a time, then the rest.
     j = first
     while j + 3 < last:
         a, b, c, d = row[j], row[j + 1], row[j + 2], row[j + 3]
@@ -134,65 +254,69 @@ def take_off(row: FloatArray, out: FloatArray, first: int, last: int, own: Float
 
 @kernel(inner=True)
 def solve_rows(S: FloatArray, perm: IntArray, right: FloatArray, out: FloatArray) -> None:
-    """out (n, columns) = S^-1 right, S being factored."""
+    """Fill out (n, columns) with S^-1 right, for a factored S."""
     n = S.shape[0]
+    # Forward substitution, then back substitution.
     for i in range(n):
         own, given = out[i], right[perm[i]]
         for k in range(own.shape[0]):
             own[k] = given[k]
-        take_off(S[i], out, 0, i, own)
+        subtract_product(S[i], out, 0, i, own)
     for i in range(n - 1, -1, -1):
         own = out[i]
-        take_off(S[i], out, i + 1, n, own)
+        subtract_product(S[i], out, i + 1, n, own)
         inverse = 1.0 / S[i, i]
         for k in range(own.shape[0]):
             own[k] *= inverse
 
 
 @kernel(inner=True)
-def lag_of(m: Memory, S: FloatArray, h: float, u: int, end: int) -> float:
-    """Add to m.lag what the velocity changes by per unit of compliance; the largest change of a force, of the largest.
+def add_compliance_velocity(m: DerivativeWork, S: FloatArray, h: float, u: int, end: int) -> float:
+    """Add the velocity change per unit of compliance to m.compliance_velocity; return the relative force change.
 
-    S is factored, with eps. The piece has H v + D f + k = 0, of which k is what v+ and the forces leave.
+    S is factored, with eps. The piece has H v + D f + k = 0, with k from v+ and the forces.
     """
     n = end - u
     right, forces = rows_at(m.base[0], 0, n, 1), rows_at(m.base[1], 0, n, 1)
-    # df = (S + eps)^-1 (-eps f): the change of the forces from where they are.
+    # df = (S + eps)^-1 (-eps f): the change of the forces.
     for row in range(n):
         right[row, 0] = -m.f[u + row]
     solve_rows(S, m.perm, right, forces)
     largest, change = 0.0, 0.0
     for row in range(n):
         factor = h * forces[row, 0]
-        for j in range(m.lag.shape[0]):
-            m.lag[j] += factor * m.Y[u + row, j]
+        for j in range(m.compliance_velocity.shape[0]):
+            m.compliance_velocity[j] += factor * m.Y[u + row, j]
         largest, change = max(largest, abs(m.f[u + row])), max(change, abs(forces[row, 0]))
     return change / largest if largest > 0.0 else 0.0
 
 
 @kernel(inner=True)
-def take_late(m: Memory, control: Control, columns: int, u: int, end: int, eps: float, out: FloatArray) -> None:
-    """out (n, columns) -= eps (dH) lag, of contacts' unknowns u .. end and the island's own columns."""
+def subtract_compliance_terms(
+    m: DerivativeWork, control: Control, columns: int, u: int, end: int, eps: float, out: FloatArray
+) -> None:
+    """Subtract eps (dH) times the compliance velocity from out (n, columns), for contacts' unknowns u .. end."""
     cones = m.mode.shape[1]
+    # Contact by contact: the normal row, then the rows of each cone.
     row = u
     while row < end:
         c = m.owner[row, 0]
         if c < 0:
             row += 1
             continue
-        drawn, first = m.drawn[c], m.first[c]
-        add_late(m, columns, -eps, drawn[0], out[row - u])
+        drawn, first = m.compliance_rates[c], m.first[c]
+        add_compliance_term(m, columns, -eps, drawn[0], out[row - u])
         for cone in range(cones):
             for other in range(first[1 + cone], first[2 + cone]):
                 x, y = unknown_direction(m, control, c, cone, other - first[1 + cone])
-                add_late(m, columns, -eps * x, drawn[1 + 2 * cone], out[other - u])
-                add_late(m, columns, -eps * y, drawn[2 + 2 * cone], out[other - u])
+                add_compliance_term(m, columns, -eps * x, drawn[1 + 2 * cone], out[other - u])
+                add_compliance_term(m, columns, -eps * y, drawn[2 + 2 * cone], out[other - u])
         row = first[1 + cones]
 
 
 @kernel(inner=True)
-def add_late(m: Memory, columns: int, times: float, drawn: FloatArray, out: FloatArray) -> None:
-    """out += times drawn, in the island's own columns."""
+def add_compliance_term(m: DerivativeWork, columns: int, times: float, drawn: FloatArray, out: FloatArray) -> None:
+    """Add times drawn to out, in the island's columns."""
     if times == 0.0:
         return
     for k in range(columns):
@@ -204,7 +328,7 @@ def add_late(m: Memory, columns: int, times: float, drawn: FloatArray, out: Floa
 
 @kernel(inner=True, long_loops=True)
 def add_motion(h: float, Y: FloatArray, f: FloatArray, moved: FloatArray) -> None:
-    """moved += h Y^T f."""
+    """Add h Y^T f to moved."""
     for row in range(f.shape[0]):
         forces = f[row]
         for j in range(moved.shape[0]):
@@ -217,53 +341,56 @@ def add_motion(h: float, Y: FloatArray, f: FloatArray, moved: FloatArray) -> Non
 
 @kernel
 def solve_island(
-    world: PackedWorld, work: Work, m: Memory, control: Control, h: float, i: int, u: int, end: int
+    world: PackedWorld, work: Work, m: DerivativeWork, control: Control, h: float, i: int, u: int, end: int
 ) -> None:
-    """Fill `m.solved` and `m.moved` of island i, of its unknowns u .. end."""
+    """Fill `m.solved` and `m.moved` of island i, with its unknowns u .. end."""
     size = end - u
-    n, columns = gather(world, work, m, i, u, end)
-    H, Y, X = rows_at(m.H_own, 0, size, n), rows_at(m.Y_own, 0, size, n), rows_at(m.X_own, 0, n, columns)
+    n, columns = gather_island(world, work, m, i, u, end)
+    H, Y, X = rows_at(m.H_island, 0, size, n), rows_at(m.Y_own, 0, size, n), rows_at(m.X_own, 0, n, columns)
     S, D = rows_at(m.S, 0, size, size), m.D[u:end]
     right, f = rows_at(m.right_own, 0, size, columns), rows_at(m.forces_own, 0, size, columns)
+    # Right-hand side less the motion without these forces, and the matrix.
     for row in range(size):
         for k in range(columns):
             right[row, k] = m.right[u + row, m.own_columns[k]]
-        take_off(H[row], X, 0, n, right[row])
+        subtract_product(H[row], X, 0, n, right[row])
     fill_matrix(h, D, H, Y, S)
     eps, largest = compliance(S), 0.0
     for row in range(size):
         largest = max(largest, abs(S[row, row]))
-    m.nearly[i], m.yields[i] = 0, 0
-    # More forces than velocities are redundant, but for soft ones.
+    m.nearly[i], m.friction_released[i] = 0, 0
+    # More forces than velocities are redundant, except for compliant ones.
     if (size <= n or is_soft(D)) and lu_factor(S, size, m.perm) and not is_redundant(S, largest):
         eps = 0.0
     else:
+        # Redundant: with a small compliance, and its effect on the rates.
         if size <= n or is_soft(D):
             fill_matrix(h, D, H, Y, S)
         for row in range(size):
             S[row, row] += eps
         lu_factor(S, size, m.perm)
-        m.nearly[i] = 1 if eps * lag_of(m, S, h, u, end) > SURE else 0
-        at_velocity(world, m, m.lag, POSES)
-        speed_rates(world, work, m, control, False, False, m.drawn)
+        m.nearly[i] = 1 if eps * add_compliance_velocity(m, S, h, u, end) > COMPLIANCE_ERROR else 0
+        at_velocity(world, m, m.compliance_velocity, POSES)
+        speed_rates(world, work, m, control, False, False, m.compliance_rates)
         if m.mode.shape[1] > 1:
-            asked = rows_at(m.late_own, 0, size, columns)
-            m.yields[i] = 1 if let_friction_yield(m, H, right, Y, asked, u, end) else 0
-        # Whose degrees of freedom stand where those of the island did.
-        gather(world, work, m, i, u, end)
-        take_late(m, control, columns, u, end, eps, right)
+            asked = rows_at(m.island_compliance_terms, 0, size, columns)
+            m.friction_released[i] = 1 if release_conflicting_friction(m, H, right, Y, asked, u, end) else 0
+        # The list of degrees of freedom was overwritten.
+        gather_island(world, work, m, i, u, end)
+        subtract_compliance_terms(m, control, columns, u, end, eps, right)
     solve_rows(S, m.perm, right, f)
     if eps > 0.0:
-        # f(eps) = (S + eps)^-1 (r - eps r1) is off by eps (S + eps)^-1 (f + r1), but for the square of eps.
-        late = rows_at(m.late_own, 0, size, columns)
+        # f(eps) = (S + eps)^-1 (r - eps r1) has the error eps (S + eps)^-1 (f + r1), up to the square of eps.
+        late = rows_at(m.island_compliance_terms, 0, size, columns)
         for row in range(size):
             for k in range(columns):
                 late[row, k] = f[row, k]
-        take_late(m, control, columns, u, end, -1.0, late)
+        subtract_compliance_terms(m, control, columns, u, end, -1.0, late)
         solve_rows(S, m.perm, late, right)
         for row in range(size):
             for k in range(columns):
                 f[row, k] += eps * right[row, k]
+    # Write the forces and the velocities back.
     for row in range(u, end):
         if m.owner[row, 0] >= 0:
             m.contact[m.owner[row, 0], EPS] = eps

@@ -13,9 +13,8 @@ import numpy as np
 import lcp
 from contactlab.contact import ConvexPoints, Material, Mesh, PowerLaw, Shape
 from contactlab.contact.shapes import ALL_SHAPES
-from contactlab.formulation.convex_relaxation import ConvexRelaxation
 from contactlab.formulation.friction_backend import qp_code_objection
-from contactlab.formulation.staggered_projections import StaggeredProjections
+from contactlab.formulation.quadratic_programs import ConvexRelaxation, StaggeredProjections
 from contactlab.multibody.urdf.reading import rotation
 from contactlab.simulation.scene import schema
 from contactlab.simulation.scene.schema import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry

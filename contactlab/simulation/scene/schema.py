@@ -10,7 +10,7 @@ import numpy as np
 
 from contactlab.constraints import LoopConstraint
 from contactlab.contact import Material, Shape
-from contactlab.formulation.model_problem.joint_actions import Drive, JointLimit
+from contactlab.formulation.model_problem.options import Drive, JointLimit
 from contactlab.multibody import UrdfModel
 from contactlab.multibody.urdf.reading import rotation
 from contactlab.simulation.scene.table import Table, suggestion

@@ -83,7 +83,7 @@ CHOICE_SELECTED: Final = 2
 CHOICE_NOT_SELECTED: Final = 3
 CHOICE_UNCERTIFIED: Final = 4
 # The verdict on an answer with exact cones, and on a friction backend's by the law that it states, which
-# `formulation.stated_law` decides.
+# `formulation.friction_backend` decides.
 REFUSED: Final = 0
 ANSWERED: Final = 1
 NEARLY: Final = 2  # no answer, and near enough to go on with

@@ -6,8 +6,7 @@ assembled, by the kernels that the public path calls too.
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
-from contactlab.formulation.kernels.joint_spans import place_joint_spans
+from contactlab.formulation.kernels.discretized_lcp import assemble_lcp, place_joint_spans
 from contactlab.spatial.arrays import IntArray
 from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, posed_rows, rows_left, warm_vector
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints

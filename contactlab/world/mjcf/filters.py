@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.world.builder import WorldBuilder
-from contactlab.world.mjcf.errors import MjcfError
-from contactlab.world.mjcf.source import Source, name_in
+from contactlab.world.mjcf.source import MjcfError, Source, name_in
 from contactlab.world.surface import ALL
 
 MOST_CLASSES = 32
@@ -25,9 +24,9 @@ PLAIN: GeomClass = (1, 1, 0)
 def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[dict[int, tuple[int, int]], list[str]]:
     """Return category and mask of each geom, and notes; new classes get the next bits of ``classes``.
 
-    MuJoCo lets two geoms meet where the contype of either has a bit in common with the other's conaffinity; bodies that
+    MuJoCo lets two geoms meet if the contype of either has a bit in common with the other's conaffinity; bodies that
     exclude one another do not, explicit pairs do whatever their bits say. Planes and geoms of the world have no moving
-    body of their own, so that what excludes them is said here too.
+    body, so that their exclusions are treated here too.
     """
     m, notes = source.m, list[str]()
     classes.setdefault(PLAIN, 1)
@@ -109,7 +108,7 @@ def excluded(m: Any) -> list[tuple[int, int]]:
 
 
 def is_ground(source: Source, g: int) -> bool:
-    """Whether a geom is a plane, or of the world itself: it becomes something of its own, on none of the bodies."""
+    """Return True if a geom is a plane, or belongs to the world itself: it becomes a separate shape, on no body."""
     import mujoco
 
     return bool(source.m.geom_bodyid[g] == 0 or source.m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE)
@@ -118,8 +117,9 @@ def is_ground(source: Source, g: int) -> bool:
 def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> list[str]:
     """Exclude collisions of bodies that do not collide in MuJoCo; return notes on inexact cases.
 
-    Bodies without joints are one with what they are welded to. Such a weld does not touch the one it hangs on, unless
-    that is the world: the builder knows so of what one joint joins, and has to be told where there are several.
+    Bodies without joints form one weld with their parents. A weld does not touch the weld that it hangs on, unless that
+    is the world. The builder excludes such pairs itself if one joint joins them; pairs joined by several joints are
+    excluded here.
     """
     m, names, notes = source.m, source.bodies, list[str]()
     weld = np.asarray(m.body_weldid)

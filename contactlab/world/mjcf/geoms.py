@@ -26,18 +26,17 @@ from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.builder import WorldBuilder
-from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.mjcf.filters import Classes, colliding, geom_filters, ignore_bodies
-from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, Source, make_pose, name_in
-from contactlab.world.visual import VisualMesh
+from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, MjcfError, Source, make_pose, name_in
+from contactlab.world.shape_builder import VisualMesh
 
 
 def model_of(source: Source, gravity: ArrayLike) -> Model:
     """Return the model, its bodies under their names in the world.
 
     A body of several joints hangs by one body without mass for each but the last; one whose last joint does not go
-    through its origin is fixed to a body without mass that does. So the order of q and v is MuJoCo's. What moves on a
-    body that is welded to the world hangs on the world itself, which it may touch, as in MuJoCo.
+    through its origin is fixed to a body without mass that does. So the order of q and v is MuJoCo's. A body that moves
+    on a body that is welded to the world hangs on the world itself, which it may touch, as in MuJoCo.
     """
     m, names = source.m, source.bodies
     builder = ModelBuilder(gravity)
@@ -119,13 +118,13 @@ def _inertia(m: Any, i: int) -> RigidInertia | None:
     return RigidInertia(mass, frame.p, inertia=about, physical=False)
 
 
-# MuJoCo's viewer shows geoms of the groups below this one until told otherwise.
+# MuJoCo's viewer shows geoms of the groups below this one by default.
 HIDDEN_GROUP = 3
-PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom that says none
+PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom without one
 
 
 def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surroundings: bool = True) -> list[str]:
-    """Give the bodies in the builder their geoms, and say who passes through whom; return notes.
+    """Give the bodies in the builder their geoms and collision filters; return notes.
 
     Those of the file's world that collide become fixed bodies, planes half-spaces; without ``surroundings`` they are
     left out. Pictures show the geoms that MuJoCo's viewer shows.

@@ -1,7 +1,8 @@
-"""Read a MuJoCo file into a world, with a list of unsupported features."""
+"""Read a MuJoCo file into a world, with its sensors, and with notes on unsupported features."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -10,23 +11,245 @@ from typing import Any
 
 import numpy as np
 
+from contactlab.contact import PlacedShape
+from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import read_only
 from contactlab.spatial.errors import warn_caller
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import blaming_file
-from contactlab.world.mjcf.actions import add_actions, passive_forces
-from contactlab.world.mjcf.actuators import actuators_of, force_ranges, tendon_ranges
-from contactlab.world.mjcf.attributes import unknown_attributes
-from contactlab.world.mjcf.errors import MjcfContentError, MjcfError, MjcfWarning
-from contactlab.world.mjcf.filters import Classes
-from contactlab.world.mjcf.geoms import add_geoms, configuration, model_of, velocity
-from contactlab.world.mjcf.notes import unsupported_notes
-from contactlab.world.mjcf.references import check_references
-from contactlab.world.mjcf.robot import Keyframe, MjcfRobot
-from contactlab.world.mjcf.sensors import sensors_of
-from contactlab.world.mjcf.source import Source, name_in
+from contactlab.world.mjcf.actuators import (
+    actuators_of,
+    add_actions,
+    force_ranges,
+    is_disabled,
+    is_taken_equality,
+    is_taken_tendon,
+    on_scalar_joint,
+    passive_forces,
+    tendon_ranges,
+)
+from contactlab.world.mjcf.filters import Classes, colliding, is_ground
+from contactlab.world.mjcf.geoms import add_geoms, configuration, model_of, primitive, velocity
+from contactlab.world.mjcf.robot import Keyframe, MjcfActuator, MjcfRobot
+from contactlab.world.mjcf.source import (
+    BALL,
+    SCALAR,
+    MjcfContentError,
+    MjcfError,
+    MjcfWarning,
+    Source,
+    check_references,
+    make_pose,
+    name_in,
+    unknown_attributes,
+)
+from contactlab.world.sensors import (
+    Accelerometer,
+    AngularVelocity,
+    Clipped,
+    FrameOrientation,
+    FramePosition,
+    Gyroscope,
+    JointForce,
+    JointPosition,
+    JointTorque,
+    JointVelocity,
+    LinearVelocity,
+    Sensor,
+    SubtreeAngularMomentum,
+    SubtreeCenterOfMass,
+    SubtreeVelocity,
+    Touch,
+    Velocimeter,
+)
 from contactlab.world.world import World
+
+#: Frames by their names in mujoco.
+ON_FRAMES: dict[str, Callable[[str, Transform], Sensor]] = {
+    "accelerometer": Accelerometer,
+    "velocimeter": Velocimeter,
+    "gyro": Gyroscope,
+    "force": JointForce,
+    "torque": JointTorque,
+    "framepos": FramePosition,
+    "framequat": FrameOrientation,
+    "framelinvel": LinearVelocity,
+    "frameangvel": AngularVelocity,
+}
+
+#: Of a body and all that hangs on it.
+ON_SUBTREES: dict[str, Callable[[str], Sensor]] = {
+    "subtreecom": SubtreeCenterOfMass,
+    "subtreelinvel": SubtreeVelocity,
+    "subtreeangmom": SubtreeAngularMomentum,
+}
+
+
+def sensors_of(source: Source) -> dict[str, Sensor]:
+    """Return those that are taken by their names in the world, in the file's order."""
+    m = source.m
+    made = (
+        {}
+        if source.is_flag_disabled("sensor")
+        else {name_in(m, "sensor", s): _clipped(source, s) for s in range(m.nsensor)}
+    )
+    return {source.prefix + name: sensor for name, sensor in made.items() if sensor is not None}
+
+
+def _clipped(source: Source, s: int) -> Sensor | None:
+    """Return a sensor within its cutoff; directions and orientations have none."""
+    import mujoco
+
+    sensor, cutoff, kinds = _sensor(source, s), float(source.m.sensor_cutoff[s]), mujoco.mjtDataType
+    if (
+        sensor is None
+        or cutoff <= 0.0
+        or source.m.sensor_datatype[s] in (kinds.mjDATATYPE_AXIS, kinds.mjDATATYPE_QUATERNION)
+    ):
+        return sensor
+    return Clipped(sensor, -cutoff, cutoff)
+
+
+def _sensor(source: Source, s: int) -> Sensor | None:
+    import mujoco
+
+    m, number = source.m, int(source.m.sensor_objid[s])
+    kind = mujoco.mjtSensor(int(m.sensor_type[s])).name.removeprefix("mjSENS_").lower()
+    if kind in ("jointpos", "ballquat"):
+        offset = float(m.qpos0[m.jnt_qposadr[number]]) if kind == "jointpos" else 0.0
+        return JointPosition(source.handle(number), offset)
+    if kind in ("jointvel", "ballangvel"):
+        return JointVelocity(source.handle(number))
+    if kind in ON_SUBTREES:
+        # Children of a static body belong to the world here; a body without mass has no centre.
+        whole = not source.is_static(number) and m.body_subtreemass[number] > 0.0
+        return ON_SUBTREES[kind](source.bodies[number]) if whole else None
+    frame = _frame(source, int(m.sensor_objtype[s]), number)
+    if frame is None or m.sensor_refid[s] >= 0:
+        return None
+    body, pose = frame
+    if body == WORLD and kind in ("touch", "force", "torque"):
+        return None
+    if kind == "touch":
+        zone = primitive(int(m.site_type[number]), m.site_size[number])
+        touched = any(m.geom_bodyid[g] == m.site_bodyid[number] and not is_ground(source, g) for g in colliding(source))
+        return Touch(body, PlacedShape(zone, pose)) if touched and zone is not None else None
+    return ON_FRAMES[kind](body, pose) if kind in ON_FRAMES else None
+
+
+def _frame(source: Source, kind: int, i: int) -> tuple[str, Transform] | None:
+    """Return the body that a frame of mujoco's is on, and its pose in it."""
+    import mujoco
+
+    m, kinds = source.m, mujoco.mjtObj
+    if kind == kinds.mjOBJ_XBODY:
+        body, pose = i, Transform()
+    elif kind == kinds.mjOBJ_BODY:
+        body, pose = i, make_pose(m.body_ipos[i], m.body_iquat[i])
+    elif kind == kinds.mjOBJ_GEOM:
+        body, pose = int(m.geom_bodyid[i]), make_pose(m.geom_pos[i], m.geom_quat[i])
+    elif kind == kinds.mjOBJ_SITE:
+        body, pose = int(m.site_bodyid[i]), make_pose(m.site_pos[i], m.site_quat[i])
+    else:
+        return None
+    return source.bodies[body], source.pose @ pose if body == 0 else pose
+
+
+MOST_NAMES = 8
+
+
+def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapping[str, Sensor]) -> list[str]:
+    """Return one sentence for each kind of thing that is left out, with the names it concerns."""
+    import mujoco
+
+    m, labels = source.m, source.joints
+    of_dof = [labels[int(j)] for j in m.dof_jntid]
+    notes = []
+
+    def note(words: str, names: list[str]) -> None:
+        if names:
+            notes.append(f"{words} not taken: {_listed(names)}")
+
+    def dofs(values: Any) -> list[str]:
+        return [name for name, value in zip(of_dof, values, strict=True) if value]
+
+    def every(kind: str, numbers: Any) -> list[str]:
+        return [name_in(m, kind, int(i)) for i in numbers]
+
+    def given(field: str) -> Any:
+        # If this version of mujoco has it.
+        values = np.asarray(getattr(m, field, ()))
+        return np.flatnonzero(values.reshape(len(values), -1).any(axis=1)) if values.size else ()
+
+    if not source.is_flag_disabled("sensor"):
+        read = np.array([source.prefix + name in sensors for name in every("sensor", range(m.nsensor))], dtype=np.bool_)
+        note("sensors", every("sensor", np.flatnonzero(~read)))
+    bound = not source.is_flag_disabled("constraint")
+    note("range of ball joints", [labels[j] for j in range(m.njnt) if m.jnt_limited[j] and m.jnt_type[j] == BALL])
+    turning = [j for j in range(m.njnt) if m.jnt_type[j] not in SCALAR]
+    note("stiffness of free and ball joints", [labels[j] for j in turning if m.jnt_stiffness[j] > 0.0])
+    curved = [name for name in ("jnt_stiffnesspoly", "dof_dampingpoly") if np.any(getattr(m, name, 0.0))]
+    note("polynomial terms of springs and dampers", curved)
+    scalar = [j for j in range(m.njnt) if m.jnt_type[j] in SCALAR]
+    shifted = [labels[j] for j in scalar if m.qpos0[m.jnt_qposadr[j]] != 0.0]
+    if shifted:
+        notes.append(f"q = qpos - ref: q counts from the reference position (ref) of joints: {_listed(shifted)}")
+    without = [one.name for a, one in enumerate(actuators) if not one.terms and not is_disabled(m, a)]
+    note("actuators that are muscles, or act on sites, bodies or spatial tendons", without)
+    forces = [one for a, one in enumerate(actuators) if on_scalar_joint(m, a) and one.drive is None and any(one.bias)]
+    ranged = [one.name for one in forces if one.terms and one.terms[0][:2] in force_ranges(source)]
+    note("servos within actuatorfrcrange as drives, where no drive has such a bound (they are forces of tau),", ranged)
+    note("damping, rotor inertia and delays of actuators", every("actuator", _special_actuators(given)))
+    note("tendons with a force or range of their own", every("tendon", _acting_tendons(m, bound)))
+    passive = passive_forces(source)
+    by_themselves = [*(one.at.body for one in passive.lifted), *(one.name for one in passive.tendons)]
+    if by_themselves:
+        notes.append(
+            f"gravcomp, springs and dampers of tendons act through `MjcfRobot.tau` alone: {_listed(by_themselves)}"
+        )
+    if bound and not source.is_flag_disabled("equality"):
+        left = [e for e in range(m.neq) if m.eq_active0[e] and not is_taken_equality(m, e)]
+        note("equality constraints", every("equality", left))
+    meeting = colliding(source)
+    note(
+        "torsional and rolling friction (condim) of geoms", every("geom", [g for g in meeting if m.geom_condim[g] > 3])
+    )
+    if int(m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
+        notes.append("contact parameters of <option> (o_friction, ...; the flag override) not taken")
+    ranged_weight = [labels[j] for j in np.flatnonzero(m.jnt_actgravcomp) if m.jnt_actfrclimited[j]]
+    note("actuatorgravcomp within actuatorfrcrange", ranged_weight if passive.lifted else [])
+    note(
+        "mocap, of bodies, which stand fixed until `WorldBuilder.move_body` moves them,",
+        [source.bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0],
+    )
+    note("deformable bodies", every("flex", range(m.nflex)))
+    if m.opt.density or m.opt.viscosity:
+        notes.append("forces of the medium (density, viscosity, wind) not taken")
+    return notes
+
+
+def _listed(names: list[str]) -> str:
+    several = list(dict.fromkeys(names))
+    more = f" and {len(several) - MOST_NAMES} more" if len(several) > MOST_NAMES else ""
+    return f"{', '.join(map(repr, several[:MOST_NAMES]))}{more}"
+
+
+def _special_actuators(given: Any) -> list[int]:
+    fields = ("actuator_damping", "actuator_armature", "actuator_delay")
+    return sorted({int(a) for field in fields for a in given(field)})
+
+
+def _acting_tendons(m: Any, bound: bool) -> list[int]:
+    """Return the tendons with unsupported passive forces; others are springs, or belong to actuators."""
+    found = []
+    for t in range(m.ntendon):
+        fields = ("tendon_armature", *(("tendon_frictionloss", "tendon_limited") if bound else ()))
+        others = any(np.any(np.asarray(getattr(m, field, np.zeros(m.ntendon)))[t]) for field in fields)
+        own = m.tendon_stiffness[t] != 0.0 or m.tendon_damping[t] != 0.0
+        if others or (own and not is_taken_tendon(m, t)):
+            found.append(t)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +290,13 @@ def load_mjcf(
     others forces (`MjcfRobot`), and so are gravity compensation, springs and dampers of tendons; sensors
     (`MjcfRobot.sensors`); connect and weld, of bodies or sites; joints that follow others or are held. Which bodies may
     touch is MuJoCo's choice. Stops and loops are rigid. q and v are MuJoCo's, except for angles and shifts, which count
-    from the reference position. A geom of another kind that collides is an error; what else is not taken is in the
+    from the reference position. A geom of another kind that collides is an error; other unsupported elements are in the
     notes.
 
     Raises
     ------
     MjcfError
-        A file that is not there, refers to what lies outside the root, loads plugins, or is refused by mujoco; a geom
+        A file that does not exist, refers to files outside the root, loads plugins, or is refused by mujoco; a geom
         that is not taken; mujoco is not installed.
     """
     m, ignored = compile_mjcf(path, root)

@@ -1,32 +1,29 @@
 """Sensors: small values, read of a run after any step, or of a record for all its steps at once.
 
 ``run.read(Accelerometer("torso"))`` is a vector (d,), ``recording.read(...)`` of the same sensor (n_steps, d). Whatever
-has a method ``measure(view)``, `StepView` being what is known of the steps, is a sensor.
+has a method ``measure(view)``, where `StepView` has the data of the steps, is a sensor.
 """
 
 from __future__ import annotations
 
 from contactlab.world.sensors.contact import ContactForce, ContactWrench, RangeFinder, Touch
-from contactlab.world.sensors.device import Clipped, Noisy
 from contactlab.world.sensors.joint import (
-    JointForce,
-    JointPosition,
-    JointTorque,
-    JointVelocity,
-    SubtreeAngularMomentum,
-    SubtreeCenterOfMass,
-    SubtreeVelocity,
-)
-from contactlab.world.sensors.motion import (
     Accelerometer,
     AngularVelocity,
     FrameOrientation,
     FramePosition,
     Gyroscope,
+    JointForce,
+    JointPosition,
+    JointTorque,
+    JointVelocity,
     LinearVelocity,
+    SubtreeAngularMomentum,
+    SubtreeCenterOfMass,
+    SubtreeVelocity,
     Velocimeter,
 )
-from contactlab.world.sensors.step_view import Sensor, StepView
+from contactlab.world.sensors.step_view import Clipped, Noisy, Sensor, StepView
 
 __all__ = [
     "Accelerometer", "AngularVelocity", "Clipped", "ContactForce", "ContactWrench", "FrameOrientation", "FramePosition",

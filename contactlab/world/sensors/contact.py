@@ -17,9 +17,9 @@ from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.rays import cast_rays
-from contactlab.world.sensors.motion import OnBody, turned_back
+from contactlab.world.sensors.joint import OnBody, turned_back
 from contactlab.world.sensors.step_view import StepView
+from contactlab.world.surface import cast_rays
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -54,7 +54,7 @@ class ContactForce:
     body
         Name of the body they act on.
     other
-        What they come from: a body or half-space, or "world" for all that is the world's own; None for everything.
+        Their source: a body or half-space, or "world" for all surfaces of the world; None for everything.
     shapes
         Numbers in `World.surfaces`: one shape of either, or a pair, that has to take part. Empty for all.
     """
@@ -118,7 +118,7 @@ class Touch:
     """Sum of the normal forces of a body's contacts in a zone, mean over the step, (1,) [N].
 
     A contact counts that lies in the zone, or from which the normal leads into it, out of the body: the zone may cover
-    the surface or stand before it, as MuJoCo's may.
+    the surface or be outside it, as MuJoCo's can.
 
     Parameters
     ----------

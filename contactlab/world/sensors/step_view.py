@@ -1,7 +1,8 @@
-"""Data of one step, or of many steps, that sensors read."""
+"""Data of one step, or of many steps, that sensors read; errors of a measuring device: noise, and a range."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from contactlab.multibody import body_poses, point_acceleration_6d, point_velocity_6d
 from contactlab.multibody.points import ORIGIN, columns
 from contactlab.spatial import Transform
-from contactlab.spatial.arrays import FloatArray
-from contactlab.world.errors import SimulationConfigError
+from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.world.errors import SimulationConfigError, whole_number
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -30,7 +31,7 @@ class Sensor(Protocol):
 class StepView:
     """A step, or n steps at once: arrays then have a leading axis of that length.
 
-    `Simulation.read` and `Recording.read` make them. Of states alone, such as those of a `Rollout`, sensors of motion
+    `Simulation.read` and `Recording.read` make them. For states only, such as states of a `Rollout`, sensors of motion
     read ``StepView(world, q[1:], v[1:], (q[:-1], v[:-1]), h)``.
 
     Attributes
@@ -81,7 +82,7 @@ class StepView:
 
     def pose(self, body: str, placement: Transform, *, before: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return rotation (3, 3) and origin (3,) in the world of a frame on a body, after the step or before it."""
-        row = self._told_row(body)  # an unknown name is told before that there is not a step
+        row = self._told_row(body)  # an unknown name is reported before a missing step
         q = self.start_state[0] if before else self.q
         if row is not None:
             if self.kinematic_poses is None:
@@ -138,3 +139,102 @@ class StepView:
 
 def _split(pose: FloatArray) -> tuple[FloatArray, FloatArray]:
     return pose[..., :9].reshape(*pose.shape[:-1], 3, 3), pose[..., 9:]
+
+
+def _spread(name: str, value: object) -> FloatArray:
+    """One number for all entries of a reading, or one for each."""
+    shape = (None,) if np.ndim(value) == 1 else ()  # type: ignore[arg-type]
+    return read_only(finite_array(value, name, shape, SimulationConfigError))  # type: ignore[arg-type]
+
+
+def _check_sensor(sensor: object) -> None:
+    if not callable(getattr(sensor, "measure", None)):
+        raise SimulationConfigError("sensor", f"must offer measure(view), got {type(sensor).__name__}")
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """Readings of another sensor with normal noise, independent from step to step.
+
+    The noise is a function of the seed, the time and the state: a run, its record and a run of a batch read the same,
+    on any number of threads and however often they are asked, and runs that differ anywhere err independently.
+
+    Parameters
+    ----------
+    sensor
+        Sensor that is read.
+    std
+        Standard deviation in the units of the reading: one number, or (d,).
+    seed
+        At least 0. Two devices with one seed err alike: give each its own.
+
+    Raises
+    ------
+    SimulationConfigError
+        Naming the field and the value.
+    """
+
+    sensor: Sensor
+    std: FloatArray | float
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check_sensor(self.sensor)
+        std = _spread("std", self.std)
+        if np.any(std < 0.0):
+            raise SimulationConfigError("std", f"must not be negative, got {std}")
+        object.__setattr__(self, "std", std)
+        whole_number("seed", self.seed, 0)
+
+    def measure(self, view: StepView) -> FloatArray:
+        """Return the reading."""
+        if view.time is None:
+            raise SimulationConfigError("sensor", "has noise, which depends on the time: StepView(..., time=)")
+        reading = self.sensor.measure(view)
+        lead = view.q.shape[:-1]
+        when = np.broadcast_to(np.asarray(view.time, dtype=np.float64), lead)[..., None]
+        # Plus 0: zeros of either sign are one state.
+        rows = (np.concatenate((when, view.q, view.v), axis=-1) + 0.0).reshape(
+            -1, 1 + view.q.shape[-1] + view.v.shape[-1]
+        )
+        noise = np.array([self._draw(row.tobytes(), reading.shape[-1]) for row in rows])
+        return np.asarray(reading + self.std * noise.reshape(reading.shape))
+
+    def _draw(self, state: bytes, size: int) -> FloatArray:
+        """Return normal numbers that belong to a state."""
+        digest = hashlib.blake2b(state, digest_size=16, key=str(self.seed).encode()[:64])
+        key = int.from_bytes(digest.digest(), "little")
+        return np.random.Generator(np.random.Philox(key=key)).standard_normal(size)
+
+
+@dataclass(frozen=True, eq=False)
+class Clipped:
+    """Readings of another sensor, clipped to a range.
+
+    Parameters
+    ----------
+    sensor
+        Sensor that is read; its noise is clipped, too.
+    low, high
+        Ends in the units of the reading: one number, or (d,); low <= high.
+
+    Raises
+    ------
+    SimulationConfigError
+        Naming the field and the value.
+    """
+
+    sensor: Sensor
+    low: FloatArray | float
+    high: FloatArray | float
+
+    def __post_init__(self) -> None:
+        _check_sensor(self.sensor)
+        for name in ("low", "high"):
+            object.__setattr__(self, name, _spread(name, getattr(self, name)))
+        if np.any(self.low > self.high):
+            raise SimulationConfigError("low", f"must not exceed high, got {self.low} and {self.high}")
+
+    def measure(self, view: StepView) -> FloatArray:
+        """Return the reading."""
+        return np.clip(self.sensor.measure(view), self.low, self.high)

@@ -1,8 +1,11 @@
-"""Problem data in velocities from a model at one instant: a step of length h, or an impact.
+"""Problem data of a model at one instant, at acceleration and at velocity level.
 
-Over a step all contacts have rows: one that cannot close bears nothing, and another contact may yet push it shut. In an
-impact, which takes no time, only what is closed has rows; finite forces, of springs, dampers, dry friction and drives,
-do nothing there.
+Acceleration level: closed contacts and limits that do not separate have rows. A contact that slides has one friction
+row, along its slip; the others have the edges of the pyramid. All rows are rigid: this level has no softening.
+
+Velocity level, a step of length h or an impact: over a step all contacts have rows, because another contact can push
+one shut that would not close by itself. In an impact, which takes no time, only closed contacts and limits have rows;
+finite forces, of springs, dampers, dry friction and drives, have no effect.
 
 Torsional and rolling friction of contacts at a known load are boxed rows of the relative angular velocity. A contact
 that is a small patch resists spin about its normal n with up to rho_t f_N, and rolling, the part of the relative
@@ -12,7 +15,7 @@ constant bounds,
     s = d . (w_B - w_A),   |moment along d| <= rho f_N,
 
 for d = n, and for d along the present rolling and across it: straight rolling then has its bound exactly, and no other
-direction more than the root of 2 of it. f_N is given, as a rule that of the step before: the bounds lag by a step.
+direction more than the root of 2 of it. f_N is given, usually from the previous step: the bounds lag by a step.
 
 Source: A. Tasora, M. Anitescu, A complementarity-based rolling friction model for rigid contacts, Meccanica 48 (2013),
 with the cone of the moments cut to a box and its size taken from the step before.
@@ -32,16 +35,121 @@ from contactlab.contact import PowerLaw
 from contactlab.contact.friction_pyramid import tangent_frame
 from contactlab.formulation.model_problem.branches import SparseRows, turning_rows, unit_rows
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint
-from contactlab.formulation.model_problem.errors import BridgeError
-from contactlab.formulation.model_problem.inputs import LevelData, ProblemInputs, append_row, contact_rows
-from contactlab.formulation.model_problem.joint_actions import RowKind
+from contactlab.formulation.model_problem.inputs import (
+    LevelData,
+    Operator,
+    ProblemInputs,
+    Row,
+    RowTable,
+    append_row,
+    contact_rows,
+)
 from contactlab.formulation.model_problem.joint_limit_rows import LimitRow, PositionDriveRow, SpeedRow
-from contactlab.formulation.model_problem.options import at_least_zero
-from contactlab.formulation.model_problem.rows import Operator, Row, RowTable
+from contactlab.formulation.model_problem.options import BridgeError, JointLimit, RowKind, Stabilisation, at_least_zero
 from contactlab.formulation.softening import softening
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.errors import close_names
-from problem_data import ConstraintVelProblemData
+from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
+
+
+def acceleration_level(p: ProblemInputs) -> LevelData[ConstraintAccelProblemData]:
+    """State the acceleration-level problem."""
+    rows: dict[Operator, list[Row]] = {}
+    g, at = p.geometry, p.thresholds
+    contacts = np.flatnonzero((g.gap <= at.closed) & (g.approach <= at.rest))
+    slides = p.slides[contacts]
+    sliding, resting = contacts[slides], contacts[~slides]
+    mu_sliding = np.array([p.contacts[c].mu_sliding for c in sliding.tolist()])
+    mu_resting = np.array([p.contacts[c].mu_non_sliding for c in resting.tolist()])
+    along = g.slip[sliding] / p.slip_speed[sliding, None]
+    counts = np.where(mu_resting > 0.0, p.edges // 2, 0)
+    of, number, directions = g.edges(resting, counts, p.edges)
+    normals = g.normal[contacts]
+    alpha, beta = p.stabilisation["contacts"].rates
+
+    contact_rows(p, rows, "N", contacts, normals, "normal")
+    contact_rows(p, rows, "Q", sliding, along, "sliding")
+    contact_rows(p, rows, "F", of, directions, "friction", number)
+    alpha_limits, beta_limits = p.stabilisation["limits"].rates
+    v = p.kin._v
+    closed = [s for s in p.stops if s.gap <= at.closed and s.sign * v[s.coordinate.v] <= at.rest]
+    L, columns, signs, gaps = _limit_rows(p, rows, closed)
+    tau, held = _joint_forces(p)
+    groups: list[_Equations] = [
+        (one.rows, one.jacobian, one.acceleration, one.scale, one.position) for one in (p.loops, p.mimics)
+    ]
+    none, holding = np.zeros(len(held)), np.array([row.index for row in held], dtype=np.int64)
+    groups.append((tuple(held), unit_rows(holding, none + 1.0, p.model.nv), none, none + 1.0, none))
+    G, kG, scaleG, errorG = _equations(p, rows, groups)
+    data = ConstraintAccelProblemData(
+        tau=tau,
+        N=g.rows(contacts, normals),
+        Q=g.rows(sliding, along),
+        F=g.rows(of, directions),
+        L=L,
+        G=G,
+        kN=g.bias(contacts, normals) + 2.0 * alpha * g.approach[contacts] + beta**2 * g.gap[contacts],
+        kF=g.bias(of, directions),
+        kL=2.0 * alpha_limits * signs * v[columns] + beta_limits**2 * gaps,
+        kG=kG,
+        scaleG=scaleG,
+        errorG=errorG,
+        mu_sliding=mu_sliding,
+        mu_non_sliding=mu_resting,
+        sliding_contacts=np.flatnonzero(slides),
+        non_sliding_contacts=np.flatnonzero(~slides),
+        r=counts,
+        solve_inertia=p.solve_inertia,
+    )
+    return LevelData(data, RowTable.of(rows), contacts)
+
+
+def _limit_rows(
+    p: ProblemInputs, rows: dict[Operator, list[Row]], stops: list[LimitRow]
+) -> tuple[SparseRows, IntArray, FloatArray, FloatArray]:
+    """Name the rows of limits; return them, and the column, sign and gap of each."""
+    for stop in stops:
+        append_row(rows, "L", Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
+    columns = np.array([stop.coordinate.v for stop in stops], dtype=np.int64)
+    signs, gaps = np.array([stop.sign for stop in stops]), np.array([stop.gap for stop in stops])
+    return unit_rows(columns, signs, p.model.nv), columns, signs, gaps
+
+
+#: Rows of equations with Jacobian, term, scales and position errors.
+_Equations = tuple[tuple[Row, ...], Any, FloatArray, FloatArray, FloatArray]
+
+
+def _equations(
+    p: ProblemInputs, rows: dict[Operator, list[Row]], groups: list[_Equations]
+) -> tuple[SparseRows, FloatArray, FloatArray, FloatArray]:
+    """Name rows of equations and stack their arrays: G, kG, scaleG and errorG."""
+    for row in (row for named, *_ in groups for row in named):
+        append_row(rows, "G", row)
+    k, scale, error = (np.concatenate([np.zeros(0), *(group[i] for group in groups)]) for i in (2, 3, 4))
+    return _stacked([group[1] for group in groups], p.model.nv), k, scale, error
+
+
+def _joint_forces(p: ProblemInputs) -> tuple[FloatArray, list[Row]]:
+    """Applied forces, including forces of joints that slip, and rows of joints that stick, by coordinate."""
+    tau, held = p.applied.copy(), []
+    for servo in p.servos:
+        tau[servo.coordinate.v] += servo.force
+    for holder in p.holders:
+        if holder.label in p.given:
+            tau[holder.coordinate.v] += p.given[holder.label]
+        elif holder.has_target_speed(p.thresholds.rest):
+            source, at = holder.coordinate.name, holder.coordinate.v
+            held.append(Row("G", at, holder.kind, source, holder.label, bounds=holder.bounds))
+        elif math.isinf(holder.force_against):
+            raise BridgeError(
+                "drives",
+                f"{holder.label!r} has no largest force and is off its speed, {holder.speed:g} instead of "
+                f"{holder.target:g}: no finite acceleration brings it there; use the velocity level",
+            )
+        else:
+            tau[holder.coordinate.v] += holder.force_against
+    return tau, held
+
 
 #: Kinds of the rows of torsional and rolling friction.
 SPINNING = ("torsional friction", "rolling friction")
@@ -126,18 +234,10 @@ class _Spring:
 
 @dataclass(eq=False)
 class _Boxed:
-    jacobians: list[Any] = field(default_factory=list)
-    k: list[float] = field(default_factory=list)
-    gamma: list[float] = field(default_factory=list)
-    lo: list[float] = field(default_factory=list)
-    hi: list[float] = field(default_factory=list)
+    """Boxed rows: Jacobians, and k, gamma, lo and hi of each row."""
 
-    def add(self, k: float, gamma: float, lo: float, hi: float) -> None:
-        """The numbers of one row."""
-        self.k.append(k)
-        self.gamma.append(gamma)
-        self.lo.append(lo)
-        self.hi.append(hi)
+    jacobians: list[Any] = field(default_factory=list)
+    terms: list[tuple[float, float, float, float]] = field(default_factory=list)
 
 
 def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
@@ -147,7 +247,7 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
     momentum = p.momentum if h is None else p.momentum + h * p.applied
     v_free = p.factor.solve(momentum)
 
-    springs = [_contact_spring(p, c) for c in range(len(p.contacts))]
+    springs = [_spring(contact, p.stabilisation["contacts"]) for contact in p.contacts]
     contacts = np.arange(len(springs))
     if h is None:
         closed = g.gap <= p.thresholds.closed
@@ -171,29 +271,40 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
     contact_rows(p, rows, "F", of, directions, "friction", number)
 
     stops = [s for s in p.stops if _near(p, s, v_free)]
-    for stop in stops:
-        append_row(rows, "L", Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
-    columns = np.array([s.coordinate.v for s in stops], dtype=np.int64)
-    signs = np.array([s.sign for s in stops])
-    gaps = np.array([s.gap for s in stops])
-    rates = signs * p.kin._v[columns]
-    kL, gammaL = _terms(p, [_limit_spring(p, s) for s in stops], gaps, rates, signs * v_free[columns])
+    L, columns, signs, gaps = _limit_rows(p, rows, stops)
+    of_limits = [_spring(s.limit, p.stabilisation["limits"]) for s in stops]
+    kL, gammaL = _terms(p, of_limits, gaps, signs * p.kin._v[columns], signs * v_free[columns])
 
     boxed = _Boxed()
-    _held(p, rows, boxed)
+    _joint_rows(p, rows, boxed)
     if h is not None:
         turning, spins = spin_rows(p)
         if turning is not None:
             boxed.jacobians.append(turning)
             for row, bound in spins:
                 append_row(rows, "B", row)
-                boxed.add(0.0, 0.0, -bound, bound)
-    G, kG, scaleG, errorG = _bilateral(p, rows, boxed)
+                boxed.terms.append((0.0, 0.0, -bound, bound))
+    # Loops and mimic relations: rigid rows in G, compliant ones among the boxed rows, without bounds.
+    groups: list[_Equations] = []
+    for group in (p.loops, p.mimics):
+        how = group.stabilisation
+        if not how.soft:
+            k = group.velocity_term(p.kin._v, how.erp, h, p.at_end)
+            groups.append((group.rows, group.jacobian, k, group.scale, group.position))
+        elif h is not None and group.rows:
+            soft = softening(h, stiffness=how.stiffness, dissipation=how.dissipation)
+            k = group.velocity_term(p.kin._v, float(soft.erp), h, p.at_end)
+            for row, term in zip(group.rows, k.tolist(), strict=True):
+                append_row(rows, "B", row)
+                boxed.terms.append((term, float(soft.gamma), -math.inf, math.inf))
+            boxed.jacobians.append(group.jacobian)
+    G, kG, scaleG, errorG = _equations(p, rows, groups)
+    kB, gammaB, lo, hi = np.array(boxed.terms).reshape(-1, 4).T
     data = ConstraintVelProblemData(
         Mv=momentum,
         N=N,
         F=g.rows(of, directions),
-        L=unit_rows(columns, signs, p.model.nv),
+        L=L,
         G=G,
         B=_stacked(boxed.jacobians, p.model.nv),
         mu=mu,
@@ -202,14 +313,14 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
         kF=kF,
         kL=kL,
         kG=kG,
-        kB=boxed.k,
+        kB=kB,
         scaleG=scaleG,
         errorG=errorG,
         gammaN=gammaN,
         gammaL=gammaL,
-        gammaB=boxed.gamma,
-        lo=boxed.lo,
-        hi=boxed.hi,
+        gammaB=gammaB,
+        lo=lo,
+        hi=hi,
         solve_inertia=p.solve_inertia,
         friction=p.contact_friction,
         tree_starts=g.at.branches.tree_starts() if p.model.nv > 0 else None,
@@ -217,23 +328,16 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
     return LevelData(data, RowTable.of(rows), contacts)
 
 
-def _contact_spring(p: ProblemInputs, c: int) -> _Spring:
-    """Return the stiffness and dissipation of a contact, or the common values of all contacts."""
-    contact, common = p.contacts[c], p.stabilisation["contacts"]
-    own = contact if contact.stiffness > 0.0 or contact.dissipation > 0.0 else common
-    return _Spring(own.stiffness, own.dissipation, contact.restitution, common.erp)
-
-
-def _limit_spring(p: ProblemInputs, stop: LimitRow) -> _Spring:
-    limit, common = stop.limit, p.stabilisation["limits"]
-    own = limit if limit.stiffness > 0.0 or limit.dissipation > 0.0 else common
-    return _Spring(own.stiffness, own.dissipation, limit.restitution, common.erp)
+def _spring(one: ContactPoint | JointLimit, common: Stabilisation) -> _Spring:
+    """Return the spring of a contact or limit: its own stiffness and dissipation, or the common ones of its kind."""
+    own = one if one.stiffness > 0.0 or one.dissipation > 0.0 else common
+    return _Spring(own.stiffness, own.dissipation, one.restitution, common.erp)
 
 
 def _near(p: ProblemInputs, stop: LimitRow, v_free: FloatArray) -> bool:
     """Return True if a limit has a row: it may close within the step, or it is closed when an impact happens."""
     if p.h is None:
-        return stop.gap <= p.thresholds.closed and not _limit_spring(p, stop).soft
+        return stop.gap <= p.thresholds.closed and not _spring(stop.limit, p.stabilisation["limits"]).soft
     rate = min(stop.sign * p.kin._v[stop.coordinate.v], stop.sign * v_free[stop.coordinate.v])
     return bool(stop.gap <= p.thresholds.margin + p.h * max(0.0, -rate))
 
@@ -255,8 +359,8 @@ def _terms(
     return k + 0.0, gamma  # no -0
 
 
-def _held(p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
-    """Dry friction and drives; in an impact only the drives that nothing stops."""
+def _joint_rows(p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
+    """Name rows of dry friction and drives; in an impact only of drives without a bound."""
     columns: list[int] = []
     acting: tuple[SpeedRow | PositionDriveRow, ...] = (*p.holders, *p.servos)
     for one in acting:
@@ -264,38 +368,10 @@ def _held(p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> N
             continue
         k, gamma, lo, hi = one.terms(p.h or 0.0)
         columns.append(one.coordinate.v)
-        boxed.add(k, gamma, lo, hi)
+        boxed.terms.append((k, gamma, lo, hi))
         append_row(rows, "B", Row("B", 0, one.kind, one.coordinate.name, one.label, bounds=(lo, hi)))
     if columns:
         boxed.jacobians.append(unit_rows(np.array(columns), np.ones(len(columns)), p.model.nv))
-
-
-def _bilateral(
-    p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed
-) -> tuple[SparseRows, FloatArray, FloatArray, FloatArray]:
-    """Loops and mimic relations: rigid rows in G, those that give way among the boxed rows, without bounds.
-
-    Returns G, kG, scaleG and errorG.
-    """
-    parts: list[Any] = []
-    terms, scales, errors = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
-    for group in (p.loops, p.mimics):
-        how = group.stabilisation
-        if not how.soft:
-            for row in group.rows:
-                append_row(rows, "G", row)
-            parts.append(group.jacobian)
-            terms.append(group.velocity_term(p.kin._v, how.erp, p.h, p.at_end))
-            scales.append(group.scale)
-            errors.append(group.position)
-        elif p.h is not None and group.rows:
-            soft = softening(p.h, stiffness=how.stiffness, dissipation=how.dissipation)
-            k = group.velocity_term(p.kin._v, float(soft.erp), p.h, p.at_end)
-            for row, term in zip(group.rows, k.tolist(), strict=True):
-                append_row(rows, "B", row)
-                boxed.add(term, float(soft.gamma), -math.inf, math.inf)
-            boxed.jacobians.append(group.jacobian)
-    return _stacked(parts, p.model.nv), np.concatenate(terms), np.concatenate(scales), np.concatenate(errors)
 
 
 def _stacked(parts: list[Any], nv: int) -> SparseRows:

@@ -1,13 +1,17 @@
-"""Three methods on bare arrays: the whole matrix at once; the motion along the constraints first; multipliers first."""
+"""Systems H x - G^T lambda = c, G x = gamma on bare arrays, by three methods.
+
+`direct` factorises the whole matrix; `null_space` solves for the motion along the constraints first;
+`range_space_sparse` solves for the multipliers first.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, System
-from contactlab.constraints.solve.solution import (
+from contactlab.constraints.rows import ConstraintError
+from contactlab.constraints.solution import (
     KKTSolution,
     LinearSolver,
     make_solution,
@@ -23,6 +27,8 @@ from contactlab.multibody.mass_matrix import dof_parents
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 
+__all__ = ["KKTSolution", "LinearSolver", "direct", "null_space", "range_space_sparse"]
+
 
 def direct(
     H: ArrayLike,
@@ -36,7 +42,7 @@ def direct(
     """Solve H x - G^T lambda = c, G x = gamma as one linear system, O((n + nc)^3).
 
     [H G^T; G 0] [x; -lambda] = [c; gamma]: RBDL's SolveConstrainedSystemDirect, with the sign of lambda turned (Nocedal
-    and Wright 2006, section 16.2). H may be singular where the constraints make the motion unique.
+    and Wright 2006, section 16.2). H may be singular if the constraints make the motion unique.
 
     Parameters
     ----------
@@ -47,7 +53,7 @@ def direct(
     c, gamma
         (n,) and (nc,) right-hand sides.
     linear_solver
-        None: row-pivoted LU with a look at the pivots; where they are too small, because rows depend on each other or
+        None: row-pivoted LU with a check of the pivots; if they are too small, because rows depend on each other or
         nearly so, elimination in the null space by rank-revealing QR. "lu", "qr" (column-pivoted, also by its other
         name "colpiv_qr"), "complete_orthogonal" or "svd": the rows are first reduced to independent ones, by SVD for
         "svd" and by pivoted QR for the others, and the matrix is factorised as asked.
@@ -91,7 +97,7 @@ def null_space(
 
     (G Y) y = gamma; (Z^T H Z) z = Z^T (c - H Y y); (G Y)^T lambda = Y^T (H x - c). RBDL's
     SolveConstrainedSystemNullSpace with right multipliers (Nocedal and Wright 2006, section 16.2). H may be singular
-    where the constraints make the motion unique.
+    if the constraints make the motion unique.
 
     Parameters
     ----------
@@ -169,8 +175,8 @@ def range_space_sparse(
     """Solve H x - G^T lambda = c, G x = gamma through (G H^-1 G^T) lambda = gamma - G H^-1 c.
 
     RBDL's SolveConstrainedSystemRangeSpaceSparse, but with the true branches of the tree: H = L^T L, and Y = L^-T G^T
-    is filled from each row's bodies to the root only (Featherstone 2008, sections 6.5 and 8.2). Fastest where there are
-    branches and few rows. H has to be positive definite for that; where it is not, or where rows depend on each other
+    is filled from each row's bodies to the root only (Featherstone 2008, sections 6.5 and 8.2). Fastest if there are
+    branches and few rows. H has to be positive definite for that; if it is not, or if rows depend on each other
     or nearly so, the answer comes from elimination in the null space.
 
     Parameters
@@ -178,7 +184,7 @@ def range_space_sparse(
     H, G, c, gamma
         As for `direct`.
     tree
-        What gives the branches: a `Model`, or for each of the n degrees of freedom (n,) the one next to it towards the
+        Branches: a `Model`, or for each of the n degrees of freedom (n,) the one next to it towards the
         root, -1 for none. Without it, and for deep chains, H is factorised as a dense matrix.
     linear_solver
         None: Cholesky. Others, for the matrix of the responses, as for `direct`: rows are then mixed with each other

@@ -1,8 +1,9 @@
-"""From the piece on which a step stands to the one it goes to along a direction: which of its kinks are crossed.
+"""Changes of the linear piece along a direction: which kinks of a step are crossed.
 
-A quantity that is 0 and falls along the direction ends the piece at once: the contact goes to its neighbouring mode.
-The small complementarity problem that this is, is solved by Murty's rule: of all that fall the first changes, until
-none does. K. G. Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11 (1974).
+A quantity that is 0 and decreases along the direction ends the piece immediately: the contact changes to its
+neighbouring mode. This is a small complementarity problem, solved by Murty's rule: the first of all decreasing
+quantities changes, until there is none. K. G. Murty, Note on a Bard-type scheme for solving the complementarity
+problem, Opsearch 11 (1974).
 """
 
 from __future__ import annotations
@@ -11,28 +12,34 @@ import math
 from typing import Final
 
 from contactlab.formulation.kernels.laws import LIMIT
-from contactlab.linearization.kernels.kinks import towards
+from contactlab.linearization.kernels.kinks import rate_along_direction
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
     AT_CONE,
     BOUND,
+    CLOSED_GAP,
     CONE,
     CONTACT,
     CROSSED,
     FORCE,
-    HARDLY_LOADED,
-    HELD,
+    NEARLY_OPEN,
     NEIGHBOUR,
     PER_GAP,
     RATE,
+    REASON,
     ROW,
     SLIDE,
     SLIPS,
-    UNLOADED,
-    WHY,
-    Memory,
+    TOUCHING_UNLOADED,
+    DerivativeWork,
 )
-from contactlab.linearization.kernels.pieces import corners, directions, is_round, next_corner, set_slide
+from contactlab.linearization.kernels.linear_piece import (
+    directions,
+    is_circular,
+    next_corner,
+    polygon_corners,
+    set_slide,
+)
 from contactlab.stepping.kernels.blocks import compliance_of
 from contactlab.stepping.kernels.layout import GAP, Chunk, Control, Joints, PackedWorld, Parameters, Work
 from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
@@ -45,55 +52,59 @@ FALLS: Final = 1e-9
 
 
 @kernel(inner=True)
-def take_sides(
+def choose_gap_sides(
     world: PackedWorld,
     work: Work,
     joints: Joints | None,
-    m: Memory,
+    m: DerivativeWork,
     chunk: Chunk,
     control: Control,
     p: Parameters,
     h: float,
 ) -> None:
-    """Of contacts and stops whose gap is closed, take the slope of the side to which the direction moves it."""
+    """Choose, for closed contacts and limits, the slope of the law on the side to which the direction moves the gap."""
+    # Contacts: the sign of the gap's change along the direction.
     for c in range(control.n_contacts):
         own, gaps = m.contact[c], m.gaps[c]
         size, opens = 0.0, 0.0
         for j in range(gaps.shape[0]):
             size += gaps[j] * gaps[j]
             opens += gaps[j] * m.direction[j]
-        if own[PER_GAP] == 0.0 or abs(work.contact_float[c, GAP]) > HELD * math.sqrt(size):
+        if own[PER_GAP] == 0.0 or abs(work.contact_float[c, GAP]) > CLOSED_GAP * math.sqrt(size):
             continue
         stiffness, dissipation = compliance_of(world, work.contact_int[c])
-        own[PER_GAP] = (1.0 if opens > 0.0 else share_made_up(stiffness, dissipation, p.erp, h)) / h
+        own[PER_GAP] = (1.0 if opens > 0.0 else error_reduction(stiffness, dissipation, p.erp, h)) / h
+    # Limits of joints.
     if joints is not None:
         for record in range(control.chunk_joints):
             row = joints.rows[chunk.joint[record].row]
-            if row.kind != LIMIT or m.row_slope[record, 0] == 0.0 or abs(chunk.joint[record].error) > HELD:
+            if row.kind != LIMIT or m.row_slope[record, 0] == 0.0 or abs(chunk.joint[record].error) > CLOSED_GAP:
                 continue
             erp = row.erp if row.erp >= 0.0 else p.erp
-            closed = share_made_up(row.stiffness, row.dissipation, erp, h)
+            closed = error_reduction(row.stiffness, row.dissipation, erp, h)
             m.row_slope[record, 0] = (1.0 if row.sign * m.direction[row.dof] > 0.0 else closed) / h
 
 
 @kernel(inline=True)
-def share_made_up(stiffness: float, dissipation: float, erp: float, h: float) -> float:
-    """Share of a penetration that the wanted velocity makes up for within a step."""
+def error_reduction(stiffness: float, dissipation: float, erp: float, h: float) -> float:
+    """Return the fraction of a penetration that is removed within a step."""
     response = h * stiffness + dissipation
     return h * stiffness / response if 0.0 < response < math.inf else erp
 
 
 @kernel(inner=True)
-def begin_to_slide(m: Memory, control: Control, c: int, cone: int, x: float, y: float) -> None:
-    """Let a contact slide, its friction along (x, y)."""
+def begin_to_slide(m: DerivativeWork, control: Control, c: int, cone: int, x: float, y: float) -> None:
+    """Set the mode of a contact to sliding, with friction along (x, y)."""
     own, r = m.contact[c], directions(control, cone)
-    if is_round(control, cone):
+    # The exact cone.
+    if is_circular(control, cone):
         mu, size = own[BOUND + cone], math.sqrt(x * x + y * y)
         own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = mu * x / size, mu * y / size
-        # Without a force the slip's turn does nothing.
+        # Without a force a turn of the slip has no effect.
         m.mode[c, cone] = SLIDE_FACE if own[FORCE] > 0.0 else SLIDE_EDGE
         return
-    j, first, second = enclosing_edge(r, corners(m, cone), x, y)
+    # A polygon: along a corner, or between two.
+    j, first, second = enclosing_edge(r, polygon_corners(m, cone), x, y)
     mode = SLIDE_FACE + 2 * j
     if r == 1 or second <= AT_BOUND * first:
         mode = SLIDE_EDGE + 2 * j
@@ -104,23 +115,24 @@ def begin_to_slide(m: Memory, control: Control, c: int, cone: int, x: float, y: 
 
 
 @kernel(inner=True)
-def load(m: Memory, control: Control, c: int, cone: int) -> None:
-    """Let the friction of a contact without force have some: against its slip, or sticking where it has none."""
+def activate_friction(m: DerivativeWork, control: Control, c: int, cone: int) -> None:
+    """Give friction of an unloaded contact a mode: sliding against its slip, or sticking if it has none."""
     own, r = m.contact[c], directions(control, cone)
     mu, x, y = own[BOUND + cone], -own[RATE + 1 + 2 * cone], -own[RATE + 2 + 2 * cone]
     m.mode[c, cone] = STICK if mu > 0.0 else SLIDE_EDGE
     if mu == 0.0 or x * x + y * y < SLIPS * SLIPS:
         return
-    if is_round(control, cone):
+    # Against the slip: on the exact cone, or at the nearest corner.
+    if is_circular(control, cone):
         begin_to_slide(m, control, c, cone, x, y)
         return
-    m.mode[c, cone] = SLIDE_EDGE + 2 * next_corner(corners(m, cone), r, x, y)
+    m.mode[c, cone] = SLIDE_EDGE + 2 * next_corner(polygon_corners(m, cone), r, x, y)
     set_slide(m, c, cone)
 
 
 @kernel(inner=True)
-def go_to(m: Memory, c: int, cone: int, mode: int) -> None:
-    """Let a friction cone have another mode."""
+def set_cone_mode(m: DerivativeWork, c: int, cone: int, mode: int) -> None:
+    """Set the mode of a friction cone."""
     m.mode[c, cone] = mode
     m.contact[c, SLIDE + 2 * cone], m.contact[c, SLIDE + 2 * cone + 1] = 0.0, 0.0
     if mode not in (OPEN, STICK):
@@ -128,40 +140,42 @@ def go_to(m: Memory, c: int, cone: int, mode: int) -> None:
 
 
 @kernel(inner=True)
-def cross(m: Memory, control: Control, number: int) -> bool:
-    """Go to the mode beyond a kink; False where there is none."""
+def cross(m: DerivativeWork, control: Control, number: int) -> bool:
+    """Change to the mode beyond a kink; return False if there is none."""
     kink = m.kinks[number]
-    why, c, row, cone, neighbour = kink[WHY], kink[CONTACT], kink[ROW], kink[CONE], kink[NEIGHBOUR]
+    why, c, row, cone, neighbour = kink[REASON], kink[CONTACT], kink[ROW], kink[CONE], kink[NEIGHBOUR]
     if neighbour < 0:
         return False
+    # A row of joints.
     if row >= 0:
         m.row_mode[row] = neighbour
         return True
-    if why == UNLOADED:
+    # A contact that is loaded or unloaded, begins to slide, or changes its mode of sliding.
+    if why == TOUCHING_UNLOADED:
         for each in range(m.mode.shape[1]):
-            load(m, control, c, each)
-    elif why == HARDLY_LOADED:
+            activate_friction(m, control, c, each)
+    elif why == NEARLY_OPEN:
         for each in range(m.mode.shape[1]):
-            go_to(m, c, each, OPEN)
+            set_cone_mode(m, c, each, OPEN)
     elif why == AT_CONE:
         u, x, y = m.first[c, 1 + cone], m.contact[c, FORCE + 1 + 2 * cone], m.contact[c, FORCE + 2 + 2 * cone]
         if not m.contact[c, FORCE] > 0.0:
-            x = towards(m, u)
-            y = towards(m, u + 1) if directions(control, cone) > 1 else 0.0
+            x = rate_along_direction(m, u)
+            y = rate_along_direction(m, u + 1) if directions(control, cone) > 1 else 0.0
         begin_to_slide(m, control, c, cone, x, y)
     else:
-        go_to(m, c, cone, neighbour)
+        set_cone_mode(m, c, cone, neighbour)
     return True
 
 
 @kernel(inner=True)
-def cross_first(m: Memory, control: Control, first: int, kinks: int) -> bool:
-    """Cross the first kink that the direction crosses; whether there was one."""
+def cross_first(m: DerivativeWork, control: Control, first: int, kinks: int) -> bool:
+    """Cross the first kink that the direction crosses; return False if there is none."""
     size = 0.0
     for k in range(m.direction.shape[0]):
         size += m.direction[k] * m.direction[k]
     for number in range(first, kinks):
-        way, slope = m.how_far[number, 1], m.how_far[number, 2]
+        way, slope = m.kink_distances[number, 1], m.kink_distances[number, 2]
         if way <= CROSSED and m.towards[number] < -FALLS * slope * math.sqrt(size) and cross(m, control, number):
             return True
     return False

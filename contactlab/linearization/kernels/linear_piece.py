@@ -1,14 +1,14 @@
-"""The linear piece on which a step stands: which forces are unknown, what their rows say, and how far off the next is.
+"""The linear piece of a step: which forces are unknown, and the equations of their rows.
 
-Each unknown force acts along a row of G; its rate is that of a row of H, of which
+Each unknown force acts along a row of G; its rate belongs to a row of H, with
 
     H dv+ + D df = right,      M^ dv+ = dr + h G^T df.
 
-A contact that sticks has its three forces; one that slides along a corner of the polygon its normal force, which has
-mu times the corner with it; between two corners a force along that side besides. On the exact cone the second force is
-that across the slip: it turns with it, by the share mu fN / |slip|, which is a compliance. Moments do as forces do, in
-cones of their own, a length in place of mu. Modes are those of the forces, friction at its bound slides, whatever its
-slip.
+A contact that sticks has three unknown forces. A contact that slides along a corner of the polygon has its normal
+force, which brings mu times the corner; between two corners it has a force along that side as well. On the exact cone
+the second force is across the slip: it turns with the slip, by mu fN / |slip|, which is a compliance. Moments are like
+forces, in separate cones, with a length in place of mu. Modes follow from the forces: friction at its bound slides,
+whatever its slip.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from contactlab.formulation.kernels.laws import (
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
     BOUND,
+    CLOSED_GAP,
     FORCE,
     GAMMA,
-    HELD,
     KNOWN,
     NO_FORCE,
     PER_GAP,
@@ -39,7 +39,7 @@ from contactlab.linearization.kernels.layout import (
     RATE,
     SLIDE,
     SLIPS,
-    Memory,
+    DerivativeWork,
 )
 from contactlab.stepping.kernels.blocks import (
     PUSH_RATE,
@@ -80,36 +80,42 @@ def slope(
     dissipation: float,
     fastest: float,
 ) -> tuple[float, float]:
-    """How k of `unilateral` changes with gap and speed of approach.
+    """Return the derivatives of k of `unilateral_law` by gap and speed of approach.
 
-    ``steeper`` is what the coefficient gains with ``before``. A gap that is closed, but for rounding, counts as held:
-    what opens or closes it is made up for within the step.
+    ``steeper`` is the derivative of the coefficient by ``before``. A gap that is closed, except for rounding, stays
+    closed: a change of it is removed within the step.
     """
+    # A contact with stiffness and dissipation.
     response = h * stiffness + dissipation
     if 0.0 < response < math.inf:
         return (1.0 if gap > 0.0 else h * stiffness / response) / h, 0.0
+    # A rigid one: restitution, a closed gap, or push-out.
     push = max(erp * min(gap, 0.0) / h, -fastest)
     bounces = fastest == math.inf or (restitution > 0.0 and (gap > 0.0 or restitution * before < push))
     if bounces and gap + h * free <= 0.0 and before < -v_min:
         return 0.0, restitution + steeper * before
-    if gap > -HELD:
+    if gap > -CLOSED_GAP:
         return 1.0 / h, 0.0
     return (0.0 if push == -fastest else erp / h), 0.0
 
 
 @kernel(inner=True)
-def state_laws(world: PackedWorld, work: Work, m: Memory, control: Control, p: Parameters, h: float) -> None:
+def fill_normal_laws(
+    world: PackedWorld, work: Work, m: DerivativeWork, control: Control, p: Parameters, h: float
+) -> None:
     """Fill k, gamma and their slopes of the contacts' normal rows."""
     nv = m.v.shape[0]
     for c in range(control.n_contacts):
         own, floats, ints = m.contact[c], work.contact_float[c], work.contact_int[c]
+        # Rate without constraint forces.
         free = 0.0
         after = 0.0
         for j in range(nv):
             free += m.frame[c, 0, j] * work.v_free[j]
             after += m.frame[c, 0, j] * m.v_plus[j]
-        # What a kinematic body adds is in the rate, not in the row.
+        # The motion of a kinematic body is in the rate, not in the row.
         free += own[RATE] - after
+        # The law, and the slope of a coefficient of restitution that depends on speed.
         stiffness, dissipation = compliance_of(world, ints)
         gap, before, e = floats[GAP], floats[VN_MINUS], floats[RESTITUTION]
         fastest = fastest_of(world, ints, p, PUSH_RATE)
@@ -125,8 +131,8 @@ def state_laws(world: PackedWorld, work: Work, m: Memory, control: Control, p: P
 
 
 @kernel(inner=True)
-def largest_force(m: Memory, contacts: int) -> float:
-    """The largest normal force of all."""
+def largest_force(m: DerivativeWork, contacts: int) -> float:
+    """Return the largest normal force of all contacts."""
     largest = 0.0
     for c in range(contacts):
         largest = max(largest, m.contact[c, FORCE])
@@ -135,25 +141,25 @@ def largest_force(m: Memory, contacts: int) -> float:
 
 @kernel(inline=True)
 def directions(control: Control, cone: int) -> int:
-    """Half the corners of the polygon of a cone: of spin it is a line."""
+    """Return half the number of corners of a cone's polygon; for spin it is a line."""
     return 1 if cone == 1 else control.edges // 2
 
 
 @kernel(inline=True)
-def corners(m: Memory, cone: int) -> FloatArray:
-    """Corners of the polygon of a cone."""
+def polygon_corners(m: DerivativeWork, cone: int) -> FloatArray:
+    """Return the corners of a cone's polygon."""
     return m.line if cone == 1 else m.turns
 
 
 @kernel(inline=True)
-def is_round(control: Control, cone: int) -> bool:
-    """Whether a cone is the exact one."""
+def is_circular(control: Control, cone: int) -> bool:
+    """Return True if a cone is the exact one."""
     return control.cone != 0 and directions(control, cone) > 1
 
 
 @kernel(inner=True)
 def next_corner(turns: FloatArray, r: int, x: float, y: float) -> int:
-    """Number of the corner of the polygon whose direction is nearest to (x, y)."""
+    """Return the number of the polygon's corner whose direction is nearest to (x, y)."""
     best, most = 0, -math.inf
     for j in range(2 * r):
         along = turns[j, 0] * x + turns[j, 1] * y
@@ -163,26 +169,27 @@ def next_corner(turns: FloatArray, r: int, x: float, y: float) -> int:
 
 
 @kernel(inner=True)
-def along_friction(m: Memory, control: Control, c: int, cone: int) -> tuple[float, float]:
-    """Direction of friction at its bound, of length 1; without any, where its first would be; 0 without slip."""
+def friction_direction(m: DerivativeWork, control: Control, c: int, cone: int) -> tuple[float, float]:
+    """Return the unit direction of friction at its bound; at a bound of 0 against the slip, and 0 without slip."""
     own, r, bound = m.contact[c], directions(control, cone), m.contact[c, BOUND + cone]
     if bound > 0.0:
         return own[SLIDE + 2 * cone] / bound, own[SLIDE + 2 * cone + 1] / bound
+    # Against the slip, on the circle or at the nearest corner.
     x, y = -own[RATE + 1 + 2 * cone], -own[RATE + 2 + 2 * cone]
     size = math.sqrt(x * x + y * y)
     if size < SLIPS:
         return 0.0, 0.0
-    if is_round(control, cone):
+    if is_circular(control, cone):
         return x / size, y / size
-    turns = corners(m, cone)
+    turns = polygon_corners(m, cone)
     j = next_corner(turns, r, x, y)
     return turns[j, 0], turns[j, 1]
 
 
 @kernel(inner=True)
-def set_slide(m: Memory, c: int, cone: int) -> None:
+def set_slide(m: DerivativeWork, c: int, cone: int) -> None:
     """Fill the bound times the corner along which a contact slides, or the middle of the side."""
-    j, turns, bound = (m.mode[c, cone] - SLIDE_EDGE) // 2, corners(m, cone), m.contact[c, BOUND + cone]
+    j, turns, bound = (m.mode[c, cone] - SLIDE_EDGE) // 2, polygon_corners(m, cone), m.contact[c, BOUND + cone]
     x, y = turns[j, 0], turns[j, 1]
     if (m.mode[c, cone] - SLIDE_EDGE) % 2 == 1:
         x, y = 0.5 * (x + turns[j + 1, 0]), 0.5 * (y + turns[j + 1, 1])
@@ -190,7 +197,7 @@ def set_slide(m: Memory, c: int, cone: int) -> None:
 
 
 @kernel(inner=True)
-def find_modes(m: Memory, control: Control) -> None:
+def find_modes(m: DerivativeWork, control: Control) -> None:
     """Fill the modes of the contacts, and the direction of friction, times its bound, of those that slide."""
     least = NO_FORCE * largest_force(m, control.n_contacts)
     for c in range(control.n_contacts):
@@ -199,12 +206,13 @@ def find_modes(m: Memory, control: Control) -> None:
 
 
 @kernel(inner=True)
-def find_mode(m: Memory, control: Control, c: int, cone: int, least: float) -> None:
-    """Fill mode and direction of one friction cone; a contact that bears no more than ``least`` is open."""
-    own, r, turns = m.contact[c], directions(control, cone), corners(m, cone)
+def find_mode(m: DerivativeWork, control: Control, c: int, cone: int, least: float) -> None:
+    """Fill mode and direction of one friction cone; a contact with a force of at most ``least`` is open."""
+    own, r, turns = m.contact[c], directions(control, cone), polygon_corners(m, cone)
     mu, x, y = own[BOUND + cone], own[FORCE + 1 + 2 * cone], own[FORCE + 2 + 2 * cone]
-    bound, exact = mu * own[FORCE], is_round(control, cone)
+    bound, exact = mu * own[FORCE], is_circular(control, cone)
     own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = 0.0, 0.0
+    # Open, sticking, or at the bound: on the circle, along a corner or between two.
     mode = OPEN
     if own[FORCE] > least:
         mode = STICK
@@ -223,16 +231,17 @@ def find_mode(m: Memory, control: Control, c: int, cone: int, least: float) -> N
                     mode = SLIDE_EDGE + 2 * j
                 elif first <= AT_BOUND * bound:
                     mode = SLIDE_EDGE + 2 * ((j + 1) % (2 * r))
+    # Direction of sliding friction times its bound.
     m.mode[c, cone] = mode
     if mode not in (OPEN, STICK) and not exact and mu > 0.0:
         set_slide(m, c, cone)
 
 
 @kernel(inline=True)
-def across(m: Memory, control: Control, c: int, cone: int) -> tuple[float, float]:
-    """Direction of the second force of a contact that slides between two corners, or on the exact cone."""
-    own, turns = m.contact[c], corners(m, cone)
-    if is_round(control, cone):
+def transverse_direction(m: DerivativeWork, control: Control, c: int, cone: int) -> tuple[float, float]:
+    """Return the direction of the second force of a contact that slides between two corners, or on the exact cone."""
+    own, turns = m.contact[c], polygon_corners(m, cone)
+    if is_circular(control, cone):
         mu = own[BOUND + cone]
         return -own[SLIDE + 2 * cone + 1] / mu, own[SLIDE + 2 * cone] / mu
     j = (m.mode[c, cone] - SLIDE_EDGE) // 2
@@ -242,23 +251,25 @@ def across(m: Memory, control: Control, c: int, cone: int) -> tuple[float, float
 
 
 @kernel(inner=True)
-def unknown_direction(m: Memory, control: Control, c: int, cone: int, place: int) -> tuple[float, float]:
-    """Direction, in the axes of its cone, of an unknown force of friction."""
+def unknown_direction(m: DerivativeWork, control: Control, c: int, cone: int, place: int) -> tuple[float, float]:
+    """Return the direction of an unknown force of friction, in the axes of its cone."""
     if m.mode[c, cone] == STICK:
         return 1.0 - place, float(place)
-    return across(m, control, c, cone)
+    return transverse_direction(m, control, c, cone)
 
 
 @kernel(inner=True)
-def contact_unknowns(m: Memory, control: Control, c: int, u: int) -> int:
-    """Fill the rows of the forces of one contact from row u on; the next free one."""
+def contact_unknowns(m: DerivativeWork, control: Control, c: int, u: int) -> int:
+    """Fill the rows of the forces of one contact from row u on; return the next free row."""
     cones = m.mode.shape[1]
+    # An open contact has none.
     m.first[c, 0] = u
     if m.mode[c, 0] == OPEN:
         for cone in range(cones + 1):
             m.first[c, 1 + cone] = u
         return u
     nv = m.v.shape[0]
+    # Normal force, with sliding friction in its row of G.
     own, frame, changes = m.contact[c], m.frame[c], m.changes[c]
     for j in range(nv):
         m.H[u, j] = frame[0, j]
@@ -272,6 +283,7 @@ def contact_unknowns(m: Memory, control: Control, c: int, u: int) -> int:
     m.D[u] = own[GAMMA]
     m.f[u] = own[FORCE]
     u += 1
+    # Further forces of each cone, by its mode.
     for cone in range(cones):
         m.first[c, 1 + cone] = u
         mode, at, count, give = m.mode[c, cone], 1 + 2 * cone, 0, 0.0
@@ -279,8 +291,8 @@ def contact_unknowns(m: Memory, control: Control, c: int, u: int) -> int:
             count = min(directions(control, cone), 2)
         elif mode != SLIDE_EDGE and (mode - SLIDE_EDGE) % 2 == 1:
             count = 1
-            if is_round(control, cone):
-                # A slip that is 0, or backwards, is one of redundant contacts, at the scale of the compliance.
+            if is_circular(control, cone):
+                # A slip of 0, or backwards, occurs with redundant contacts, at the scale of the compliance.
                 mu = own[BOUND + cone]
                 slip = -(own[RATE + at] * own[SLIDE] + own[RATE + at + 1] * own[SLIDE + 1]) / mu
                 give = max(slip, 0.0) / (mu * own[FORCE])
@@ -288,6 +300,7 @@ def contact_unknowns(m: Memory, control: Control, c: int, u: int) -> int:
             x, y = unknown_direction(m, control, c, cone, place)
             tangential_unknown(m, c, at, x, y, give, u)
             u += 1
+    # Owner of the rows.
     m.first[c, 1 + cones] = u
     for row in range(m.first[c, 0], u):
         m.owner[row, 0], m.owner[row, 1] = c, -1
@@ -295,7 +308,7 @@ def contact_unknowns(m: Memory, control: Control, c: int, u: int) -> int:
 
 
 @kernel(inner=True)
-def tangential_unknown(m: Memory, c: int, at: int, x: float, y: float, give: float, u: int) -> None:
+def tangential_unknown(m: DerivativeWork, c: int, at: int, x: float, y: float, give: float, u: int) -> None:
     """Fill row u of a force of contact c along (x, y) of its axes ``at`` and the next."""
     nv = m.v.shape[0]
     frame, changes = m.frame[c], m.changes[c]
@@ -310,22 +323,23 @@ def tangential_unknown(m: Memory, c: int, at: int, x: float, y: float, give: flo
 
 
 @kernel(inner=True)
-def clear_right(m: Memory, u: int) -> None:
-    """Zero the columns of row u behind those by v."""
+def clear_right(m: DerivativeWork, u: int) -> None:
+    """Set the columns of row u after the columns by v to zero."""
     for k in range(2 * m.v.shape[0], m.right.shape[1]):
         m.right[u, k] = 0.0
 
 
 @kernel(inner=True)
 def find_row_modes(
-    work: Work, m: Memory, joints: Joints, chunk: Chunk, control: Control, p: Parameters, h: float
+    work: Work, m: DerivativeWork, joints: Joints, chunk: Chunk, control: Control, p: Parameters, h: float
 ) -> None:
-    """Fill which rows of joints have forces that are unknown, and the slopes of stops."""
+    """Fill which rows of joints have unknown forces, and the slopes of limits."""
     for record in range(control.chunk_joints):
         entry = chunk.joint[record]
         row = joints.rows[entry.row]
         m.row_mode[record] = 1
         m.row_slope[record, 0], m.row_slope[record, 1] = 0.0, 0.0
+        # A limit: loaded or not, and the slope of its law.
         if row.kind == LIMIT:
             m.row_mode[record] = 1 if entry.force > 0.0 else 0
             erp = row.erp if row.erp >= 0.0 else p.erp
@@ -344,21 +358,23 @@ def find_row_modes(
                 row.dissipation,
                 fastest_of_stops(p, STOP_PUSH_RATE),
             )
+        # A row with a bound: known at the bound.
         elif row.kind not in (MIMIC, LOOP) and abs(entry.force) >= row.bound * (1.0 - AT_BOUND):
             m.row_mode[record] = 0
 
 
 @kernel(inner=True)
 def joint_unknown(
-    work: Work, m: Memory, joints: Joints, record: int, chunk: Chunk, p: Parameters, h: float, u: int
+    work: Work, m: DerivativeWork, joints: Joints, record: int, chunk: Chunk, p: Parameters, h: float, u: int
 ) -> int:
-    """Fill the row of one row of joints from row u on, where its force is unknown; the next free one."""
+    """Fill row u of a row of joints if its force is unknown; return the next free row."""
     nv = m.v.shape[0]
     entry = chunk.joint[record]
     row = joints.rows[entry.row]
     kind, d = row.kind, row.drive
     if m.row_mode[record] == 0 or not joint_row(m.H[u], joints, entry.row):
         return u
+    # Right-hand side: the derivative of its law.
     for j in range(2 * nv):
         m.right[u, j] = 0.0
     clear_right(m, u)
@@ -382,6 +398,7 @@ def joint_unknown(
         m.right[u, 3 * nv + d] = gamma * joints.drives[d].stiffness
     elif kind in (VELOCITY_DRIVE, VELOCITY_DRIVE_RIGID):
         m.right[u, 3 * nv + d] = 1.0
+    # Row of the force, compliance and owner.
     for j in range(nv):
         m.G[u, j] = m.H[u, j]
     m.D[u] = gamma
@@ -392,12 +409,13 @@ def joint_unknown(
 
 @kernel(inner=True)
 def joint_row(J: FloatArray, joints: Joints, number: int) -> bool:
-    """Fill J (nv,) of a row of joints; False where nothing moves along it."""
+    """Fill J (nv,) of a row of joints; return False if it is zero."""
     row = joints.rows[number]
     kind = row.kind
     size = 0.0
     for j in range(J.shape[0]):
         J[j] = 0.0
+    # By kind: a loop's Jacobian, or entries at one or two coordinates.
     if kind in (LOOP, SPRING):
         for j in range(J.shape[0]):
             J[j] = joints.loop_G[row.loop_row, j]

@@ -1,16 +1,21 @@
-"""The rows of G reduced to as many orthonormal ones as its rank: what redundant, zero and nearly dependent rows need.
+"""Factorisations for constrained systems: Cholesky's of a dense matrix, and the rank-revealing one of rows.
 
-Rows scaled to unit length and pivoted, D G = P^T L Q by Householder reflections of the rows (Golub and Van Loan 2013,
-sections 5.1 and 5.4.2, for the transpose: a row is contiguous): the rank shows in the diagonal of L. What is left of a
-row below its tolerance (`contactlab.constraints.kernels.rank`) belongs to the rows before it. Then G x = gamma reads
-y = Q_1 x with (D^-1 P^T L) y = gamma: least squares in the rows' own units where gamma is inconsistent. Multipliers mu
-of y give those of G as the shortest solution of (D^-1 P^T L)^T lambda = mu, a complete orthogonal decomposition
-(section 5.4.7).
+Cholesky's method, A = L L^T, factorises four columns together, so that every entry to the right of them is loaded and
+stored once for four products (a left-looking panel, a right-looking rest: Golub and Van Loan 2013, section 4.2). The
+diagonal of L is kept inverted.
+
+Redundant, zero and nearly dependent rows of G are reduced to as many orthonormal rows as its rank. Rows scaled to unit
+length and pivoted, D G = P^T L Q by Householder reflections of the rows (Golub and Van Loan 2013, sections 5.1 and
+5.4.2, for the transpose: a row is contiguous): the rank shows in the diagonal of L. A remainder of a row below its
+tolerance (`contactlab.constraints.kernels.rank`) belongs to the rows before it. Then G x = gamma reads y = Q_1 x with
+(D^-1 P^T L) y = gamma: least squares in the rows' own units if gamma is inconsistent. Multipliers mu of y give the
+multipliers of G as the shortest solution of (D^-1 P^T L)^T lambda = mu, a complete orthogonal decomposition (section
+5.4.7).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,21 +25,156 @@ from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
 
+#: Up to so many rows `solve_small` is faster.
+SMALL: Final = 20
+
+
+@kernel
+def factor(A: FloatArray, first: int, n: int, least: FloatArray, columns: FloatArray) -> int:
+    """Factor rows and columns ``first`` to n - 1 of A in place, lower triangle; ``columns`` (4 n,) is scratch.
+
+    Return -1, or the first k with a pivot <= least[k].
+    """
+    start = first
+    c0 = columns[0:n]
+    c1 = columns[n : 2 * n]
+    c2 = columns[2 * n : 3 * n]
+    c3 = columns[3 * n : 4 * n]
+    while start < n:
+        end = min(start + 4, n)
+        # The diagonal block of four columns.
+        for k in range(start, end):
+            row = A[k]
+            for c in range(start, k):
+                value = row[c]
+                for s in range(start, c):
+                    value -= row[s] * A[c, s]
+                row[c] = value * A[c, c]
+            pivot = row[k]
+            for s in range(start, k):
+                pivot -= row[s] * row[s]
+            if not pivot > least[k]:
+                return k
+            row[k] = 1.0 / np.sqrt(pivot)
+        if end - start < 4:
+            return -1
+        # The panel below it, kept by columns as well.
+        d0 = A[start]
+        d1 = A[start + 1]
+        d2 = A[start + 2]
+        d3 = A[start + 3]
+        i0 = d0[start]
+        i1 = d1[start + 1]
+        i2 = d2[start + 2]
+        i3 = d3[start + 3]
+        for i in range(end, n):
+            row = A[i]
+            p = row[start] * i0
+            q = (row[start + 1] - p * d1[start]) * i1
+            r = (row[start + 2] - p * d2[start] - q * d2[start + 1]) * i2
+            s = (row[start + 3] - p * d3[start] - q * d3[start + 1] - r * d3[start + 2]) * i3
+            row[start] = p
+            row[start + 1] = q
+            row[start + 2] = r
+            row[start + 3] = s
+            c0[i] = p
+            c1[i] = q
+            c2[i] = r
+            c3[i] = s
+        # Subtract four products from the rest.
+        for i in range(end, n):
+            p = c0[i]
+            q = c1[i]
+            r = c2[i]
+            s = c3[i]
+            row = A[i]
+            target = row[end : i + 1]
+            u0 = c0[end : i + 1]
+            u1 = c1[end : i + 1]
+            u2 = c2[end : i + 1]
+            u3 = c3[end : i + 1]
+            for j in range(target.shape[0]):
+                target[j] = (((target[j] - p * u0[j]) - q * u1[j]) - r * u2[j]) - s * u3[j]
+        start = end
+    return -1
+
+
+@kernel
+def solve_lower(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
+    """x := L^-1 x, in entries ``first`` to n - 1."""
+    part = x[first:n]
+    for i in range(n - first):
+        row = L[first + i]
+        tail = row[first:n]
+        part[i] = (part[i] - dot(tail, part, i)) * tail[i]
+
+
+@kernel
+def solve_upper(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
+    """x := L^-T x, in entries ``first`` to n - 1."""
+    part = x[first:n]
+    for i in range(n - first - 1, -1, -1):
+        row = L[first + i]
+        tail = row[first:n]
+        value = part[i] * tail[i]
+        part[i] = value
+        for j in range(i):
+            part[j] -= value * tail[j]
+
+
+@kernel
+def solve_small(A: FloatArray, least: FloatArray, inverse: FloatArray, x: FloatArray) -> int:
+    """Replace x by A^-1 x by A = L D L^T, in plain loops; return -1, or the first k with a pivot <= least[k].
+
+    It is faster than `factor` for few rows, because it has no roots and no calls. The lower triangle of A and
+    ``inverse`` (n,) are overwritten.
+    """
+    n = x.shape[0]
+    # Row by row: L, D^-1, and forward substitution.
+    for i in range(n):
+        row = A[i]
+        for j in range(i):
+            other = A[j]
+            value = row[j]
+            for k in range(j):
+                value -= row[k] * other[k]
+            row[j] = value
+        pivot = row[i]
+        value = x[i]
+        for j in range(i):
+            part = row[j] * inverse[j]
+            pivot -= part * row[j]
+            value -= part * x[j]
+            row[j] = part
+        if not pivot > least[i]:
+            return i
+        inverse[i] = 1.0 / pivot
+        x[i] = value
+    # Back substitution.
+    for i in range(n - 1, -1, -1):
+        value = x[i] * inverse[i]
+        for k in range(i + 1, n):
+            value -= A[k, i] * x[k]
+        x[i] = value
+    return -1
+
 
 @kernel
 def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: FloatArray, noise: FloatArray) -> int:
     """Factorise A (m, n) in place; returns the rank r: how many rows were longer than their noise in their turn.
 
     ``noise`` (m,) holds squares, and is used up; of length 0, rows are taken as they come. On return row i of A holds
-    row order[i] of L in its first min(i + 1, r) entries; beside L_kk stands the reflection 1 - tau_k v v^T, v_k = 1.
+    row order[i] of L in its first min(i + 1, r) entries; after L_kk is the reflection 1 - tau_k v v^T, v_k = 1.
     ``length`` (m,) is scratch.
     """
     m, n = A.shape
+    # Squared lengths of the rows.
     for i in range(m):
         order[i] = i
         length[i] = dot(A[i], A[i], n)
     for k in range(min(m, n)):
         if noise.shape[0] > 0:
+            # Pivot: the longest row that is longer than its noise.
             best = -1
             for i in range(k, m):
                 if length[i] > noise[i] and (best < 0 or length[i] > length[best]):
@@ -49,6 +189,7 @@ def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: Float
                 order[k], order[best] = order[best], order[k]
                 length[k], length[best] = length[best], length[k]
                 noise[k], noise[best] = noise[best], noise[k]
+        # Householder reflection that takes the row to its first entry.
         row = A[k]
         tail = row[k + 1 :]
         head = row[k]
@@ -56,7 +197,7 @@ def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: Float
         if rest == 0.0:
             tau[k] = 0.0
         else:
-            # Away from the entry that is there, so that nothing cancels.
+            # With the sign that avoids cancellation.
             size = np.sqrt(head * head + rest)
             diagonal = -size if head >= 0.0 else size
             tau[k] = (diagonal - head) / diagonal
@@ -64,6 +205,7 @@ def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: Float
             for j in range(tail.shape[0]):
                 tail[j] *= inverse
             row[k] = diagonal
+        # Reflect the rows below; their noise grows by the share of this row.
         for i in range(k + 1, m):
             below = A[i]
             other = below[k + 1 :]
@@ -99,6 +241,7 @@ def reflect_both(A: FloatArray, tau: FloatArray, k: int, v: FloatArray, w: Float
     n = H.shape[0]
     if tau[k] == 0.0:
         return
+    # The reflection's vector v, and w := tau H v.
     for j in range(n):
         v[j] = 0.0 if j < k else A[k, j]
         w[j] = 0.0
@@ -108,6 +251,7 @@ def reflect_both(A: FloatArray, tau: FloatArray, k: int, v: FloatArray, w: Float
         row = H[i]
         for j in range(n):
             w[j] += factor * row[j]
+    # w := w - (tau / 2) (w.v) v, then the update of rank two.
     half = 0.5 * tau[k] * dot(w, v, n)
     for j in range(n):
         w[j] -= half * v[j]
@@ -126,7 +270,7 @@ class RowSpace(NamedTuple):
     tau: FloatArray  # (m,)
     order: FloatArray  # (m,) which row of G is row i of L, as floats
     size: FloatArray  # (m,) lengths of the rows, 0 for zero rows
-    B: FloatArray  # (m n,) where r < m: (D^-1 P^T L)^T = L_2 Q_2 by rows
+    B: FloatArray  # (m n,) used if r < m: (D^-1 P^T L)^T = L_2 Q_2 by rows
     tau2: FloatArray  # (m,)
     other: FloatArray  # (m,) scratch
     x: FloatArray  # (m,) scratch
@@ -154,11 +298,12 @@ def row_space(W: FloatArray, n: int, m: int) -> RowSpace:
 def reduce_rows(G: FloatArray, column: FloatArray, tolerance: FloatArray, s: RowSpace) -> int:
     """Fill s from G (m, n), its columns multiplied by ``column`` (n,); returns the rank.
 
-    ``tolerance`` (m,) is what of each row's length is rounding, 1 for zero rows.
+    ``tolerance`` (m,) is the fraction of each row's length that is rounding, 1 for zero rows.
     """
     m, n = G.shape
     A = s.A
     size = s.size
+    # Rows in scaled columns, of unit length; zero rows are cleared.
     for i in range(m):
         row = A[i]
         given = G[i]
@@ -175,6 +320,7 @@ def reduce_rows(G: FloatArray, column: FloatArray, tolerance: FloatArray, s: Row
             for j in range(n):
                 row[j] *= inverse
     rank = factor_rows(A, s.order, s.tau, s.other, s.noise)
+    # Dependent rows: factor their coefficients too, for shortest solutions.
     if rank < m:
         B = rows_at(s.B, 0, rank, m)
         for k in range(rank):
@@ -187,8 +333,9 @@ def reduce_rows(G: FloatArray, column: FloatArray, tolerance: FloatArray, s: Row
 
 @kernel
 def targets(s: RowSpace, rank: int, gamma: FloatArray, y: FloatArray) -> None:
-    """y (rank,): where the orthonormal rows have to be for G x = gamma, or nearest to it."""
+    """Fill y (rank,), the values of the orthonormal rows for which G x = gamma, or is nearest to it."""
     m = s.size.shape[0]
+    # Independent rows: substitution with L.
     if rank == m:
         for i in range(m):
             of = int(s.order[i])
@@ -197,6 +344,7 @@ def targets(s: RowSpace, rank: int, gamma: FloatArray, y: FloatArray) -> None:
                 value -= s.A[i, k] * y[k]
             y[i] = value / s.A[i, i]
         return
+    # Dependent rows: least squares by the reflections of B, then back substitution.
     B = rows_at(s.B, 0, rank, m)
     x = s.x
     for i in range(m):
@@ -212,8 +360,9 @@ def targets(s: RowSpace, rank: int, gamma: FloatArray, y: FloatArray) -> None:
 
 @kernel
 def multipliers(s: RowSpace, rank: int, mu: FloatArray, forces: FloatArray) -> None:
-    """forces (m,): the shortest with G^T forces = Q_1^T mu; mu (rank,) is used up."""
+    """Fill forces (m,), the shortest with G^T forces = Q_1^T mu; mu (rank,) is used up."""
     m = s.size.shape[0]
+    # Independent rows: substitution with L^T.
     if rank == m:
         for k in range(m - 1, -1, -1):
             value = mu[k]
@@ -224,6 +373,7 @@ def multipliers(s: RowSpace, rank: int, mu: FloatArray, forces: FloatArray) -> N
             of = int(s.order[i])
             forces[of] = mu[i] / s.size[of]
         return
+    # Dependent rows: substitution with the triangle of B, then its reflections.
     B = rows_at(s.B, 0, rank, m)
     for i in range(m):
         forces[i] = 0.0

@@ -1,7 +1,8 @@
-"""Operands and solution of a constrained system, for every solver, and factorisations of the caller's choice.
+"""Operands and solution of a constrained system, and factorisations in numpy and scipy.
 
-These are of square systems, and of the rows of G into multiples of orthonormal ones; the compiled solvers reduce rows
-likewise (`contactlab.constraints.kernels.row_space`).
+A factorisation of the caller's choice solves square systems, and reduces the rows of G to orthonormal ones. The
+compiled solvers reduce rows in the same way (`contactlab.constraints.kernels.factorizations`). `RowSpace` has the row
+space and the null space of rows of any rank, by singular values.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.evaluation import tolerances
 from contactlab.constraints.kernels.kkt_codes import METHODS, RANK_TOLERANCE, System, kkt_size
+from contactlab.constraints.rows import ConstraintError
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 
 #: How square matrices are factorised: row-pivoted LU, column-pivoted QR ("qr" and "colpiv_qr" are one), complete
@@ -32,16 +34,16 @@ class KKTSolution:
         (n,) the motion. Unique where it exists; G x = gamma in the least-squares sense, in the rows' own units, where
         gamma contradicts itself.
     multipliers
-        (nc,) lambda; the shortest (Euclidean, in the rows' own units) where rows are redundant.
+        (nc,) lambda; the shortest (Euclidean, in the rows' own units) if rows are redundant.
     rank
         Numerical rank of G: rows scaled to unit length, columns to H having about a unit diagonal, a row counts as a
-        combination of others where less than ``tolerance`` (1e-10) of its length is left; a row shorter than
+        combination of others if less than ``tolerance`` (1e-10) of its length is left; a row shorter than
         eps max(nc, n) times the longest is zero. Rows of mechanisms are judged by the sizes of their terms
         (`contactlab.constraints.kernels.rank`).
     residual
         Largest |G_i x - gamma_i| / (|gamma_i| + sum_j |G_ij| (|x_j| + |c_j| / H_jj)), every denominator being at
-        least 1e-6 of the largest: near 1e-16 where gamma is consistent, far from it where it is not. The last term,
-        what c would do to each x_j by itself, keeps rounding small beside what has cancelled.
+        least 1e-6 of the largest: near 1e-16 if gamma is consistent, far from it if it is not. The last term,
+        the effect of c on each x_j by itself, keeps rounding small relative to terms that have cancelled.
     """
 
     x: FloatArray
@@ -119,7 +121,7 @@ def solved(
 
 
 def singular_inertia_error() -> ConstraintError:
-    """Return the error where H leaves a motion undetermined."""
+    """Return the error if H leaves a motion undetermined."""
     return ConstraintError(
         "H", "is singular, or not positive, on motions that the constraints allow: the motion is not determined"
     )
@@ -151,7 +153,7 @@ def make_solution(
 
 # Entries of a scaled matrix below this count as zero.
 _SINGULAR = 1e-14
-# A tolerance of 0 stands for this one.
+# Value for a tolerance of 0.
 _EXACT = 1e-100
 
 
@@ -171,7 +173,7 @@ def solve_square(A: FloatArray, b: FloatArray, linear_solver: LinearSolver) -> F
     if n == 0:
         return b.copy()
     if linear_solver == "lu":
-        # LAPACK itself: scipy's lu_factor warns of what is an error here.
+        # LAPACK itself, because scipy's lu_factor warns of singular matrices, which are an error here.
         lu, order, _ = linalg.lapack.dgetrf(A)
         _check(np.abs(np.diag(lu)))
         return np.asarray(linalg.lapack.dgetrs(lu, order, b)[0])
@@ -182,7 +184,7 @@ def solve_square(A: FloatArray, b: FloatArray, linear_solver: LinearSolver) -> F
     Q, R, order = linalg.qr(A, pivoting=True, check_finite=False)
     _check(np.abs(np.diag(R)))
     x = np.empty(n)
-    # At full rank a complete orthogonal decomposition ends with this very factor: nothing is left to be reduced.
+    # At full rank a complete orthogonal decomposition ends with this factor.
     x[order] = linalg.solve_triangular(R, Q.T @ b, check_finite=False)
     return x
 
@@ -221,7 +223,7 @@ class RowBasis:
 
 
 def unit_columns(H: FloatArray) -> FloatArray:
-    """S (n,): about 1 / sqrt(H_jj), in powers of two; where H_jj is nothing, that of the largest."""
+    """Return S (n,), about 1 / sqrt(H_jj), in powers of two; entries without inertia count as the largest."""
     diagonal = np.abs(np.diag(H))
     largest = diagonal.max(initial=0.0)
     if not largest > 0.0:
@@ -232,13 +234,13 @@ def unit_columns(H: FloatArray) -> FloatArray:
 def row_basis(G: FloatArray, tolerance: FloatArray, linear_solver: LinearSolver) -> RowBasis:
     """Rank and bases of G (nc, n), its columns scaled already: by SVD, or by QR with pivoting for all other choices.
 
-    ``tolerance`` (nc,) is what of each row's length is rounding, 1 for zero rows.
+    ``tolerance`` (nc,) is the fraction of each row's length that is rounding, 1 for zero rows.
     """
     from scipy import linalg
 
     sizes = np.linalg.norm(G, axis=1)
     used = (sizes > 0.0) & (tolerance < 1.0)
-    # In units of what is known of it every row has a noise of 1.
+    # In units of its rounding every row has a noise of 1.
     known = np.where(used[:, None], G, 0.0) / np.where(used, sizes * np.maximum(tolerance, _EXACT), 1.0)[:, None]
     if not used.any():
         return RowBasis(np.zeros((0, G.shape[1])), np.zeros((G.shape[0], 0)), np.zeros((0, 0)))
@@ -257,3 +259,76 @@ def row_basis(G: FloatArray, tolerance: FloatArray, linear_solver: LinearSolver)
     U = np.empty_like(orthonormal)
     U[place] = orthonormal
     return RowBasis(np.ascontiguousarray(Q[order]), np.asarray(U, dtype=np.float64), np.asarray(triangle))
+
+
+@dataclass(frozen=True, eq=False)
+class RowSpace:
+    """Rows G (m, n), each scaled to unit length: U diag(s) basis^T, of numerical rank r."""
+
+    rank: int
+    basis: FloatArray  # (n, r) orthonormal columns that span the rows
+    null: FloatArray  # (n, n - r) orthonormal columns that no row sees
+    _length: FloatArray
+    _U: FloatArray
+    _s: FloatArray
+
+    def solve(self, b: FloatArray) -> FloatArray:
+        """Return the shortest x (n,) with G x = b.
+
+        Without a solution it is by least squares, with rows in units of their lengths.
+        """
+        scaled = b / self._length
+        return np.asarray(self.basis @ ((self._U.T @ scaled) / self._s))
+
+    def multipliers(self, g: FloatArray) -> FloatArray:
+        """Return the shortest y (m,) with G^T y = the part of g (n,) that the rows can make."""
+        if self.rank == 0:
+            return np.zeros(self._length.shape[0])
+        # U^T diag(length) y = s^-1 basis^T g has full row rank: its shortest solution by a QR factorisation.
+        Q, R = np.linalg.qr(self._length[:, None] * self._U)
+        return np.asarray(Q @ np.linalg.solve(R.T, (self.basis.T @ g) / self._s))
+
+
+def row_space(G: FloatArray, tolerance: FloatArray | None = None) -> RowSpace:
+    """Rank, row space and null space of G (m, n).
+
+    ``tolerance`` (m,) is the fraction of each row's length that is rounding, 1 for zero rows, by the rule of
+    `contactlab.constraints.kernels.rank`; without it the terms of G are unknown.
+    """
+    m, n = G.shape
+    if m == 0 or n == 0:
+        return RowSpace(0, np.zeros((n, 0)), np.eye(n), np.ones(m), np.zeros((m, 0)), np.zeros(0))
+    known = tolerances(G, np.zeros(0), np.zeros(0)) if tolerance is None else tolerance
+    length = np.linalg.norm(G, axis=1)
+    zero = (known >= 1.0) | (length == 0.0)
+    length = np.where(zero, 1.0, length)
+    # Scaled to unit length, because units have no effect on dependence.
+    rows = np.where(zero[:, None], 0.0, G / length[:, None])
+    U, s, Vt = np.linalg.svd(rows, full_matrices=True)
+    # In units of its rounding every row has a noise of 1: singular values up to 1 are zero.
+    if not zero.all() and np.ptp(known[~zero]) > 0.0:
+        rank = int(np.count_nonzero(np.linalg.svd(rows / known[:, None], compute_uv=False) > 1.0))
+    else:
+        rank = int(np.count_nonzero(s > known[~zero].max(initial=0.0)))
+    return RowSpace(rank, Vt[:rank].T, Vt[rank:].T, length, U[:, :rank], s[:rank])
+
+
+def nearest_solution(rows: RowSpace, b: FloatArray, x0: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the x (n,) with G x = b that minimises (x - x0)^T diag(weights) (x - x0).
+
+    Among several, the one nearest to x0.
+
+    Weights (n,) are not negative; x stays at x0 if its weight is zero and no row acts on it.
+    """
+    step = rows.solve(b - unscaled(rows, x0))
+    if rows.null.shape[1] == 0 or not weights.any():
+        return np.asarray(x0 + step)
+    root = np.sqrt(weights / weights.max())
+    # Minimum-norm least squares, not normal equations: zero weights leave directions open, and those do not move.
+    along = np.linalg.lstsq(root[:, None] * rows.null, -root * step, rcond=1e-13)[0]
+    return np.asarray(x0 + step + rows.null @ along)
+
+
+def unscaled(rows: RowSpace, x: FloatArray) -> FloatArray:
+    """Return G x, up to the rounding of dependent rows."""
+    return np.asarray(rows._length * (rows._U @ (rows._s * (rows.basis.T @ x))))

@@ -1,0 +1,307 @@
+"""Checks of motion in plain numpy: free trees of several links, and displacements that undo depth.
+
+Free trees, on which no row acts in a step, are integrated again by the Runge-Kutta method. Displacements of the
+positions are computed from a step's states, and their law is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.packing import FREE_ALONE, FREE_EULER, free_kinds, moves_accurately
+from contactlab.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts, surface_motion
+from contactlab.verification.dynamics import Blocks, dynamics, mass_solve, mass_times, solved_where_regular, weights
+from contactlab.verification.joints import JointLaws
+from contactlab.verification.motion import cross, integrate, shifting
+from contactlab.verification.portion import Found, StepSlice, TreeRows
+
+if TYPE_CHECKING:
+    from contactlab.verification.joints import JointLaws
+    from contactlab.verification.portion import StepSlice
+    from contactlab.world.world import World
+
+
+SLOW = 1e-3  # radians in a step below which trees on which other things may act move by Euler's rule, as in the stepper
+MOST_PARTS = 128
+WILD = 0.5  # radians in a step from which on the method may be given up, for Euler's rule
+NEAR = 1e-6
+CLOSE = 1e-10  # of the speeds: how near the record a motion in so many parts has to be to be the one
+
+
+@dataclass(frozen=True, eq=False)
+class FreeMotion:
+    """End states of the free trees of a slice by the integration method."""
+
+    dofs: NDArray[np.bool_]  # (ns, nv) velocities of such trees
+    places: NDArray[np.bool_]  # (ns, nq) and their coordinates
+    v: FloatArray  # (ns, nv) at the end, elsewhere 0
+    q: FloatArray  # (ns, nq)
+
+
+def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | None:
+    """Return the motion of free trees of several links; None without any.
+
+    M includes the terms that act within the mass matrix. The record does not have the number of parts of the method:
+    1, 2, 4, ... are tried, until the motion equals the recorded one, or the nearest is found.
+    """
+    recording, world, h = portion.recording, portion.recording.world, portion.h
+    kinds = free_kinds(world) if moves_accurately(recording.stepper) else np.zeros(0, dtype=np.int64)
+    if not np.any(kinds != FREE_EULER):
+        return None
+    free = _free_trees(portion, kinds)
+    chosen = np.flatnonzero(free.any(axis=1))
+    if not chosen.size:
+        return None
+    starts, step = world.tree_starts, h[chosen, None]
+    dofs = np.repeat(free, np.diff(starts), axis=1)[chosen]
+    alone = np.repeat(kinds == FREE_ALONE, np.diff(starts))
+    q, v, state = recording.q[portion.steps[chosen]], portion.v[chosen], portion.state.at(chosen)
+    tau, push = portion.tau[chosen], laws.push[chosen]
+    kick = mass_times(state.M, v) + step * (tau - weights(world, state.bodies) + push)
+    begin = np.where(alone, v, solved_where_regular([block[chosen] for block in M], kick)) * dofs
+    wanted = portion.v_plus[chosen]
+    best, q_best, off = np.zeros_like(v), np.array(q), np.full(free[chosen].shape, np.inf)
+    force, left, parts = tau * alone, np.arange(chosen.size), 1
+    while left.size and parts <= MOST_PARTS:
+        with np.errstate(all="ignore"):  # too few parts for bodies that turn fast
+            v_end, q_end = _moved(world, q[left], begin[left], force[left], h[chosen[left]], dofs[left], alone, parts)
+        gap = np.abs(v_end - wanted[left]) * dofs[left]
+        by_tree = np.maximum.reduceat(gap, starts[:-1], axis=1)
+        nearer = by_tree < off[left]
+        own = np.repeat(nearer, np.diff(starts), axis=1)
+        best[left] = np.where(own, v_end, best[left])
+        q_best[left] = np.where(_places(world, nearer), q_end, q_best[left])
+        off[left] = np.where(nearer, by_tree, off[left])
+        size = np.abs(wanted[left] * dofs[left]).max(axis=1) + np.abs(begin[left]).max(axis=1)
+        bad = np.where(free[chosen[left]], off[left], 0.0).max(axis=1) > CLOSE * size
+        left, parts = left[bad], 2 * parts
+    # Without a solution nearby the body rotates too fast for the method.
+    fast = h[chosen, None] * np.maximum.reduceat(np.abs(begin), starts[:-1], axis=1) > WILD
+    size = np.maximum.reduceat(np.abs(wanted) + np.abs(begin), starts[:-1], axis=1)
+    given_up = fast & (off > NEAR * size)
+    free[chosen] &= ~given_up
+    dofs &= ~np.repeat(given_up, np.diff(starts), axis=1)
+    best *= dofs
+    out = FreeMotion(
+        np.zeros(portion.v.shape, dtype=bool),
+        _places(world, free),
+        np.zeros(portion.v.shape),
+        np.zeros((len(h), world.nq)),
+    )
+    out.dofs[chosen], out.v[chosen], out.q[chosen] = dofs, best, q_best
+    return out
+
+
+def _free_trees(portion: StepSlice, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which trees (ns, nt) move by the method: on which no row acts, awake, and fast enough to need it."""
+    recording, world = portion.recording, portion.recording.world
+    rows, trees = recording.rows, world.body_trees
+    free = np.tile(kinds != FREE_EULER, (portion.steps.size, 1))
+    for side in "ab":
+        body = portion.numbers(f"body_{side}")
+        known = (body >= 0) & (trees[np.maximum(body, 0)] >= 0)
+        free[portion.at[known], trees[body[known]]] = False
+    for number, at in zip(rows["joint_row"][portion.joints], portion.joint_at, strict=True):
+        free[at, list(world.joint_rows[number].trees)] = False
+    if rows["asleep"].shape[1]:
+        free &= rows["asleep"][portion.steps] == 0
+    fastest = np.zeros(free.shape)
+    for spec, tree in zip(world.model.bodies, trees, strict=True):
+        if tree >= 0 and spec.inertia is not None and spec.inertia.mass > 0.0:
+            speed = np.linalg.norm(portion.state.bodies[spec.name].w, axis=1)
+            fastest[:, tree] = np.maximum(fastest[:, tree], speed)
+    return np.asarray(free & ((kinds == FREE_ALONE) | (portion.h[:, None] * fastest > SLOW)))
+
+
+def _places(world: World, trees: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which coordinates (ns, nq) are of the trees (ns, nt) marked."""
+    out = np.zeros((trees.shape[0], world.nq), dtype=bool)
+    for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
+        if tree >= 0:
+            out[:, world.model.q_slice(spec.name)] = trees[:, [tree]]
+    return out
+
+
+def _moved(
+    world: World,
+    q: FloatArray,
+    v: FloatArray,
+    force: FloatArray,
+    h: FloatArray,
+    dofs: NDArray[np.bool_],
+    alone: NDArray[np.bool_],
+    parts: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Return velocities (ns, nv) and configurations (ns, nq) after h (ns,), in so many parts."""
+    model, part, one = world.model, h[:, None] / parts, np.ones(h.size)
+
+    def rates(d: FloatArray, v: FloatArray, at: FloatArray) -> tuple[FloatArray, FloatArray]:
+        state = dynamics(world, at, v)
+        needed = state.bias - np.where(alone, 0.0, weights(world, state.bodies))
+        return _displacement_rate(world, d, v), solved_where_regular(state.M, (force - needed) * dofs) * dofs
+
+    for _ in range(parts):
+        d, a = np.zeros_like(v), np.zeros_like(v)
+        gone, gained, at, speed = np.zeros_like(v), np.zeros_like(v), q, v
+        for share, way in ((1.0, 0.5), (2.0, 0.5), (2.0, 1.0), (1.0, 0.0)):
+            r, a = rates(d, speed, at)
+            gone, gained = gone + share * r, gained + share * a
+            d, speed = way * part * r, v + way * part * a
+            at = integrate(model, q, d, one)
+        q, v = integrate(model, q, part / 6.0 * gone, one), v + part / 6.0 * gained
+    return v, q
+
+
+def _displacement_rate(world: World, d: FloatArray, v: FloatArray) -> FloatArray:
+    """Return the rates of displacements d (ns, nv): v, except for rotation vectors, in body axes."""
+    out = np.array(v)
+    for spec in world.model.bodies:
+        at = world.model.v_slice(spec.name).start
+        for motion in spec.joint.chain():
+            if motion.nq in (4, 7):
+                own = slice(at + motion.nv - 3, at + motion.nv)
+                turn = cross(d[:, own], v[:, own])
+                out[:, own] += 0.5 * turn + cross(d[:, own], turn) / 12.0
+            at += motion.nv
+    return out
+
+
+#: Depth that is left alone, by the smallest extent of the smaller body; of stops in rad or m.
+ALLOWED_DEPTH, STOP_DEPTH = 1e-4, 1e-5
+#: Share of these depths that is left.
+LEFT = 0.9
+#: Largest extents, and rad or m of stops, by which depth is undone in a second, by default.
+RATE, STOP_RATE = 10.0, 100.0
+#: Change of a depth by rounding and by the allowed remainder, relative to the allowance.
+ROUNDING = 1e-6
+#: Of the friction that a contact can bear: by how much a polygon or a certificate may be off.
+COARSE = 1e-6
+#: Fraction of the largest multiplier of a step that is rounding.
+FAINT = 1e-9
+#: Fraction of the smaller body that is the scale of depths if no depth is allowed.
+LEAST_UNIT = 1e-6
+
+
+def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
+    """Return M^-1 (N' p + T' s + L' p + G' y), G dq = 0, (ns, nv): by which steps moved q besides."""
+    push, sideways = portion.column("push"), portion.column("push_tangential")
+    of_stops = portion.recording.rows["joint_push"][portion.joints]
+    if not (push.any() or sideways.any() or of_stops.any()):
+        return np.zeros(portion.v.shape)
+    normal, t1 = frames[:, 0], frames[:, 1]
+    shoved = push[:, None] * normal + sideways[:, :1] * t1 + sideways[:, 1:] * cross(normal, t1)
+    points = tuple(TreeRows(one.tree, one.of, one.J[:, :3]) for one in portion.points)
+    force = portion.scattered(points, portion.at, shoved)
+    numbers = portion.recording.rows["joint_row"][portion.joints]
+    np.add.at(force, portion.joint_at, of_stops[:, None] * laws.J[portion.joint_at, numbers])
+    dq = mass_solve(M, force)
+    shifted = _shifted(portion)
+    alone = shifted != 0.0
+    dq[alone] = (np.maximum(shifted, 0.0) * force)[alone]
+    if laws.equation.any():
+        for s in np.flatnonzero(force.any(axis=1)):
+            G = laws.J[s][laws.equation]
+            own = tuple(block[s : s + 1] for block in M)
+            Y = np.concatenate([mass_solve(own, row[None]) for row in G])
+            dq[s] -= np.linalg.lstsq(G @ Y.T, G @ dq[s], rcond=1e-12)[0] @ Y
+    return dq
+
+
+def _shifted(portion: StepSlice) -> FloatArray:
+    """Return the shift of free bodies per force (ns, nv): 1 / m, -1 for turns.
+
+    0 of all else, and of islands with rows of joints.
+    """
+    world, rows = portion.recording.world, portion.recording.rows
+    share = np.zeros(world.nv)
+    shifts = shifting(world.model)[1]
+    for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
+        if tree < 0 or np.count_nonzero(world.body_trees == tree) > 1 or spec.inertia is None:
+            continue
+        own = slice(*world.tree_starts[tree : tree + 2])
+        if np.count_nonzero(shifts[own]) == (3 if world.plane is None else 2):
+            share[own] = np.where(shifts[own], 1.0 / spec.inertia.mass, -1.0)
+    out = np.tile(share, (portion.steps.size, 1))
+    if not portion.joints.size:
+        return out
+    starts, trees = world.tree_starts, world.body_trees
+    joined = {(int(s), int(i)) for s, i in zip(portion.joint_at, rows["joint_island"][portion.joints], strict=True)}
+    of_contacts = zip(
+        portion.at, portion.numbers("island"), portion.numbers("body_a"), portion.numbers("body_b"), strict=True
+    )
+    for s, i, a, b in of_contacts:
+        if (int(s), int(i)) in joined:
+            for body in (a, b):
+                if body >= 0 and trees[body] >= 0:
+                    out[s, starts[trees[body]] : starts[trees[body] + 1]] = 0.0
+    return out
+
+
+def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, frames: FloatArray) -> Iterator[Found]:
+    """Check that only admissible rows push, within their bounds, and that no depth exceeds the previous maximum."""
+    recording, stepper = portion.recording, portion.recording.stepper
+    rows, h, at, island = recording.rows, portion.h[portion.at], portion.at, portion.numbers("island")
+    push, sideways = portion.column("push"), portion.column("push_tangential")
+    numbers, joint_at = rows["joint_row"][portion.joints], portion.joint_at
+    of_stops = rows["joint_push"][portion.joints]
+    stops = np.array([row.kind.name == "STOP" and row.stiffness == row.dissipation == 0.0 for row in
+                      recording.world.joint_rows] or [False])[numbers]  # fmt: skip
+    rigid = rigid_contacts(portion)
+    # Signs, cones, and who pushes at all.
+    mu = portion.column("mu")
+    # Friction forces count, to their own rounding.
+    whole = np.hypot(*(sideways + h[:, None] * portion.column("impulse_tangential")).T)
+    borne = push + h * portion.column("impulse_normal")
+    largest_of_step = np.zeros(portion.steps.size)
+    np.maximum.at(largest_of_step, at, borne)
+    most = (1.0 + COARSE) * mu * np.maximum(borne, 0.0) + FAINT * largest_of_step[at]
+    slides = (np.hypot(*sideways.T) > 0.0) & (whole > most)
+    correction = portion.column("gap_correction")
+    wrong = (push < 0.0) | ((push != 0.0) & ~rigid) | slides | ~(correction <= 0.0)
+    yield "projection", at, island, portion.contacts, np.where(wrong, np.inf, 0.0)
+    yield "projection", joint_at, -1, -1, np.where((of_stops < 0.0) | ((of_stops != 0.0) & ~stops), np.inf, 0.0)
+    if not stepper.projection:
+        off = np.where((push != 0.0).any() | (of_stops != 0.0).any(), np.inf, 0.0)
+        yield "projection", np.arange(portion.steps.size), -1, -1, np.full(portion.steps.size, off)
+        return
+    normals = frames[:, 0]
+    drive = -np.einsum("nj,nj->n", normals, surface_motion(portion, normals)[:, :3])
+    given = stepper.penetration_allowance
+    extent = extent_of(portion, recording.world.extents.min_width)
+    allowed = ALLOWED_DEPTH * extent if given is None else np.full(at.size, given)
+    gap = portion.column("gap") + h * (normal_rates(portion, normals, portion.v_plus) + drive)
+    own = rigid & (stepper.max_depenetration_velocity is None or np.isfinite(stepper.max_depenetration_velocity))
+    # The record has the gap corrections: they depend on velocities of the step that are not kept.
+    e = np.maximum(gap + LEFT * allowed, -h * fastest_of(portion, RATE)) + correction
+    gap = gap + correction
+    left = e + normal_rates(portion, normals, dq)
+    J = laws.J[joint_at, numbers]
+    stop_gap = rows["joint_error"][portion.joints] + portion.h[joint_at] * np.einsum(
+        "nv,nv->n", J, portion.v_plus[joint_at]
+    )
+    stop_e = np.maximum(stop_gap + LEFT * STOP_DEPTH, -portion.h[joint_at] * STOP_RATE)
+    stop_left = stop_e + np.einsum("nv,nv->n", J, dq[joint_at])
+    # By island: the deepest before and after, in allowances, and whether anything was too deep.
+    label = np.concatenate((island, rows["joint_island"][portion.joints]))
+    places = np.concatenate((at, joint_at))
+    keys, key = np.unique(places * (label.max(initial=0) + 1) + label, return_inverse=True)
+    unit = np.concatenate((np.maximum(allowed, LEAST_UNIT * extent), np.full(stops.size, STOP_DEPTH)))
+    chosen = np.concatenate((own, stops))
+    before, after, pushed = (np.zeros(keys.size) for _ in range(3))
+    worst = np.full(keys.size, -np.inf)
+    np.maximum.at(before, key[chosen], -(np.concatenate((e, stop_e)) / unit)[chosen])
+    np.maximum.at(after, key[chosen], -(np.concatenate((left, stop_left)) / unit)[chosen])
+    beyond = -np.concatenate((gap + allowed, stop_gap + STOP_DEPTH)) / unit
+    np.maximum.at(worst, key[chosen], beyond[chosen])
+    np.maximum.at(pushed, key[chosen], np.abs(np.concatenate((push, of_stops)))[chosen])
+    step = np.zeros(keys.size, dtype=np.int64)
+    step[key] = places
+    idle = (pushed > 0.0) & ~(worst > -ROUNDING)
+    worse = (pushed > 0.0) & (after > before * (1.0 + ROUNDING) + ROUNDING)
+    yield "projection", step, keys % (label.max(initial=0) + 1), -1, np.where(idle | worse, np.inf, 0.0)

@@ -66,7 +66,7 @@ def free_velocity(model: Model, q, v, tau, h: float) -> np.ndarray:
     from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
     from contactlab.multibody.kernels.velocities import fill_frames
     from contactlab.stepping.kernels.free_motion import free_motion
-    from contactlab.stepping.kernels.layout import FAILURE_NONE, Control
+    from contactlab.stepping.kernels.layout import FAILURE_NONE, Parameters
     from contactlab.stepping.memory import new_work
     from contactlab.stepping.packing import new_record
 
@@ -74,7 +74,7 @@ def free_velocity(model: Model, q, v, tau, h: float) -> np.ndarray:
     packed, work = arrays_of(world).packed, new_work(world, 1, 4)
     work.q[:], work.v[:], work.tau[:] = q, v, tau
     fill_frames(packed.ints, packed.floats, work.q, work.v, np.zeros((0, CUSTOM_ROW)), NOTHING, VELOCITIES, work.W)
-    assert free_motion(packed, work, None, h, new_record(Control)) == FAILURE_NONE
+    assert free_motion(packed, work, None, h, new_record(Parameters)) == FAILURE_NONE
     return work.v_free
 
 

@@ -118,18 +118,18 @@ class Differentiator:
         """Replace in A what is of free trees of several links, moved in so many parts (nt,)."""
         from contactlab.linearization.kernels.free_tree_rates import add_free_parameter, free_tree_rates
 
-        driver, memory, control = self._driver, self.memory, self._driver.control
-        work, h = driver.work, float(driver.parameters.last_h)
+        driver, memory, parameters = self._driver, self.memory, self._driver.parameters
+        work, h = driver.work, float(parameters.last_h)
         tau, q_base = np.zeros_like(work.tau), np.zeros_like(work.q)
         packed = driver.prepared.arrays.packed
-        free_tree_rates(packed, work, driver.joints, control, h, memory, parts, tau, q_base)
+        free_tree_rates(packed, work, driver.joints, parameters, h, memory, parts, tau, q_base)
         for number, (arrays, weight) in enumerate(self._near):
             joints = driver.joints
             if joints is not None and arrays.joints is not None:
                 joints = joints_in(joints, arrays.joints)
             column = self.columns - len(self.parameters) + number // 2
             add_free_parameter(
-                arrays.packed, work, joints, control, h, memory, parts, q_base, column, weight
+                arrays.packed, work, joints, parameters, h, memory, parts, q_base, column, weight
             )  # fmt: skip
 
     def _entered(self) -> HeldCall:
@@ -187,6 +187,7 @@ class Differentiator:
         turns, line = (np.pi * np.arange(2 * count + 1) / count for count in (r, 1))
         return Memory(
             **arrays,
+            exact=np.array([driver.parameters.cone], dtype=np.int64),
             turns=np.stack([np.cos(turns), np.sin(turns)], axis=1),
             line=np.stack([np.cos(line), np.sin(line)], axis=1),
             lengths=_lengths(driver.prepared.arrays),

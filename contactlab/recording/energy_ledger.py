@@ -56,7 +56,7 @@ from numpy.typing import NDArray
 from contactlab.multibody import difference_batch
 from contactlab.recording.record import portions
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
+from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Parameters
 from contactlab.stepping.memory import new_work
 from contactlab.stepping.packing import (
     FREE_EULER,
@@ -226,17 +226,17 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
     u, u_plus = np.zeros((len(table), 6)), np.zeros((len(table), 6))
     # Copies: to the compiler the read-only arrays of a record are of another type.
     q, v, tau, h = (np.array(one) for one in (recording.q, recording.v, recording.rows["tau"], recording.h))
-    pairs, control = np.stack((table.body_a, table.body_b), axis=1), new_record(Control)
-    control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
-    control.accurate = moves_accurately(recording.stepper)
+    pairs, parameters = np.stack((table.body_a, table.body_b), axis=1), new_record(Parameters)
+    parameters.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
+    parameters.accurate = moves_accurately(recording.stepper)
     step, point = np.array(table.step), np.array(table.point)
     work, arrays = new_work(world, 1, 4), arrays_of(world)
     joints = None if arrays.joints is None else new_joints(arrays.joints, work.parent.size)
     targets, held = np.array(recording.rows["drive_target"]), held_trees(recording)
     moved = np.zeros(held.shape, dtype=np.int64)
     account(
-        arrays.packed, work, control, q, v, tau, h, joints, targets, held, step, pairs, point, bias, kinetic, u, u_plus,
-        moved,
+        arrays.packed, work, parameters, q, v, tau, h, joints, targets, held, step, pairs, point, bias, kinetic,
+        u, u_plus, moved,
     )  # fmt: skip
     if moved.any() and joints is not None:
         damping, drives = implicit_forces(world, q[:-1], v[1:], targets, h)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
+from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Parameters
 from contactlab.stepping.memory import new_work
 from contactlab.stepping.packing import FREE_EULER, free_kinds, moves_accurately, new_record
 from contactlab.stepping.prepared import arrays_of
@@ -162,8 +162,8 @@ def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tu
     from contactlab.stepping.kernels.account import account
 
     world, n = recording.world, steps.size
-    arrays, work, control = arrays_of(world), new_work(world, 1, 4), new_record(Control)
-    control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
+    arrays, work, parameters = arrays_of(world), new_work(world, 1, 4), new_record(Parameters)
+    parameters.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
     none, tau = np.zeros(0, dtype=np.int64), np.zeros((0, world.nv))
     starts = world.tree_starts
     gained, before = np.zeros((n, trees.size)), np.zeros((n, trees.size))
@@ -174,7 +174,7 @@ def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tu
     def of(q: FloatArray, v: FloatArray, v_plus: FloatArray, h: float, out: FloatArray) -> float:
         states, speeds = np.stack((q, q)), np.stack((v, v_plus))
         account(
-            arrays.packed, work, control, states, speeds, tau, np.array([h]), None, np.zeros((1, 0)), held, none,
+            arrays.packed, work, parameters, states, speeds, tau, np.array([h]), None, np.zeros((1, 0)), held, none,
             no_pairs, no_points, out, energy, no_speeds, no_speeds, held,
         )  # fmt: skip
         return float(energy[0])

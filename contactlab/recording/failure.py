@@ -103,7 +103,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         count = control.wanted if control.short == layout.SHORT_OF_CONTACTS else control.n_contacts
         detail = f"memory does not suffice for a step with {count} contacts{_amounts(driver.no_room)}."
     elif failure == layout.FAILURE_SINGULAR:
-        detail = singular_joint(world.model, int(driver.control.singular_dof)).detail
+        detail = singular_joint(world.model, int(driver.control.wanted)).detail
     else:
         view = driver.view()
         members = np.flatnonzero(np.isin(world.body_trees, view.trees()))

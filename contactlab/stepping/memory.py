@@ -55,9 +55,9 @@ def new_settings(stepper: TimeStepping, edges: int) -> tuple[Control, Parameters
     control, parameters = new_record(Control), new_record(Parameters)
     cone = stepper.friction == "cone"
     _, parameters.solver = stepper.kernel_options
-    control.edges = edges
+    parameters.edges = edges
     parameters.warm_start = stepper.warm_start
-    control.cone = cone
+    parameters.cone = cone
     parameters.backend = stepper.asks_backend
     # Forces next to the previous ones are proposed for pyramids alone: with exact cones a solver named answers all,
     # and so does a friction backend.
@@ -67,9 +67,9 @@ def new_settings(stepper: TimeStepping, edges: int) -> tuple[Control, Parameters
     parameters.adaptive = stepper.adaptive
     parameters.reduce = stepper.reduce_contacts
     parameters.projection = stepper.projection
-    control.sleep = stepper.sleep is not None
-    control.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
-    control.accurate = moves_accurately(stepper)
+    parameters.sleep = stepper.sleep is not None
+    parameters.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
+    parameters.accurate = moves_accurately(stepper)
     parameters.h_max = stepper.h
     for name in ("grow", "erp", "cfm", "tolerance"):
         setattr(parameters, name, getattr(stepper, name))

@@ -76,7 +76,7 @@ def read_contacts(world: PackedWorld, work: Work, lengths: FloatArray, m: Memory
 
     Where there are ``lengths`` of moments, work is to hold the kinematics at the start.
     """
-    r = control.edges // 2
+    r = m.turns.shape[0] // 2
     for c in range(control.n_contacts):
         own, floats, ints, z = m.contact[c], work.contact_float[c], work.contact_int[c], work.contact_z[c]
         a, b = ints[BODY_A], ints[BODY_B]

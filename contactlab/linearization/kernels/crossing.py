@@ -84,10 +84,10 @@ def share_made_up(stiffness: float, dissipation: float, erp: float, h: float) ->
 
 
 @kernel(inner=True)
-def begin_to_slide(m: Memory, control: Control, c: int, cone: int, x: float, y: float) -> None:
+def begin_to_slide(m: Memory, c: int, cone: int, x: float, y: float) -> None:
     """Let a contact slide, its friction along (x, y)."""
-    own, r = m.contact[c], directions(control, cone)
-    if is_round(control, cone):
+    own, r = m.contact[c], directions(m, cone)
+    if is_round(m, cone):
         mu, size = own[BOUND + cone], math.sqrt(x * x + y * y)
         own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = mu * x / size, mu * y / size
         # Without a force the slip's turn does nothing.
@@ -104,15 +104,15 @@ def begin_to_slide(m: Memory, control: Control, c: int, cone: int, x: float, y: 
 
 
 @kernel(inner=True)
-def load(m: Memory, control: Control, c: int, cone: int) -> None:
+def load(m: Memory, c: int, cone: int) -> None:
     """Let the friction of a contact without force have some: against its slip, or sticking where it has none."""
-    own, r = m.contact[c], directions(control, cone)
+    own, r = m.contact[c], directions(m, cone)
     mu, x, y = own[BOUND + cone], -own[RATE + 1 + 2 * cone], -own[RATE + 2 + 2 * cone]
     m.mode[c, cone] = STICK if mu > 0.0 else SLIDE_EDGE
     if mu == 0.0 or x * x + y * y < SLIPS * SLIPS:
         return
-    if is_round(control, cone):
-        begin_to_slide(m, control, c, cone, x, y)
+    if is_round(m, cone):
+        begin_to_slide(m, c, cone, x, y)
         return
     m.mode[c, cone] = SLIDE_EDGE + 2 * next_corner(corners(m, cone), r, x, y)
     set_slide(m, c, cone)
@@ -128,7 +128,7 @@ def go_to(m: Memory, c: int, cone: int, mode: int) -> None:
 
 
 @kernel(inner=True)
-def cross(m: Memory, control: Control, number: int) -> bool:
+def cross(m: Memory, number: int) -> bool:
     """Go to the mode beyond a kink; False where there is none."""
     kink = m.kinks[number]
     why, c, row, cone, neighbour = kink[WHY], kink[CONTACT], kink[ROW], kink[CONE], kink[NEIGHBOUR]
@@ -139,7 +139,7 @@ def cross(m: Memory, control: Control, number: int) -> bool:
         return True
     if why == UNLOADED:
         for each in range(m.mode.shape[1]):
-            load(m, control, c, each)
+            load(m, c, each)
     elif why == HARDLY_LOADED:
         for each in range(m.mode.shape[1]):
             go_to(m, c, each, OPEN)
@@ -147,21 +147,21 @@ def cross(m: Memory, control: Control, number: int) -> bool:
         u, x, y = m.first[c, 1 + cone], m.contact[c, FORCE + 1 + 2 * cone], m.contact[c, FORCE + 2 + 2 * cone]
         if not m.contact[c, FORCE] > 0.0:
             x = towards(m, u)
-            y = towards(m, u + 1) if directions(control, cone) > 1 else 0.0
-        begin_to_slide(m, control, c, cone, x, y)
+            y = towards(m, u + 1) if directions(m, cone) > 1 else 0.0
+        begin_to_slide(m, c, cone, x, y)
     else:
         go_to(m, c, cone, neighbour)
     return True
 
 
 @kernel(inner=True)
-def cross_first(m: Memory, control: Control, first: int, kinks: int) -> bool:
+def cross_first(m: Memory, first: int, kinks: int) -> bool:
     """Cross the first kink that the direction crosses; whether there was one."""
     size = 0.0
     for k in range(m.direction.shape[0]):
         size += m.direction[k] * m.direction[k]
     for number in range(first, kinks):
         way, slope = m.how_far[number, 1], m.how_far[number, 2]
-        if way <= CROSSED and m.towards[number] < -FALLS * slope * math.sqrt(size) and cross(m, control, number):
+        if way <= CROSSED and m.towards[number] < -FALLS * slope * math.sqrt(size) and cross(m, number):
             return True
     return False

@@ -30,10 +30,10 @@ from contactlab.stepping.kernels.layout import (
     GYROSCOPIC_IMPLICIT,
     TREE_DOF,
     TREE_LINK,
-    Control,
     FloatArray,
     Joints,
     PackedWorld,
+    Parameters,
     Work,
 )
 from lcp.kernels import kernel
@@ -175,11 +175,11 @@ def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, s
 
 
 @kernel
-def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory, h: float, control: Control) -> None:
+def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory, h: float, p: Parameters) -> None:
     """Add to X what limits of velocity products change by q and v, of trees that turn fast, by differences."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
     none = rows_at(work.W, 0, 0, CUSTOM_ROW)
-    rule = control.gyroscopic
+    rule = p.gyroscopic
     nt = world.trees.shape[0] - 1
     for tree_number in range(nt):
         first, last = world.trees[tree_number, TREE_LINK], world.trees[tree_number + 1, TREE_LINK]
@@ -202,17 +202,17 @@ def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memo
                 else:
                     work.v[j] += way
                 for explicit in range(2):
-                    control.gyroscopic = GYROSCOPIC_EXPLICIT if explicit else rule
+                    p.gyroscopic = GYROSCOPIC_EXPLICIT if explicit else rule
                     fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
-                    free_motion(world, work, joints, h, control)
+                    free_motion(world, work, joints, h, p)
                     sign = (1.0 if side == 0 else -1.0) * (-1.0 if explicit else 1.0)
                     for k in range(a, b):
                         m.X[k, j if column < b - a else nv + j] += sign * work.Mv[k] / (2.0 * STRIDE)
-    control.gyroscopic = rule
+    p.gyroscopic = rule
 
 
 @kernel
-def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory, h: float, control: Control) -> int:
+def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory, h: float, p: Parameters) -> int:
     """Fill X (nv, columns) with r by q, v, tau and targets; then the step's own M^ and free motion once more.
 
     ``m.wrenches`` hold the constraint forces; work.q and work.v become those of the start. `GOOD`, or what failed.
@@ -236,14 +236,14 @@ def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory,
             m.X[j, nv + k] = M[j, k] - h * dv[j, k]
         m.X[j, 2 * nv + j] = h
     at_start(world, work, m)
-    if control.gyroscopic != GYROSCOPIC_EXPLICIT:
+    if p.gyroscopic != GYROSCOPIC_EXPLICIT:
         t = tree(world.ints, world.floats)
         for k in range(world.trees.shape[0] - 1):
             first = world.trees[k, TREE_LINK]
             if is_free_rotor(t, first, world.trees[k + 1, TREE_LINK]):
-                turning_rates(world, work, m, first, h, control.gyroscopic == GYROSCOPIC_IMPLICIT)
+                turning_rates(world, work, m, first, h, p.gyroscopic == GYROSCOPIC_IMPLICIT)
         if turns_fast(world, work.W, h):
-            limited_rates(world, work, joints, m, h, control)
+            limited_rates(world, work, joints, m, h, p)
             at_start(world, work, m)
     if joints is not None:
         for s in range(joints.springs.shape[0]):
@@ -251,5 +251,5 @@ def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory,
             stiffness = joints.drives[spring.drive].stiffness
             m.X[spring.dof, spring.dof] -= h * stiffness
             m.X[spring.dof, 3 * nv + spring.drive] += h * stiffness
-    free_motion(world, work, joints, h, control)
+    free_motion(world, work, joints, h, p)
     return GOOD

@@ -14,7 +14,7 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.free_motion import free_motion, move_tree
-from contactlab.stepping.kernels.layout import TREE_DOF, Control, FloatArray, IntArray, Joints, PackedWorld, Work
+from contactlab.stepping.kernels.layout import TREE_DOF, FloatArray, IntArray, Joints, PackedWorld, Parameters, Work
 from lcp.kernels import kernel
 
 #: Stride [rad, m, rad/s, m/s, N m, N] of the differences.
@@ -27,13 +27,11 @@ KINDS: Final = 3
 
 
 @kernel
-def move_again(
-    world: PackedWorld, work: Work, joints: Joints | None, control: Control, h: float, parts: IntArray
-) -> None:
+def move_again(world: PackedWorld, work: Work, joints: Joints | None, p: Parameters, h: float, parts: IntArray) -> None:
     """Move the free trees of the step once more, from the state and forces in work, to q_plus and v_plus."""
     none = rows_at(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
-    free_motion(world, work, joints, h, control)
+    free_motion(world, work, joints, h, p)
     for j in range(work.q.shape[0]):
         work.q_plus[j] = work.q[j]
     for k in range(parts.shape[0]):
@@ -99,7 +97,7 @@ def free_tree_rates(
     world: PackedWorld,
     work: Work,
     joints: Joints | None,
-    control: Control,
+    p: Parameters,
     h: float,
     m: Memory,
     parts: IntArray,
@@ -122,7 +120,7 @@ def free_tree_rates(
     for j in range(nv):
         tau[j] = work.tau[j]
     perturb(world, work, m, parts, tau, BY_V, 0, 0.0)
-    move_again(world, work, joints, control, h, parts)
+    move_again(world, work, joints, p, h, parts)
     for j in range(q_base.shape[0]):
         q_base[j] = work.q_plus[j]
     for kind in range(KINDS):
@@ -130,7 +128,7 @@ def free_tree_rates(
             for side in range(2):
                 way = STRIDE if side == 0 else -STRIDE
                 perturb(world, work, m, parts, tau, kind, each, way)
-                move_again(world, work, joints, control, h, parts)
+                move_again(world, work, joints, p, h, parts)
                 add_moved(world, work, m, parts, q_base, kind * nv, each, 0.5 / way)
     perturb(world, work, m, parts, tau, BY_V, 0, 0.0)
     if joints is not None:
@@ -139,7 +137,7 @@ def free_tree_rates(
             for side in range(2):
                 way = STRIDE if side == 0 else -STRIDE
                 joints.target[drive] = target + way
-                move_again(world, work, joints, control, h, parts)
+                move_again(world, work, joints, p, h, parts)
                 add_moved(world, work, m, parts, q_base, 3 * nv + drive, -1, 0.5 / way)
             joints.target[drive] = target
 
@@ -149,7 +147,7 @@ def add_free_parameter(
     world: PackedWorld,
     work: Work,
     joints: Joints | None,
-    control: Control,
+    p: Parameters,
     h: float,
     m: Memory,
     parts: IntArray,
@@ -163,5 +161,5 @@ def add_free_parameter(
         work.v[j] = m.v[j]
     for j in range(m.q.shape[0]):
         work.q[j] = m.q[j]
-    move_again(world, work, joints, control, h, parts)
+    move_again(world, work, joints, p, h, parts)
     add_moved(world, work, m, parts, q_base, column, -1, weight)

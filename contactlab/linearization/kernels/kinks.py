@@ -107,7 +107,7 @@ def towards(m: Memory, u: int) -> float:
 
 
 @kernel(inner=True)
-def add_slip(m: Memory, control: Control, c: int, cone: int, x: float, y: float) -> float:
+def add_slip(m: Memory, c: int, cone: int, x: float, y: float) -> float:
     """Add to m.way the gradient of the slip along (x, y), compliance of its force included; return that slip."""
     own, u, eps, i = m.contact[c], m.first[c, 1 + cone], m.contact[c, EPS], 2 * cone
     value = add_rate(m, c, 1 + i, x, eps)
@@ -115,7 +115,7 @@ def add_slip(m: Memory, control: Control, c: int, cone: int, x: float, y: float)
         value += add_rate(m, c, 2 + i, y, eps)
     add_force(m, m.first[c, 0], eps * (x * own[SLIDE + i] + y * own[SLIDE + i + 1]))
     if m.first[c, 2 + cone] > u and m.mode[c, cone] != STICK:
-        ex, ey = across(m, control, c, cone)
+        ex, ey = across(m, c, cone)
         add_force(m, u, eps * (x * ex + y * ey))
     return value + eps * (x * own[FORCE + 1 + i] + y * own[FORCE + 2 + i])
 
@@ -217,13 +217,13 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
 
 
 @kernel(inner=True)
-def of_friction(m: Memory, control: Control, c: int, cone: int, h: float, kinks: int) -> int:
+def of_friction(m: Memory, c: int, cone: int, h: float, kinks: int) -> int:
     """Of one friction cone of a contact that is loaded."""
     own, mode, u, mu = m.contact[c], m.mode[c, cone], m.first[c, 0], m.contact[c, BOUND + cone]
-    at, r, turns = m.first[c, 1 + cone], directions(control, cone), corners(m, cone)
+    at, r, turns = m.first[c, 1 + cone], directions(m, cone), corners(m, cone)
     i = 2 * cone
     x, y, fN = own[FORCE + 1 + i], own[FORCE + 2 + i], own[FORCE]
-    exact = is_round(control, cone)
+    exact = is_round(m, cone)
     if mu == 0.0:
         return kinks
     clear(m.way)
@@ -253,7 +253,7 @@ def of_friction(m: Memory, control: Control, c: int, cone: int, h: float, kinks:
         kinks = noted(m, kinks, ROLLS_OFF, c, cone, -1, own[ROLLING], 1.0, -1)
         clear(m.way)
     if exact:
-        value = add_slip(m, control, c, cone, -own[SLIDE] / mu, -own[SLIDE + 1] / mu)
+        value = add_slip(m, c, cone, -own[SLIDE] / mu, -own[SLIDE + 1] / mu)
         return noted(m, kinks, HARDLY_SLIDING, c, cone, -1, value, 1.0, STICK)
     j = (mode - SLIDE_EDGE) // 2
     if (mode - SLIDE_EDGE) % 2 == 0:
@@ -262,12 +262,12 @@ def of_friction(m: Memory, control: Control, c: int, cone: int, h: float, kinks:
             ex, ey = turns[other, 0] - turns[j, 0], turns[other, 1] - turns[j, 1]
             size = math.sqrt(ex * ex + ey * ey)
             clear(m.way)
-            value = add_slip(m, control, c, cone, ex / size, ey / size)
+            value = add_slip(m, c, cone, ex / size, ey / size)
             neighbour = STICK if r == 1 else SLIDE_FACE + 2 * (j if side == 0 else other)
             kinks = noted(m, kinks, NEXT_EDGE if r > 1 else HARDLY_SLIDING, c, cone, -1, value, 1.0, neighbour)
         return kinks
-    ex, ey = across(m, control, c, cone)
-    value = add_slip(m, control, c, cone, -ey, ex)
+    ex, ey = across(m, c, cone)
+    value = add_slip(m, c, cone, -ey, ex)
     kinks = noted(m, kinks, HARDLY_SLIDING, c, cone, -1, value, 1.0, STICK)
     reach = 0.5 * math.sqrt((turns[j + 1, 0] - turns[j, 0]) ** 2 + (turns[j + 1, 1] - turns[j, 1]) ** 2)
     for side in range(2):
@@ -409,5 +409,5 @@ def contact_kinks(
             kinks = note(m, kinks, MOVED, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
         if m.mode[c, 0] != OPEN:
             for cone in range(m.mode.shape[1]):
-                kinks = of_friction(m, control, c, cone, h, kinks)
+                kinks = of_friction(m, c, cone, h, kinks)
     return kinks

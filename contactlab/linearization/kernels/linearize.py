@@ -134,7 +134,7 @@ def write_forces(m: Memory, control: Control) -> None:
             n, x, y = 1.0, own[SLIDE], own[SLIDE + 1]
             if row > u:
                 n = 0.0
-                x, y = unknown_direction(m, control, c, 0, row - u - 1)
+                x, y = unknown_direction(m, c, 0, row - u - 1)
             for axis in range(3):
                 along = n * own[AXES + axis] + x * own[AXES + 3 + axis] + y * own[AXES + 6 + axis]
                 for k in range(m.A.shape[1]):
@@ -155,7 +155,7 @@ def add_parameters(joints: Joints | None, m: Memory, chunk: Chunk, control: Cont
         for cone in range(m.mode.shape[1]):
             if m.mode[c, cone] in (OPEN, STICK):
                 continue
-            x, y = along_friction(m, control, c, cone)
+            x, y = along_friction(m, c, cone)
             for j in range(nv):
                 along = x * m.frame[c, 1 + 2 * cone, j] + y * m.frame[c, 2 + 2 * cone, j]
                 for k in range(count):
@@ -197,7 +197,7 @@ def prepared(
     loops = joints is not None and m.loops.shape[1] > 0
     if joints is not None and loops:
         read_loops(work, joints, m, chunk, control)
-    if free_rates(world, work, joints, m, h, control) != GOOD:
+    if free_rates(world, work, joints, m, h, p) != GOOD:
         return -1
     if loops:
         for i in range(nv):
@@ -257,7 +257,7 @@ def solved(
             c = work.island_contacts[place]
             m.contact[c, EPS] = 0.0
             first = u
-            u = contact_unknowns(m, control, c, u)
+            u = contact_unknowns(m, c, u)
             for row in range(first, u):
                 clear_right(m, row)
             if u > first:
@@ -287,7 +287,7 @@ def solved(
         for k in range(columns):
             m.A[nv + j, k] = m.moved[j, k]
     for k in range(world.trees.shape[0] - 1):
-        if control.sleep != 0 and work.asleep[k] == ASLEEP:
+        if p.sleep != 0 and work.asleep[k] == ASLEEP:
             for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
                 for i in range(columns):
                     m.A[nv + j, i] = 0.0
@@ -322,7 +322,7 @@ def linearized(
         take_sides(world, work, joints, m, chunk, control, p, p.last_h)
     while True:
         kinks = solved(world, work, chunk, control, p, joints, m, features)
-        if directed == 0 or not cross_first(m, control, features, kinks):
+        if directed == 0 or not cross_first(m, features, kinks):
             return kinks
         turns += 1
         if turns > MOST_TURNS:

@@ -99,7 +99,7 @@ def weigh(
     before = p.h
     p.h = h
     at_start(world, work, m)
-    free_motion(world, work, joints, h, control)
+    free_motion(world, work, joints, h, p)
     y, out = m.way[:nv], m.way[nv : 2 * nv]
     for k in range(world.trees.shape[0] - 1):
         a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]

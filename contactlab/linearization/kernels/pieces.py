@@ -134,9 +134,9 @@ def largest_force(m: Memory, contacts: int) -> float:
 
 
 @kernel(inline=True)
-def directions(control: Control, cone: int) -> int:
+def directions(m: Memory, cone: int) -> int:
     """Half the corners of the polygon of a cone: of spin it is a line."""
-    return 1 if cone == 1 else control.edges // 2
+    return 1 if cone == 1 else m.turns.shape[0] // 2
 
 
 @kernel(inline=True)
@@ -146,9 +146,9 @@ def corners(m: Memory, cone: int) -> FloatArray:
 
 
 @kernel(inline=True)
-def is_round(control: Control, cone: int) -> bool:
+def is_round(m: Memory, cone: int) -> bool:
     """Whether a cone is the exact one."""
-    return control.cone != 0 and directions(control, cone) > 1
+    return m.exact[0] != 0 and directions(m, cone) > 1
 
 
 @kernel(inner=True)
@@ -163,16 +163,16 @@ def next_corner(turns: FloatArray, r: int, x: float, y: float) -> int:
 
 
 @kernel(inner=True)
-def along_friction(m: Memory, control: Control, c: int, cone: int) -> tuple[float, float]:
+def along_friction(m: Memory, c: int, cone: int) -> tuple[float, float]:
     """Direction of friction at its bound, of length 1; without any, where its first would be; 0 without slip."""
-    own, r, bound = m.contact[c], directions(control, cone), m.contact[c, BOUND + cone]
+    own, r, bound = m.contact[c], directions(m, cone), m.contact[c, BOUND + cone]
     if bound > 0.0:
         return own[SLIDE + 2 * cone] / bound, own[SLIDE + 2 * cone + 1] / bound
     x, y = -own[RATE + 1 + 2 * cone], -own[RATE + 2 + 2 * cone]
     size = math.sqrt(x * x + y * y)
     if size < SLIPS:
         return 0.0, 0.0
-    if is_round(control, cone):
+    if is_round(m, cone):
         return x / size, y / size
     turns = corners(m, cone)
     j = next_corner(turns, r, x, y)
@@ -195,15 +195,15 @@ def find_modes(m: Memory, control: Control) -> None:
     least = NO_FORCE * largest_force(m, control.n_contacts)
     for c in range(control.n_contacts):
         for cone in range(m.mode.shape[1]):
-            find_mode(m, control, c, cone, least)
+            find_mode(m, c, cone, least)
 
 
 @kernel(inner=True)
-def find_mode(m: Memory, control: Control, c: int, cone: int, least: float) -> None:
+def find_mode(m: Memory, c: int, cone: int, least: float) -> None:
     """Fill mode and direction of one friction cone; a contact that bears no more than ``least`` is open."""
-    own, r, turns = m.contact[c], directions(control, cone), corners(m, cone)
+    own, r, turns = m.contact[c], directions(m, cone), corners(m, cone)
     mu, x, y = own[BOUND + cone], own[FORCE + 1 + 2 * cone], own[FORCE + 2 + 2 * cone]
-    bound, exact = mu * own[FORCE], is_round(control, cone)
+    bound, exact = mu * own[FORCE], is_round(m, cone)
     own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = 0.0, 0.0
     mode = OPEN
     if own[FORCE] > least:
@@ -229,10 +229,10 @@ def find_mode(m: Memory, control: Control, c: int, cone: int, least: float) -> N
 
 
 @kernel(inline=True)
-def across(m: Memory, control: Control, c: int, cone: int) -> tuple[float, float]:
+def across(m: Memory, c: int, cone: int) -> tuple[float, float]:
     """Direction of the second force of a contact that slides between two corners, or on the exact cone."""
     own, turns = m.contact[c], corners(m, cone)
-    if is_round(control, cone):
+    if is_round(m, cone):
         mu = own[BOUND + cone]
         return -own[SLIDE + 2 * cone + 1] / mu, own[SLIDE + 2 * cone] / mu
     j = (m.mode[c, cone] - SLIDE_EDGE) // 2
@@ -242,15 +242,15 @@ def across(m: Memory, control: Control, c: int, cone: int) -> tuple[float, float
 
 
 @kernel(inner=True)
-def unknown_direction(m: Memory, control: Control, c: int, cone: int, place: int) -> tuple[float, float]:
+def unknown_direction(m: Memory, c: int, cone: int, place: int) -> tuple[float, float]:
     """Direction, in the axes of its cone, of an unknown force of friction."""
     if m.mode[c, cone] == STICK:
         return 1.0 - place, float(place)
-    return across(m, control, c, cone)
+    return across(m, c, cone)
 
 
 @kernel(inner=True)
-def contact_unknowns(m: Memory, control: Control, c: int, u: int) -> int:
+def contact_unknowns(m: Memory, c: int, u: int) -> int:
     """Fill the rows of the forces of one contact from row u on; the next free one."""
     cones = m.mode.shape[1]
     m.first[c, 0] = u
@@ -276,16 +276,16 @@ def contact_unknowns(m: Memory, control: Control, c: int, u: int) -> int:
         m.first[c, 1 + cone] = u
         mode, at, count, give = m.mode[c, cone], 1 + 2 * cone, 0, 0.0
         if mode == STICK:
-            count = min(directions(control, cone), 2)
+            count = min(directions(m, cone), 2)
         elif mode != SLIDE_EDGE and (mode - SLIDE_EDGE) % 2 == 1:
             count = 1
-            if is_round(control, cone):
+            if is_round(m, cone):
                 # A slip that is 0, or backwards, is one of redundant contacts, at the scale of the compliance.
                 mu = own[BOUND + cone]
                 slip = -(own[RATE + at] * own[SLIDE] + own[RATE + at + 1] * own[SLIDE + 1]) / mu
                 give = max(slip, 0.0) / (mu * own[FORCE])
         for place in range(count):
-            x, y = unknown_direction(m, control, c, cone, place)
+            x, y = unknown_direction(m, c, cone, place)
             tangential_unknown(m, c, at, x, y, give, u)
             u += 1
     m.first[c, 1 + cones] = u

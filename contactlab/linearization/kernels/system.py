@@ -171,7 +171,7 @@ def lag_of(m: Memory, S: FloatArray, h: float, u: int, end: int) -> float:
 
 
 @kernel(inner=True)
-def take_late(m: Memory, control: Control, columns: int, u: int, end: int, eps: float, out: FloatArray) -> None:
+def take_late(m: Memory, columns: int, u: int, end: int, eps: float, out: FloatArray) -> None:
     """out (n, columns) -= eps (dH) lag, of contacts' unknowns u .. end and the island's own columns."""
     cones = m.mode.shape[1]
     row = u
@@ -184,7 +184,7 @@ def take_late(m: Memory, control: Control, columns: int, u: int, end: int, eps: 
         add_late(m, columns, -eps, drawn[0], out[row - u])
         for cone in range(cones):
             for other in range(first[1 + cone], first[2 + cone]):
-                x, y = unknown_direction(m, control, c, cone, other - first[1 + cone])
+                x, y = unknown_direction(m, c, cone, other - first[1 + cone])
                 add_late(m, columns, -eps * x, drawn[1 + 2 * cone], out[other - u])
                 add_late(m, columns, -eps * y, drawn[2 + 2 * cone], out[other - u])
         row = first[1 + cones]
@@ -251,7 +251,7 @@ def solve_island(
             m.yields[i] = 1 if let_friction_yield(m, H, right, Y, asked, u, end) else 0
         # Whose degrees of freedom stand where those of the island did.
         gather(world, work, m, i, u, end)
-        take_late(m, control, columns, u, end, eps, right)
+        take_late(m, columns, u, end, eps, right)
     solve_rows(S, m.perm, right, f)
     if eps > 0.0:
         # f(eps) = (S + eps)^-1 (r - eps r1) is off by eps (S + eps)^-1 (f + r1), but for the square of eps.
@@ -259,7 +259,7 @@ def solve_island(
         for row in range(size):
             for k in range(columns):
                 late[row, k] = f[row, k]
-        take_late(m, control, columns, u, end, -1.0, late)
+        take_late(m, columns, u, end, -1.0, late)
         solve_rows(S, m.perm, late, right)
         for row in range(size):
             for k in range(columns):

@@ -8,7 +8,7 @@ from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.finish import measure
 from contactlab.stepping.kernels.free_motion import free_motion, move_free_trees
 from contactlab.stepping.kernels.kinematic import relative_turning, relative_velocity
-from contactlab.stepping.kernels.layout import TREE_DOF, Control, FloatArray, IntArray, Joints, PackedWorld, Work
+from contactlab.stepping.kernels.layout import TREE_DOF, FloatArray, IntArray, Joints, PackedWorld, Parameters, Work
 from lcp.kernels import kernel
 
 
@@ -16,7 +16,7 @@ from lcp.kernels import kernel
 def account_free_trees(
     world: PackedWorld,
     work: Work,
-    control: Control,
+    parameters: Parameters,
     joints: Joints | None,
     targets: FloatArray,
     in_island: IntArray,
@@ -31,8 +31,8 @@ def account_free_trees(
     if joints is not None:
         for j in range(joints.target.shape[0]):
             joints.target[j] = targets[j]
-        free_motion(world, work, joints, h, control)
-    move_free_trees(world, work, control, h)
+        free_motion(world, work, joints, h, parameters)
+    move_free_trees(world, work, h, parameters)
     for k in range(in_island.shape[0]):
         moved[k] = 1 if work.parts[k] > 0 else 0
         if moved[k] != 0:
@@ -41,7 +41,7 @@ def account_free_trees(
                 work.v[j] = work.v_plus[j]
     # M v+, for M.
     fill_frames(world.ints, world.floats, work.q, work.v, none, POSES, VELOCITIES, work.W)
-    free_motion(world, work, None, h, control)
+    free_motion(world, work, None, h, parameters)
     for k in range(in_island.shape[0]):
         if moved[k] != 0:
             for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
@@ -52,7 +52,7 @@ def account_free_trees(
 def account(
     world: PackedWorld,
     work: Work,
-    control: Control,
+    parameters: Parameters,
     q: FloatArray,
     v: FloatArray,
     tau: FloatArray,
@@ -73,7 +73,7 @@ def account(
 
     Parameters
     ----------
-    world, work, control
+    world, work, parameters
         As for the loop; the last two are overwritten.
     q, v, h
         (n + 1, nq), (n + 1, nv), (n,): states and sizes of the steps.
@@ -107,11 +107,11 @@ def account(
         fill_frames(
             world.ints, world.floats, work.q, work.v, rows_at(work.W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, work.W
         )
-        free_motion(world, work, None, h[i], control)
+        free_motion(world, work, None, h[i], parameters)
         for j in range(v.shape[1]):
             bias[i, j] = work.Mv[j] - work.momentum[j] - h[i] * work.tau[j]
-        if control.accurate != 0 and world.free.shape[0] > 0:
-            account_free_trees(world, work, control, joints, targets[i], in_island[i], h[i], bias[i], moved[i])
+        if parameters.accurate != 0 and world.free.shape[0] > 0:
+            account_free_trees(world, work, parameters, joints, targets[i], in_island[i], h[i], bias[i], moved[i])
         while c < contact_step.shape[0] and contact_step[c] == i:
             a = contact_body[c, 0]
             b = contact_body[c, 1]

@@ -298,7 +298,7 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
     """
     h = parameters.h
     i = control.island
-    edges = control.edges
+    edges = parameters.edges
     first = work.contact_start[i]
     nc = control.nc
     nv = control.nv
@@ -387,11 +387,11 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
 
 
 @kernel(inner=True)
-def warm_vector(work: Work, island: Island, control: Control) -> bool:
+def warm_vector(work: Work, island: Island, control: Control, edges: int) -> bool:
     """Fill the contacts' part of z0 from the previous step, 0 for new contacts; False when none matched."""
     first = work.contact_start[control.island]
     nc = control.nc
-    r = control.edges // 2
+    r = edges // 2
     nr = control.nr
     matched = False
     for c in range(nc):

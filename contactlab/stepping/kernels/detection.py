@@ -27,6 +27,7 @@ from contactlab.stepping.kernels.layout import (
     FAILED,
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
+    FAILURE_SINGULAR,
     FINISH,
     GAP,
     GAP_CORRECTION,
@@ -108,7 +109,7 @@ def move_freely(world: PackedWorld, work: Work, joints: Joints | None, control: 
     code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
     if code != GOOD:
         return FAILURE_NOT_FINITE
-    return free_motion(world, work, joints, parameters.h, control)
+    return free_motion(world, work, joints, parameters.h, parameters)
 
 
 @kernel(inline=True)
@@ -124,7 +125,7 @@ def detect(
     if control.again == 0:
         failure = move_freely(world, work, joints, control, parameters)
         if failure != FAILURE_NONE:
-            control.failure = failure
+            control.failure, control.wanted = min(failure, FAILURE_SINGULAR), failure - FAILURE_SINGULAR
             return FAILED
     h, margin = parameters.h, parameters.margin + parameters.more
     # By the velocities seen at the end of the step as well, where there are any.
@@ -146,7 +147,7 @@ def detect(
     if (
         control.again != 0
         and control.missed == 0
-        and control.sleep == 0
+        and parameters.sleep == 0
         and count == control.n_found
         and not has_corrections(work, count)
     ):
@@ -176,7 +177,7 @@ def label(world: PackedWorld, work: Work, joints: Joints | None, control: Contro
         if parameters.projection != 0 and beyond_stops(joints):
             control.deep = 1
     control.n_islands = label_islands(world, work, joints, count)
-    if control.sleep != 0:
+    if parameters.sleep != 0:
         left = put_to_sleep(world, work, joints, count, control.n_islands, parameters)
         if left < count:
             control.n_contacts = left

@@ -196,9 +196,9 @@ def finish(
         for j in range(motion.shape[0]):
             motion[j] = work.v_plus[j] + work.shift[j] / h
     integrate_configuration(ints, floats, work.q, motion, h, work.q_plus)
-    if control.accurate != 0 and world.free.shape[0] > 0:
-        move_free_trees(world, work, control, h)
-    if control.sleep != 0:
+    if parameters.accurate != 0 and world.free.shape[0] > 0:
+        move_free_trees(world, work, h, parameters)
+    if parameters.sleep != 0:
         keep_asleep(world, work)
     code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
     if code != GOOD or not measure(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
@@ -208,7 +208,7 @@ def finish(
     if chunk.tau.shape[0] > 0:
         for j in range(work.tau.shape[0]):
             chunk.tau[row, j] = work.tau[j]
-    if control.sleep != 0:
+    if parameters.sleep != 0:
         count_rest(world, work, control.n_islands, parameters, h)
         for k in range(work.rest.shape[0]):
             chunk.asleep[row, k] = 1 if work.asleep[k] == ASLEEP else 0

@@ -50,10 +50,10 @@ from contactlab.stepping.kernels.layout import (
     TREE_BLOCK,
     TREE_DOF,
     TREE_LINK,
-    Control,
     FloatArray,
     Joints,
     PackedWorld,
+    Parameters,
     Work,
 )
 from lcp.kernels import kernel
@@ -72,15 +72,15 @@ def turns_fast(world: PackedWorld, W: FloatArray, h: float) -> bool:
 
 
 @kernel
-def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float, control: Control) -> int:
+def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float, parameters: Parameters) -> int:
     """Fill momentum, L, Mv and v_free; FAILURE_NONE, or why there is no such motion.
 
     The head of W holds the kinematics at (q, v). Mv = M v + h (tau - bias), v_free = M^-1 Mv; v_plus starts as v_free.
     Damping and drives that ``joints`` has within the mass matrix are in M and Mv from there on.
-    ``control`` hears of a singular place.
+    FAILURE_SINGULAR + j says that the degree of freedom j moves no mass.
     """
     W = work.W
-    fast = control.gyroscopic != GYROSCOPIC_EXPLICIT and turns_fast(world, W, h)
+    fast = parameters.gyroscopic != GYROSCOPIC_EXPLICIT and turns_fast(world, W, h)
     if fast:
         previous_kinetic_energy(world.ints, world.floats, work.q, work.v, h, work.q_plus, W, work.v_plus)
     link_forces(world.ints, world.floats, W[0:0], rows_at(W, 0, 0, 6), W)
@@ -93,7 +93,7 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
     B = rows_at(W, start, nl, 10)
     six = work.scratch[0:6]
-    regular = True
+    singular = -1
     world_inertias(t, f.R, f.p, B)
     for k in range(world.trees.shape[0] - 1):
         first = world.trees[k, TREE_LINK]
@@ -107,13 +107,13 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
         branch_times(branch, L, work.v[a:b], work.momentum[a:b])
         for j in range(a, b):
             work.Mv[j] = work.momentum[j] + h * (work.tau[j] - work.bias[j])
-        several = control.accurate != 0 and world.free.shape[0] > 0 and world.free[k, FREE_KIND] == FREE_KICKED
+        several = parameters.accurate != 0 and world.free.shape[0] > 0 and world.free[k, FREE_KIND] == FREE_KICKED
         if several:
             weights(t, work.S[a:b], B, first, last, work.products[a:b])
             for j in range(a, b):
                 work.products[j] = work.Mv[j] + h * (work.bias[j] - work.products[j])
-        if control.gyroscopic != GYROSCOPIC_EXPLICIT and is_free_rotor(t, first, last):
-            spins = control.gyroscopic == GYROSCOPIC_IMPLICIT
+        if parameters.gyroscopic != GYROSCOPIC_EXPLICIT and is_free_rotor(t, first, last):
+            spins = parameters.gyroscopic == GYROSCOPIC_IMPLICIT
             turning_impulse(t, f.R, f.S, first, work.v, work.tau, h, spins, six, work.Mv)
         elif fast:
             share = limiter_weight(t, f.V, first, last, h)
@@ -130,16 +130,15 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
         code = factor_ltl(branch, 0, work.bias[a:b], L)
         if code != GOOD:
             # The momenta of the other trees are asked for all the same, by the energy ledger.
-            if regular:
-                control.singular_dof = a + (SINGULAR - code)
-            regular = False
+            if singular < 0:
+                singular = a + (SINGULAR - code)
             continue
         for j in range(a, b):
             work.v_free[j] = work.Mv[j]
         solve_vector_lt(branch, 0, L, work.v_free[a:b])
         solve_vector_l(branch, 0, L, work.v_free[a:b])
-    if not regular:
-        return FAILURE_SINGULAR
+    if singular >= 0:
+        return FAILURE_SINGULAR + singular
     for j in range(nv):
         if not math.isfinite(work.v_free[j]):
             return FAILURE_NOT_FINITE
@@ -210,7 +209,7 @@ def move_tree(world: PackedWorld, work: Work, k: int, h: float, wanted: int) -> 
 
 
 @kernel
-def move_free_trees(world: PackedWorld, work: Work, control: Control, h: float) -> None:
+def move_free_trees(world: PackedWorld, work: Work, h: float, parameters: Parameters) -> None:
     """Move all trees that are free in the step and not moved well by Euler's rule, as long as the method can.
 
     The head of W holds the kinematics at the start. What turns so fast that the method would take too many parts is
@@ -221,7 +220,7 @@ def move_free_trees(world: PackedWorld, work: Work, control: Control, h: float) 
     for k in range(world.trees.shape[0] - 1):
         work.parts[k] = 0
         kind = world.free[k, FREE_KIND]
-        if kind == FREE_EULER or work.island_of[k] >= 0 or (control.sleep != 0 and work.asleep[k] == ASLEEP):
+        if kind == FREE_EULER or work.island_of[k] >= 0 or (parameters.sleep != 0 and work.asleep[k] == ASLEEP):
             continue
         first, last = world.trees[k, TREE_LINK], world.trees[k + 1, TREE_LINK]
         if kind != FREE_ALONE and is_slow(t, f.V, first, last, h):

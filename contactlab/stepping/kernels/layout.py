@@ -51,7 +51,7 @@ NEARER: Final = 10  # behind these, where there are attempts that few islands ne
 LATER: Final = 12  # behind these, or in the midst of VERDICT: attempts that hardly any island needs, outside the loop
 FORM: Final = 11  # behind all of them, where none has found any: the LCP
 
-# Values of Parameters.solver, and of Control.gyroscopic, failure and short.
+# Values of Parameters.solver and gyroscopic, and of Control.failure and short.
 SOLVER_EXTERNAL: Final = 0
 SOLVER_LEMKE: Final = 1
 SOLVER_LEMKE_FIRST: Final = 2  # what the kernel leaves unsolved goes to the rest of a cascade outside
@@ -66,10 +66,10 @@ GYROSCOPIC_CODES: Final = {
 FAILURE_NONE: Final = 0
 FAILURE_LCP: Final = 1
 FAILURE_NOT_FINITE: Final = 2
-FAILURE_SINGULAR: Final = 3  # singular_dof says where
 FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
 FAILURE_LARGE: Final = 6  # no forces were selected, and the LCP has too many unknowns to pivot
 FAILURE_SPACE: Final = 7  # the island's arrays would take more memory than there is
+FAILURE_SINGULAR: Final = 8  # a degree of freedom moves no mass; the last code: `free_motion` adds its number
 SHORT_OF_CONTACTS: Final = 0
 SHORT_OF_PAIRS: Final = 1
 SHORT_OF_PAIR_CONTACTS: Final = 2  # of one pair of shapes
@@ -207,7 +207,6 @@ class Control:
     n_islands: int
     island: int  # the one being treated
     failure: int
-    singular_dof: int  # degree of freedom that moves no mass
     # The island in progress: contacts, friction, velocities, rows L, G and B, and the variables of its LCP.
     nc: int
     ncone: int  # friction cones and their rows F, those of moments included
@@ -228,16 +227,11 @@ class Control:
     answered: int  # the verdict on an answer with exact cones or of a friction backend: REFUSED, ANSWERED or NEARLY
     go_on: int  # whether the best forces found may do where nothing is certified
     uncertified: int  # islands so far for which they did, those of failed steps included
-    # Where the loop returned NEED_SPACE: which buffer is too small, and how many entries are wanted.
+    # Where the loop returned NEED_SPACE: which buffer is too small, and how many entries are wanted. Where the failure
+    # is FAILURE_SINGULAR: the degree of freedom that moves no mass.
     short: int
     wanted: int
-    # Settings.
-    edges: int
-    cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
-    gyroscopic: int  # torque of single free links
-    accurate: int  # whether free trees of several links move by the Runge-Kutta method
     deep: int  # whether anything in the step is deeper than is allowed, and positions are projected
-    sleep: int  # whether islands at rest sleep
 
 
 class Parameters:
@@ -262,6 +256,10 @@ class Parameters:
     fastest: float
     tolerance: float
     # Options; flags are 0 or 1.
+    edges: int  # of a friction pyramid
+    cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
+    gyroscopic: int  # torque of single free links
+    accurate: int  # whether free trees of several links move by the Runge-Kutta method
     solver: int
     warm_start: int
     propose: int  # whether a proposal may take the place of a solve
@@ -271,6 +269,7 @@ class Parameters:
     adaptive: int  # whether a failed step is tried again with a smaller h
     reduce: int  # whether a pair of shapes keeps four contacts at most
     projection: int  # whether q is moved out of penetrations after the step
+    sleep: int  # whether islands at rest sleep
     sleep_speed: float  # every velocity below which an island rests, and how long it must
     sleep_time: float
 

@@ -34,6 +34,7 @@ from contactlab.stepping.kernels.layout import (
     Island,
     Moments,
     PackedWorld,
+    Parameters,
     Work,
 )
 from lcp.kernels import kernel
@@ -52,9 +53,9 @@ def lengths_of(world: PackedWorld, moments: Moments, ints: IntArray) -> tuple[fl
 
 
 @kernel(inner=True)
-def count_moments(world: PackedWorld, moments: Moments, work: Work, control: Control) -> None:
+def count_moments(world: PackedWorld, moments: Moments, work: Work, control: Control, edges: int) -> None:
     """Note how many friction cones and rows F the island in progress has besides those of sliding."""
-    r = control.edges // 2
+    r = edges // 2
     first = work.contact_start[control.island]
     for c in range(control.nc):
         torsional, rolling = lengths_of(world, moments, work.contact_int[work.island_contacts[first + c]])
@@ -67,11 +68,11 @@ def count_moments(world: PackedWorld, moments: Moments, work: Work, control: Con
 
 
 @kernel(inner=True)
-def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control) -> None:
+def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control, edges: int) -> None:
     """Fill the rows and cones of moments of the island in progress, J and Y within the spans of its contacts."""
     nc = control.nc
     nv = control.nv
-    r = control.edges // 2
+    r = edges // 2
     first = work.contact_start[control.island]
     m = nc + control.nr
     J = rows_at(island.J, 0, m, nv)
@@ -153,7 +154,7 @@ def rolling_axes(
 
 @kernel(inner=True)
 def exchange_moments(
-    world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control, warm: bool
+    world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control, edges: int, warm: bool
 ) -> None:
     """Walk over the variables of moments, into z0 from the previous step or from z into those kept by contact.
 
@@ -161,7 +162,7 @@ def exchange_moments(
     """
     nc = control.nc
     nr = control.nr
-    r = control.edges // 2
+    r = edges // 2
     first = work.contact_start[control.island]
     cone = nc
     row = nc * (1 + r)
@@ -194,10 +195,10 @@ def exchange_moments(
 
 
 @kernel(inner=True)
-def moment_impulses(moments: Moments, work: Work, island: Island, control: Control, h: float) -> None:
+def moment_impulses(moments: Moments, work: Work, island: Island, control: Control, parameters: Parameters) -> None:
     """Fill the impulse (3,) [N m s] of the moments of each contact of the island, on body B."""
     nc = control.nc
-    r = control.edges // 2
+    r = parameters.edges // 2
     first = work.contact_start[control.island]
     begin = nc * (1 + r)
     for c in range(nc):
@@ -209,5 +210,5 @@ def moment_impulses(moments: Moments, work: Work, island: Island, control: Contr
         moment = work.contact_moment[work.island_contacts[first + island.cone_contacts[cone]]]
         for i in range(row, row + island.r[cone]):
             for j in range(3):
-                moment[j] += h * island.f[i] * moments.axes[i - begin, j]
+                moment[j] += parameters.h * island.f[i] * moments.axes[i - begin, j]
         row += island.r[cone]

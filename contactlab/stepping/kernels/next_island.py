@@ -83,18 +83,18 @@ def next_island(
     if control.island >= control.n_islands:
         control.place = FINISH
         return GO_ON
-    if not fits(world, work, island, joints, moments, control, parameters.cfm):
+    if not fits(world, work, island, joints, moments, control, parameters):
         return NEED_SPACE
     nc = control.nc
     nr = control.nr
     n = nc + 2 * nr + control.ncone
     build_blocks(world, work, island, control, parameters)
     control.has_z0 = 0
-    if parameters.warm_start != 0 and warm_vector(work, island, control):
+    if parameters.warm_start != 0 and warm_vector(work, island, control, parameters.edges):
         control.has_z0 = 1
     if moments is not None and control.ncone > nc:
-        add_moments(world, moments, work, island, control)
-        exchange_moments(world, moments, work, island, control, True)
+        add_moments(world, moments, work, island, control, parameters.edges)
+        exchange_moments(world, moments, work, island, control, parameters.edges, True)
     control.n = n
     control.tried = 0
     control.rest = REST_UNTRIED
@@ -183,7 +183,7 @@ def case_of(
         starts,
         parameters.select != 0,
         control.has_z0 != 0,
-        control.cone != 0,
+        parameters.cone != 0,
         parameters.allowed,
         island.z0[: control.n],
         parameters.tolerance,
@@ -268,7 +268,7 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
         control.tried = ALL_TRIED
         control.place = VERDICT
         return GO_ON
-    if parameters.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
+    if parameters.select != 0 and parameters.cone == 0 and control.n > MOST_UNKNOWNS:
         control.failure = FAILURE_LARGE
         return FAILED
     rows = posed
@@ -277,7 +277,7 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
         complete_rows(rows.J, rows.Y, rows.column_ranges)
     assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])
     # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
-    if parameters.solver == SOLVER_EXTERNAL or ((control.cone != 0 or parameters.backend != 0) and control.nc > 0):
+    if parameters.solver == SOLVER_EXTERNAL or ((parameters.cone != 0 or parameters.backend != 0) and control.nc > 0):
         control.place = VERDICT
         return UNSOLVED
     island.info[LEMKE_STAGE] = LEMKE_START
@@ -329,7 +329,7 @@ def fits(
     joints: Joints | None,
     moments: Moments | None,
     control: Control,
-    cfm: float,
+    parameters: Parameters,
 ) -> bool:
     """Note the sizes of the island in progress; False where its buffers are too small."""
     i = control.island
@@ -338,12 +338,12 @@ def fits(
     control.nc = nc
     control.nv = nv
     control.ncone = nc
-    control.nr = nc * (control.edges // 2)
+    control.nr = nc * (parameters.edges // 2)
     if moments is not None:
-        count_moments(world, moments, work, control)
+        count_moments(world, moments, work, control, parameters.edges)
     room = nc * (1 if moments is None else CONES) <= island.r.shape[0] and nv <= island.Mv.shape[0]
     if joints is not None:
-        count_joint_rows(joints, control, cfm)
+        count_joint_rows(joints, control, parameters.cfm)
         m = nc + control.nr + control.nl + control.ng + control.nbox
         n = nc + 2 * control.nr + control.ncone + control.nl + 2 * control.nbox
         room = room and nv <= joints.v0.shape[0] and m <= min(island.k.shape[0], joints.k.shape[0])

@@ -32,6 +32,7 @@ from contactlab.stepping.kernels.layout import (
     FloatArray,
     Island,
     PackedWorld,
+    Parameters,
     Work,
 )
 from lcp.kernels import kernel
@@ -41,12 +42,15 @@ SURELY = 1.0 - 1e-6
 
 
 @kernel(inner=True)
-def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, control: Control, h: float) -> None:
+def write_rows(
+    world: PackedWorld, work: Work, island: Island, chunk: Chunk, control: Control, parameters: Parameters
+) -> None:
     """Write the contact rows of the island in progress, and keep its z by contact."""
     i = control.island
     first = work.contact_start[i]
     nc = control.nc
-    r = control.edges // 2
+    r = parameters.edges // 2
+    h = parameters.h
     nr = control.nr
     moving = work.scratch[0:3]
     other = work.scratch[3:6]

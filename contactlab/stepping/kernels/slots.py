@@ -114,7 +114,7 @@ def load(
             joints.was[n] = slots.was[i, n]
             joints.previous_z[n, 0] = slots.row_z[i, n, 0]
             joints.previous_z[n, 1] = slots.row_z[i, n, 1]
-    if control.sleep != 0:
+    if parameters.sleep != 0:
         for k in range(work.rest.shape[0]):
             work.rest[k] = slots.rest[i, k]
         for j in range(work.v.shape[0]):
@@ -179,7 +179,7 @@ def store(
         slots.joint_rows[i] = control.chunk_joints - first
         for n in range(control.chunk_joints - first):
             slots.joint[i, n] = chunk.joint[first + n]
-    if control.sleep != 0:
+    if parameters.sleep != 0:
         for k in range(work.rest.shape[0]):
             slots.rest[i, k] = work.rest[k]
             slots.asleep[i, k] = chunk.asleep[last, k]

@@ -100,20 +100,20 @@ def verdict(
         # What attempts found was recovered, judged and certified, but for equations.
         if answers and (control.attempt == NO_STRATEGY or rows.nb > 0):
             recover_island(rows, island, joints, control)
-            certify_contacts(rows, island, control)
+            certify_contacts(rows, island, control, parameters)
             if joints is not None:
                 consistent = certify_joints(rows, island, joints)
                 certified = True
             # A backend's answer was judged by the law that it states.
             if parameters.backend == 0 or control.nc == 0:
-                answers = judge_island(rows, island, control, parameters.tolerance)
+                answers = judge_island(rows, island, control, parameters)
         if not answers:
             if control.go_on == 0:
                 control.failure = FAILURE_LCP
                 return FAILED
             settle(island, control)
             recover_island(rows, island, joints, control)
-            certify_contacts(rows, island, control)
+            certify_contacts(rows, island, control, parameters)
             certified = False
     of_joints = 0
     if joints is not None and not certified:
@@ -136,9 +136,9 @@ def verdict(
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
     scatter_velocity(world, work, island, i)
     if moments is not None:
-        exchange_moments(world, moments, work, island, control, False)
-        moment_impulses(moments, work, island, control, parameters.h)
-    write_rows(world, work, island, chunk, control, parameters.h)
+        exchange_moments(world, moments, work, island, control, parameters.edges, False)
+        moment_impulses(moments, work, island, control, parameters)
+    write_rows(world, work, island, chunk, control, parameters)
     write_island(island, chunk, control, of_joints)
     if control.deep != 0:
         control.place = PROJECT
@@ -184,7 +184,7 @@ def is_answer(island: Island, control: Control, parameters: Parameters, others: 
     if parameters.backend != 0 and control.nc > 0:
         if control.answered != ANSWERED:
             return False
-    elif control.cone != 0 and (control.nc > 0 or parameters.solver == SOLVER_EXTERNAL):
+    elif parameters.cone != 0 and (control.nc > 0 or parameters.solver == SOLVER_EXTERNAL):
         if control.answered == REFUSED:
             return False
     else:
@@ -200,7 +200,7 @@ def is_answer(island: Island, control: Control, parameters: Parameters, others: 
 
 
 @kernel(inner=True)
-def judge_island(rows: ContactSystem, island: Island, control: Control, tolerance: float) -> bool:
+def judge_island(rows: ContactSystem, island: Island, control: Control, parameters: Parameters) -> bool:
     """Whether z, f and v+ as certified solve the problem as it was posed, with its measures."""
     n = control.n
     m = rows.k.shape[0]
@@ -224,8 +224,8 @@ def judge_island(rows: ContactSystem, island: Island, control: Control, toleranc
         z,
         island.state,
     )
-    exact = control.cone != 0 and control.nc > 0
-    return judge_posed(rows, exact, island.z[:n], answer, own, loads, tolerance)
+    exact = parameters.cone != 0 and control.nc > 0
+    return judge_posed(rows, exact, island.z[:n], answer, own, loads, parameters.tolerance)
 
 
 @kernel(inline=True)
@@ -243,9 +243,9 @@ def recover_island(rows: ContactSystem, island: Island, joints: Joints | None, c
 
 
 @kernel(inline=True)
-def certify_contacts(rows: ContactSystem, island: Island, control: Control) -> None:
+def certify_contacts(rows: ContactSystem, island: Island, control: Control, parameters: Parameters) -> None:
     """Fill the certificate's conditions of contacts and limits."""
-    cone = control.cone != 0
+    cone = parameters.cone != 0
     f = island.f[: rows.k.shape[0]]
     # Of exact cones there are no edges to certify.
     edges = f if cone else island.z[: control.n]

@@ -114,8 +114,8 @@ def beside_mujoco(scene: Any, stepper: Any, steps: int, seconds: float) -> float
 
 def held(driver: Any) -> tuple[Any, Any]:
     """Copy the problem of the island in progress and its warm start."""
-    control, island = driver.control, driver.island
-    m, nv = int(control.nc + control.nr), int(control.nv)
+    progress, island = driver.progress, driver.island
+    m, nv = int(progress.nc + progress.nr), int(progress.nv)
     column = np.arange(nv)
     first, last, other, end = (island.spans[:m, i, None] for i in range(4))
     within = ((first <= column) & (column < last)) | ((other <= column) & (column < end))
@@ -150,7 +150,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
             clock = time.process_time()
             served = super()._serve(reason)
             long = time.process_time() - clock > KEPT
-            if keep is not None and problem is not None and (long or self.control.attempt < 0):
+            if keep is not None and problem is not None and (long or self.progress.attempt < 0):
                 from problem_data import save
 
                 name = f"{kind}_{seed}_{self.step:03d}_{self.control.island}_{len(hard)}"

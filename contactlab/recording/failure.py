@@ -118,7 +118,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         note = f"{sunk(world, contacts, step)}{pressed_by(told) + '. ' if told else ''}{note}"
         if failure == layout.FAILURE_LARGE:
             detail = (
-                f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.control.n} unknowns is "
+                f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.progress.n} unknowns is "
                 "too large for a pivoting method to answer soon. Try a smaller h, adaptive=True or fewer edges; a "
                 f"solver that is named is asked whatever the size. {note}"
             )
@@ -132,7 +132,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 "Remove or correct one of them, give a drive a largest force, or let loops give way with cfm. "
                 f"{note}"
             )
-        elif driver.control.tried == layout.ALL_TRIED:
+        elif driver.progress.tried == layout.ALL_TRIED:
             off = float(driver.island.state[BEST_RESIDUAL])
             detail = (
                 f"none of the attempts at {island}; {problem!r}) led to forces that solve it: the best are off by "
@@ -227,7 +227,7 @@ def _law_residual(driver: Driver) -> float | None:
     """Return the residual of the law that a friction backend states; None where no backend was asked."""
     from lcp.kernels.residuals import SCALED
 
-    asked = driver.parameters.backend and driver.control.nc
+    asked = driver.parameters.backend and driver.progress.nc
     return float(driver.island.measures[SCALED]) if asked else None
 
 

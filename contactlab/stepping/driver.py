@@ -250,7 +250,7 @@ class Driver(RunMemory):
             return
         # A solve in the loop knows no time: after too long those outside are asked instead. Pivots after all attempts
         # are limited in number.
-        patient = control.tried != 0 or self._begin()
+        patient = self.progress.tried != 0 or self._begin()
         if control.place == layout.SOLVE and (patient or self._external):
             return
         control.place = layout.VERDICT

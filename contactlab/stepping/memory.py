@@ -13,8 +13,8 @@ import numpy as np
 from contactlab.multibody import workspace
 from contactlab.multibody.structure import head_views
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Control, Island, Moments, Parameters, Work
-from contactlab.stepping.packing import free_size, moves_accurately, new_record
+from contactlab.stepping.kernels.layout import Control, Island, IslandProgress, Moments, Parameters, Work
+from contactlab.stepping.packing import array_of, free_size, moves_accurately, new_record
 from contactlab.stepping.prepared import arrays_of, lcp_width
 from lcp.contacts.strategies import strategy_mask
 
@@ -241,26 +241,25 @@ def new_island(
     make_sure_of(8 * sum(size if isinstance(size, int) else math.prod(size) for size in sizes))
     arrays: dict[str, Any] = {name: np.zeros(size) for name, size in floats.items()}
     arrays |= {name: np.zeros(size, dtype=np.int64) for name, size in ints.items()}
-    return Island(options=options, **arrays)
+    return Island(progress=array_of(new_record(IslandProgress)), options=options, **arrays)
 
 
-def grow_island(
-    island: Island, control: Control, edges: int, trees: int, *, moments: bool, selects: bool
-) -> tuple[int, int, Island]:
+def grow_island(island: Island, edges: int, trees: int, *, moments: bool, selects: bool) -> tuple[int, int, Island]:
     """Room for the island that the loop found too large, by half as much again; its contacts and velocities."""
-    nc, of_joints = control.nc, control.nl + control.nbox
+    progress = island.progress[0]
+    nc, of_joints = progress.nc, progress.nl + progress.nbox
     contacts, nv, rows, variables = (
         max(int(wanted), size * 3 // 2) if wanted > size else size
         for wanted, size in (
             (nc, island.r.size // (layout.CONES if moments else 1)),
-            (control.nv, island.Mv.size),
-            (nc + control.nr + of_joints + control.ng, island.k.size),
-            (nc + 2 * control.nr + control.ncone + of_joints + control.nbox, island.q.size),
+            (progress.nv, island.Mv.size),
+            (nc + progress.nr + of_joints + progress.ng, island.k.size),
+            (nc + 2 * progress.nr + progress.ncone + of_joints + progress.nbox, island.q.size),
         )
     )
     options = island.options
     grown = new_island(contacts, nv, min(nv, trees), edges, options, rows, variables, moments=moments, selects=selects)
-    return contacts, nv, grown
+    return contacts, nv, grown._replace(progress=island.progress)
 
 
 def make_sure_of(wanted: int) -> None:

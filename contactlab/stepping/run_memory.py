@@ -289,6 +289,12 @@ class RunMemory:
         return self._control, self._parameters
 
     @property
+    def progress(self) -> layout.IslandProgress:
+        """Sizes of the island in progress, and how far its forces have come."""
+        progress: layout.IslandProgress = self.island.progress[0]
+        return progress
+
+    @property
     def step(self) -> int:
         """Steps finished."""
         step: int = self._step.item()
@@ -414,13 +420,11 @@ class RunMemory:
             self.collision = grow_collision(self.collision, pairs, contacts)
             return
         resists, trees = self.moments is not None, self.work.parent.size
-        contacts, nv, self.island = grow_island(
-            self.island, self.control, self._edges, trees, moments=resists, selects=self._selects
-        )
+        contacts, nv, self.island = grow_island(self.island, self._edges, trees, moments=resists, selects=self._selects)
         if self.moments is not None:
             self.moments = new_moments(self.moments, contacts, self._edges)
         if self.joints is not None:
-            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control.ng))
+            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.progress.ng))
 
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""

@@ -296,12 +296,13 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
     The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0, and F v+ - d . V is the slip. In the first V is
     the velocity of the body, in the second the velocity of its surface; the two differ for belts.
     """
+    progress = island.progress[0]
     h = parameters.h
     i = control.island
     edges = parameters.edges
     first = work.contact_start[i]
-    nc = control.nc
-    nv = control.nv
+    nc = progress.nc
+    nv = progress.nv
     r = edges // 2
     m = nc * (1 + r)
     J = rows_at(island.J, 0, m, nv)
@@ -389,10 +390,11 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
 @kernel(inner=True)
 def warm_vector(work: Work, island: Island, control: Control, edges: int) -> bool:
     """Fill the contacts' part of z0 from the previous step, 0 for new contacts; False when none matched."""
+    progress = island.progress[0]
     first = work.contact_start[control.island]
-    nc = control.nc
+    nc = progress.nc
     r = edges // 2
-    nr = control.nr
+    nr = progress.nr
     matched = False
     for c in range(nc):
         old = work.contact_int[work.island_contacts[first + c], PREVIOUS]
@@ -413,40 +415,41 @@ def warm_vector(work: Work, island: Island, control: Control, edges: int) -> boo
 
 
 @kernel(inline=True)
-def posed_rows(island: Island, joints: Joints | None, control: Control, h: float) -> ContactSystem:
+def posed_rows(island: Island, joints: Joints | None, h: float) -> ContactSystem:
     """All rows [N; F; L; G; B] as they were posed.
 
     The island's spans are those of [N; F; L; B], once rows of joints are added. Where there are rows G, they have all
     columns, and so have those behind them.
     """
-    nc = control.nc
-    nv = control.nv
-    nr = control.nr
-    m = nc + nr + control.nl + control.ng + control.nbox
+    progress = island.progress[0]
+    nc = progress.nc
+    nv = progress.nv
+    nr = progress.nr
+    m = nc + nr + progress.nl + progress.ng + progress.nbox
     lo = island.k[:0]
     hi = island.k[:0]
     if joints is not None:
-        lo = joints.lo[: control.nbox]
-        hi = joints.hi[: control.nbox]
+        lo = joints.lo[: progress.nbox]
+        hi = joints.hi[: progress.nbox]
     return ContactSystem(
         h,
         nc,
         nr,
-        control.nl,
-        control.ng,
-        island.r[: control.ncone],
-        island.mu[: control.ncone],
-        island.cone_contacts[: control.ncone],
+        progress.nl,
+        progress.ng,
+        island.r[: progress.ncone],
+        island.mu[: progress.ncone],
+        island.cone_contacts[: progress.ncone],
         rows_at(island.J, 0, m, nv),
         rows_at(island.Y, 0, m, nv),
         island.k[:m],
         island.gamma[:m],
-        island.gammaE[: control.ncone],
+        island.gammaE[: progress.ncone],
         lo,
         hi,
         island.v_free[:nv],
         island.Mv[:nv],
-        island.spans[: m if control.ng == 0 else nc + nr + control.nl],
+        island.spans[: m if progress.ng == 0 else nc + nr + progress.nl],
         island.k[:0],
         island.k[:0],
         island.k[:0],

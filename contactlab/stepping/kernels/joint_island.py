@@ -40,21 +40,22 @@ def is_boxed(rank: int, cfm: float) -> bool:
 
 
 @kernel(inner=True)
-def count_joint_rows(joints: Joints, control: Control, cfm: float) -> None:
+def count_joint_rows(joints: Joints, island: Island, i: int, cfm: float) -> None:
     """Note how many rows L, G and B the island in progress has."""
     nl = 0
     nbox = 0
-    first = joints.row_start[control.island]
-    last = joints.row_start[control.island + 1]
+    first = joints.row_start[i]
+    last = joints.row_start[i + 1]
     for place in range(first, last):
         rank = joints.rows[joints.island_rows[place]].rank
         if rank == LIMIT:
             nl += 1
         elif is_boxed(rank, cfm):
             nbox += 1
-    control.nl = nl
-    control.ng = last - first - nl - nbox
-    control.nbox = nbox
+    progress = island.progress[0]
+    progress.nl = nl
+    progress.ng = last - first - nl - nbox
+    progress.nbox = nbox
 
 
 @kernel(inner=True)
@@ -173,6 +174,7 @@ def warm_joints(island: Island, joints: Joints, rows: ContactSystem, i: int, cfm
 @kernel(inner=True)
 def write_joint_rows(rows: ContactSystem, island: Island, joints: Joints, chunk: Chunk, control: Control) -> None:
     """Write the rows of joints of the island in progress, and keep their LCP variables by row."""
+    progress = island.progress[0]
     i = control.island
     before = rows.nc + rows.nr
     nu = before + rows.nl
@@ -194,7 +196,7 @@ def write_joint_rows(rows: ContactSystem, island: Island, joints: Joints, chunk:
             z[1] = island.z[x + xs]
             x += 1
         rate = 0.0
-        for p in range(control.nv):
+        for p in range(progress.nv):
             rate += rows.J[row, p] * island.v_plus[p]
         record = chunk.joint[control.chunk_joints + first + place]
         record.step = control.step

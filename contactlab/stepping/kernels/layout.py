@@ -102,7 +102,7 @@ REST_UNTRIED: Final = 0
 REST_WANTED: Final = 1
 REST_TRIED: Final = 2
 
-# Value of Control.tried when nothing is left to try.
+# Value of IslandProgress.tried when nothing is left to try.
 ALL_TRIED: Final = 2
 # Friction cones of a contact at most, where there are moments: of sliding, of spin, of rolling.
 CONES: Final = 3
@@ -207,7 +207,19 @@ class Control:
     n_islands: int
     island: int  # the one being treated
     failure: int
-    # The island in progress: contacts, friction, velocities, rows L, G and B, and the variables of its LCP.
+    go_on: int  # whether the best forces found may do where nothing is certified
+    uncertified: int  # islands so far for which they did, those of failed steps included
+    # Where the loop returned NEED_SPACE: which buffer is too small, and how many entries are wanted. Where the failure
+    # is FAILURE_SINGULAR: the degree of freedom that moves no mass.
+    short: int
+    wanted: int
+    deep: int  # whether anything in the step is deeper than is allowed, and positions are projected
+
+
+class IslandProgress:
+    """Sizes of the island in progress, and how far its forces have come: the fields of a record, like `Control`."""
+
+    # Contacts, friction, velocities, rows L, G and B, and the variables of its LCP.
     nc: int
     ncone: int  # friction cones and their rows F, those of moments included
     nr: int
@@ -225,13 +237,6 @@ class Control:
     rest: int  # whether forces that hold it at rest were looked for: REST_UNTRIED, REST_WANTED, REST_TRIED
     choice: int
     answered: int  # the verdict on an answer with exact cones or of a friction backend: REFUSED, ANSWERED or NEARLY
-    go_on: int  # whether the best forces found may do where nothing is certified
-    uncertified: int  # islands so far for which they did, those of failed steps included
-    # Where the loop returned NEED_SPACE: which buffer is too small, and how many entries are wanted. Where the failure
-    # is FAILURE_SINGULAR: the degree of freedom that moves no mass.
-    short: int
-    wanted: int
-    deep: int  # whether anything in the step is deeper than is allowed, and positions are projected
 
 
 class Parameters:
@@ -403,6 +408,7 @@ class Work(NamedTuple):
 class Island(NamedTuple):
     """Blocks, LCP and solution of the island in progress, in flat buffers of at least the size needed."""
 
+    progress: Any  # (1,) the record `IslandProgress`
     r: IntArray  # ncone
     mu: FloatArray  # ncone
     cone_contacts: IntArray  # ncone

@@ -53,28 +53,32 @@ def lengths_of(world: PackedWorld, moments: Moments, ints: IntArray) -> tuple[fl
 
 
 @kernel(inner=True)
-def count_moments(world: PackedWorld, moments: Moments, work: Work, control: Control, edges: int) -> None:
+def count_moments(
+    world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control, edges: int
+) -> None:
     """Note how many friction cones and rows F the island in progress has besides those of sliding."""
+    progress = island.progress[0]
     r = edges // 2
     first = work.contact_start[control.island]
-    for c in range(control.nc):
+    for c in range(progress.nc):
         torsional, rolling = lengths_of(world, moments, work.contact_int[work.island_contacts[first + c]])
         if torsional > 0.0:
-            control.ncone += 1
-            control.nr += 1
+            progress.ncone += 1
+            progress.nr += 1
         if rolling > 0.0:
-            control.ncone += 1
-            control.nr += r
+            progress.ncone += 1
+            progress.nr += r
 
 
 @kernel(inner=True)
 def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control, edges: int) -> None:
     """Fill the rows and cones of moments of the island in progress, J and Y within the spans of its contacts."""
-    nc = control.nc
-    nv = control.nv
+    progress = island.progress[0]
+    nc = progress.nc
+    nv = progress.nv
     r = edges // 2
     first = work.contact_start[control.island]
-    m = nc + control.nr
+    m = nc + progress.nr
     J = rows_at(island.J, 0, m, nv)
     Y = rows_at(island.Y, 0, m, nv)
     P = rows_at(island.frame, 0, 3, nv)
@@ -160,8 +164,9 @@ def exchange_moments(
 
     Those of a new contact start at 0.
     """
-    nc = control.nc
-    nr = control.nr
+    progress = island.progress[0]
+    nc = progress.nc
+    nr = progress.nr
     r = edges // 2
     first = work.contact_start[control.island]
     cone = nc
@@ -197,7 +202,8 @@ def exchange_moments(
 @kernel(inner=True)
 def moment_impulses(moments: Moments, work: Work, island: Island, control: Control, parameters: Parameters) -> None:
     """Fill the impulse (3,) [N m s] of the moments of each contact of the island, on body B."""
-    nc = control.nc
+    progress = island.progress[0]
+    nc = progress.nc
     r = parameters.edges // 2
     first = work.contact_start[control.island]
     begin = nc * (1 + r)
@@ -206,7 +212,7 @@ def moment_impulses(moments: Moments, work: Work, island: Island, control: Contr
         for j in range(3):
             moment[j] = 0.0
     row = begin
-    for cone in range(nc, control.ncone):
+    for cone in range(nc, progress.ncone):
         moment = work.contact_moment[work.island_contacts[first + island.cone_contacts[cone]]]
         for i in range(row, row + island.r[cone]):
             for j in range(3):

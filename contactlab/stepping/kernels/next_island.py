@@ -80,28 +80,29 @@ def next_island(
     parameters: Parameters,
 ) -> int:
     """Form the next island's rows, for attempts or for POSE; after the last: FINISH."""
+    progress = island.progress[0]
     if control.island >= control.n_islands:
         control.place = FINISH
         return GO_ON
     if not fits(world, work, island, joints, moments, control, parameters):
         return NEED_SPACE
-    nc = control.nc
-    nr = control.nr
-    n = nc + 2 * nr + control.ncone
+    nc = progress.nc
+    nr = progress.nr
+    n = nc + 2 * nr + progress.ncone
     build_blocks(world, work, island, control, parameters)
-    control.has_z0 = 0
+    progress.has_z0 = 0
     if parameters.warm_start != 0 and warm_vector(work, island, control, parameters.edges):
-        control.has_z0 = 1
-    if moments is not None and control.ncone > nc:
+        progress.has_z0 = 1
+    if moments is not None and progress.ncone > nc:
         add_moments(world, moments, work, island, control, parameters.edges)
         exchange_moments(world, moments, work, island, control, parameters.edges, True)
-    control.n = n
-    control.tried = 0
-    control.rest = REST_UNTRIED
-    control.attempt = NO_STRATEGY
-    control.systems = 0
-    control.choice = CHOICE_NOT_SELECTED if parameters.select != 0 and nc > 0 else CHOICE_ANY
-    alone = control.nl + control.ng + control.nbox == 0
+    progress.n = n
+    progress.tried = 0
+    progress.rest = REST_UNTRIED
+    progress.attempt = NO_STRATEGY
+    progress.systems = 0
+    progress.choice = CHOICE_NOT_SELECTED if parameters.select != 0 and nc > 0 else CHOICE_ANY
+    alone = progress.nl + progress.ng + progress.nbox == 0
     control.place = ATTEMPTS if alone and nc > 0 and parameters.propose != 0 else POSE
     return GO_ON
 
@@ -110,8 +111,8 @@ def next_island(
 def attempt(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Make the attempts that most islands need."""
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
-    case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
-    answer = answer_of(rows, island, control)
+    case = case_of(rows, island.starts[: trees + 1], island, joints, parameters)
+    answer = answer_of(rows, island)
     found = solve_first(case, answer, island.proposal_floats, island.proposal_ints)
     return made(found, island, control, parameters)
 
@@ -120,8 +121,8 @@ def attempt(work: Work, island: Island, joints: Joints | None, control: Control,
 def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Make those that few islands need."""
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
-    case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
-    answer = answer_of(rows, island, control)
+    case = case_of(rows, island.starts[: trees + 1], island, joints, parameters)
+    answer = answer_of(rows, island)
     return made(
         solve_from_sweeps(case, answer, island.proposal_floats, island.proposal_ints), island, control, parameters
     )
@@ -132,17 +133,18 @@ def attempt_later(
     tree_start: IntArray, island: Island, joints: Joints | None, control: Control, parameters: Parameters
 ) -> None:
     """Make those that hardly any island needs, called by Python when the loop says UNSOLVED."""
+    progress = island.progress[0]
     rows, trees = rows_tried(tree_start, island, joints, control, parameters.h)
-    case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
-    answer = answer_of(rows, island, control)
-    if control.rest == REST_WANTED:
+    case = case_of(rows, island.starts[: trees + 1], island, joints, parameters)
+    answer = answer_of(rows, island)
+    if progress.rest == REST_WANTED:
         # Forces that move an island at rest are found: others are to hold it.
-        control.rest = REST_TRIED
+        progress.rest = REST_TRIED
         control.place = VERDICT
         found = solve_rest(case, answer, island.proposal_floats, island.proposal_ints)
-        control.systems += found.systems
+        progress.systems += found.systems
         if found.attempt != NO_STRATEGY:
-            control.attempt, control.choice = found.attempt, CHOICE_NOT_SELECTED
+            progress.attempt, progress.choice = found.attempt, CHOICE_NOT_SELECTED
         return
     found = solve_fallback(case, answer, island.proposal_floats, island.proposal_ints)
     made(found, island, control, parameters)
@@ -153,12 +155,13 @@ def rows_tried(
     tree_start: IntArray, island: Island, joints: Joints | None, control: Control, h: float
 ) -> tuple[ContactSystem, int]:
     """The rows that attempts are made at, and the number of their trees."""
-    rows = posed_rows(island, joints, control, h)
+    progress = island.progress[0]
+    rows = posed_rows(island, joints, h)
     trees = tree_start[control.island + 1] - tree_start[control.island]
     if joints is not None:
         # Rows of joints may have joined trees.
         trees = 1
-        while island.starts[trees] < control.nv:
+        while island.starts[trees] < progress.nv:
             trees += 1
         if rows.nb > 0:
             rows = rows_left(rows, island, joints)
@@ -171,65 +174,67 @@ def case_of(
     starts: IntArray,
     island: Island,
     joints: Joints | None,
-    control: Control,
     parameters: Parameters,
 ) -> IslandProblem:
     """What is asked of the attempts at the island in progress."""
+    progress = island.progress[0]
     posed = island.k[:0]
-    if joints is not None and control.ng > 0:
+    if joints is not None and progress.ng > 0:
         posed = joints.posed[: 2 * rows.k.shape[0]]
     return IslandProblem(
         rows,
         starts,
         parameters.select != 0,
-        control.has_z0 != 0,
+        progress.has_z0 != 0,
         parameters.cone != 0,
         parameters.allowed,
-        island.z0[: control.n],
+        island.z0[: progress.n],
         parameters.tolerance,
         posed,
     )
 
 
 @kernel(inline=True)
-def answer_of(rows: ContactSystem, island: Island, control: Control) -> IslandSolution:
+def answer_of(rows: ContactSystem, island: Island) -> IslandSolution:
     """Where they write what they find."""
-    n = control.n
+    progress = island.progress[0]
+    n = progress.n
     return IslandSolution(
         island.q[:n],
         island.z[:n],
         island.w[:n],
         island.f[: rows.k.shape[0]],
-        island.v_plus[: control.nv],
+        island.v_plus[: progress.nv],
         island.measures,
         island.certificate,
-        island.certificate_work[: control.nv + 1],
+        island.certificate_work[: progress.nv + 1],
         island.best[:n],
         island.state,
-        island.spread[: control.nv],
+        island.spread[: progress.nv],
     )
 
 
 @kernel(inline=True)
 def made(found: SearchResult, island: Island, control: Control, parameters: Parameters) -> int:
     """Go on for VERDICT with what was found, for the later attempts where nothing was, or to FORM for a solver."""
-    control.systems += found.systems
+    progress = island.progress[0]
+    progress.systems += found.systems
     if found.outcome == NEEDS_SWEEPS:
         control.place = NEARER
         return GO_ON
-    control.attempt = found.attempt
+    progress.attempt = found.attempt
     if found.attempt != NO_STRATEGY:
-        control.choice = CHOICE_ANY
+        progress.choice = CHOICE_ANY
         if parameters.select != 0:
-            control.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_SELECTED
-        control.answered = ANSWERED
-        control.pivots = 0
+            progress.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_SELECTED
+        progress.answered = ANSWERED
+        progress.pivots = 0
         control.place = VERDICT
         return GO_ON
     # Forces near those of the step before, which a named solver is to better, are not gone on from.
     tried = parameters.select != 0 and island.state[BEST_RESIDUAL] >= 0.0
-    later = tried and control.tried == 0
-    control.tried = 1 if tried else 0
+    later = tried and progress.tried == 0
+    progress.tried = 1 if tried else 0
     control.place = LATER if later else FORM
     return UNSOLVED if later else GO_ON
 
@@ -239,21 +244,22 @@ def pose(
     world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
 ) -> int:
     """Add rows of joints, where there are any."""
+    progress = island.progress[0]
     i = control.island
-    nc = control.nc
-    nr = control.nr
+    nc = progress.nc
+    nr = progress.nr
     control.place = FORM
-    if joints is not None and control.nl + control.ng + control.nbox > 0:
-        rows = posed_rows(island, joints, control, parameters.h)
-        control.n = add_joint_rows(world, work, joints, rows, i, parameters)
+    if joints is not None and progress.nl + progress.ng + progress.nbox > 0:
+        rows = posed_rows(island, joints, parameters.h)
+        progress.n = add_joint_rows(world, work, joints, rows, i, parameters)
         if parameters.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
-            control.has_z0 = 1
+            progress.has_z0 = 1
         trees = work.tree_start[i + 1] - work.tree_start[i]
         spans = island.spans[: rows.k.shape[0] - rows.nb]
         place_joint_spans(nc + nr, rows.nl, rows.nb, rows.J, rows.Y, island.starts[: trees + 1], spans)
         if rows.nb > 0:
             eliminate(rows, spans, joints)
-        if may_propose(control, parameters):
+        if parameters.propose != 0 and parameters.select != 0 and nc > 0:
             control.place = ATTEMPTS
     return GO_ON
 
@@ -261,23 +267,24 @@ def pose(
 @kernel(short_loops=True)
 def form(island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Form the island's LCP for SOLVE, where nothing else is left to try."""
-    posed = posed_rows(island, joints, control, parameters.h)
+    progress = island.progress[0]
+    posed = posed_rows(island, joints, parameters.h)
     # For who looks at the problem, too.
     complete_rows(posed.J, posed.Y, posed.column_ranges)
-    if control.tried != 0:
-        control.tried = ALL_TRIED
+    if progress.tried != 0:
+        progress.tried = ALL_TRIED
         control.place = VERDICT
         return GO_ON
-    if parameters.select != 0 and parameters.cone == 0 and control.n > MOST_UNKNOWNS:
+    if parameters.select != 0 and parameters.cone == 0 and progress.n > MOST_UNKNOWNS:
         control.failure = FAILURE_LARGE
         return FAILED
     rows = posed
     if joints is not None and posed.nb > 0:
         rows = rows_left(posed, island, joints)
         complete_rows(rows.J, rows.Y, rows.column_ranges)
-    assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])
+    assemble_lcp(rows, rows_at(island.M, 0, progress.n, progress.n), island.q[: progress.n])
     # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
-    if parameters.solver == SOLVER_EXTERNAL or ((parameters.cone != 0 or parameters.backend != 0) and control.nc > 0):
+    if parameters.solver == SOLVER_EXTERNAL or ((parameters.cone != 0 or parameters.backend != 0) and progress.nc > 0):
         control.place = VERDICT
         return UNSOLVED
     island.info[LEMKE_STAGE] = LEMKE_START
@@ -305,20 +312,15 @@ def pivot(island: Island, n: int, warm: bool) -> int:
 @kernel(inline=True)
 def solve(island: Island, control: Control, parameters: Parameters) -> int:
     """Solve the island's problem, some pivots at a time; one that this leaves unsolved may go to solvers outside."""
-    code = pivot(island, control.n, control.has_z0 != 0)
+    progress = island.progress[0]
+    code = pivot(island, progress.n, progress.has_z0 != 0)
     if code == RUNNING:
         return UNSOLVED
-    control.pivots = island.info[PIVOTS]
+    progress.pivots = island.info[PIVOTS]
     control.place = VERDICT
     if code != SOLVED and parameters.solver == SOLVER_LEMKE_FIRST:
         return UNSOLVED
     return GO_ON
-
-
-@kernel(inline=True)
-def may_propose(control: Control, parameters: Parameters) -> bool:
-    """Whether attempts are made at an island of contacts and rows of joints."""
-    return parameters.propose != 0 and parameters.select != 0 and control.nc > 0
 
 
 @kernel(inline=True)
@@ -332,21 +334,22 @@ def fits(
     parameters: Parameters,
 ) -> bool:
     """Note the sizes of the island in progress; False where its buffers are too small."""
+    progress = island.progress[0]
     i = control.island
     nc = work.contact_start[i + 1] - work.contact_start[i]
     nv = work.island_nv[i]
-    control.nc = nc
-    control.nv = nv
-    control.ncone = nc
-    control.nr = nc * (parameters.edges // 2)
+    progress.nc = nc
+    progress.nv = nv
+    progress.ncone = nc
+    progress.nr = nc * (parameters.edges // 2)
     if moments is not None:
-        count_moments(world, moments, work, control, parameters.edges)
+        count_moments(world, moments, work, island, control, parameters.edges)
     room = nc * (1 if moments is None else CONES) <= island.r.shape[0] and nv <= island.Mv.shape[0]
     if joints is not None:
-        count_joint_rows(joints, control, parameters.cfm)
-        m = nc + control.nr + control.nl + control.ng + control.nbox
-        n = nc + 2 * control.nr + control.ncone + control.nl + 2 * control.nbox
+        count_joint_rows(joints, island, i, parameters.cfm)
+        m = nc + progress.nr + progress.nl + progress.ng + progress.nbox
+        n = nc + 2 * progress.nr + progress.ncone + progress.nl + 2 * progress.nbox
         room = room and nv <= joints.v0.shape[0] and m <= min(island.k.shape[0], joints.k.shape[0])
-        room = room and n <= island.q.shape[0] and control.ng * control.ng <= joints.P.shape[0]
+        room = room and n <= island.q.shape[0] and progress.ng * progress.ng <= joints.P.shape[0]
     control.short = SHORT_OF_ISLAND
     return room

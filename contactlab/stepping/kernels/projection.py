@@ -90,9 +90,10 @@ def pose_depths(
 
     Returns whether any is deeper than is allowed.
     """
+    progress = island.progress[0]
     h = parameters.h
     first = work.contact_start[control.island]
-    nc, nv = rows.nc, control.nv
+    nc, nv = rows.nc, progress.nv
     deep = False
     for c in range(nc):
         index = work.island_contacts[first + c]
@@ -146,6 +147,7 @@ def hold_turns(world: PackedWorld, work: Work, island: Island, rows: ContactSyst
 
     A body that rolls is a little deep in every step. Turned back by its inertia each time, it would lean more and more.
     """
+    progress = island.progress[0]
     r = rows.r[0] if rows.nc > 0 else 0
     for n in range(work.tree_start[control.island], work.tree_start[control.island + 1]):
         k = work.island_trees[n]
@@ -154,7 +156,7 @@ def hold_turns(world: PackedWorld, work: Work, island: Island, rows: ContactSyst
             continue
         size = world.trees[k + 1, TREE_DOF] - dof
         for c in range(rows.nc):
-            first, middle, upper, end = row_ranges(rows.column_ranges, c, control.nv)
+            first, middle, upper, end = row_ranges(rows.column_ranges, c, progress.nv)
             if not (first <= begin < middle or upper <= begin < end):
                 continue
             for t in range(1 + r):
@@ -347,7 +349,8 @@ def project(
     parameters: Parameters,
 ) -> int:
     """Find the island's displacement, where it has anything too deep, and move on to the next island."""
-    rows = posed_rows(island, joints, control, parameters.h)
+    progress = island.progress[0]
+    rows = posed_rows(island, joints, parameters.h)
     n = rows.nc + rows.nl
     e = island.q[:n]
     allowed = island.best[:n]
@@ -358,8 +361,8 @@ def project(
             rows = rows_left(rows, island, joints)
         p = island.z[:n]
         s = island.z[n : n + 2 * rows.nc]
-        dq = island.certificate_work[: control.nv]
-        for j in range(control.nv):
+        dq = island.certificate_work[: progress.nv]
+        for j in range(progress.nv):
             dq[j] = 0.0
         before = deepest_left(rows, e, allowed, dq)
         relax(rows, island.turns, island.f, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)

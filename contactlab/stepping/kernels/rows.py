@@ -46,12 +46,13 @@ def write_rows(
     world: PackedWorld, work: Work, island: Island, chunk: Chunk, control: Control, parameters: Parameters
 ) -> None:
     """Write the contact rows of the island in progress, and keep its z by contact."""
+    progress = island.progress[0]
     i = control.island
     first = work.contact_start[i]
-    nc = control.nc
+    nc = progress.nc
     r = parameters.edges // 2
     h = parameters.h
-    nr = control.nr
+    nr = progress.nr
     moving = work.scratch[0:3]
     other = work.scratch[3:6]
     for c in range(nc):
@@ -142,17 +143,18 @@ def free_speeds(world: PackedWorld, work: Work, a: int, b: int, point: FloatArra
 @kernel(inner=True)
 def write_island(island: Island, chunk: Chunk, control: Control, of_joints: int) -> None:
     """Write the row of the island in progress: solution, rows of joints, residual measures and certificate."""
+    progress = island.progress[0]
     row = chunk.island[control.chunk_islands + control.island]
     row.step = control.step
     row.index = control.island
-    row.contacts = control.nc
+    row.contacts = progress.nc
     row.joints = of_joints
-    row.pivots = control.pivots
-    row.warm = control.warm_hit
-    row.choice = control.choice
+    row.pivots = progress.pivots
+    row.warm = progress.warm_hit
+    row.choice = progress.choice
     # Counted from 1: 0 are islands of no attempt, or of records that do not tell.
-    row.attempt = control.attempt + 1
-    row.systems = control.systems
+    row.attempt = progress.attempt + 1
+    row.systems = progress.systems
     for j in range(MEASURES):
         row.measures[j] = island.measures[j]
     for j in range(CERTIFICATE):

@@ -85,35 +85,36 @@ def verdict(
     Where nothing solved the island, and the run is to go on, z may do if it is near: see `will_do`. ``others`` is None
     for what attempts have found: all else is for JUDGE, and compiled there.
     """
-    if others is None and (control.attempt == NO_STRATEGY or control.ng > 0):
+    progress = island.progress[0]
+    if others is None and (progress.attempt == NO_STRATEGY or progress.ng > 0):
         control.place = JUDGE
         return GO_ON
-    if others is None and control.rest == REST_UNTRIED and stands(world, work, island, joints, control, parameters):
-        control.rest = REST_WANTED
+    if others is None and progress.rest == REST_UNTRIED and stands(world, work, island, joints, control, parameters):
+        progress.rest = REST_WANTED
         control.place = LATER
         return UNSOLVED
-    answers = is_answer(island, control, parameters, others)
+    answers = is_answer(island, parameters, others)
     i = control.island
-    rows = posed_rows(island, joints, control, parameters.h)
+    rows = posed_rows(island, joints, parameters.h)
     certified, consistent = False, True
     if others is not None:
         # What attempts found was recovered, judged and certified, but for equations.
-        if answers and (control.attempt == NO_STRATEGY or rows.nb > 0):
-            recover_island(rows, island, joints, control)
-            certify_contacts(rows, island, control, parameters)
+        if answers and (progress.attempt == NO_STRATEGY or rows.nb > 0):
+            recover_island(rows, island, joints)
+            certify_contacts(rows, island, parameters)
             if joints is not None:
                 consistent = certify_joints(rows, island, joints)
                 certified = True
             # A backend's answer was judged by the law that it states.
-            if parameters.backend == 0 or control.nc == 0:
-                answers = judge_island(rows, island, control, parameters)
+            if parameters.backend == 0 or progress.nc == 0:
+                answers = judge_island(rows, island, parameters)
         if not answers:
             if control.go_on == 0:
                 control.failure = FAILURE_LCP
                 return FAILED
-            settle(island, control)
-            recover_island(rows, island, joints, control)
-            certify_contacts(rows, island, control, parameters)
+            settle(island)
+            recover_island(rows, island, joints)
+            certify_contacts(rows, island, parameters)
             certified = False
     of_joints = 0
     if joints is not None and not certified:
@@ -153,14 +154,15 @@ def stands(
     world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
 ) -> bool:
     """Whether the forces found move an island of contacts alone that was at rest before the step."""
+    progress = island.progress[0]
     if (
         (parameters.allowed >> REST) & 1 == 0
         or parameters.select == 0
-        or control.nl + control.ng + control.nbox > 0
-        or control.ncone > control.nc
+        or progress.nl + progress.ng + progress.nbox > 0
+        or progress.ncone > progress.nc
     ):
         return False
-    nv = control.nv
+    nv = progress.nv
     if is_still(island.v_plus[:nv], island.v_free[:nv], STILL):
         return False
     before = island.frame[:nv]
@@ -171,21 +173,22 @@ def stands(
             before[work.local[k] + j] = work.v[a + j]
     if not is_still(before, island.v_free[:nv], STILL):
         return False
-    return may_rest(posed_rows(island, joints, control, parameters.h), before, island.v_plus[:nv])
+    return may_rest(posed_rows(island, joints, parameters.h), before, island.v_plus[:nv])
 
 
 @kernel(inline=True)
-def is_answer(island: Island, control: Control, parameters: Parameters, others: int | None) -> bool:
+def is_answer(island: Island, parameters: Parameters, others: int | None) -> bool:
     """Whether z may solve the island's problem: what attempts, exact cones and backends found was decided on before."""
-    n = control.n
+    progress = island.progress[0]
+    n = progress.n
     q = island.q[:n]
-    if control.tried == ALL_TRIED:
+    if progress.tried == ALL_TRIED:
         return False
-    if parameters.backend != 0 and control.nc > 0:
-        if control.answered != ANSWERED:
+    if parameters.backend != 0 and progress.nc > 0:
+        if progress.answered != ANSWERED:
             return False
-    elif parameters.cone != 0 and (control.nc > 0 or parameters.solver == SOLVER_EXTERNAL):
-        if control.answered == REFUSED:
+    elif parameters.cone != 0 and (progress.nc > 0 or parameters.solver == SOLVER_EXTERNAL):
+        if progress.answered == REFUSED:
             return False
     else:
         # What attempts have not found is judged when its forces are known: `judge_island`.
@@ -195,14 +198,15 @@ def is_answer(island: Island, control: Control, parameters: Parameters, others: 
     least = 0.0
     for i in range(n):
         least = min(least, q[i])
-    control.warm_hit = 1 if control.has_z0 != 0 and control.pivots == 0 and least < 0.0 else 0
+    progress.warm_hit = 1 if progress.has_z0 != 0 and progress.pivots == 0 and least < 0.0 else 0
     return True
 
 
 @kernel(inner=True)
-def judge_island(rows: ContactSystem, island: Island, control: Control, parameters: Parameters) -> bool:
+def judge_island(rows: ContactSystem, island: Island, parameters: Parameters) -> bool:
     """Whether z, f and v+ as certified solve the problem as it was posed, with its measures."""
-    n = control.n
+    progress = island.progress[0]
+    n = progress.n
     m = rows.k.shape[0]
     contacts = rows.nc + rows.nr
     floats = island.proposal_floats
@@ -211,29 +215,30 @@ def judge_island(rows: ContactSystem, island: Island, control: Control, paramete
     own, at = floats[at : at + contacts], at + contacts
     loads, at = floats[at : at + scales_float_size(m, n)], at + scales_float_size(m, n)
     # Of what attempts found those measures are told that they were taken by.
-    measures = floats[at : at + island.measures.shape[0]] if control.attempt != NO_STRATEGY else island.measures
+    measures = floats[at : at + island.measures.shape[0]] if progress.attempt != NO_STRATEGY else island.measures
     answer = IslandSolution(
         q,
         z,
         island.w[:n],
         island.f[:m],
-        island.v_plus[: control.nv],
+        island.v_plus[: progress.nv],
         measures,
         island.certificate,
-        island.certificate_work[: control.nv + 1],
+        island.certificate_work[: progress.nv + 1],
         z,
         island.state,
     )
-    exact = parameters.cone != 0 and control.nc > 0
+    exact = parameters.cone != 0 and progress.nc > 0
     return judge_posed(rows, exact, island.z[:n], answer, own, loads, parameters.tolerance)
 
 
 @kernel(inline=True)
-def recover_island(rows: ContactSystem, island: Island, joints: Joints | None, control: Control) -> None:
+def recover_island(rows: ContactSystem, island: Island, joints: Joints | None) -> None:
     """Fill forces and velocity of the island."""
-    z = island.z[: control.n]
+    progress = island.progress[0]
+    z = island.z[: progress.n]
     f = island.f[: rows.k.shape[0]]
-    v_plus = island.v_plus[: control.nv]
+    v_plus = island.v_plus[: progress.nv]
     if joints is not None and rows.nb > 0:
         forces = joints.f[: rows.k.shape[0] - rows.nb]
         recover(rows_left(rows, island, joints), z, forces, v_plus)
@@ -243,14 +248,15 @@ def recover_island(rows: ContactSystem, island: Island, joints: Joints | None, c
 
 
 @kernel(inline=True)
-def certify_contacts(rows: ContactSystem, island: Island, control: Control, parameters: Parameters) -> None:
+def certify_contacts(rows: ContactSystem, island: Island, parameters: Parameters) -> None:
     """Fill the certificate's conditions of contacts and limits."""
+    progress = island.progress[0]
     cone = parameters.cone != 0
     f = island.f[: rows.k.shape[0]]
     # Of exact cones there are no edges to certify.
-    edges = f if cone else island.z[: control.n]
-    v_plus = island.v_plus[: control.nv]
-    u = island.certificate_work[: control.nv + 1]
+    edges = f if cone else island.z[: progress.n]
+    v_plus = island.v_plus[: progress.nv]
+    u = island.certificate_work[: progress.nv + 1]
     certify(rows, rows.Y, cone, edges, f, v_plus, f[:0], u, island.certificate[:CERT_SIZE])
 
 
@@ -281,32 +287,34 @@ def certify_joints(rows: ContactSystem, island: Island, joints: Joints) -> bool:
 
 
 @kernel(inline=True)
-def settle(island: Island, control: Control) -> None:
+def settle(island: Island) -> None:
     """Settle for the best of the attempts, or for z as a solver left it; what follows from it is formed as of any."""
-    if control.tried != 0:
-        for i in range(control.n):
+    progress = island.progress[0]
+    if progress.tried != 0:
+        for i in range(progress.n):
             island.z[i] = island.best[i]
         for i in range(island.measures.shape[0]):
             island.measures[i] = 0.0
         island.measures[SCALED] = island.measures[NATURAL_MAP] = island.state[BEST_RESIDUAL]
-        control.pivots = 0
-    control.choice = CHOICE_UNCERTIFIED
-    control.attempt = NO_STRATEGY
-    control.warm_hit = 0
+        progress.pivots = 0
+    progress.choice = CHOICE_UNCERTIFIED
+    progress.attempt = NO_STRATEGY
+    progress.warm_hit = 0
 
 
 @kernel(inner=True)
 def will_do(rows: ContactSystem, island: Island, control: Control, parameters: Parameters) -> bool:
     """Whether the forces, as certified, are taken; notes that they are."""
-    if parameters.backend != 0 and control.nc > 0:
+    progress = island.progress[0]
+    if parameters.backend != 0 and progress.nc > 0:
         # By the law that the backend states, of which the certificate here may know nothing.
         nv = rows.v_free.shape[0]
         f = island.f[: rows.k.shape[0]]
-        if control.answered != NEARLY or not makes_no_energy(
+        if progress.answered != NEARLY or not makes_no_energy(
             rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1]
         ):
             return False
-    elif not is_near(rows, island) or (control.tried != 0 and not island.state[BEST_RESIDUAL] <= COARSE):
+    elif not is_near(rows, island) or (progress.tried != 0 and not island.state[BEST_RESIDUAL] <= COARSE):
         return False
     control.uncertified += 1
     if parameters.adaptive != 0:

@@ -143,7 +143,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
 
     class Watched(Driver):
         def _serve(self, reason: int) -> bool:
-            if reason != layout.UNSOLVED or self.control.place == layout.SOLVE:
+            if reason != layout.UNSOLVED or self.failed or self.control.stage == layout.SOLVE_LCP:
                 return super()._serve(reason)
             hard.append(reason)
             problem = None if keep is None else held(self)
@@ -169,12 +169,12 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
         before = driver.step
         with watch_compilation() as compiled:
             begin = now()
-            reason = driver.advance(1)
+            driver.advance(1)
             clock = since(begin)
         if not compiled.compiled:
             spent.append(clock)
         rows.append(driver.take())
-        if reason == layout.FAILED or driver.step == before:
+        if driver.failed or driver.step == before:
             break
         row |= {
             "done": driver.step,

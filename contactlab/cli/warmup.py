@@ -233,7 +233,7 @@ def _ledger() -> None:
 
 #: What the process beside the demo compiles, in this order: all strategies for forces take longest.
 DEMO_PARTS: dict[str, Callable[[], None]] = {
-    "nearer": partial(_refine, layout.NEARER),
+    "nearer": partial(_refine, layout.SWEEPS),
     "ledger": _ledger,
-    "forces": partial(_refine, layout.NEARER, layout.ATTEMPTS),
+    "forces": partial(_refine, layout.SWEEPS, layout.FIRST_STRATEGIES),
 }

@@ -20,7 +20,7 @@ from contactlab.recording.recording import KeptSteps, Recording
 from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
-from contactlab.stepping.driver import Driver, SingleSteps
+from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.prepared import differing_layout, prepare
@@ -83,7 +83,7 @@ class Simulation:
         self._driver = Driver(world, stepper, begin, tau=self._none)
         self._kept = KeptSteps(world, stepper, begin) if record else None
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
-        self._made = SingleSteps(self._driver)
+        self._driver.looks[layout.ALONE] = 1
         self._contacts: ContactTable | None = None  # once somebody has asked for them
         self._lineariser: Lineariser | None = None  # likewise
         self._watch = Watch(world, stepper)
@@ -176,11 +176,11 @@ class Simulation:
 
     def _make(self, end: int) -> None:
         """Make steps until there are so many; where they are kept, one."""
-        driver, made = self._driver, self._made
+        driver = self._driver
         self._contacts = None
         found = True
         while found and driver.step < end:
-            found = made.make(end)
+            found = driver.advance_alone(end)
             if found and driver.failed:
                 self._fail()
             if self._kept is not None:
@@ -241,11 +241,13 @@ class Simulation:
 
     def _tell_looks(self) -> None:
         """Tell which steps are to be looked at."""
-        self._made.looks[:] = -1 if self._watch.bounces else self._next_look, self._uncertified
+        looks = self._driver.looks
+        looks[layout.NEXT] = -1 if self._watch.bounces else self._next_look
+        looks[layout.MORE_UNSOLVED] = self._uncertified
 
     def _look(self) -> tuple[Notice, ...]:
         """Look at the step just made; what is new."""
-        driver, chunk, q, v = self._driver, self._driver.chunk, self._made.q, self._made.v
+        driver, chunk, q, v = self._driver, self._driver.chunk, self._driver.q_before, self._driver.v_before
         found: tuple[Notice, ...] = ()
         if driver.uncertified > self._uncertified:
             self._uncertified = driver.uncertified
@@ -277,7 +279,6 @@ class Simulation:
         attempt at it may do so in the midst of a control loop.  Half a minute, once per machine and version.
         """
         self._driver.compile()
-        self._made.compile()
         # What looks at motion that is suspicious.
         body_poses(self.world.model, self._q[None])
         for name in self.world.model.names[:1]:
@@ -374,7 +375,10 @@ class Simulation:
             trees = world.body_trees
             asleep = (trees >= 0) & (work.asleep[trees] == layout.ASLEEP)
         # Copies, since readings may be parts of them.
-        present, before = (self._q.copy(), self._v.copy()), (self._made.q, self._made.v) if driver.step else None
+        present, before = (
+            (self._q.copy(), self._v.copy()),
+            (self._driver.q_before, self._driver.v_before) if driver.step else None,
+        )
         h = float(driver.chunk.h[0])
         return StepView(world, *present, before, h, lambda: self.contacts, told, asleep, self.time).read(sensor)
 

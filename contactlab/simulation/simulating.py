@@ -20,7 +20,6 @@ from contactlab.simulation.watching import said_of_slow_runs
 from contactlab.spatial.arrays import finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau, given_back, taken
 from contactlab.stepping.external_contacts import Contacts, supply_of
-from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import LITTLE, memory_bytes
 from contactlab.stepping.record_schema import Rows, rows_of_chunks
 from contactlab.stepping.step_result import StepResult
@@ -277,9 +276,8 @@ def _run(
         processor_seconds()  # on a thread of a batch nobody may be waiting any more
         # Steps are timed, not the compiler, which some of them wait for.
         first, before = driver.step, time.perf_counter() - kernel_seconds()
-        reason = driver.advance(steps)
+        goes_on = driver.advance(steps)
         seconds = time.perf_counter() - kernel_seconds() - before
-        goes_on = reason == layout.CHUNK_FULL
         full = not goes_on or driver.step < first + steps
         chunk: Rows = driver.take_chunk(away=at_once, goes_on=goes_on) if full or not at_once else {}
         timing: Rows = {}

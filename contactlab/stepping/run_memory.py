@@ -118,13 +118,17 @@ class RunMemory:
         # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
         self._control, self._parameters = array_of(self.control), array_of(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in USED]
-        self._step, self._aim, self._failure, self._uncertified, self._place, self._may_go_on = (
-            self._control[name] for name in ("step", "target", "failure", "uncertified", "place", "go_on")
+        self._step, self._aim, self._failure, self._uncertified, self._stage, self._may_go_on = (
+            self._control[name] for name in ("step", "target", "failure", "uncertified", "stage", "go_on")
         )
         self._places: tuple[layout.Chunk | None, dict[str, Any]] = None, {}
         self._filled = self._control["filled"]
         self._h, self._now = self._parameters["h"], self._parameters["time"]
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
+        #: whether each step is alone in its chunk, and which of these are to be looked at: see `kernels.step`
+        self.looks = np.zeros(4, dtype=np.int64)
+        #: configuration (nq,) and velocity (nv,) before the last step that is alone
+        self.q_before, self.v_before = np.zeros(world.nq), np.zeros(world.nv)
         #: another object whenever something has grown
         self.growth = object()
         #: contacts a step for which a chunk has room
@@ -260,10 +264,6 @@ class RunMemory:
         if self.joints is not None:
             self.joints.target[:] = wanted
 
-    def aim(self, step: int) -> None:
-        """Have the loop end when so many steps are made."""
-        self._aim[0] = step
-
     def lent(self) -> None:
         """Hear that others have worked in the memory since the last step: the state stands, its kinematics may not."""
         self._filled[0] = 0
@@ -379,34 +379,33 @@ class RunMemory:
     def entered(self) -> HeldCall:
         """Return the call of the loop."""
         if self._held is None:
-            from contactlab.stepping.kernels.step import PLACES, enter, run_parts
+            from contactlab.stepping.kernels.step import advance
             from lcp.compiler.held import HeldCall, available
 
-            if available():
-                parts = np.zeros((PLACES, 2), dtype=np.int64)
-                self._held = HeldCall(enter, (self._control, parts))
-            else:
-                self._held = HeldCall(run_parts, self._arguments)
+            parts = np.zeros((layout.N_STAGES, 2), dtype=np.int64 if available() else object)
+            state = self.work.q, self.work.v, self.q_before, self.v_before
+            # Without the compiler Python goes from part to part.
+            entry = advance if available() else getattr(advance, "py_func", advance)
+            self._held = HeldCall(entry, (self._control, parts, self.looks, *state))
         return self._held
 
-    def find_part(self, place: int) -> None:
-        """Have the part of the loop compiled that has a place in a step, or find it on disk."""
-        from contactlab.stepping.kernels.step import PARTS
+    def find_part(self, stage: int) -> None:
+        """Have the part of the loop compiled that has a stage, or find it on disk."""
+        from contactlab.stepping.kernels.step import STAGE_GROUPS
         from lcp.compiler.held import HeldCall
 
         held, arguments = self.entered(), self._arguments
-        for part in PARTS:
-            if place in part.places:
-                taken = tuple(arguments[i] for i in part.arguments)
-                of_part = HeldCall(part.entry, taken, self._known)
-                held.keeps.append(of_part)
-                held.arguments[1][list(part.places)] = of_part.addresses
+        group = next(group for group in STAGE_GROUPS if stage in group.stages)
+        part = HeldCall(group.entry, tuple(arguments[name] for name in group.arguments), self._known)
+        held.keeps.append(part)
+        held.arguments[1][list(group.stages)] = part.addresses
 
     @property
-    def _arguments(self) -> tuple[Any, ...]:
-        """What the loop is called with, records as arrays of one: see `run_parts`."""
-        mechanics = (self._prepared.arrays.packed, self.work, self.island, self.chunk, self._control, self._parameters)
-        return (*mechanics, self.collision, self.joints, self.moments)
+    def _arguments(self) -> dict[str, Any]:
+        """What parts of the loop are called with, by name, records as arrays of one: see `StageGroup`."""
+        names = "work", "island", "chunk", "collision", "joints", "moments"
+        constant = {"world": self._prepared.arrays.packed, "control": self._control, "parameters": self._parameters}
+        return constant | {name: getattr(self, name) for name in names}
 
     def grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""

@@ -22,8 +22,8 @@ def _intrinsics() -> tuple[Any, Any]:
     from numba.extending import intrinsic, register_jitable
 
     if not available():
-        # The arguments are given in place of their type.
-        return register_jitable(lambda held, types: types), None
+        # The arguments are given in place of their type, and calls in place of their addresses.
+        return register_jitable(lambda held, types: types), lambda code, buffer: code()
 
     def taken(typing: Any, buffer: Any, like: Any) -> Any:
         kind = like.instance_type
@@ -146,8 +146,8 @@ class HeldCall:
     Attributes
     ----------
     addresses
-        (2,) where the code and its buffer lie, for a kernel that calls them by `called`, while this object lives; 0
-        without the compiler.
+        (2,) where the code and its buffer lie, for a kernel that calls them by `called`, while this object lives; the
+        object itself and 0 without the compiler.
     keeps
         Other calls, which this one calls by their addresses: they live as long.
     """
@@ -162,10 +162,10 @@ class HeldCall:
         self._call = entry
         self._given: tuple[Any, ...] = None, arguments
         self.keeps: list[HeldCall] = []
-        self.addresses = np.zeros(2, dtype=np.int64)
         # How many words each argument has; without the compiler none is counted.
         self._counts: list[int] = []
         if not available():
+            self.addresses = np.array([self, 0], dtype=object)
             return
         # The compiled code itself, which looks at no types.
         like, size, compiled, code = _compiled(entry, arguments)
@@ -177,7 +177,7 @@ class HeldCall:
             raise TypeError(f"arguments of a HeldCall take {size} bytes, not {words.nbytes}: not all are of words")
         buffer = words.view(np.uint8)
         self._call, self._given = compiled.entry_point, (buffer, like)
-        self.addresses[:] = code, buffer.ctypes.data
+        self.addresses = np.array([code, buffer.ctypes.data], dtype=np.int64)
 
     def exchange(self, old: Any, new: Any) -> None:
         """Hold another argument of the same type and sizes of words in place of one, here and in `keeps`."""

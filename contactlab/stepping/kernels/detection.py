@@ -1,4 +1,4 @@
-"""The stages `detect` and `label`: free motion, contacts and where they stood in the previous step; islands.
+"""The stages `detect` and `find_islands`: free motion, contacts and where they stood in the previous step; islands.
 
 An island is a set of kinematic trees joined by contacts, by rows of joints and by loops. The world is no tree: a
 contact with it joins nothing. Islands are numbered in ascending order of their lowest tree; trees and contacts
@@ -24,20 +24,19 @@ from contactlab.stepping.kernels.layout import (
     BODY_B,
     BODY_TREE,
     CONTACT_ID,
-    FAILED,
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
     FAILURE_SINGULAR,
-    FINISH,
+    FIND_ISLANDS,
     GAP,
     GAP_CORRECTION,
-    GO_ON,
-    LABEL,
+    INTEGRATE,
     LOOPS,
     NEED_SPACE,
-    ROOM,
+    RESERVE,
     SHORT_OF_CONTACTS,
     TREE_DOF,
+    UNSOLVED,
     Collision,
     Control,
     FloatArray,
@@ -126,7 +125,7 @@ def detect(
         failure = move_freely(world, work, joints, control, parameters)
         if failure != FAILURE_NONE:
             control.failure, control.wanted = min(failure, FAILURE_SINGULAR), failure - FAILURE_SINGULAR
-            return FAILED
+            return UNSOLVED
     h, margin = parameters.h, parameters.margin + parameters.more
     # By the velocities seen at the end of the step as well, where there are any.
     looks = control.again if work.listed.shape[0] == 0 else 1
@@ -144,16 +143,9 @@ def detect(
         return NEED_SPACE
     if work.listed.shape[0] > 0:
         count = keep_listed(work, count)
-    if (
-        control.again != 0
-        and control.missed == 0
-        and parameters.sleep == 0
-        and count == control.n_found
-        and not has_corrections(work, count)
-    ):
+    if control.again != 0 and parameters.sleep == 0 and count == control.n_found and not has_corrections(work, count):
         # Nothing was left out: what was found holds.
-        control.place = FINISH
-        return GO_ON
+        return INTEGRATE
     control.n_contacts = count
     control.n_found = count
     control.deep = 1 if parameters.projection != 0 and too_deep(world, work, count, parameters) else 0
@@ -162,14 +154,15 @@ def detect(
         # A contact of the look before may be gone.
         work.v_plus[j] = work.v_free[j]
     match_previous(work, count, control.n_previous)
-    control.place = LABEL
     if control.again == 0 and joints is not None and joints.loop_G.shape[0] > 0:
-        control.place = LOOPS
-    return GO_ON
+        return LOOPS
+    return FIND_ISLANDS
 
 
 @kernel(inline=True)
-def label(world: PackedWorld, work: Work, joints: Joints | None, control: Control, parameters: Parameters) -> int:
+def find_islands(
+    world: PackedWorld, work: Work, joints: Joints | None, control: Control, parameters: Parameters
+) -> int:
     """Find rows of joints, and islands."""
     count = control.n_contacts
     if joints is not None:
@@ -183,8 +176,7 @@ def label(world: PackedWorld, work: Work, joints: Joints | None, control: Contro
             control.n_contacts = left
             control.n_islands = label_islands(world, work, joints, left)
     control.island = 0
-    control.place = ROOM
-    return GO_ON
+    return RESERVE
 
 
 @kernel

@@ -23,11 +23,10 @@ from contactlab.stepping.kernels.layout import (
     BODY_ROOT,
     CONTACT_ID,
     DETECT,
-    FAILED,
     FAILURE_NOT_FINITE,
-    GO_ON,
     LOOKS,
     TREE_DOF,
+    UNSOLVED,
     Chunk,
     Collision,
     Control,
@@ -136,7 +135,8 @@ def looks_again(
             moves = moves or whips(world, work, before, after, parameters)
     if control.again < LOOKS and (missed or moves):
         control.again += 1
-        control.missed = 1 if missed else 0
+        if missed:
+            control.n_found = -1
         return True
     if joints is not None:
         for i in range(joints.missed.shape[0]):
@@ -183,8 +183,7 @@ def finish(
     """Move q, measure what came of it, make it the state and record it."""
     h = parameters.h
     if parameters.projection != 0 and looks_again(world, work, joints, collision, control, parameters):
-        control.place = DETECT
-        return GO_ON
+        return DETECT
     control.again = 0
     ints = world.ints
     floats = world.floats
@@ -203,7 +202,7 @@ def finish(
     code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
     if code != GOOD or not measure(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
         control.failure = FAILURE_NOT_FINITE
-        return FAILED
+        return UNSOLVED
     row = control.chunk_steps
     if chunk.tau.shape[0] > 0:
         for j in range(work.tau.shape[0]):
@@ -227,5 +226,4 @@ def finish(
     control.step += 1
     if parameters.adaptive != 0:
         parameters.h = min(parameters.h_max, parameters.grow * h)
-    control.place = BEGIN
-    return GO_ON
+    return BEGIN

@@ -1,7 +1,7 @@
 """The memory of the compiled loop: its arrays by name, and the records that say where it stands.
 
-Everything the loop knows lives in these arrays, the loop position included. A run can therefore return to Python at
-any point named by a reason and be entered again, and a stage can be called alone on the same arrays.
+Everything the loop knows lives in these arrays, so that a stage can be called alone on them. One that needs something
+returns to Python with a reason, and runs again when the loop is entered again.
 
 Sizes: nb bodies, nl links, nt trees of links, nq and nv of the model, np support points, ns half-spaces, r = edges/2
 friction directions per contact, w = 2 + 2 r LCP variables per contact; within an island nc contacts, nr = r nc,
@@ -21,35 +21,38 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# What a stage says to the loop: to go on, or why it is to return.
-GO_ON: Final = -1
-DONE: Final = 0  # the target number of steps is reached
-CHUNK_FULL: Final = 1  # the rows of the chunk are used up: take them, reset the counters, enter again
-UNSOLVED: Final = 2  # an island's forces are wanted, and control.place says from what: see `Driver`
-FAILED: Final = 3  # the current island's LCP is not solved, or a velocity is no longer finite
-NEED_SPACE: Final = 4  # a buffer is too small, and control.short says which: enlarge it, enter again
-NEED_PART: Final = 5  # the part of the loop that has control.place is not compiled: see `step`
+# Why the loop returned.
+OK: Final = -1  # the steps asked for are made, or one that is to be looked at
+NEED_SPACE: Final = -2  # something is missing, and control.short says what: supply it, enter again
+UNSOLVED: Final = -3  # an island has no forces, or, where control.failure is set, the step cannot be made: see `Driver`
 
 # Pivots after which a solve under way is UNSOLVED, so that Python can heed Ctrl-C.
 PIVOT_BUDGET: Final = 256
 
-# Places in the program of one step.
+# Stages of a step: see the diagram in `step`. Each returns the one that follows, or a reason.
 BEGIN: Final = 0
 DETECT: Final = 1
-ROOM: Final = 2
-ISLANDS: Final = 3
-SOLVE: Final = 4
-VERDICT: Final = 5
-FINISH: Final = 6
-PROJECT: Final = 7  # between VERDICT and the next island, where positions are projected
-POSE: Final = 8  # behind ISLANDS, where there may be rows of joints
-ATTEMPTS: Final = 9  # behind one of these, where attempts are made at forces
-JUDGE: Final = 13  # in place of VERDICT, where attempts have not answered or have not certified all
-LOOPS: Final = 14  # behind DETECT, where there are loops or rows of the user's own
-LABEL: Final = 15  # behind these
-NEARER: Final = 10  # behind these, where there are attempts that few islands need
-LATER: Final = 12  # behind these, or in the midst of VERDICT: attempts that hardly any island needs, outside the loop
-FORM: Final = 11  # behind all of them, where none has found any: the LCP
+LOOPS: Final = 2
+FIND_ISLANDS: Final = 3
+RESERVE: Final = 4
+NEXT_ISLAND: Final = 5
+ADD_JOINT_ROWS: Final = 6
+FIRST_STRATEGIES: Final = 7
+SWEEPS: Final = 8
+FORM_LCP: Final = 9
+SOLVE_LCP: Final = 10
+VERIFY: Final = 11
+VERIFY_OTHER: Final = 12
+PROJECT: Final = 13
+INTEGRATE: Final = 14
+N_STAGES: Final = 15
+
+# Entries of `looks`: whether each step is alone in the chunk, and which of these are to be looked at besides the first:
+# those beyond a number, and those after which more islands than a number have gone unsolved; whether the last is one.
+ALONE: Final = 0
+NEXT: Final = 1
+MORE_UNSOLVED: Final = 2
+LOOK: Final = 3
 
 # Values of Parameters.solver and gyroscopic, and of Control.failure and short.
 SOLVER_EXTERNAL: Final = 0
@@ -73,7 +76,9 @@ FAILURE_SINGULAR: Final = 8  # a degree of freedom moves no mass; the last code:
 SHORT_OF_CONTACTS: Final = 0
 SHORT_OF_PAIRS: Final = 1
 SHORT_OF_PAIR_CONTACTS: Final = 2  # of one pair of shapes
-SHORT_OF_ISLAND: Final = 3  # nc and what follows it says how large the island is
+SHORT_OF_ISLAND: Final = 3  # its `IslandProgress` says how large the island is
+SHORT_OF_ROWS: Final = 4  # of the chunk: take them, reset the counters
+SHORT_OF_CODE: Final = 5  # the part of the loop that has the stage `wanted` is not compiled
 #: Unknowns of an LCP that is formed where forces are selected.
 MOST_UNKNOWNS: Final = 4000
 
@@ -189,7 +194,7 @@ class Control:
     The class states the fields of a record (`memory.new_record`), which kernels and Python read and write alike.
     """
 
-    place: int  # in the program of a step
+    stage: int  # of the step, that runs next; one that returned a reason runs again
     filled: int  # whether the head of Work.W holds the kinematics of Work.q_plus and Work.v_plus
     step: int  # steps finished
     target: int  # steps wanted
@@ -201,9 +206,8 @@ class Control:
     # The step in progress.
     n_previous: int  # contacts of the step before
     n_contacts: int
-    n_found: int  # before those of bodies asleep are left out
+    n_found: int  # before those of bodies asleep are left out; -1: stops were left out that v+ would pass
     again: int  # how often contacts were looked for again, by the velocities that the step led to
-    missed: int  # whether stops were left out that these would pass
     n_islands: int
     island: int  # the one being treated
     failure: int
@@ -229,7 +233,7 @@ class IslandProgress:
     nbox: int
     n: int
     has_z0: int
-    pivots: int
+    pivots: int  # -1 while the LCP is being solved
     warm_hit: int
     attempt: int  # that answered it, of `lcp.contacts.kernels.strategy_loop`, or NO_STRATEGY
     systems: int  # solved in all attempts at it

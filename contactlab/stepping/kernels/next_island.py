@@ -13,33 +13,30 @@ from contactlab.spatial.arrays import IntArray
 from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, posed_rows, rows_left, warm_vector
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
 from contactlab.stepping.kernels.layout import (
+    ADD_JOINT_ROWS,
     ALL_TRIED,
     ANSWERED,
-    ATTEMPTS,
     CHOICE_ANY,
     CHOICE_NOT_SELECTED,
     CHOICE_SELECTED,
     CONES,
-    FAILED,
     FAILURE_LARGE,
-    FINISH,
-    FORM,
-    GO_ON,
-    LATER,
+    FIRST_STRATEGIES,
+    FORM_LCP,
+    INTEGRATE,
     MOST_UNKNOWNS,
-    NEARER,
     NEED_SPACE,
     PIVOT_BUDGET,
-    POSE,
     REST_TRIED,
     REST_UNTRIED,
     REST_WANTED,
     SHORT_OF_ISLAND,
-    SOLVE,
+    SOLVE_LCP,
     SOLVER_EXTERNAL,
     SOLVER_LEMKE_FIRST,
+    SWEEPS,
     UNSOLVED,
-    VERDICT,
+    VERIFY,
     Control,
     Island,
     Joints,
@@ -79,11 +76,10 @@ def next_island(
     control: Control,
     parameters: Parameters,
 ) -> int:
-    """Form the next island's rows, for attempts or for POSE; after the last: FINISH."""
+    """Form the next island's rows, for strategies or for ADD_JOINT_ROWS; after the last: INTEGRATE."""
     progress = island.progress[0]
     if control.island >= control.n_islands:
-        control.place = FINISH
-        return GO_ON
+        return INTEGRATE
     if not fits(world, work, island, joints, moments, control, parameters):
         return NEED_SPACE
     nc = progress.nc
@@ -103,8 +99,7 @@ def next_island(
     progress.systems = 0
     progress.choice = CHOICE_NOT_SELECTED if parameters.select != 0 and nc > 0 else CHOICE_ANY
     alone = progress.nl + progress.ng + progress.nbox == 0
-    control.place = ATTEMPTS if alone and nc > 0 and parameters.propose != 0 else POSE
-    return GO_ON
+    return FIRST_STRATEGIES if alone and nc > 0 and parameters.propose != 0 else ADD_JOINT_ROWS
 
 
 @kernel(short_loops=True)
@@ -114,7 +109,7 @@ def attempt(work: Work, island: Island, joints: Joints | None, control: Control,
     case = case_of(rows, island.starts[: trees + 1], island, joints, parameters)
     answer = answer_of(rows, island)
     found = solve_first(case, answer, island.proposal_floats, island.proposal_ints)
-    return made(found, island, control, parameters)
+    return made(found, island, parameters)
 
 
 @kernel(short_loops=True)
@@ -123,16 +118,15 @@ def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: C
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
     case = case_of(rows, island.starts[: trees + 1], island, joints, parameters)
     answer = answer_of(rows, island)
-    return made(
-        solve_from_sweeps(case, answer, island.proposal_floats, island.proposal_ints), island, control, parameters
-    )
+    found = solve_from_sweeps(case, answer, island.proposal_floats, island.proposal_ints)
+    return made(found, island, parameters)
 
 
 @kernel(short_loops=True)
 def attempt_later(
     tree_start: IntArray, island: Island, joints: Joints | None, control: Control, parameters: Parameters
-) -> None:
-    """Make those that hardly any island needs, called by Python when the loop says UNSOLVED."""
+) -> int:
+    """Make those that hardly any island needs, called by Python where strategies were UNSOLVED; return what follows."""
     progress = island.progress[0]
     rows, trees = rows_tried(tree_start, island, joints, control, parameters.h)
     case = case_of(rows, island.starts[: trees + 1], island, joints, parameters)
@@ -140,14 +134,13 @@ def attempt_later(
     if progress.rest == REST_WANTED:
         # Forces that move an island at rest are found: others are to hold it.
         progress.rest = REST_TRIED
-        control.place = VERDICT
         found = solve_rest(case, answer, island.proposal_floats, island.proposal_ints)
         progress.systems += found.systems
         if found.attempt != NO_STRATEGY:
             progress.attempt, progress.choice = found.attempt, CHOICE_NOT_SELECTED
-        return
+        return VERIFY
     found = solve_fallback(case, answer, island.proposal_floats, island.proposal_ints)
-    made(found, island, control, parameters)
+    return made(found, island, parameters)
 
 
 @kernel(inline=True)
@@ -215,13 +208,12 @@ def answer_of(rows: ContactSystem, island: Island) -> IslandSolution:
 
 
 @kernel(inline=True)
-def made(found: SearchResult, island: Island, control: Control, parameters: Parameters) -> int:
-    """Go on for VERDICT with what was found, for the later attempts where nothing was, or to FORM for a solver."""
+def made(found: SearchResult, island: Island, parameters: Parameters) -> int:
+    """Note what was found: VERIFY follows, or where nothing was, the later attempts (UNSOLVED) or FORM_LCP."""
     progress = island.progress[0]
     progress.systems += found.systems
     if found.outcome == NEEDS_SWEEPS:
-        control.place = NEARER
-        return GO_ON
+        return SWEEPS
     progress.attempt = found.attempt
     if found.attempt != NO_STRATEGY:
         progress.choice = CHOICE_ANY
@@ -229,14 +221,12 @@ def made(found: SearchResult, island: Island, control: Control, parameters: Para
             progress.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_SELECTED
         progress.answered = ANSWERED
         progress.pivots = 0
-        control.place = VERDICT
-        return GO_ON
+        return VERIFY
     # Forces near those of the step before, which a named solver is to better, are not gone on from.
     tried = parameters.select != 0 and island.state[BEST_RESIDUAL] >= 0.0
     later = tried and progress.tried == 0
     progress.tried = 1 if tried else 0
-    control.place = LATER if later else FORM
-    return UNSOLVED if later else GO_ON
+    return UNSOLVED if later else FORM_LCP
 
 
 @kernel(short_loops=True)
@@ -248,7 +238,6 @@ def pose(
     i = control.island
     nc = progress.nc
     nr = progress.nr
-    control.place = FORM
     if joints is not None and progress.nl + progress.ng + progress.nbox > 0:
         rows = posed_rows(island, joints, parameters.h)
         progress.n = add_joint_rows(world, work, joints, rows, i, parameters)
@@ -260,24 +249,23 @@ def pose(
         if rows.nb > 0:
             eliminate(rows, spans, joints)
         if parameters.propose != 0 and parameters.select != 0 and nc > 0:
-            control.place = ATTEMPTS
-    return GO_ON
+            return FIRST_STRATEGIES
+    return FORM_LCP
 
 
 @kernel(short_loops=True)
 def form(island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
-    """Form the island's LCP for SOLVE, where nothing else is left to try."""
+    """Form the island's LCP for SOLVE_LCP, where nothing else is left to try."""
     progress = island.progress[0]
     posed = posed_rows(island, joints, parameters.h)
     # For who looks at the problem, too.
     complete_rows(posed.J, posed.Y, posed.column_ranges)
     if progress.tried != 0:
         progress.tried = ALL_TRIED
-        control.place = VERDICT
-        return GO_ON
+        return VERIFY
     if parameters.select != 0 and parameters.cone == 0 and progress.n > MOST_UNKNOWNS:
         control.failure = FAILURE_LARGE
-        return FAILED
+        return UNSOLVED
     rows = posed
     if joints is not None and posed.nb > 0:
         rows = rows_left(posed, island, joints)
@@ -285,11 +273,10 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
     assemble_lcp(rows, rows_at(island.M, 0, progress.n, progress.n), island.q[: progress.n])
     # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
     if parameters.solver == SOLVER_EXTERNAL or ((parameters.cone != 0 or parameters.backend != 0) and progress.nc > 0):
-        control.place = VERDICT
         return UNSOLVED
     island.info[LEMKE_STAGE] = LEMKE_START
-    control.place = SOLVE
-    return GO_ON
+    progress.pivots = -1
+    return SOLVE_LCP
 
 
 @kernel(inline=True)
@@ -310,17 +297,14 @@ def pivot(island: Island, n: int, warm: bool) -> int:
 
 
 @kernel(inline=True)
-def solve(island: Island, control: Control, parameters: Parameters) -> int:
+def solve(island: Island, parameters: Parameters) -> int:
     """Solve the island's problem, some pivots at a time; one that this leaves unsolved may go to solvers outside."""
     progress = island.progress[0]
     code = pivot(island, progress.n, progress.has_z0 != 0)
     if code == RUNNING:
         return UNSOLVED
     progress.pivots = island.info[PIVOTS]
-    control.place = VERDICT
-    if code != SOLVED and parameters.solver == SOLVER_LEMKE_FIRST:
-        return UNSOLVED
-    return GO_ON
+    return UNSOLVED if code != SOLVED and parameters.solver == SOLVER_LEMKE_FIRST else VERIFY
 
 
 @kernel(inline=True)

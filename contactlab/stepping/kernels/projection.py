@@ -47,8 +47,7 @@ from contactlab.stepping.kernels.layout import (
     BODY_A,
     GAP,
     GAP_CORRECTION,
-    GO_ON,
-    ISLANDS,
+    NEXT_ISLAND,
     NORMAL,
     POINT,
     TREE_DOF,
@@ -370,8 +369,7 @@ def project(
         if deepest_left(rows, e, allowed, dq) <= before:
             shift_island(world, work, island, joints, rows, chunk, control, p, s, dq)
     control.island += 1
-    control.place = ISLANDS
-    return GO_ON
+    return NEXT_ISLAND
 
 
 @kernel

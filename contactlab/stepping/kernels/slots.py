@@ -127,7 +127,7 @@ def load(
     parameters.time = slots.time[i]
     parameters.last_h = slots.last_h[i]
     control.step = 0
-    control.place = BEGIN
+    control.stage = BEGIN
     control.filled = 0
     control.failure = FAILURE_NONE
 
@@ -258,6 +258,6 @@ def let_pass(held: Any, types: Any) -> int:
         reason = called(codes[i, 0], codes[i, 1])
         order[MADE] += 1
         order[STORE] = i
-        if reason != layout.DONE or control[0].uncertified != unsolved:
+        if reason != layout.OK or control[0].uncertified != unsolved:
             order[REASON], order[UNSOLVED] = reason, unsolved
             return UNUSUAL

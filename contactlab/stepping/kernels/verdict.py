@@ -28,16 +28,12 @@ from contactlab.stepping.kernels.layout import (
     CERTIFICATE,
     CHOICE_UNCERTIFIED,
     COARSE,
-    FAILED,
     FAILURE_INCONSISTENT,
     FAILURE_LCP,
-    GO_ON,
-    ISLANDS,
-    JUDGE,
-    LATER,
     MADE,
     NEAR,
     NEARLY,
+    NEXT_ISLAND,
     PROJECT,
     REFUSED,
     REST_UNTRIED,
@@ -45,6 +41,7 @@ from contactlab.stepping.kernels.layout import (
     SOLVER_EXTERNAL,
     TREE_DOF,
     UNSOLVED,
+    VERIFY_OTHER,
     Chunk,
     Control,
     Island,
@@ -83,15 +80,13 @@ def verdict(
     """Decide on z by its residuals; recover forces and velocities, certify and record them.
 
     Where nothing solved the island, and the run is to go on, z may do if it is near: see `will_do`. ``others`` is None
-    for what attempts have found: all else is for JUDGE, and compiled there.
+    for what attempts have found: all else is for VERIFY_OTHER, and compiled there.
     """
     progress = island.progress[0]
     if others is None and (progress.attempt == NO_STRATEGY or progress.ng > 0):
-        control.place = JUDGE
-        return GO_ON
+        return VERIFY_OTHER
     if others is None and progress.rest == REST_UNTRIED and stands(world, work, island, joints, control, parameters):
         progress.rest = REST_WANTED
-        control.place = LATER
         return UNSOLVED
     answers = is_answer(island, parameters, others)
     i = control.island
@@ -111,7 +106,7 @@ def verdict(
         if not answers:
             if control.go_on == 0:
                 control.failure = FAILURE_LCP
-                return FAILED
+                return UNSOLVED
             settle(island)
             recover_island(rows, island, joints)
             certify_contacts(rows, island, parameters)
@@ -121,17 +116,16 @@ def verdict(
         consistent = certify_joints(rows, island, joints)
     if others is None:
         if not answers or not consistent:
-            control.place = JUDGE
-            return GO_ON
+            return VERIFY_OTHER
     else:
         if not answers and not (consistent and will_do(rows, island, control, parameters)):
             control.failure = FAILURE_LCP
-            return FAILED
+            return UNSOLVED
         if not consistent:
             # For who looks at the problem.
             complete_rows(rows.J, rows.Y, rows.column_ranges)
             control.failure = FAILURE_INCONSISTENT
-            return FAILED
+            return UNSOLVED
     if joints is not None:
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
@@ -142,11 +136,9 @@ def verdict(
     write_rows(world, work, island, chunk, control, parameters)
     write_island(island, chunk, control, of_joints)
     if control.deep != 0:
-        control.place = PROJECT
-        return GO_ON
+        return PROJECT
     control.island = i + 1
-    control.place = ISLANDS
-    return GO_ON
+    return NEXT_ISLAND
 
 
 @kernel(inner=True)

@@ -14,11 +14,11 @@ from contactlab.simulation.batch_runs import (
     BatchRuns,
     BatchWorlds,
     Rollout,
+    arrays_of_run,
     copy_of_states,
     last_h,
     last_rows,
     read_runs,
-    read_slot,
     states_of,
 )
 from contactlab.simulation.batch_worker import Kept
@@ -144,7 +144,7 @@ class Batch:
     @property
     def states(self) -> tuple[StepperState, ...]:
         """The present states, from which any other run can go on."""
-        return tuple(read_slot(self._runs.slots, i) for i in range(len(self)))
+        return tuple(arrays_of_run(self._runs.slots, i).read() for i in range(len(self)))
 
     @property
     def failed(self) -> Mask:

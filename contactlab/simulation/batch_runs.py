@@ -19,7 +19,7 @@ from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.contact_table import ContactTable
 from contactlab.stepping.kernels.slot_layout import CALLED_OFF, LEFT, STEPS, Slots
-from contactlab.stepping.prepared import Prepared, checked_state, differing_layout, lcp_width, prepare
+from contactlab.stepping.prepared import Prepared, StateArrays, checked_state, differing_layout, lcp_width, prepare
 from contactlab.stepping.record_schema import Rows, columns_of, new_rows
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.stepping.user_code import UserCode, poses_at
@@ -379,11 +379,10 @@ class Rollout:
     @functools.cached_property
     def states(self) -> tuple[StepperState, ...]:
         """Where each run ended, with all that the next step starts from: there one long run goes on, bit for bit."""
-        return tuple(read_slot(self._ends, i) for i in range(self.failed.size))
+        return tuple(arrays_of_run(self._ends, i).read() for i in range(self.failed.size))
 
 
 _BY_CONTACT = ("contact_id", "contact_z", "contact")
-_OF_STATE = ("q", "v", "time", "last_h", "contacts", "contact_id", "contact_z", "was", "row_z", "rest", "tau_before")
 # Room for contacts at first.
 FIRST_CONTACTS = 8
 
@@ -441,38 +440,18 @@ def write_slot(slots: Slots, i: int, state: StepperState, q: FloatArray, v: Floa
     count = state.contact_ids.size
     if count > slots.contact_id.shape[1]:
         slots = grow_slots(slots, count)
-    slots.q[i], slots.v[i], slots.time[i], slots.last_h[i] = q, v, state.time, state.h
-    slots.contacts[i] = count
-    if count:
-        slots.contact_id[i, :count], slots.contact_z[i, :count] = state.contact_ids, state.z
-    slots.was[i], slots.row_z[i] = 0, 0.0
-    if slots.was.shape[1]:
-        slots.was[i, state.row_ids], slots.row_z[i, state.row_ids] = 1, state.row_z
-    if slots.rest.shape[1]:
-        slots.rest[i] = state.rest if state.rest.size else 0.0
-        slots.tau_before[i] = state.tau if state.tau.size else 0.0
+    arrays_of_run(slots, i).write(state, q, v)
     slots.energy[i], slots.asleep[i] = np.inf, 0
     slots.steps[i] = slots.contact_rows[i] = slots.joint_rows[i] = 0
     return slots
 
 
 def copy_of_states(slots: Slots) -> Slots:
-    """Return slots whose states stay as they are now, for `read_slot`; the rest they have in common."""
-    return slots._replace(**{name: getattr(slots, name).copy() for name in _OF_STATE})
+    """Return slots whose states stay as they are now, for `arrays_of_run`; the rest they have in common."""
+    return slots._replace(**{name: getattr(slots, name).copy() for name in StateArrays._fields})
 
 
-def read_slot(slots: Slots, i: int) -> StepperState:
-    """Return the state of run i."""
-    count, row_ids = int(slots.contacts[i]), np.flatnonzero(slots.was[i])
-    return StepperState.of_run(
-        float(slots.time[i]),
-        float(slots.last_h[i]),
-        q=slots.q[i],
-        v=slots.v[i],
-        contact_ids=slots.contact_id[i, :count],
-        z=slots.contact_z[i, :count],
-        row_ids=row_ids,
-        row_z=slots.row_z[i, row_ids],
-        rest=slots.rest[i],
-        tau=slots.tau_before[i],
-    )
+def arrays_of_run(slots: Slots, i: int) -> StateArrays:
+    """Return the arrays that hold the state of run i."""
+    numbers = (getattr(slots, name)[i : i + 1] for name in StateArrays._fields[:3])
+    return StateArrays(*numbers, *(getattr(slots, name)[i] for name in StateArrays._fields[3:]))

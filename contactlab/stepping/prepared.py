@@ -10,13 +10,13 @@ import numpy as np
 
 from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.errors import MultibodyError
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import Collision, Joints, Moments, PackedWorld
 from contactlab.stepping.packing import pack_collision, pack_joints, pack_moments, pack_world
 from contactlab.stepping.sleep import sleepers
 from contactlab.stepping.user_code import Motions, motions_of
 from contactlab.world.errors import SimulationConfigError, check_type
-from contactlab.world.state import StepperState
+from contactlab.world.state import NO_IDS, NO_PAIRS, StepperState
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -30,6 +30,60 @@ class WorldArrays(NamedTuple):
     collision: Collision | None  # the shapes that can touch one another, None where none can
     joints: Joints | None  # what acts on joints, None where nothing does
     moments: Moments | None  # torsional and rolling friction, None where no surface has any
+
+
+class StateArrays(NamedTuple):
+    """Arrays that hold the state of one run: those of a driver, or the slot of a batch. Numbers are arrays (1,)."""
+
+    time: FloatArray
+    last_h: FloatArray
+    contacts: IntArray
+    q: FloatArray
+    v: FloatArray
+    contact_id: IntArray  # (capacity,)
+    contact_z: FloatArray  # (capacity, w)
+    was: IntArray  # (n,) whether the row of joints took part
+    row_z: FloatArray  # (n, 2)
+    rest: FloatArray  # no entries where nothing sleeps
+    tau_before: FloatArray
+
+    def write(self, state: StepperState, q: FloatArray, v: FloatArray) -> None:
+        """Write a state whose contacts fit; q and v are those that `checked_state` gave for it."""
+        count = state.contact_ids.size
+        self.time[0], self.last_h[0], self.contacts[0] = state.time, state.h, count
+        self.q[:], self.v[:] = q, v
+        if count:
+            self.contact_id[:count], self.contact_z[:count] = state.contact_ids, state.z
+        if self.was.size:
+            self.was[:] = 0
+            self.was[state.row_ids], self.row_z[state.row_ids] = 1, state.row_z
+        for own, given in ((self.rest, state.rest), (self.tau_before, state.tau)):
+            if own.size:
+                own[:] = given if given.size else 0.0
+
+    def read(self) -> StepperState:
+        """Return the state, as copies."""
+        count, row_ids = int(self.contacts.item()), np.flatnonzero(self.was) if self.was.size else NO_IDS
+        return StepperState.of_run(
+            self.time.item(),
+            self.last_h.item(),
+            q=self.q,
+            v=self.v,
+            contact_ids=self.contact_id[:count],
+            z=self.contact_z[:count],
+            row_ids=row_ids,
+            row_z=self.row_z[row_ids] if row_ids.size else NO_PAIRS,
+            rest=self.rest,
+            tau=self.tau_before,
+        )
+
+    def copy_from(self, other: StateArrays) -> None:
+        """Hold the state that other arrays hold, whose contacts fit."""
+        count = int(other.contacts.item())
+        for name, own, given in zip(self._fields, self, other, strict=True):
+            part = slice(count if name.startswith("contact_") else None)
+            if own.size:
+                own[part] = given[part]
 
 
 # A world never changes, so that its arrays are made once, and go with it.

@@ -27,7 +27,7 @@ from contactlab.stepping.packing import (
     new_collision,
     new_joints,
 )
-from contactlab.stepping.prepared import Prepared, checked_state
+from contactlab.stepping.prepared import Prepared, StateArrays, checked_state
 from contactlab.stepping.record_schema import (
     HANDFUL,
     USED,
@@ -165,51 +165,34 @@ class RunMemory:
             self._held.exchange(before, after)
             self._known.pop(id(before), None)
 
+    @property
+    def held_state(self) -> StateArrays:
+        """The arrays that hold the present state."""
+        work, joints = self.work, self.joints
+        rows = (NO_IDS, NO_PAIRS) if joints is None else (joints.was, joints.previous_z)
+        sleeps = (NO_NUMBERS, NO_NUMBERS) if self._stepper.sleep is None else (work.rest, work.tau_before)
+        numbers = self._now, self._last_h, self._previous
+        return StateArrays(*numbers, work.q, work.v, work.previous_id, work.previous_z, *rows, *sleeps)
+
     def put(self, state: StepperState, first: int) -> None:
         """Hold a state, as if nothing had run before; ``first`` is the number of the step to come.
 
         One that does not fit is refused, and nothing changes.
         """
         q, v = checked_state(self._prepared, state)
-        work, count = self.work, state.contact_ids.size
-        work.q[:], work.v[:] = q, v
-        if count:
-            self.make_room(count)
-            work = self.work
-            work.previous_id[:count] = state.contact_ids
-            work.previous_z[:count] = state.z
-        if self.joints is not None:
-            self.joints.was[:] = 0
-            self.joints.was[state.row_ids] = 1
-            self.joints.previous_z[state.row_ids] = state.row_z
-        if self._stepper.sleep is not None:
-            for own, given in ((work.rest, state.rest), (work.tau_before, state.tau)):
-                own[:] = 0.0
-                own[: given.size] = given
-        self._aim[0], self._step[0], self._previous[0] = self._target, first, count
+        self.make_room(state.contact_ids.size)
+        self.held_state.write(state, q, v)
+        self._aim[0], self._step[0] = self._target, first
         self.empty()
-        self._last_h[0], self._now[0] = state.h, state.time
 
     def stand_as(self, other: RunMemory) -> None:
         """Hold the state of another run of this world and stepper, with its applied force and targets."""
-        count = int(other._previous.item())
-        self.make_room(count)
-        work, of = self.work, other.work
-        for own, given in (
-            (work.q, of.q),
-            (work.v, of.v),
-            (work.tau, of.tau),
-            (work.previous_id[:count], of.previous_id[:count]),
-            (work.previous_z[:count], of.previous_z[:count]),
-            (work.rest, of.rest),
-            (work.tau_before, of.tau_before),
-        ):
-            own[:] = given
+        self.make_room(int(other._previous.item()))
+        self.held_state.copy_from(other.held_state)
+        self.work.tau[:] = other.work.tau
         if self.joints is not None and other.joints is not None:
-            self.joints.was[:], self.joints.previous_z[:] = other.joints.was, other.joints.previous_z
             self.joints.target[:] = other.joints.target
-        self._previous[0], self._step[0] = count, 0
-        self._last_h[0], self._now[0] = other._last_h[0], other._now[0]
+        self._step[0] = 0
         self.empty()
 
     def make_room(self, contacts: int) -> None:
@@ -361,20 +344,7 @@ class RunMemory:
 
     def state(self) -> StepperState:
         """Return the present state (between steps)."""
-        work, joints, count = self.work, self.joints, self._previous.item()
-        row_ids = NO_IDS if joints is None else np.flatnonzero(joints.was)
-        return StepperState.of_run(
-            self.time,
-            self._last_h.item(),
-            q=work.q,
-            v=work.v,
-            contact_ids=work.previous_id[:count],
-            z=work.previous_z[:count],
-            row_ids=row_ids,
-            row_z=NO_PAIRS if joints is None else joints.previous_z[row_ids],
-            rest=work.rest[: self._prepared.sleepers] if self._prepared.sleepers else NO_NUMBERS,
-            tau=NO_NUMBERS if self._stepper.sleep is None else work.tau_before,
-        )
+        return self.held_state.read()
 
     def entered(self) -> HeldCall:
         """Return the call of the loop."""

@@ -84,6 +84,21 @@ def exchange(
     return DONE
 
 
+@kernel(inline=True)
+def copy_numbers(given: Any, out: Any) -> None:
+    """Copy an array (n,) as far as the other one goes."""
+    for j in range(out.shape[0]):
+        out[j] = given[j]
+
+
+@kernel(inline=True)
+def copy_rows(given: Any, out: Any, n: int) -> None:
+    """Copy the first n rows of an array."""
+    for i in range(n):
+        for j in range(out.shape[1]):
+            out[i, j] = given[i, j]
+
+
 @kernel(inner=True)
 def load(
     slots: Slots,
@@ -95,37 +110,33 @@ def load(
     parameters: Parameters,
 ) -> None:
     """Take the state of run i, and what is told for its steps; the chunk is empty."""
-    for j in range(work.q.shape[0]):
-        work.q[j] = slots.q[i, j]
-        start.q[j] = slots.q[i, j]
-    for j in range(work.v.shape[0]):
-        work.v[j] = slots.v[i, j]
-        start.v[j] = slots.v[i, j]
-        work.tau[j] = slots.tau[i, j]
-    control.n_previous = slots.contacts[i]
-    for c in range(slots.contacts[i]):
+    # motion
+    copy_numbers(slots.q[i], work.q)
+    copy_numbers(slots.q[i], start.q)
+    copy_numbers(slots.v[i], work.v)
+    copy_numbers(slots.v[i], start.v)
+    copy_numbers(slots.tau[i], work.tau)
+    # contacts, rows of joints, rest
+    n_contacts = slots.contacts[i]
+    for c in range(n_contacts):
         work.previous_id[c] = slots.contact_id[i, c]
-        for j in range(work.previous_z.shape[1]):
-            work.previous_z[c, j] = slots.contact_z[i, c, j]
+    copy_rows(slots.contact_z[i], work.previous_z, n_contacts)
     if joints is not None:
-        for d in range(joints.target.shape[0]):
-            joints.target[d] = slots.target[i, d]
-        for n in range(joints.was.shape[0]):
-            joints.was[n] = slots.was[i, n]
-            joints.previous_z[n, 0] = slots.row_z[i, n, 0]
-            joints.previous_z[n, 1] = slots.row_z[i, n, 1]
+        copy_numbers(slots.target[i], joints.target)
+        copy_numbers(slots.was[i], joints.was)
+        copy_rows(slots.row_z[i], joints.previous_z, joints.was.shape[0])
     if parameters.sleep != 0:
-        for k in range(work.rest.shape[0]):
-            work.rest[k] = slots.rest[i, k]
-        for j in range(work.v.shape[0]):
-            work.tau_before[j] = slots.tau_before[i, j]
+        copy_numbers(slots.rest[i], work.rest)
+        copy_numbers(slots.tau_before[i], work.tau_before)
+    # numbers
     start.time[0] = slots.time[i]
+    parameters.time = slots.time[i]
+    parameters.last_h = slots.last_h[i]
+    control.n_previous = n_contacts
     control.chunk_steps = 0
     control.chunk_contacts = 0
     control.chunk_islands = 0
     control.chunk_joints = 0
-    parameters.time = slots.time[i]
-    parameters.last_h = slots.last_h[i]
     control.step = 0
     control.stage = BEGIN
     control.filled = 0
@@ -148,43 +159,40 @@ def store(
     last = control.chunk_steps - 1
     if last < 0:
         return
-    for j in range(work.q.shape[0]):
-        slots.q[i, j] = work.q[j]
-        slots.q_before[i, j] = chunk.q[last - 1, j] if last > 0 else start.q[j]
-    for j in range(work.v.shape[0]):
-        slots.v[i, j] = work.v[j]
-        slots.v_before[i, j] = chunk.v[last - 1, j] if last > 0 else start.v[j]
+    # motion, and where the last step began
+    copy_numbers(work.q, slots.q[i])
+    copy_numbers(work.v, slots.v[i])
+    copy_numbers(chunk.q[last - 1] if last > 0 else start.q, slots.q_before[i])
+    copy_numbers(chunk.v[last - 1] if last > 0 else start.v, slots.v_before[i])
     slots.time[i] = parameters.time
     slots.time_before[i] = chunk.time[last - 1] if last > 0 else start.time[0]
     slots.last_h[i] = parameters.last_h
     slots.energy[i, 0] = chunk.kinetic[last]
     slots.energy[i, 1] = chunk.potential[last]
+    # contacts
     n_contacts = control.n_previous
     first = control.chunk_contacts - n_contacts
     slots.contacts[i] = n_contacts
     slots.contact_rows[i] = n_contacts
     for c in range(n_contacts):
         slots.contact_id[i, c] = work.previous_id[c]
-        for j in range(work.previous_z.shape[1]):
-            slots.contact_z[i, c, j] = work.previous_z[c, j]
         slots.contact[i, c] = chunk.contact[first + c]
+    copy_rows(work.previous_z, slots.contact_z[i], n_contacts)
+    # rows of joints
     if joints is not None:
-        for n in range(joints.was.shape[0]):
-            slots.was[i, n] = joints.was[n]
-            slots.row_z[i, n, 0] = joints.previous_z[n, 0]
-            slots.row_z[i, n, 1] = joints.previous_z[n, 1]
+        copy_numbers(joints.was, slots.was[i])
+        copy_rows(joints.previous_z, slots.row_z[i], joints.was.shape[0])
         first = control.chunk_joints
         while first > 0 and chunk.joint[first - 1].step == control.step - 1:
             first -= 1
         slots.joint_rows[i] = control.chunk_joints - first
         for n in range(control.chunk_joints - first):
             slots.joint[i, n] = chunk.joint[first + n]
+    # rest
     if parameters.sleep != 0:
-        for k in range(work.rest.shape[0]):
-            slots.rest[i, k] = work.rest[k]
-            slots.asleep[i, k] = chunk.asleep[last, k]
-        for j in range(work.v.shape[0]):
-            slots.tau_before[i, j] = work.tau_before[j]
+        copy_numbers(work.rest, slots.rest[i])
+        copy_numbers(chunk.asleep[last], slots.asleep[i])
+        copy_numbers(work.tau_before, slots.tau_before[i])
 
 
 @kernel

@@ -167,12 +167,14 @@ class Driver(RunMemory):
 
     def compile(self) -> None:
         """Compile whatever a run of this world may come to, or find it on disk: also what most runs never need."""
-        from contactlab.stepping.kernels.next_island import attempt_later
+        from contactlab.stepping.kernels.next_island import run_fallback_strategies
         from contactlab.stepping.kernels.step import STAGE_GROUPS
         from lcp.compiler import compile_for
         from lcp.compiler.held import available
 
-        compile_for(attempt_later, self.work.tree_start, self.island, self.joints, self.control, self.parameters)
+        compile_for(
+            run_fallback_strategies, self.work.tree_start, self.island, self.joints, self.control, self.parameters
+        )
         self.entered()
         if available():
             # What a run comes to last goes first: a run beside may come to the rest meanwhile.
@@ -250,9 +252,11 @@ class Driver(RunMemory):
         """Make the later attempts at the island in progress, go on with its solve, or ask the solver outside."""
         control, progress = self.control, self.progress
         if control.stage in (layout.FIRST_STRATEGIES, layout.SWEEPS, layout.VERIFY):
-            from contactlab.stepping.kernels.next_island import attempt_later
+            from contactlab.stepping.kernels.next_island import run_fallback_strategies
 
-            control.stage = attempt_later(self.work.tree_start, self.island, self.joints, control, self.parameters)
+            control.stage = run_fallback_strategies(
+                self.work.tree_start, self.island, self.joints, control, self.parameters
+            )
             return
         # A solve in the loop knows no time: after too long those outside are asked instead. Pivots after all attempts
         # are limited in number.

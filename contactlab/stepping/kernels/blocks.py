@@ -388,7 +388,7 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
 
 
 @kernel(inner=True)
-def warm_vector(work: Work, island: Island, control: Control, edges: int) -> bool:
+def fill_warm_start(work: Work, island: Island, control: Control, edges: int) -> bool:
     """Fill the contacts' part of z0 from the previous step, 0 for new contacts; False when none matched."""
     progress = island.progress[0]
     first = work.contact_start[control.island]
@@ -459,7 +459,7 @@ def posed_rows(island: Island, joints: Joints | None, h: float) -> ContactSystem
 
 @kernel(inline=True)
 def rows_left(rows: ContactSystem, island: Island, joints: Joints) -> ContactSystem:
-    """Rows [N; F; L; B] once `eliminate` has taken the rows G out of them."""
+    """Rows [N; F; L; B] once `eliminate_equalities` has taken the rows G out of them."""
     nv = rows.v_free.shape[0]
     m = rows.k.shape[0] - rows.nb
     return ContactSystem(

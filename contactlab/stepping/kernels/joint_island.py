@@ -83,7 +83,7 @@ def add_joint_rows(
 
 
 @kernel(inner=True)
-def eliminate(rows: ContactSystem, spans: IntArray, joints: Joints) -> None:
+def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: Joints) -> None:
     """Fill J, Y, k, gamma and v0 of [N; F; L; B], within their ``spans``, and the pseudo-inverse P of the rows G."""
     nv = rows.v_free.shape[0]
     ng = rows.nb
@@ -147,7 +147,7 @@ def recover_with_equations(
 
 
 @kernel(inner=True)
-def warm_joints(island: Island, joints: Joints, rows: ContactSystem, i: int, cfm: float) -> bool:
+def fill_joint_warm_start(island: Island, joints: Joints, rows: ContactSystem, i: int, cfm: float) -> bool:
     """Fill z0 behind the contacts with the previous step's variables of the same rows; False when none took part."""
     xs, _ = boxed_variables(rows.lo, rows.hi)
     matched = False

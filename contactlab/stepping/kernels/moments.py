@@ -157,7 +157,7 @@ def rolling_axes(
 
 
 @kernel(inner=True)
-def exchange_moments(
+def copy_moment_variables(
     world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control, edges: int, warm: bool
 ) -> None:
     """Walk over the variables of moments, into z0 from the previous step or from z into those kept by contact.

@@ -28,9 +28,9 @@ Python has supplied that. Nothing of the state changes before INTEGRATE::
     INTEGRATE         q+ along v+; energies; the state and the basis of the next step --> BEGIN; or --> DETECT, where v+
                       leads to contacts that were not looked for
 
-Three stages may be UNSOLVED. FIRST_STRATEGIES and SWEEPS leave hard islands to `attempt_later`, and VERIFY those that
-were at rest and no longer are. FORM_LCP leaves a problem to a solver outside, SOLVE_LCP also one that takes many
-pivots. All write the same z to the same place, and the same residual kernel is the judge of all.
+Five stages may be UNSOLVED. FIRST_STRATEGIES and SWEEPS leave hard islands to `run_fallback_strategies`, and VERIFY
+islands that were at rest and no longer are. FORM_LCP leaves a problem to a solver outside, SOLVE_LCP also one with
+many pivots. All write the same z to the same place, and the same residual kernel is the judge of all.
 
 A step that failed can be tried again at another h, from BEGIN on: contacts, kN, M and q are formed anew for it, and the
 rows of islands solved already are overwritten. User code is asked about a step before the loop makes it (`Driver`).
@@ -84,7 +84,14 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.next_island import attempt, attempt_nearer, form, next_island, pose, solve
+from contactlab.stepping.kernels.next_island import (
+    add_joint_rows_stage,
+    form_lcp,
+    next_island,
+    run_first_strategies,
+    run_sweeps,
+    solve_lcp,
+)
 from contactlab.stepping.kernels.projection import project
 from contactlab.stepping.kernels.verdict import verdict
 from lcp.compiler.held import called, taken
@@ -278,35 +285,35 @@ def enter_verify_other(held: Any, types: Any) -> int:
 def enter_first_strategies(held: Any, types: Any) -> int:
     """The first attempts at forces."""
     work, island, joints, controls, numbers = taken(held, types)
-    return attempt(work, island, joints, controls[0], numbers[0])
+    return run_first_strategies(work, island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_sweeps(held: Any, types: Any) -> int:
     """Attempts that few islands need."""
     work, island, joints, controls, numbers = taken(held, types)
-    return attempt_nearer(work, island, joints, controls[0], numbers[0])
+    return run_sweeps(work, island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_joint_rows(held: Any, types: Any) -> int:
     """Rows of joints."""
     world, work, island, joints, controls, numbers = taken(held, types)
-    return pose(world, work, island, joints, controls[0], numbers[0])
+    return add_joint_rows_stage(world, work, island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_form(held: Any, types: Any) -> int:
     """The LCP of an island that strategies do not solve."""
     island, joints, controls, numbers = taken(held, types)
-    return form(island, joints, controls[0], numbers[0])
+    return form_lcp(island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_solve(held: Any, types: Any) -> int:
     """The solver of that LCP."""
     island, numbers = taken(held, types)
-    return solve(island, numbers[0])
+    return solve_lcp(island, numbers[0])
 
 
 @kernel(short_loops=True)

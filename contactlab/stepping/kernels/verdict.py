@@ -51,7 +51,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.moments import exchange_moments, moment_impulses
+from contactlab.stepping.kernels.moments import copy_moment_variables, moment_impulses
 from contactlab.stepping.kernels.rows import write_island, write_rows
 from lcp.contacts.kernels.certify import CERT_SIZE, certify
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
@@ -131,7 +131,7 @@ def verdict(
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
     scatter_velocity(world, work, island, i)
     if moments is not None:
-        exchange_moments(world, moments, work, island, control, parameters.edges, False)
+        copy_moment_variables(world, moments, work, island, control, parameters.edges, False)
         moment_impulses(moments, work, island, control, parameters)
     write_rows(world, work, island, chunk, control, parameters)
     write_island(island, chunk, control, of_joints)

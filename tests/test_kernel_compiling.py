@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 from lcp.compiler import compiling, kernel_seconds
-from lcp.compiler.held import HeldCall, taken
-from lcp.compiler.lookups import swiftly
-from lcp.compiler.releases import TRIED
-from lcp.compiler.watch import watch_compilation
+from lcp.compiler.bound_call import BoundCall, unpack_arguments
+from lcp.compiler.compile_events import watch_compilation
+from lcp.compiler.releases import TESTED_RELEASES
+from lcp.compiler.type_lookup_cache import fast_compilation
 from lcp.kernels import kernel, when_compiling
 
 
@@ -95,7 +95,7 @@ def added(pair: Pair, times: int) -> float:
 
 @kernel(short_loops=True)
 def added_held(held: np.ndarray, types: object) -> float:
-    pair, times, counted, _ = taken(held, types)
+    pair, times, counted, _ = unpack_arguments(held, types)
     counted[0].count += 1
     return added(pair, times)
 
@@ -159,7 +159,7 @@ def test_each_process_takes_from_disk_what_another_compiled(tmp_path: Path) -> N
 WORK = """
 import hashlib
 from lcp.compiler.releases import TRIED
-from lcp.compiler.watch import watch_compilation
+from lcp.compiler.compile_events import watch_compilation
 {}
 import numpy as np
 import lcp
@@ -227,8 +227,8 @@ def test_who_uses_numba_beside_kernels_counts_from_the_end() -> None:
 
 
 def fail_swiftly() -> None:
-    with swiftly():
-        with swiftly():
+    with fast_compilation():
+        with fast_compilation():
             assert not gc.isenabled()
         assert not gc.isenabled()
         raise ZeroDivisionError
@@ -354,9 +354,9 @@ def machine_code(kernel: Any) -> list[bytes]:
 
 def test_what_is_spared_in_compiling_changes_no_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     values, codes = [], []
-    monkeypatch.setitem(TRIED, "cache", ())
-    for releases in (TRIED["spared"], ()):
-        monkeypatch.setitem(TRIED, "spared", releases)
+    monkeypatch.setitem(TESTED_RELEASES, "cache", ())
+    for releases in (TESTED_RELEASES["spared"], ()):
+        monkeypatch.setitem(TESTED_RELEASES, "spared", releases)
         all_ways = ways_of_kernels()
         values.append(all_ways(Pair(np.array([7.0, 20.0, 0.3]), np.array([1.0, 90.0, 4.0]))))
         codes.append(machine_code(all_ways))
@@ -366,7 +366,7 @@ def test_what_is_spared_in_compiling_changes_no_machine_code(monkeypatch: pytest
 
 
 def test_threads_that_meet_a_new_kernel_at_once_compile_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TRIED, "cache", ())
+    monkeypatch.setitem(TESTED_RELEASES, "cache", ())
     all_ways, found = ways_of_kernels(), []
     both = threading.Barrier(4)
 
@@ -392,8 +392,8 @@ def test_a_held_call_is_the_call_itself_on_the_same_memory() -> None:
     """Arrays are seen as they are at each call, records are written, and what is held stays alive."""
     counted = np.zeros(1, dtype=np.dtype((np.record, [("count", np.int64)])))
     pair = Pair(np.ones(5), np.full(5, 2.0))
-    call = HeldCall(added_held, (pair, 2, counted, None))
-    other = HeldCall(added_held, (Pair(np.zeros(3), np.ones(3)), 1, counted, None))
+    call = BoundCall(added_held, (pair, 2, counted, None))
+    other = BoundCall(added_held, (Pair(np.zeros(3), np.ones(3)), 1, counted, None))
     x = pair.x
     del pair
     gc.collect()

@@ -37,8 +37,8 @@ from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout
 from lcp.compiler import when_compiling
 from lcp.compiler.cache import cache_folder
-from lcp.compiler.releases import tried
-from lcp.compiler.seed import VARIABLE, write_seed
+from lcp.compiler.kernel_files import VARIABLE, export_kernels
+from lcp.compiler.releases import is_tested
 from lcp.hearing import all_cores
 
 EPILOG = """\
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
             if process.wait() != 0:
                 return 1
     if arguments.into is not None:
-        print(f"{write_seed(arguments.into)} kernels in {arguments.into}, for {VARIABLE}")
+        print(f"{export_kernels(arguments.into)} kernels in {arguments.into}, for {VARIABLE}")
     print(f"kernels ready after {time.perf_counter() - started:.1f} s")
     return 0
 
@@ -117,7 +117,7 @@ def background_compilation() -> Iterator[None]:
 
 def is_of_use() -> bool:
     """Return True if there is a second core, and a folder to hand over compiled kernels."""
-    return all_cores() > 1 and tried("cache") and cache_folder() is not None
+    return all_cores() > 1 and is_tested("cache") and cache_folder() is not None
 
 
 def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:

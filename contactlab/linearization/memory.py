@@ -16,15 +16,15 @@ from contactlab.linearization.kernels.layout import Memory
 from contactlab.linearization.parameters import Parameter
 from contactlab.multibody.kernels.sizes import derivatives_size, point_rates_size
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.packing import collision_in, joints_in
-from contactlab.stepping.prepared import arrays_of, differing_layout, prepare
+from contactlab.stepping.packing import with_collision_workspace, with_joint_workspace
+from contactlab.stepping.prepared import arrays_of, layout_difference, prepare
 from contactlab.world.errors import SimulationConfigError
 from lcp.compiler import when_compiling
 
 if TYPE_CHECKING:
     from contactlab.stepping.driver import Driver
     from contactlab.stepping.prepared import WorldArrays
-    from lcp.compiler.held import HeldCall
+    from lcp.compiler.bound_call import BoundCall
 
 #: Share of a parameter's scale that it is differenced by: laws are smooth in it, and most are linear.
 STRIDE = 1e-5
@@ -55,7 +55,7 @@ class Differentiator:
         self._sizes = (-1, -1)
         self._directed = np.zeros(1, dtype=np.int64)
         self._of_held: tuple[Any, ...] = ()
-        self._held: HeldCall | None = None
+        self._held: BoundCall | None = None
         self.memory: Memory
 
     def __call__(self, q: FloatArray, v: FloatArray, direction: FloatArray | None = None) -> int:
@@ -105,9 +105,9 @@ class Differentiator:
         for number, (arrays, weight) in enumerate(self._near):
             collision, joints = driver.collision, driver.joints
             if collision is not None and arrays.collision is not None:
-                collision = collision_in(collision, arrays.collision)
+                collision = with_collision_workspace(collision, arrays.collision)
             if joints is not None and arrays.joints is not None:
-                joints = joints_in(joints, arrays.joints)
+                joints = with_joint_workspace(joints, arrays.joints)
             records = driver.control, driver.parameters
             weigh(
                 arrays.packed, driver.work, driver.chunk, *records, collision, joints, _lengths(arrays), memory,
@@ -126,23 +126,23 @@ class Differentiator:
         for number, (arrays, weight) in enumerate(self._near):
             joints = driver.joints
             if joints is not None and arrays.joints is not None:
-                joints = joints_in(joints, arrays.joints)
+                joints = with_joint_workspace(joints, arrays.joints)
             column = self.columns - len(self.parameters) + number // 2
             add_free_parameter(
                 arrays.packed, work, joints, parameters, h, memory, parts, q_base, column, weight
             )  # fmt: skip
 
-    def _entered(self) -> HeldCall:
+    def _entered(self) -> BoundCall:
         driver = self._driver
         arrays = driver.prepared.arrays.packed
         now = arrays, driver.work, driver.chunk, driver.collision, driver.joints, self.memory
         if self._held is None or not all(a is b for a, b in zip(self._of_held, now, strict=True)):
             from contactlab.linearization.kernels.linearize import enter
-            from lcp.compiler.held import HeldCall
+            from lcp.compiler.bound_call import BoundCall
 
             _, work, chunk, collision, joints, memory = now
             arguments = (arrays, work, chunk, *driver.records, collision, joints, memory, self._directed)
-            self._held = HeldCall(enter, arguments)
+            self._held = BoundCall(enter, arguments)
             self._of_held = now
         return self._held
 
@@ -219,7 +219,7 @@ def _worlds_near(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:
     weight = 1.0 / (near[0][0] - near[1][0])
     found = []
     for (_, world), share in zip(near, (weight, -weight), strict=True):
-        differs = differing_layout(own, prepare(world, own.stepper))
+        differs = layout_difference(own, prepare(world, own.stepper))
         if differs:
             raise SimulationConfigError("wrt", f"{one.name!r}: the world of another value has other {differs}")
         found.append((arrays_of(world), share))

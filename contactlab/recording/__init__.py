@@ -8,7 +8,7 @@ from contactlab.naming import doors
 from contactlab.recording.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.recording.events import ContactEvent, SolverStatistics, UncertifiedTable
 from contactlab.recording.failure import SimulationError, simulation_error
-from contactlab.recording.plausibility import ImplausibleWarning, Notice
+from contactlab.recording.notices import ImplausibleWarning, Notice
 from contactlab.recording.record import RecordError, RecordWriteError
 from contactlab.recording.recording import Recording
 from contactlab.recording.world_io import ForgottenMotion

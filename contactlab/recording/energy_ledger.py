@@ -54,7 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody import difference_batch
-from contactlab.recording.record import portions
+from contactlab.recording.record import iter_slices
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Parameters
 from contactlab.stepping.memory import new_work
@@ -177,7 +177,7 @@ ENTRIES = tuple(field.name for field in fields(EnergyLedger))[3:]
 
 def energy_ledger(recording: Record) -> EnergyLedger:
     """Compute the ledger of a record from its states, steps and contact impulses; in memory is a portion at a time."""
-    parts = [_entries(part) for part in portions(recording)]
+    parts = [_entries(part) for part in iter_slices(recording)]
     return EnergyLedger(
         time=recording.time,
         kinetic=recording.kinetic,
@@ -219,7 +219,7 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
     Impulses h b (n, nv), kinetic energy (n,) of v+ at q, velocities (contacts, 6) of the touching points and of
     turning, B less A, before and after the step.
     """
-    from contactlab.stepping.kernels.account import account
+    from contactlab.stepping.kernels.account import recompute_energy_terms
 
     world, n, table = recording.world, recording.n_steps, recording.contacts
     bias, kinetic = np.zeros((n, world.nv)), np.zeros(n)
@@ -234,7 +234,7 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
     joints = None if arrays.joints is None else new_joints(arrays.joints, work.parent.size)
     targets, held = np.array(recording.rows["drive_target"]), held_trees(recording)
     moved = np.zeros(held.shape, dtype=np.int64)
-    account(
+    recompute_energy_terms(
         arrays.packed, work, parameters, q, v, tau, h, joints, targets, held, step, pairs, point, bias, kinetic,
         u, u_plus, moved,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from contactlab.stepping.prepared import arrays_of
 from contactlab.world.motion import Conveyor
 
 if TYPE_CHECKING:
-    from contactlab.recording.plausibility import Named, Notice
+    from contactlab.recording.notices import Named, Notice
     from contactlab.recording.recording import Recording
     from contactlab.world.world import World
 
@@ -41,7 +41,7 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     gives in a step where this is larger: whatever a lift carries is below. Contacts that give way keep what they take.
     """
     from contactlab.recording.energy_ledger import rigid_contacts, surface_velocities
-    from contactlab.recording.plausibility import Notice, pressed_by
+    from contactlab.recording.notices import Notice, pressed_by
 
     world = recording.world
     moving = [body for body, motion in world.motions if not isinstance(motion, Conveyor)]
@@ -115,7 +115,7 @@ def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
 
     Of free trees that the Runge-Kutta method moves there are none.
     """
-    from contactlab.recording.plausibility import Notice
+    from contactlab.recording.notices import Notice
 
     world = recording.world
     kinds = free_kinds(world)
@@ -159,7 +159,7 @@ def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tu
     That part of the integration error which is of velocity products and inertia: T(q+, v+) - T(q, v+) + h b . v_m, b
     without weights.
     """
-    from contactlab.stepping.kernels.account import account
+    from contactlab.stepping.kernels.account import recompute_energy_terms
 
     world, n = recording.world, steps.size
     arrays, work, parameters = arrays_of(world), new_work(world, 1, 4), new_record(Parameters)
@@ -173,7 +173,7 @@ def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tu
 
     def of(q: FloatArray, v: FloatArray, v_plus: FloatArray, h: float, out: FloatArray) -> float:
         states, speeds = np.stack((q, q)), np.stack((v, v_plus))
-        account(
+        recompute_energy_terms(
             arrays.packed, work, parameters, states, speeds, tau, np.array([h]), None, np.zeros((1, 0)), held, none,
             no_pairs, no_points, out, energy, no_speeds, no_speeds, held,
         )  # fmt: skip

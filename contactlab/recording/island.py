@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.callbacks import Motions
 from contactlab.stepping.contact_table import IntArray
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.external_contacts import Supply
@@ -15,7 +16,6 @@ from contactlab.stepping.joint_table import has_given_force, row_classes
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.packing import touching_materials
 from contactlab.stepping.prepared import arrays_of
-from contactlab.stepping.user_code import Motions
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:

@@ -258,7 +258,7 @@ STEPS, CONTACTS = 1 << 14, 1 << 16
 _WHOLE = ("origins", "start", "start_rows")
 
 
-def portion(recording: Record, first: int, last: int) -> Record:
+def slice_steps(recording: Record, first: int, last: int) -> Record:
     """Return the steps ``first`` .. ``last`` - 1 as a record whose step 0 is ``first``.
 
     What it says of its steps is what the record says of them. What the first one was started from, beyond its state
@@ -276,9 +276,9 @@ def portion(recording: Record, first: int, last: int) -> Record:
     return replace(recording, rows=rows, timings={})
 
 
-def portions(recording: Record) -> Iterator[Record]:
+def iter_slices(recording: Record) -> Iterator[Record]:
     """Yield all steps in portions, in order; one without steps for a record that has none."""
     n = recording.n_steps
     ends = np.unique([*range(0, n, STEPS), *map(int, recording.rows["contact_step"][::CONTACTS]), 0, n])
     for first, last in list(pairwise(map(int, ends))) or [(0, 0)]:
-        yield portion(recording, first, last)
+        yield slice_steps(recording, first, last)

@@ -13,7 +13,7 @@ import numpy as np
 
 from contactlab.multibody import body_poses
 from contactlab.recording.island import forces_of, formed, solution_of, trees_of
-from contactlab.recording.record import Record, portion
+from contactlab.recording.record import Record, slice_steps
 from contactlab.recording.storage import read_recording, save_recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import OPEN, IntArray
@@ -36,7 +36,7 @@ from problem_data import ConstraintForces, ConstraintVelProblemData
 if TYPE_CHECKING:
     from contactlab.recording.energy_ledger import EnergyLedger
     from contactlab.recording.events import ContactEvent, SolverStatistics
-    from contactlab.recording.plausibility import Notice
+    from contactlab.recording.notices import Notice
     from contactlab.stepping.time_stepping import TimeStepping
 
 
@@ -123,7 +123,7 @@ class Recording(Record):
             raise IndexError(f"{n} steps: the record holds 0 .. {self.n_steps}")
         portions = np.searchsorted(self.timings["timing_step"], n, "right") if self.timings else 0
         timings = {name: array[:portions] for name, array in self.timings.items()}
-        return replace(self, rows=portion(self, 0, n).rows, timings=timings)
+        return replace(self, rows=slice_steps(self, 0, n).rows, timings=timings)
 
     @cached_property
     def ledger(self) -> EnergyLedger:
@@ -140,9 +140,9 @@ class Recording(Record):
 
         `simulate` warns of each (`ImplausibleWarning`).
         """
-        from contactlab.recording.plausibility import notices_of
+        from contactlab.recording.notices import find_notices
 
-        return notices_of(self)
+        return find_notices(self)
 
     def events(self) -> tuple[ContactEvent, ...]:
         """Return what happened between bodies: contacts made and broken, sliding begun and ended, in order."""
@@ -247,7 +247,7 @@ class Recording(Record):
 PIECE = 256
 
 
-class KeptSteps:
+class StepCollector:
     """What steps from one state, ``start``, left in the chunk, in order."""
 
     def __init__(self, world: World, stepper: TimeStepping, start: StepperState) -> None:

@@ -22,8 +22,8 @@ from contactlab.multibody import JointLimits, ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.stepping.sleep import Sleep
 from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.stepping.world_numbers import Sleep
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint

@@ -47,8 +47,8 @@ from contactlab.recording import (
 )
 from contactlab.simulation.batch import Batch, rollout
 from contactlab.simulation.batch_runs import Rollout
-from contactlab.simulation.running import Simulation
-from contactlab.simulation.simulating import simulate
+from contactlab.simulation.simulate_run import simulate
+from contactlab.simulation.simulation_run import Simulation
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.stepping import (
     OPEN,

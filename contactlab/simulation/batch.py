@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.recording.plausibility import Notice, new_kinds, warn_of
+from contactlab.recording.notices import Notice, new_kinds, warn_of
 from contactlab.simulation.batch_runs import (
     BatchRuns,
     BatchWorlds,
@@ -17,12 +17,12 @@ from contactlab.simulation.batch_runs import (
     arrays_of_run,
     copy_of_states,
     last_h,
-    last_rows,
+    last_step_rows,
     read_runs,
     states_of,
 )
-from contactlab.simulation.batch_worker import Kept
-from contactlab.simulation.running import LOOK, MOST
+from contactlab.simulation.batch_worker import StateHistory
+from contactlab.simulation.simulation_run import LOOK, MOST
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.stepping.contact_table import ContactScope, ContactTable
 from contactlab.stepping.joint_table import JointTable
@@ -291,7 +291,7 @@ class Batch:
         model = self._worlds.first.world.model
         wrenches = None if f_ext is None else checked_wrenches(model, f_ext, B, steps=wanted)
         # Not filled: memory that is new is slow to be written the first time, which threads do side by side.
-        kept = Kept(*(np.empty((B, wanted + 1, *one.shape[1:])) for one in (slots.q, slots.v, slots.time)))
+        kept = StateHistory(*(np.empty((B, wanted + 1, *one.shape[1:])) for one in (slots.q, slots.v, slots.time)))
         kept.q[:, 0], kept.v[:, 0], kept.time[:, 0] = slots.q, slots.v, slots.time
         slots.tau[:], slots.target[:] = 0.0, self._worlds.targets
         look = self._look_at(wanted)
@@ -357,7 +357,7 @@ class Batch:
         So ``contacts.between("box", "floor").force_on("box")`` is (B, 3). Empty for runs that have made no step.
         """
         if self._contacts is None:
-            rows = last_rows(self._runs.slots, "contact")
+            rows = last_step_rows(self._runs.slots, "contact")
             for column in rows.values():
                 column.flags.writeable = False
             self._contacts = ContactTable.from_rows(
@@ -368,7 +368,7 @@ class Batch:
     @property
     def joint_rows(self) -> JointTable:
         """The rows of joints of every run's last step, with their forces; ``step`` is the number of the run."""
-        return JointTable.from_rows(last_rows(self._runs.slots, "joint"))
+        return JointTable.from_rows(last_step_rows(self._runs.slots, "joint"))
 
     def read(self, sensor: Sensor) -> FloatArray:
         """Return the readings (B, d) of a sensor (`contactlab.simulation.sensors`), of the present state or last step.

@@ -12,17 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.recording.long_steps import Moves
-from contactlab.recording.plausibility import Notice, too_long
-from contactlab.simulation.batch_worker import CHUNK, WAKING, Kept, Line, Task, Worker
-from contactlab.simulation.watching import Watch
+from contactlab.recording.long_steps import StepMotions
+from contactlab.recording.notices import Notice, long_step_notices
+from contactlab.simulation.batch_worker import CHUNK, MIN_PARALLEL_SECONDS, RunQueue, StateHistory, StepWorker, Task
+from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.stepping.callbacks import StepCallbacks, poses_at
 from contactlab.stepping.contact_table import ContactTable
-from contactlab.stepping.kernels.slot_layout import CALLED_OFF, LEFT, STEPS, Slots
-from contactlab.stepping.prepared import Prepared, StateArrays, checked_state, differing_layout, lcp_width, prepare
+from contactlab.stepping.kernels.batch_layout import QUEUE_LENGTH, SHUTDOWN, STEPS, BatchState
+from contactlab.stepping.prepared import (
+    Prepared,
+    StateArrays,
+    checked_state,
+    layout_difference,
+    lcp_variables_per_contact,
+    prepare,
+)
 from contactlab.stepping.record_schema import Rows, columns_of, new_rows
 from contactlab.stepping.time_stepping import TimeStepping, check_run
-from contactlab.stepping.user_code import UserCode, poses_at
 from contactlab.stepping.wrenches import Wrench, applied_by
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.sensors import Sensor, StepView
@@ -51,12 +58,14 @@ class BatchWorlds:
         known = {world: prepare(world, stepper) for world in different}
         self.first = known[different[0]]
         for world, prepared in known.items():
-            differs = "" if prepared is self.first else differing_layout(self.first, prepared)
+            differs = "" if prepared is self.first else layout_difference(self.first, prepared)
             if differs:
                 detail = f"has other {differs} than worlds[0]: one batch does not hold both"
                 raise SimulationConfigError(f"worlds[{given.index(world)}]", detail)
         self.of_run = [known[world] for world in given]
-        self.watches: dict[Prepared, Watch] = {known[world]: Watch(world, stepper) for world in different}
+        self.watches: dict[Prepared, NoticeMonitor] = {
+            known[world]: NoticeMonitor(world, stepper) for world in different
+        }
         self.targets = np.zeros((len(given), len(self.first.world.joint_actions.drives)))
         for i, world in enumerate(given):
             self.targets[i] = [drive.target for drive in world.joint_actions.drives]
@@ -99,24 +108,26 @@ class BatchRuns:
     """B runs, and what makes their steps; ``slots`` are their states, ``errors`` why runs stopped, by number."""
 
     def __init__(self, worlds: BatchWorlds, states: Sequence[StepperState], threads: int) -> None:
-        from lcp.compiler.held import available
+        from lcp.compiler.bound_call import supports_bound_calls
 
         self.worlds = worlds
-        self.slots = new_slots(worlds.first, len(states))
+        self.slots = allocate_batch_state(worlds.first, len(states))
         self.errors: dict[int, Exception] = {}
         self._threads = threads
-        self._workers: list[Worker] = []
+        self._workers: list[StepWorker] = []
         self._crew = Crew(threads)
-        self._line = Line(len(states), threads)
+        self._line = RunQueue(len(states), threads)
         # What passes without a look, from call to call.
         self._passing: Task | None = None
-        self._found: dict[int, Watch] = {}
+        self._found: dict[int, NoticeMonitor] = {}
         # Whether some run may have made no step yet.
         self._begins = True
         self.put(range(len(states)), states)
         # What impacts gain is looked at in every step; motions, and rows of the user's own, are asked for in each.
-        asks = UserCode(worlds.first.world, None, None, None, worlds.first.motions).asks
-        self._passes = available() and not asks and not any(watch.bounces for watch in worlds.watches.values())
+        asks = StepCallbacks(worlds.first.world, None, None, None, worlds.first.motions).asks
+        self._passes = (
+            supports_bound_calls() and not asks and not any(watch.bounces for watch in worlds.watches.values())
+        )
         self._state = states[0] if states else worlds.first.world.initial_state()
 
     def put(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
@@ -127,7 +138,7 @@ class BatchRuns:
         ]
         self._begins = True
         for i, state, (q, v) in zip(runs, states, checked, strict=True):
-            self.slots = write_slot(self.slots, i, state, q, v)
+            self.slots = write_run(self.slots, i, state, q, v)
             self.slots.energy[i] = self.worlds.watches[self.worlds.of_run[i]].energy_of(state)
             self.errors.pop(i, None)
             self._found.pop(i, None)
@@ -137,7 +148,7 @@ class BatchRuns:
         steps: int,
         look: bool,
         chosen: IntArray,
-        kept: Kept | None = None,
+        kept: StateHistory | None = None,
         taus: FloatArray | None = None,
         targets: FloatArray | None = None,
     ) -> list[Notice]:
@@ -180,7 +191,7 @@ class BatchRuns:
         steps: int,
         look: bool,
         found: list[Notice],
-        kept: Kept | None = None,
+        kept: StateHistory | None = None,
         taus: FloatArray | None = None,
         targets: FloatArray | None = None,
     ) -> Task:
@@ -193,9 +204,9 @@ class BatchRuns:
             work()
         except BaseException:
             # Ctrl-C may have come where their memory was in the midst of a change; the slots are whole at any time.
-            self._line.words[LEFT] = 0
+            self._line.words[QUEUE_LENGTH] = 0
             self._call_off(given_up=True)
-            self._workers, self._line = [], Line(len(self.slots.time), self._threads)
+            self._workers, self._line = [], RunQueue(len(self.slots.time), self._threads)
             self._passing = None
             raise
 
@@ -204,7 +215,7 @@ class BatchRuns:
         steps: int,
         look: bool,
         chosen: IntArray,
-        kept: Kept,
+        kept: StateHistory,
         taus: FloatArray | None,
         targets: FloatArray | None,
         wrenches: Mapping[str, Wrench],
@@ -218,14 +229,14 @@ class BatchRuns:
             slots.tau[:] += self.worlds.applied_by(slots.q, {name: one.of_step(k) for name, one in wrenches.items()})
             if targets is not None:
                 slots.target[:] = targets[:, k]
-            found += self.make(1, look, chosen, Kept(*(one[:, k : k + 2] for one in kept)))
+            found += self.make(1, look, chosen, StateHistory(*(one[:, k : k + 2] for one in kept)))
         return found
 
     def _share(self, task: Task, threads: int) -> None:
         """Have what is left of a task done by so many threads."""
         task.compiled = compiled = None if self._workers or self.worlds.first in _stepped else threading.Event()
         while len(self._workers) < threads:
-            self._workers.append(Worker(self.worlds.first, self._state))
+            self._workers.append(StepWorker(self.worlds.first, self._state))
         wanted = [0] * threads
 
         def one(number: int) -> None:
@@ -244,13 +255,13 @@ class BatchRuns:
             _stepped.add(self.worlds.first)
             if not any(wanted):
                 return
-            self.slots = task.slots = grow_slots(self.slots, max(wanted))
+            self.slots = task.slots = grow_batch_state(self.slots, max(wanted))
 
     def _let_pass(self, task: Task, queue: IntArray) -> None:
         """Have the steps of runs made that need no Python, all threads taking from one line."""
         line, threads = self._line, min(self._threads, queue.size)
         while len(self._workers) < threads:
-            self._workers.append(Worker(self.worlds.first, self._state))
+            self._workers.append(StepWorker(self.worlds.first, self._state))
         while queue.size:
             if line.task is None or line.task.slots is not self.slots:
                 self._call_off()
@@ -258,14 +269,14 @@ class BatchRuns:
             line.queue[: queue.size] = queue
             line.words[STEPS] = task.steps
             # Who still looks for more need not be woken.
-            if threads > 1 and queue.size * task.steps * self._workers[0].pace > WAKING:
+            if threads > 1 and queue.size * task.steps * self._workers[0].pace > MIN_PARALLEL_SECONDS:
                 self._crew.begin(lambda number: self._workers[number].serve(line, number), threads)
             self._workers[0].serve(line, 0, queue.size)
             if not any(line.wanted):
                 return
             self._call_off()
-            left = max(0, int(line.words[LEFT]))
-            line.words[LEFT] = 0
+            left = max(0, int(line.words[QUEUE_LENGTH]))
+            line.words[QUEUE_LENGTH] = 0
             queue = np.array([*line.back, *line.queue[:left]], dtype=np.int64)
             line.back, line.wanted = [], [0] * self._threads
             # What could not be stored is, and slots grow.
@@ -273,9 +284,9 @@ class BatchRuns:
 
     def _call_off(self, given_up: bool = False) -> None:
         """Have nobody wait for runs in line any more."""
-        self._line.words[CALLED_OFF] = 1
+        self._line.words[SHUTDOWN] = 1
         self._crew.end(given_up)
-        self._line.words[CALLED_OFF] = 0
+        self._line.words[SHUTDOWN] = 0
 
     def long(
         self,
@@ -298,10 +309,12 @@ class BatchRuns:
 
             pose, pose_next = poses_at(world, time[own]), poses_at(world, time_next[own])
             h = time_next[own] - time[own]
-            yield from too_long(Moves(world, q[own], v[own], q_next[own], v_next[own], h, pose, pose_next, name))
+            yield from long_step_notices(
+                StepMotions(world, q[own], v[own], q_next[own], v_next[own], h, pose, pose_next, name)
+            )
 
 
-def last_rows(slots: Slots, table: str) -> Rows:
+def last_step_rows(slots: BatchState, table: str) -> Rows:
     """Return the rows of a table ("contact", "joint") of every run's last step, numbered by run in place of steps."""
     held, counts = getattr(slots, table), getattr(slots, f"{table}_rows")
     rows = columns_of(table, held[np.arange(held.shape[1]) < counts[:, None]])
@@ -309,14 +322,14 @@ def last_rows(slots: Slots, table: str) -> Rows:
     return rows
 
 
-def last_h(slots: Slots, stepper: TimeStepping) -> FloatArray:
+def last_h(slots: BatchState, stepper: TimeStepping) -> FloatArray:
     """Return the size of every run's last step [s], (B,); of one that has made none the stepper's."""
     return np.where(slots.steps > 0, slots.last_h, stepper.h)
 
 
 def read_runs(
     worlds: BatchWorlds,
-    slots: Slots,
+    slots: BatchState,
     stepper: TimeStepping,
     sensor: Sensor,
     runs: IntArray,
@@ -374,7 +387,7 @@ class Rollout:
     failed: NDArray[np.bool_]
     errors: tuple[Exception | None, ...]
     notices: tuple[Notice, ...]
-    _ends: Slots = field(repr=False)
+    _ends: BatchState = field(repr=False)
 
     @functools.cached_property
     def states(self) -> tuple[StepperState, ...]:
@@ -387,13 +400,13 @@ _BY_CONTACT = ("contact_id", "contact_z", "contact")
 FIRST_CONTACTS = 8
 
 
-def new_slots(prepared: Prepared, runs: int) -> Slots:
+def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
     """Slots for so many runs of a world, or of others of its layout."""
     world, arrays = prepared.world, prepared.arrays
     rows = 0 if arrays.joints is None else len(world.joint_rows)
     sleepers = prepared.sleepers
-    width = lcp_width(prepared.edges, arrays.moments is not None)
-    return Slots(
+    width = lcp_variables_per_contact(prepared.edges, arrays.moments is not None)
+    return BatchState(
         q=np.zeros((runs, world.nq)),
         v=np.zeros((runs, world.nv)),
         time=np.zeros(runs),
@@ -420,7 +433,7 @@ def new_slots(prepared: Prepared, runs: int) -> Slots:
     )
 
 
-def grow_slots(slots: Slots, contacts: int) -> Slots:
+def grow_batch_state(slots: BatchState, contacts: int) -> BatchState:
     """Room for so many contacts of every run, by half as many again at least; what is held is kept."""
     held = slots.contact_id.shape[1]
     room = max(contacts, held * 3 // 2)
@@ -432,26 +445,26 @@ def grow_slots(slots: Slots, contacts: int) -> Slots:
     return slots._replace(**grown)
 
 
-def write_slot(slots: Slots, i: int, state: StepperState, q: FloatArray, v: FloatArray) -> Slots:
+def write_run(slots: BatchState, i: int, state: StepperState, q: FloatArray, v: FloatArray) -> BatchState:
     """Begin run i at a state, as if nothing had run before; q and v are those that `checked_state` gave for it.
 
     The slots, which may have grown, are returned.
     """
     count = state.contact_ids.size
     if count > slots.contact_id.shape[1]:
-        slots = grow_slots(slots, count)
+        slots = grow_batch_state(slots, count)
     arrays_of_run(slots, i).write(state, q, v)
     slots.energy[i], slots.asleep[i] = np.inf, 0
     slots.steps[i] = slots.contact_rows[i] = slots.joint_rows[i] = 0
     return slots
 
 
-def copy_of_states(slots: Slots) -> Slots:
+def copy_of_states(slots: BatchState) -> BatchState:
     """Return slots whose states stay as they are now, for `arrays_of_run`; the rest they have in common."""
     return slots._replace(**{name: getattr(slots, name).copy() for name in StateArrays._fields})
 
 
-def arrays_of_run(slots: Slots, i: int) -> StateArrays:
+def arrays_of_run(slots: BatchState, i: int) -> StateArrays:
     """Return the arrays that hold the state of run i."""
     numbers = (getattr(slots, name)[i : i + 1] for name in StateArrays._fields[:3])
     return StateArrays(*numbers, *(getattr(slots, name)[i] for name in StateArrays._fields[3:]))

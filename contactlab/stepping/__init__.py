@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
-from contactlab.stepping.carrying import carry_over
 from contactlab.stepping.contact_table import (
     OPEN,
     SLIDE,
@@ -20,9 +19,10 @@ from contactlab.stepping.contacts_at import contacts_at
 from contactlab.stepping.external_contacts import EXTERNAL_ID, ExternalContact
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.prepared import Prepared, arrays_of, prepare
-from contactlab.stepping.sleep import Sleep
+from contactlab.stepping.state_transfer import carry_over
 from contactlab.stepping.step_result import StepResult
 from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.stepping.world_numbers import Sleep
 
 __all__ = [
     "EXTERNAL_ID",

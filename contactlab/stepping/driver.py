@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from contactlab.formulation.strategy_solver import MAX_SECONDS
+from contactlab.stepping.callbacks import Motions, StepCallbacks, Targets, Tau
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_view import IslandView
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import LITTLE
 from contactlab.stepping.prepared import prepare
-from contactlab.stepping.run_memory import RunMemory
-from contactlab.stepping.user_code import Motions, Targets, Tau, UserCode
+from contactlab.stepping.step_buffers import StepBuffers
 from contactlab.world.errors import check_type
 from contactlab.world.state import StepperState
 from lcp.hearing import processor_seconds
@@ -32,10 +32,10 @@ __all__ = ["Driver", "Targets", "Tau"]
 
 
 #: Seconds after which the loop returns, so that Ctrl-C is heard, unless one step takes longer.
-BRIEF = 0.05
+MAX_BLOCKING_SECONDS = 0.05
 
 
-class Driver(RunMemory):
+class Driver(StepBuffers):
     """One run of the loop over its own memory.
 
     Parameters
@@ -82,7 +82,7 @@ class Driver(RunMemory):
     ) -> None:
         check_type("state", state, StepperState)
         prepared = prepare(world, stepper)
-        asked = UserCode(world, tau, targets, supply, prepared.motions if motions is None else motions)
+        asked = StepCallbacks(world, tau, targets, supply, prepared.motions if motions is None else motions)
         held = state.contact_ids.size
         super().__init__(prepared, asked, held, chunk_steps=chunk_steps, external=external, steps=steps, end=end)
         self._external = external
@@ -168,15 +168,15 @@ class Driver(RunMemory):
     def compile(self) -> None:
         """Compile whatever a run of this world may come to, or find it on disk: also what most runs never need."""
         from contactlab.stepping.kernels.next_island import run_fallback_strategies
-        from contactlab.stepping.kernels.step import STAGE_GROUPS
+        from contactlab.stepping.kernels.step_stages import STAGE_GROUPS
         from lcp.compiler import compile_for
-        from lcp.compiler.held import available
+        from lcp.compiler.bound_call import supports_bound_calls
 
         compile_for(
             run_fallback_strategies, self.work.tree_start, self.island, self.joints, self.control, self.parameters
         )
         self.entered()
-        if available():
+        if supports_bound_calls():
             # What a run comes to last goes first: a run beside may come to the rest meanwhile.
             for group in reversed(STAGE_GROUPS):
                 self.find_part(group.stages[0])
@@ -209,7 +209,7 @@ class Driver(RunMemory):
         reason: int = self.entered()()
         made, seconds = self.step - first, time.perf_counter() - clock
         if made:
-            self._portion = max(1, min(2 * self._portion, int(BRIEF * made / max(seconds, 1e-9))))
+            self._portion = max(1, min(2 * self._portion, int(MAX_BLOCKING_SECONDS * made / max(seconds, 1e-9))))
         return reason
 
     def _set_target(self, limit: int) -> None:
@@ -315,7 +315,7 @@ class Driver(RunMemory):
 _LAST = threading.local()
 
 
-def taken(
+def acquire_driver(
     world: World,
     stepper: TimeStepping,
     state: StepperState,
@@ -336,15 +336,15 @@ def taken(
             world, stepper, state, first=first, steps=steps, end=end, tau=tau, supply=supply, targets=targets,
             chunk_steps=chunk_steps,
         )  # fmt: skip
-    last.serve(UserCode(world, tau, targets, None, last.prepared.motions), chunk_steps, steps, end)
+    last.serve(StepCallbacks(world, tau, targets, None, last.prepared.motions), chunk_steps, steps, end)
     last.restart(state, first=first)
     return last
 
 
-def given_back(driver: Driver) -> None:
+def release_driver(driver: Driver) -> None:
     """Keep a driver whose run came to its end, without its rows and the user's code, unless it holds much."""
     if driver.work.given_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
         return
     prepared = driver.prepared
-    driver.serve(UserCode(prepared.world, None, None, None, prepared.motions), 1, None, None)
+    driver.serve(StepCallbacks(prepared.world, None, None, None, prepared.motions), 1, None, None)
     _LAST.driver = driver

@@ -15,7 +15,7 @@ from contactlab.formulation.discretized import form_discretized_lcp, stated_lcp
 from contactlab.formulation.stated_law import LawCheck, check_law
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Joints
+from contactlab.stepping.kernels.layout import JointRows
 from problem_data import ConstraintVelProblemData, VelocityBlocks
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class IslandView:
 
     prepared: Prepared  # of the run
     # The buffers.
-    work: layout.Work
-    island: layout.Island
-    control: layout.Control
-    joints: Joints | None
+    work: layout.StepWork
+    island: layout.IslandWork
+    control: layout.StepControl
+    joints: JointRows | None
     h: float  # step in progress [s]
 
     @property
@@ -187,7 +187,7 @@ class IslandView:
 
         stepper, measures = self.prepared.stepper, self.island.measures
         answers = law.holds(stepper.law_tolerance)
-        nearly = law.residual <= layout.NEAR and result.residual.finite
+        nearly = law.residual <= layout.UNCERTIFIED_TOLERANCE and result.residual.finite
         self.progress.answered = layout.ANSWERED if answers else layout.NEARLY if nearly else layout.REFUSED
         measures[:] = 0.0
         measures[NATURAL_MAP], measures[SCALED] = result.residual.natural_map, law.residual
@@ -222,7 +222,7 @@ class IslandView:
         return IslandInertia(tuple(parts))
 
 
-def known_equations(joints: Joints, nb: int) -> dict[str, FloatArray]:
+def known_equations(joints: JointRows, nb: int) -> dict[str, FloatArray]:
     """Return how well the nb rows G of an island are known, as copies."""
     return {"scaleG": joints.G_scale[:nb].copy(), "errorG": joints.G_error[:nb].copy()}
 

@@ -13,9 +13,16 @@ import numpy as np
 from contactlab.multibody import workspace
 from contactlab.multibody.structure import head_views
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Control, Island, IslandProgress, Moments, Parameters, Work
-from contactlab.stepping.packing import array_of, free_size, moves_accurately, new_record
-from contactlab.stepping.prepared import arrays_of, lcp_width
+from contactlab.stepping.kernels.layout import (
+    IslandProgress,
+    IslandWork,
+    MomentFriction,
+    Parameters,
+    StepControl,
+    StepWork,
+)
+from contactlab.stepping.packing import as_array, free_size, moves_accurately, new_record
+from contactlab.stepping.prepared import arrays_of, lcp_variables_per_contact
 from lcp.contacts.strategies import strategy_mask
 
 if TYPE_CHECKING:
@@ -33,7 +40,7 @@ _BY_CONTACT = (
 )
 
 
-class NoRoomError(MemoryError):
+class OutOfMemoryError(MemoryError):
     """Arrays of so many bytes were ``wanted``, more than are ``there``."""
 
     def __init__(self, wanted: int, there: int) -> None:
@@ -50,9 +57,9 @@ FIRST_ISLAND_CONTACTS = 16
 FIRST_ISLAND_NV = 6
 
 
-def new_settings(stepper: TimeStepping, edges: int) -> tuple[Control, Parameters]:
+def new_settings(stepper: TimeStepping, edges: int) -> tuple[StepControl, Parameters]:
     """Return new records of a run's control and parameters that say what the stepper's options do."""
-    control, parameters = new_record(Control), new_record(Parameters)
+    control, parameters = new_record(StepControl), new_record(Parameters)
     cone = stepper.friction == "cone"
     _, parameters.solver = stepper.kernel_options
     parameters.edges = edges
@@ -87,13 +94,13 @@ def write_thresholds(parameters: Parameters, stepper: TimeStepping) -> None:
         setattr(parameters, name, value)
 
 
-def new_work(world: World, contacts: int, edges: int) -> Work:
+def new_work(world: World, contacts: int, edges: int) -> StepWork:
     """Arrays of a step for at most ``contacts`` contacts."""
-    width, packed = lcp_width(edges, world.has_moment_friction), arrays_of(world).packed
+    width, packed = lcp_variables_per_contact(edges, world.has_moment_friction), arrays_of(world).packed
     nq, nv, trees = world.nq, world.nv, packed.trees.shape[0] - 1
     W = workspace(world.model)
     S, _, origins, *_ = head_views(W, world.model)
-    return Work(
+    return StepWork(
         q=np.zeros(nq),
         v=np.zeros(nv),
         tau=np.zeros(nv),
@@ -145,9 +152,9 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
     )
 
 
-def first_memory(
+def allocate_buffers(
     world: World, stepper: TimeStepping, edges: int, held: int, *, selects: bool
-) -> tuple[Work, Island, Moments | None]:
+) -> tuple[StepWork, IslandWork, MomentFriction | None]:
     """Memory of a run that begins with ``held`` contacts; it grows on demand."""
     arrays = arrays_of(world)
     points = arrays.packed.radii.size * arrays.packed.offsets.size
@@ -161,7 +168,7 @@ def first_memory(
     return work, island, None if arrays.moments is None else new_moments(arrays.moments, contacts, edges)
 
 
-def grow_contacts(work: Work, contacts: int) -> Work:
+def grow_contacts(work: StepWork, contacts: int) -> StepWork:
     """Room for ``contacts`` contacts, everything held so far kept."""
     grown = {}
     for name in _BY_CONTACT:
@@ -183,12 +190,12 @@ def new_island(
     *,
     moments: bool = False,
     selects: bool = False,
-) -> Island:
+) -> IslandWork:
     """Arrays of an island in progress: ``contacts`` contacts at most, on ``trees`` trees of ``nv`` velocities in all.
 
     ``rows`` and ``variables``, where larger, are what rows of joints need besides: all rows, all variables of the LCP.
     With ``moments`` every contact may have torsional and rolling friction. Where forces are selected (``selects``), no
-    LCP beyond `layout.MOST_UNKNOWNS` is ever formed.
+    LCP beyond `layout.MAX_UNKNOWNS` is ever formed.
     """
     from lcp.contacts.kernels.column_ranges import SPAN_INTS
     from lcp.contacts.kernels.island_acceptance import STATE
@@ -197,8 +204,8 @@ def new_island(
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
     m = max(rows, contacts * (1 + edges // 2) * (2 if moments else 1))
-    n = max(variables, contacts * lcp_width(edges, moments))
-    dense = min(n, layout.MOST_UNKNOWNS) if selects else n
+    n = max(variables, contacts * lcp_variables_per_contact(edges, moments))
+    dense = min(n, layout.MAX_UNKNOWNS) if selects else n
     cones = contacts * (layout.CONES if moments else 1)
     floats: dict[str, int | tuple[int, int]] = {
         "mu": cones,
@@ -238,13 +245,15 @@ def new_island(
     }
     # Before any of it is taken: what the system promises it may not have.
     sizes = (*floats.values(), *ints.values())
-    make_sure_of(8 * sum(size if isinstance(size, int) else math.prod(size) for size in sizes))
+    check_memory(8 * sum(size if isinstance(size, int) else math.prod(size) for size in sizes))
     arrays: dict[str, Any] = {name: np.zeros(size) for name, size in floats.items()}
     arrays |= {name: np.zeros(size, dtype=np.int64) for name, size in ints.items()}
-    return Island(progress=array_of(new_record(IslandProgress)), options=options, **arrays)
+    return IslandWork(progress=as_array(new_record(IslandProgress)), options=options, **arrays)
 
 
-def grow_island(island: Island, edges: int, trees: int, *, moments: bool, selects: bool) -> tuple[int, int, Island]:
+def grow_island(
+    island: IslandWork, edges: int, trees: int, *, moments: bool, selects: bool
+) -> tuple[int, int, IslandWork]:
     """Room for the island that the loop found too large, by half as much again; its contacts and velocities."""
     progress = island.progress[0]
     nc, of_joints = progress.nc, progress.nl + progress.nbox
@@ -262,12 +271,12 @@ def grow_island(island: Island, edges: int, trees: int, *, moments: bool, select
     return contacts, nv, grown._replace(progress=island.progress)
 
 
-def make_sure_of(wanted: int) -> None:
-    """Raise a `NoRoomError` where so many bytes are more than there are for this process."""
+def check_memory(wanted: int) -> None:
+    """Raise a `OutOfMemoryError` where so many bytes are more than there are for this process."""
     if wanted > LITTLE:
         there = memory_bytes()
         if wanted > there:
-            raise NoRoomError(wanted, there)
+            raise OutOfMemoryError(wanted, there)
 
 
 def memory_bytes() -> int:
@@ -285,6 +294,6 @@ def memory_bytes() -> int:
     return min(limits)
 
 
-def new_moments(moments: Moments, contacts: int, edges: int) -> Moments:
+def new_moments(moments: MomentFriction, contacts: int, edges: int) -> MomentFriction:
     """Return the lengths of a world with room for an island of ``contacts`` contacts."""
     return moments._replace(axes=np.zeros((contacts * (1 + edges // 2), 3)))

@@ -30,8 +30,8 @@ from contactlab.stepping.kernels.layout import (
     MAX_SHAPES,
     Collision,
     Drive,
-    Joints,
-    Moments,
+    JointRows,
+    MomentFriction,
     PackedWorld,
     Spring,
 )
@@ -49,13 +49,13 @@ __all__ = [
     "FREE_ALONE",
     "FREE_EULER",
     "all_joints",
-    "array_of",
-    "collision_in",
+    "as_array",
+    "with_collision_workspace",
     "free_kinds",
     "free_size",
     "grow_collision",
     "grow_joints",
-    "joints_in",
+    "with_joint_workspace",
     "moves_accurately",
     "new_collision",
     "new_joints",
@@ -84,7 +84,7 @@ def new_record(kind: type[R]) -> R:
     return record
 
 
-def array_of(record: Any) -> NDArray[Any]:
+def as_array(record: Any) -> NDArray[Any]:
     """The array of one record that a record of `new_record` lies in."""
     array: NDArray[Any] = record.base
     return array
@@ -180,14 +180,14 @@ def _with_least(sizes: FloatArray) -> FloatArray:
     return np.append(sizes, least if math.isfinite(least) else 1.0)
 
 
-def pack_moments(world: World) -> Moments | None:
+def pack_moments(world: World) -> MomentFriction | None:
     """Lay the lengths of torsional and rolling friction out; None where no surface resists turning."""
     if not world.has_moment_friction:
         return None
     _, (torsional, rolling) = material_pairs(world, combine_moments)
     if world.plane is not None:
         torsional = np.zeros_like(torsional)  # nothing turns about a normal
-    return Moments(torsional, rolling, axes=np.zeros((0, 3)))
+    return MomentFriction(torsional, rolling, axes=np.zeros((0, 3)))
 
 
 def different_materials(world: World) -> list[Material]:
@@ -276,7 +276,7 @@ def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Colli
     return packed._replace(**{**_room(n, pairs, contacts), "work": work, "ints": ints})
 
 
-def collision_in(held: Collision, packed: Collision) -> Collision:
+def with_collision_workspace(held: Collision, packed: Collision) -> Collision:
     """Return packed shapes in the workspaces of others, of the same number."""
     return packed._replace(**{name: getattr(held, name) for name in _room(0, 0, 0)})
 
@@ -292,12 +292,12 @@ def grow_collision(held: Collision, pairs: int, contacts: int) -> Collision:
 OF_A_WORLD = ("damping", "rows", "row_trees", "trees", "drives", "springs", "loop_ints", "loop_floats")
 
 
-def pack_joints(world: World) -> Joints | None:
+def pack_joints(world: World) -> JointRows | None:
     """Lay out what acts on the joints of a checked world; None where nothing does."""
     return None if world.joint_actions.is_empty else all_joints(world)
 
 
-def all_joints(world: World) -> Joints:
+def all_joints(world: World) -> JointRows:
     """Lay out what acts on the joints of a checked world, also where nothing does."""
     actions = world.joint_actions
     rows, nv = world.joint_rows, world.nv
@@ -320,7 +320,7 @@ def all_joints(world: World) -> Joints:
     )
     empty |= dict.fromkeys(("z", "previous_z"), np.zeros((0, 2)))
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
-    return Joints(
+    return JointRows(
         damping=damping,
         rows=records_of({"kind": "int", "rank": "int", **numbers}, rows),
         row_trees=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
@@ -341,7 +341,7 @@ def all_joints(world: World) -> Joints:
     )
 
 
-def new_joints(packed: Joints, trees: int) -> Joints:
+def new_joints(packed: JointRows, trees: int) -> JointRows:
     """Give packed rows workspaces of their own, those of islands still empty."""
     n = packed.rows.size
     return packed._replace(
@@ -362,12 +362,12 @@ def new_joints(packed: Joints, trees: int) -> Joints:
     )
 
 
-def joints_in(held: Joints, packed: Joints) -> Joints:
+def with_joint_workspace(held: JointRows, packed: JointRows) -> JointRows:
     """Return packed rows in the workspaces of others, of the same number."""
     return held._replace(**{name: getattr(packed, name) for name in OF_A_WORLD})
 
 
-def grow_joints(held: Joints, rows: int, nv: int, equations: int) -> Joints:
+def grow_joints(held: JointRows, rows: int, nv: int, equations: int) -> JointRows:
     """Room for an island of so many rows, velocities and rows G, at least."""
     from contactlab.formulation.kernels.bilateral import bilateral_work_size
 

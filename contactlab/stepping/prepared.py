@@ -11,10 +11,10 @@ import numpy as np
 from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.errors import MultibodyError
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.kernels.layout import Collision, Joints, Moments, PackedWorld
+from contactlab.stepping.callbacks import Motions, motion_callback
+from contactlab.stepping.kernels.layout import Collision, JointRows, MomentFriction, PackedWorld
 from contactlab.stepping.packing import pack_collision, pack_joints, pack_moments, pack_world
-from contactlab.stepping.sleep import sleepers
-from contactlab.stepping.user_code import Motions, motions_of
+from contactlab.stepping.world_numbers import sleeping_tree_count
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.state import NO_IDS, NO_PAIRS, StepperState
 
@@ -28,8 +28,8 @@ class WorldArrays(NamedTuple):
 
     packed: PackedWorld  # trees, support points, half-spaces, materials
     collision: Collision | None  # the shapes that can touch one another, None where none can
-    joints: Joints | None  # what acts on joints, None where nothing does
-    moments: Moments | None  # torsional and rolling friction, None where no surface has any
+    joints: JointRows | None  # what acts on joints, None where nothing does
+    moments: MomentFriction | None  # torsional and rolling friction, None where no surface has any
 
 
 class StateArrays(NamedTuple):
@@ -130,10 +130,12 @@ def prepare(world: World, stepper: TimeStepping) -> Prepared:
     stepper.check_world(world)
     stepper = stepper.in_world(world)
     edges = stepper.edges_in(world)
-    return Prepared(world, stepper, arrays_of(world), motions_of(world), edges, sleepers(world, stepper))
+    return Prepared(
+        world, stepper, arrays_of(world), motion_callback(world), edges, sleeping_tree_count(world, stepper)
+    )
 
 
-def differing_layout(one: Prepared, other: Prepared) -> str:
+def layout_difference(one: Prepared, other: Prepared) -> str:
     """Return in what two worlds differ that no memory serves both; nothing where one does.
 
     Masses, materials, gravity, gains, sizes of shapes and the like may differ.
@@ -169,7 +171,7 @@ def _shape_list(world: World) -> list[tuple[int, type, int]]:
     return [(int(body), type(surface.shape), len(surface.support_points()[1])) for body, surface in bodies]
 
 
-def lcp_width(edges: int, moments: bool) -> int:
+def lcp_variables_per_contact(edges: int, moments: bool) -> int:
     """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda; those of its moments, where any has."""
     return 2 + edges + (4 + edges if moments else 0)
 
@@ -181,7 +183,7 @@ def checked_state(prepared: Prepared, state: StepperState, field: str = "state")
     """
     check_type(field, state, StepperState)
     world, stepper, edges = prepared.world, prepared.stepper, prepared.edges
-    width = lcp_width(edges, prepared.arrays.moments is not None)
+    width = lcp_variables_per_contact(edges, prepared.arrays.moments is not None)
     if state.contact_ids.size and state.z.shape[1] != width:
         detail = f"has {state.z.shape[1]} variables per contact, {edges} edges need {width}; see without_warm_start()"
         raise SimulationConfigError(f"{field}.z", detail)

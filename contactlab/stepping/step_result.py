@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Steps:
+class StepBatch:
     """Steps just made, of which more may be asked."""
 
     world: World
@@ -56,7 +56,7 @@ class StepResult:
     state: StepperState
     kinetic: float
     potential: float
-    _steps: Steps = field(repr=False)
+    _steps: StepBatch = field(repr=False)
     _number: int = field(repr=False)
 
     @classmethod
@@ -64,11 +64,11 @@ class StepResult:
         cls, world: World, stepper: TimeStepping, start: StepperState, rows: Rows, state: StepperState, step: int
     ) -> StepResult:
         """Return what the last step from ``start``, the one of this number, left in a chunk (`copy_of_chunk`)."""
-        steps = Steps(world, stepper, start, rows, step + 1 - rows["h"].size)
+        steps = StepBatch(world, stepper, start, rows, step + 1 - rows["h"].size)
         return cls.of_steps(steps, rows["kinetic"].item(-1), rows["potential"].item(-1), state, step)
 
     @classmethod
-    def of_steps(cls, steps: Steps, kinetic: float, potential: float, state: StepperState, step: int) -> StepResult:
+    def of_steps(cls, steps: StepBatch, kinetic: float, potential: float, state: StepperState, step: int) -> StepResult:
         """The same of steps and energies that were found."""
         result = object.__new__(cls)
         result.__dict__.update(state=state, kinetic=kinetic, potential=potential, _steps=steps, _number=step)

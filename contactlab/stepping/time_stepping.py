@@ -18,13 +18,12 @@ from contactlab.formulation.shrinking import SMALLEST_FRACTION
 from contactlab.formulation.stated_law import LAWS, law_of
 from contactlab.formulation.strategy_solver import EqualCompliance
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
+from contactlab.stepping.callbacks import is_constant
 from contactlab.stepping.driver import Driver, Targets, Tau
-from contactlab.stepping.external_contacts import Contacts, Supply, supply_of
+from contactlab.stepping.external_contacts import Contacts, Supply, contact_supplier
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.sleep import Sleep
-from contactlab.stepping.step_result import StepResult, Steps
-from contactlab.stepping.user_code import numbers
-from contactlab.stepping.world_numbers import Thresholds, in_world
+from contactlab.stepping.step_result import StepBatch, StepResult
+from contactlab.stepping.world_numbers import Sleep, Thresholds, in_world
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.plane import PLANAR_EDGES
@@ -375,7 +374,7 @@ class TimeStepping:
         """
         check_run(world, self, state)
         stepper = in_world(self, world)
-        supply, tau = supply_of(world, contacts), with_wrenches(world, tau, f_ext)
+        supply, tau = contact_supplier(world, contacts), with_wrenches(world, tau, f_ext)
         driver = _driver_at(world, stepper, state, tau, supply, targets)
         driver.advance(1)
         if driver.failed:
@@ -387,7 +386,7 @@ class TimeStepping:
         if not driver.asks:
             _LAST.run = driver, end
         chunk = driver.chunk
-        steps = Steps(world, stepper, state, rows, 0)
+        steps = StepBatch(world, stepper, state, rows, 0)
         return StepResult.of_steps(steps, chunk.kinetic.item(0), chunk.potential.item(0), end, 0)
 
     def check_world(self, world: World) -> None:
@@ -422,7 +421,7 @@ def _driver_at(
     world: World, stepper: TimeStepping, state: StepperState, tau: Tau, supply: Supply | None, targets: Targets
 ) -> Driver:
     """Return a driver that stands at a state: the last of this thread, which is its no longer, or another."""
-    if supply is not None or not numbers(targets):
+    if supply is not None or not is_constant(targets):
         return Driver(world, stepper, state, tau=tau, supply=supply, targets=targets)
     last: tuple[Driver, StepperState] | None = getattr(_LAST, "run", None)
     _LAST.run = None

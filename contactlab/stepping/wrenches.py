@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody import MultibodyError, body_poses, point_jacobian_6d
 from contactlab.multibody.points import ORIGIN, columns
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
-from contactlab.stepping.user_code import Tau
+from contactlab.stepping.callbacks import Tau
 from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 What is private to numba is a patch with an entry in `releases`; a release without it compiles to the same bits.
 """
 
+from lcp.compiler.compile_events import CompileWatch, compiling, kernel_seconds, watch_compilation, when_compiling
 from lcp.compiler.decorator import compile_for, kernel
-from lcp.compiler.watch import CompileWatch, compiling, kernel_seconds, watch_compilation, when_compiling
 
 __all__ = [
     "CompileWatch",

@@ -18,7 +18,7 @@ from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import Frames, rows_at
 from contactlab.stepping.kernels.blocks import materials_of
-from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
+from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -27,11 +27,11 @@ from contactlab.stepping.kernels.layout import (
     MU,
     NORMAL,
     POINT,
-    Control,
     FloatArray,
     IntArray,
     PackedWorld,
-    Work,
+    StepControl,
+    StepWork,
 )
 from contactlab.stepping.kernels.moments import rolling_axes
 from lcp.kernels import kernel
@@ -50,7 +50,7 @@ def dot(a: FloatArray, b: FloatArray) -> float:
 
 
 @kernel(inner=True)
-def at_start(world: PackedWorld, work: Work, m: Memory) -> None:
+def at_start(world: PackedWorld, work: StepWork, m: Memory) -> None:
     """Let work have state and kinematics of the start of the step."""
     for j in range(work.q.shape[0]):
         work.q[j] = m.q[j]
@@ -71,7 +71,7 @@ def read_cone(own: FloatArray, number: int, z: FloatArray, at: int, turns: Float
 
 
 @kernel(inner=True)
-def read_contacts(world: PackedWorld, work: Work, lengths: FloatArray, m: Memory, control: Control) -> None:
+def read_contacts(world: PackedWorld, work: StepWork, lengths: FloatArray, m: Memory, control: StepControl) -> None:
     """Fill forces, their bounds and axes of the contacts of the step, and the wrenches that they make on their bodies.
 
     Where there are ``lengths`` of moments, work is to hold the kinematics at the start.
@@ -189,7 +189,7 @@ def add_velocity(f: Frames, t: Tree, body: int, x: FloatArray, sign: float, out:
 
 @kernel(inner=True)
 def relative_motion(
-    world: PackedWorld, work: Work, f: Frames, t: Tree, a: int, b: int, x: FloatArray, told: int, out: FloatArray
+    world: PackedWorld, work: StepWork, f: Frames, t: Tree, a: int, b: int, x: FloatArray, told: int, out: FloatArray
 ) -> None:
     """Fill out (6,): velocity and turning of body b at x as seen from a, by row ``told`` of kinematic bodies if any."""
     for k in range(6):
@@ -198,14 +198,14 @@ def relative_motion(
     add_velocity(f, t, a, x, -1.0, out)
     if told >= 0:
         surface = work.scratch[45:48]
-        carried(work, told, x, surface)
+        kinematic_point_velocity(work, told, x, surface)
         for k in range(3):
             out[k] -= surface[k]
             out[3 + k] -= work.motion_twist[told, k]
 
 
 @kernel
-def contact_frames(world: PackedWorld, work: Work, m: Memory, control: Control) -> None:
+def contact_frames(world: PackedWorld, work: StepWork, m: Memory, control: StepControl) -> None:
     """Fill the frames of all contacts, and their rates at the velocity that m.V is filled for."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     u = work.scratch[30:36]
@@ -213,7 +213,7 @@ def contact_frames(world: PackedWorld, work: Work, m: Memory, control: Control) 
         ints, own = work.contact_int[number], m.contact[number]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
         count = fill_columns(world, f, m, a, b, x)
-        driven = motion_of(world, a)
+        driven = kinematic_index(world, a)
         relative_motion(world, work, f, t, a, b, x, driven, u)
         for i in range(m.frame.shape[1]):
             d, own_frame, part = axis(own, i), m.frame[number, i], 0 if i >= SPIN else 3

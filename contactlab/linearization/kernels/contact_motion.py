@@ -23,10 +23,10 @@ from contactlab.stepping.kernels.layout import (
     NORMAL,
     POINT,
     Collision,
-    Control,
     FloatArray,
     PackedWorld,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.kernels import kernel
 
@@ -101,7 +101,7 @@ def pair_of(contact: int) -> int:
 
 @kernel(inner=True)
 def differenced(
-    work: Work, c: Collision, m: Memory, i: int, j: int, moved: int, stride: float, first: int, last: int
+    work: StepWork, c: Collision, m: Memory, i: int, j: int, moved: int, stride: float, first: int, last: int
 ) -> bool:
     """Fill the rates of contacts first .. last, of one pair, by centred differences, and whether each is bent.
 
@@ -193,7 +193,7 @@ def about(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def of_pair(work: Work, c: Collision, m: Memory, first: int, last: int) -> None:
+def of_pair(work: StepWork, c: Collision, m: Memory, first: int, last: int) -> None:
     """Fill the rates of contacts first .. last, all of one pair of shapes, and in m.bent which are kinks."""
     pair = pair_of(work.contact_int[first, CONTACT_ID])
     i = pair // c.kind.shape[0]
@@ -218,7 +218,7 @@ def settle_gap(n: FloatArray, rates: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def contact_motions(world: PackedWorld, work: Work, c: Collision | None, m: Memory, control: Control) -> None:
+def contact_motions(world: PackedWorld, work: StepWork, c: Collision | None, m: Memory, control: StepControl) -> None:
     """Fill the rates of all contacts of the step, and in m.bent which stand on a kink."""
     number = 0
     while number < control.n_contacts:

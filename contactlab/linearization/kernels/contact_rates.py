@@ -28,8 +28,8 @@ from contactlab.linearization.kernels.layout import (
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.velocities import add_cross_motion
 from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
-from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
-from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, Control, FloatArray, PackedWorld, Work
+from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
+from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, FloatArray, PackedWorld, StepControl, StepWork
 from contactlab.stepping.kernels.moments import STILL
 from lcp.kernels import kernel
 
@@ -100,7 +100,7 @@ def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, 
 
 @kernel
 def speed_rates(
-    world: PackedWorld, work: Work, m: Memory, control: Control, before: bool, told_too: bool, out: FloatArray
+    world: PackedWorld, work: StepWork, m: Memory, control: StepControl, before: bool, told_too: bool, out: FloatArray
 ) -> None:
     """Fill out (nc, na, nx): the rates of all contacts at the velocity that m.V is filled for, by q and as axes turn.
 
@@ -123,10 +123,10 @@ def speed_rates(
             for k in range(out.shape[1]):
                 for j in range(out.shape[2]):
                     out[c, k, j] = 0.0
-        driven = motion_of(world, a) if told_too else -1
+        driven = kinematic_index(world, a) if told_too else -1
         relative_motion(world, work, f, t, a, b, x, driven, u)
         if driven >= 0:
-            carried(work, driven, x, told)
+            kinematic_point_velocity(work, driven, x, told)
             belt_velocity(work, driven, x, belt)
         for place in range(count):
             j = m.dofs[place]
@@ -139,7 +139,7 @@ def speed_rates(
             if driven >= 0:
                 for k in range(3):
                     shift[k] = x[k] + dp[k]
-                carried(work, driven, shift, six)
+                kinematic_point_velocity(work, driven, shift, six)
                 for k in range(3):
                     du[k] -= six[k] - told[k]
             normal_rate = dot(dn, u) + dot(n, du)
@@ -203,7 +203,7 @@ def point_change(m: Memory, c: int, j: int, n: FloatArray, dp: FloatArray, dn: F
 
 
 @kernel
-def contact_rates(world: PackedWorld, work: Work, m: Memory, control: Control, h: float, kinks: int) -> int:
+def contact_rates(world: PackedWorld, work: StepWork, m: Memory, control: StepControl, h: float, kinks: int) -> int:
     """Fill the changes of forces, and add what forces that move with contacts do to X; kinks noted so far.
 
     The head of work.W holds the kinematics of the start, and m.V that with any velocity.
@@ -306,7 +306,7 @@ def turn_rolling(own: FloatArray, w: FloatArray, speed: float, dw: FloatArray, d
 
 
 @kernel
-def rolling_rates(world: PackedWorld, work: Work, m: Memory, control: Control) -> None:
+def rolling_rates(world: PackedWorld, work: StepWork, m: Memory, control: StepControl) -> None:
     """Fill how the first axes of rolling change; m.V has the velocity before the step, m.rates how contacts move."""
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     K = rows_at(m.V, f.start + 6 * nl, nv, 18)
@@ -320,7 +320,7 @@ def rolling_rates(world: PackedWorld, work: Work, m: Memory, control: Control) -
         for j in range(2 * nv):
             for k in range(3):
                 rolled[j, k] = 0.0
-        relative_motion(world, work, f, t, a, b, x, motion_of(world, a), u)
+        relative_motion(world, work, f, t, a, b, x, kinematic_index(world, a), u)
         w, dw = u[3:6], du[3:6]
         own[ROLLING] = math.sqrt(max(0.0, dot(w, w) - dot(n, w) ** 2))
         if planar:

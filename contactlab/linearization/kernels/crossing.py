@@ -34,7 +34,7 @@ from contactlab.linearization.kernels.layout import (
 )
 from contactlab.linearization.kernels.pieces import corners, directions, is_round, next_corner, set_slide
 from contactlab.stepping.kernels.blocks import compliance_of
-from contactlab.stepping.kernels.layout import GAP, Chunk, Control, Joints, PackedWorld, Parameters, Work
+from contactlab.stepping.kernels.layout import GAP, Chunk, JointRows, PackedWorld, Parameters, StepControl, StepWork
 from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
 
@@ -47,11 +47,11 @@ FALLS: Final = 1e-9
 @kernel(inner=True)
 def take_sides(
     world: PackedWorld,
-    work: Work,
-    joints: Joints | None,
+    work: StepWork,
+    joints: JointRows | None,
     m: Memory,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
     h: float,
 ) -> None:

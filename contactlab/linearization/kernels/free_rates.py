@@ -31,10 +31,10 @@ from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     TREE_LINK,
     FloatArray,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepWork,
 )
 from lcp.kernels import kernel
 
@@ -123,7 +123,7 @@ def spin_rates(
 
 
 @kernel(inner=True)
-def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, spins: bool) -> None:
+def turning_rates(world: PackedWorld, work: StepWork, m: Memory, i: int, h: float, spins: bool) -> None:
     """Add to X what `turning_impulse` changes by q, v and tau, for a link i that is a tree of its own."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
     Ri, a = f.R[i], t.iv[i]
@@ -175,7 +175,9 @@ def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, s
 
 
 @kernel
-def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory, h: float, p: Parameters) -> None:
+def limited_rates(
+    world: PackedWorld, work: StepWork, joints: JointRows | None, m: Memory, h: float, p: Parameters
+) -> None:
     """Add to X what limits of velocity products change by q and v, of trees that turn fast, by differences."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
     none = rows_at(work.W, 0, 0, CUSTOM_ROW)
@@ -212,7 +214,7 @@ def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memo
 
 
 @kernel
-def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory, h: float, p: Parameters) -> int:
+def free_rates(world: PackedWorld, work: StepWork, joints: JointRows | None, m: Memory, h: float, p: Parameters) -> int:
     """Fill X (nv, columns) with r by q, v, tau and targets; then the step's own M^ and free motion once more.
 
     ``m.wrenches`` hold the constraint forces; work.q and work.v become those of the start. `GOOD`, or what failed.

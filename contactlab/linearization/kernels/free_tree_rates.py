@@ -14,7 +14,15 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.free_motion import free_motion, move_tree
-from contactlab.stepping.kernels.layout import TREE_DOF, FloatArray, IntArray, Joints, PackedWorld, Parameters, Work
+from contactlab.stepping.kernels.layout import (
+    TREE_DOF,
+    FloatArray,
+    IntArray,
+    JointRows,
+    PackedWorld,
+    Parameters,
+    StepWork,
+)
 from lcp.kernels import kernel
 
 #: Stride [rad, m, rad/s, m/s, N m, N] of the differences.
@@ -27,7 +35,9 @@ KINDS: Final = 3
 
 
 @kernel
-def move_again(world: PackedWorld, work: Work, joints: Joints | None, p: Parameters, h: float, parts: IntArray) -> None:
+def move_again(
+    world: PackedWorld, work: StepWork, joints: JointRows | None, p: Parameters, h: float, parts: IntArray
+) -> None:
     """Move the free trees of the step once more, from the state and forces in work, to q_plus and v_plus."""
     none = rows_at(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
@@ -42,7 +52,7 @@ def move_again(world: PackedWorld, work: Work, joints: Joints | None, p: Paramet
 @kernel
 def add_moved(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     m: Memory,
     parts: IntArray,
     q_base: FloatArray,
@@ -69,7 +79,7 @@ def add_moved(
 
 @kernel
 def perturb(
-    world: PackedWorld, work: Work, m: Memory, parts: IntArray, tau: FloatArray, kind: int, each: int, way: float
+    world: PackedWorld, work: StepWork, m: Memory, parts: IntArray, tau: FloatArray, kind: int, each: int, way: float
 ) -> None:
     """Let work begin a little beside the start of the step, in one coordinate of every tree."""
     nv = work.v.shape[0]
@@ -95,8 +105,8 @@ def perturb(
 @kernel
 def free_tree_rates(
     world: PackedWorld,
-    work: Work,
-    joints: Joints | None,
+    work: StepWork,
+    joints: JointRows | None,
     p: Parameters,
     h: float,
     m: Memory,
@@ -145,8 +155,8 @@ def free_tree_rates(
 @kernel
 def add_free_parameter(
     world: PackedWorld,
-    work: Work,
-    joints: Joints | None,
+    work: StepWork,
+    joints: JointRows | None,
     p: Parameters,
     h: float,
     m: Memory,

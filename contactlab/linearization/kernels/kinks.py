@@ -51,12 +51,12 @@ from contactlab.stepping.kernels.layout import (
     RESTITUTION,
     VN_MINUS,
     Chunk,
-    Control,
     FloatArray,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
@@ -171,7 +171,7 @@ def of_push(
 
 
 @kernel(inner=True)
-def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, h: float, kinks: int) -> int:
+def of_normal(world: PackedWorld, work: StepWork, m: Memory, c: int, p: Parameters, h: float, kinks: int) -> int:
     """Of the normal row of one contact."""
     nv = m.v.shape[0]
     own, floats = m.contact[c], work.contact_float[c]
@@ -294,8 +294,8 @@ def add_row_rate(m: Memory, J: FloatArray) -> None:
 
 @kernel(inner=True)
 def of_joint_row(
-    work: Work,
-    joints: Joints,
+    work: StepWork,
+    joints: JointRows,
     m: Memory,
     record: int,
     u: int,
@@ -363,11 +363,11 @@ def of_joint_row(
 
 @kernel(inner=True)
 def joint_kinks(
-    work: Work,
-    joints: Joints,
+    work: StepWork,
+    joints: JointRows,
     m: Memory,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
     h: float,
     u: int,
@@ -385,7 +385,14 @@ def joint_kinks(
 
 @kernel
 def contact_kinks(
-    world: PackedWorld, work: Work, m: Memory, chunk: Chunk, control: Control, p: Parameters, h: float, kinks: int
+    world: PackedWorld,
+    work: StepWork,
+    m: Memory,
+    chunk: Chunk,
+    control: StepControl,
+    p: Parameters,
+    h: float,
+    kinks: int,
 ) -> int:
     """Note what is near of all contacts; how many kinks there are then."""
     for i in range(control.n_islands):

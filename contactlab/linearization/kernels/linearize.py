@@ -34,19 +34,19 @@ from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     Chunk,
     Collision,
-    Control,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
-from lcp.compiler.held import taken
+from lcp.compiler.bound_call import unpack_arguments
 from lcp.contacts.kernels.contact_modes import OPEN, STICK
 from lcp.kernels import kernel
 
 
 @kernel
-def read_loops(work: Work, joints: Joints, m: Memory, chunk: Chunk, control: Control) -> None:
+def read_loops(work: StepWork, joints: JointRows, m: Memory, chunk: Chunk, control: StepControl) -> None:
     """Fill what rows of loops and springs do as the bodies move: `m.loops`, `m.carried`, and their wrenches."""
     for number in range(4):
         for i in range(m.loops.shape[1]):
@@ -122,7 +122,7 @@ def integration(world: PackedWorld, m: Memory, h: float) -> None:
 
 
 @kernel(inner=True)
-def write_forces(m: Memory, control: Control) -> None:
+def write_forces(m: Memory, control: StepControl) -> None:
     """Fill the derivatives of the contact forces, in world axes."""
     nv = m.v.shape[0]
     for c in range(control.n_contacts):
@@ -142,7 +142,7 @@ def write_forces(m: Memory, control: Control) -> None:
 
 
 @kernel(inner=True)
-def add_parameters(joints: Joints | None, m: Memory, chunk: Chunk, control: Control, h: float) -> None:
+def add_parameters(joints: JointRows | None, m: Memory, chunk: Chunk, control: StepControl, h: float) -> None:
     """Add to X what parameters do to impulses, friction that slides and forces at their bounds included."""
     nv, count = m.v.shape[0], m.by_parameter.shape[1]
     begin = m.X.shape[1] - count
@@ -177,12 +177,12 @@ def add_parameters(joints: Joints | None, m: Memory, chunk: Chunk, control: Cont
 @kernel
 def prepared(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
     collision: Collision | None,
-    joints: Joints | None,
+    joints: JointRows | None,
     m: Memory,
 ) -> int:
     """Fill all that does not depend on the piece, and find the piece of the step; features' kinks noted, or < 0."""
@@ -231,11 +231,11 @@ def prepared(
 @kernel
 def solved(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
-    joints: Joints | None,
+    joints: JointRows | None,
     m: Memory,
     kinks: int,
 ) -> int:
@@ -298,12 +298,12 @@ def solved(
 @kernel
 def linearized(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
     collision: Collision | None,
-    joints: Joints | None,
+    joints: JointRows | None,
     m: Memory,
     directed: int,
 ) -> int:
@@ -331,6 +331,6 @@ def linearized(
 
 @kernel
 def enter(held: Any, types: Any) -> int:
-    """`linearized` with the arguments held in a buffer: see `HeldCall`."""
-    world, work, chunk, control, parameters, collision, joints, memory, directed = taken(held, types)
+    """`linearized` with the arguments held in a buffer: see `BoundCall`."""
+    world, work, chunk, control, parameters, collision, joints, memory, directed = unpack_arguments(held, types)
     return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory, directed[0])

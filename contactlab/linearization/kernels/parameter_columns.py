@@ -30,13 +30,13 @@ from contactlab.stepping.kernels.layout import (
     VN_MINUS,
     Chunk,
     Collision,
-    Control,
     FloatArray,
     IntArray,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.kernels import kernel
 
@@ -80,12 +80,12 @@ def friction_of(world: PackedWorld, c: Collision | None, ints: IntArray, mu: flo
 @kernel
 def weigh(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
     collision: Collision | None,
-    joints: Joints | None,
+    joints: JointRows | None,
     lengths: FloatArray,
     m: Memory,
     column: int,

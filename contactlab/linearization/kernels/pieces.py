@@ -55,12 +55,12 @@ from contactlab.stepping.kernels.layout import (
     RESTITUTION,
     VN_MINUS,
     Chunk,
-    Control,
     FloatArray,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
@@ -98,7 +98,7 @@ def slope(
 
 
 @kernel(inner=True)
-def state_laws(world: PackedWorld, work: Work, m: Memory, control: Control, p: Parameters, h: float) -> None:
+def state_laws(world: PackedWorld, work: StepWork, m: Memory, control: StepControl, p: Parameters, h: float) -> None:
     """Fill k, gamma and their slopes of the contacts' normal rows."""
     nv = m.v.shape[0]
     for c in range(control.n_contacts):
@@ -190,7 +190,7 @@ def set_slide(m: Memory, c: int, cone: int) -> None:
 
 
 @kernel(inner=True)
-def find_modes(m: Memory, control: Control) -> None:
+def find_modes(m: Memory, control: StepControl) -> None:
     """Fill the modes of the contacts, and the direction of friction, times its bound, of those that slide."""
     least = NO_FORCE * largest_force(m, control.n_contacts)
     for c in range(control.n_contacts):
@@ -318,7 +318,7 @@ def clear_right(m: Memory, u: int) -> None:
 
 @kernel(inner=True)
 def find_row_modes(
-    work: Work, m: Memory, joints: Joints, chunk: Chunk, control: Control, p: Parameters, h: float
+    work: StepWork, m: Memory, joints: JointRows, chunk: Chunk, control: StepControl, p: Parameters, h: float
 ) -> None:
     """Fill which rows of joints have forces that are unknown, and the slopes of stops."""
     for record in range(control.chunk_joints):
@@ -350,7 +350,7 @@ def find_row_modes(
 
 @kernel(inner=True)
 def joint_unknown(
-    work: Work, m: Memory, joints: Joints, record: int, chunk: Chunk, p: Parameters, h: float, u: int
+    work: StepWork, m: Memory, joints: JointRows, record: int, chunk: Chunk, p: Parameters, h: float, u: int
 ) -> int:
     """Fill the row of one row of joints from row u on, where its force is unknown; the next free one."""
     nv = m.v.shape[0]
@@ -391,7 +391,7 @@ def joint_unknown(
 
 
 @kernel(inner=True)
-def joint_row(J: FloatArray, joints: Joints, number: int) -> bool:
+def joint_row(J: FloatArray, joints: JointRows, number: int) -> bool:
     """Fill J (nv,) of a row of joints; False where nothing moves along it."""
     row = joints.rows[number]
     kind = row.kind

@@ -20,13 +20,21 @@ from contactlab.multibody.kernels.ltl import solve_l, solve_lt
 from contactlab.multibody.kernels.sizes import POSES
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import solve_tree
-from contactlab.stepping.kernels.layout import TREE_BLOCK, TREE_DOF, Control, FloatArray, IntArray, PackedWorld, Work
+from contactlab.stepping.kernels.layout import (
+    TREE_BLOCK,
+    TREE_DOF,
+    FloatArray,
+    IntArray,
+    PackedWorld,
+    StepControl,
+    StepWork,
+)
 from lcp.kernels import kernel
 from lcp.kernels.basis_solve import lu_factor
 
 
 @kernel(inner=True, long_loops=True)
-def apply_inverse(world: PackedWorld, work: Work, X: FloatArray) -> None:
+def apply_inverse(world: PackedWorld, work: StepWork, X: FloatArray) -> None:
     """X (nv, columns) := M^^-1 X, tree by tree."""
     for k in range(world.trees.shape[0] - 1):
         a = world.trees[k, TREE_DOF]
@@ -37,7 +45,7 @@ def apply_inverse(world: PackedWorld, work: Work, X: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def gather(world: PackedWorld, work: Work, m: Memory, i: int, u: int, end: int) -> tuple[int, int]:
+def gather(world: PackedWorld, work: StepWork, m: Memory, i: int, u: int, end: int) -> tuple[int, int]:
     """Fill Y of the unknowns u .. end of island i, and copies of H, Y and X of its own velocities and columns alone.
 
     How many velocities and columns these are is returned.
@@ -217,7 +225,7 @@ def add_motion(h: float, Y: FloatArray, f: FloatArray, moved: FloatArray) -> Non
 
 @kernel
 def solve_island(
-    world: PackedWorld, work: Work, m: Memory, control: Control, h: float, i: int, u: int, end: int
+    world: PackedWorld, work: StepWork, m: Memory, control: StepControl, h: float, i: int, u: int, end: int
 ) -> None:
     """Fill `m.solved` and `m.moved` of island i, of its unknowns u .. end."""
     size = end - u

@@ -88,7 +88,7 @@ def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
     """
     path = Path(path)
     root, text = read_document(path)
-    root = change_table(root, changes or {})
+    root = with_overrides(root, changes or {})
     entry = parse_scene(root)
     world = build_world(entry)
     _check_solver(root, world)
@@ -111,7 +111,7 @@ def _check_solver(root: Table, world: World) -> None:
 _PART = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']+?))\s*(?:\.|$)""")
 
 
-def change_table(root: Table, changes: Mapping[str, Any]) -> Table:
+def with_overrides(root: Table, changes: Mapping[str, Any]) -> Table:
     """Return a copy of the root table of a scene with other values by path.
 
     A path is names of keys with dots between them, as in ``stepper.h``. An entry of an array of tables is called by its

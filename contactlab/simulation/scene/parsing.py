@@ -145,7 +145,7 @@ def parse_scene(root: Table) -> schema.SceneEntry:
         materials=materials,
         stepper=stepper,
         half_spaces=tuple(half_spaces),
-        fixed=tuple(schema.FixedEntry(**_standing(table)) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
+        fixed=tuple(schema.FixedEntry(**_common_fields(table)) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
         bodies=tuple(bodies),
         kinematic=tuple(kinematic),
         robots=tuple(robots),
@@ -220,7 +220,7 @@ def _half_space(table: Table) -> schema.HalfSpaceEntry:
     return schema.HalfSpaceEntry(table.text("name"), normal, point, _surface(table), _filter(table), table)
 
 
-def _standing(table: Table) -> dict[str, Any]:
+def _common_fields(table: Table) -> dict[str, Any]:
     """Return what every kind of body has."""
     table.required("name")
     return {
@@ -233,7 +233,7 @@ def _standing(table: Table) -> dict[str, Any]:
 
 
 def _body(table: Table) -> schema.BodyEntry:
-    standing = _standing(table)
+    standing = _common_fields(table)
     weight = table.one_of("mass", "density")
     inertia = table.vectors("inertia", 3, 3) if "inertia" in table else None
     count = table.vector("count", 3, (1.0, 1.0, 1.0))
@@ -278,7 +278,7 @@ def _own_surface(table: Table) -> schema.Surface | None:
 
 
 def _kinematic(table: Table) -> schema.KinematicEntry:
-    standing = _standing(table)
+    standing = _common_fields(table)
     swing: dict[str, schema.Vector | float] = {}
     for key in SWING:
         if key in table:

@@ -5,19 +5,27 @@ from __future__ import annotations
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.finish import measure
+from contactlab.stepping.kernels.finish import compute_energies
 from contactlab.stepping.kernels.free_motion import free_motion, move_free_trees
 from contactlab.stepping.kernels.kinematic import relative_turning, relative_velocity
-from contactlab.stepping.kernels.layout import TREE_DOF, FloatArray, IntArray, Joints, PackedWorld, Parameters, Work
+from contactlab.stepping.kernels.layout import (
+    TREE_DOF,
+    FloatArray,
+    IntArray,
+    JointRows,
+    PackedWorld,
+    Parameters,
+    StepWork,
+)
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
 def account_free_trees(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     parameters: Parameters,
-    joints: Joints | None,
+    joints: JointRows | None,
     targets: FloatArray,
     in_island: IntArray,
     h: float,
@@ -49,15 +57,15 @@ def account_free_trees(
 
 
 @kernel
-def account(
+def recompute_energy_terms(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     parameters: Parameters,
     q: FloatArray,
     v: FloatArray,
     tau: FloatArray,
     h: FloatArray,
-    joints: Joints | None,
+    joints: JointRows | None,
     targets: FloatArray,
     in_island: IntArray,
     contact_step: IntArray,
@@ -123,5 +131,5 @@ def account(
         fill_frames(
             world.ints, world.floats, work.q, v[i + 1], rows_at(work.W, 0, 0, CUSTOM_ROW), POSES, VELOCITIES, work.W
         )
-        measure(world, work.W, work.q, v[i + 1], work.scratch[6:17], work.energy)
+        compute_energies(world, work.W, work.q, v[i + 1], work.scratch[6:17], work.energy)
         kinetic[i] = work.energy[0]

@@ -19,7 +19,7 @@ from contactlab.multibody.kernels.ltl import (
     solve_vector_lt,
 )
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
+from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -40,14 +40,14 @@ from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     VN_FREE,
     VN_MINUS,
-    Control,
     FloatArray,
     IntArray,
-    Island,
-    Joints,
+    IslandWork,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.contacts.kernels.column_ranges import combine3_range, combine3_six, row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -70,7 +70,7 @@ SEEN_BOUNCING_DEPTH = 0.02
 
 
 @kernel(inner=True)
-def solve_tree(world: PackedWorld, work: Work, k: int, Y: FloatArray) -> None:
+def solve_tree(world: PackedWorld, work: StepWork, k: int, Y: FloatArray) -> None:
     """Replace the share of tree ``k`` in a row of J by that in M^-1 J."""
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
@@ -81,7 +81,9 @@ def solve_tree(world: PackedWorld, work: Work, k: int, Y: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def solve_tree_frame(world: PackedWorld, work: Work, k: int, P: FloatArray, X: FloatArray, scratch: FloatArray) -> None:
+def solve_tree_frame(
+    world: PackedWorld, work: StepWork, k: int, P: FloatArray, X: FloatArray, scratch: FloatArray
+) -> None:
     """Fill the share of tree ``k`` in the three rows of X = M^-1 P; ``scratch`` (4 nv,)."""
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
@@ -106,7 +108,7 @@ def clear_frame(spans: IntArray, P: FloatArray) -> None:
 
 @kernel(inner=True)
 def fill_responses(
-    world: PackedWorld, work: Work, a: int, b: int, P: FloatArray, X: FloatArray, scratch: FloatArray
+    world: PackedWorld, work: StepWork, a: int, b: int, P: FloatArray, X: FloatArray, scratch: FloatArray
 ) -> None:
     """Fill X = M^-1 P within the spans of a contact of bodies a and b; ``scratch`` (4 nv,)."""
     k = world.bodies[b, BODY_TREE]
@@ -117,9 +119,9 @@ def fill_responses(
 
 
 @kernel(inner=True)
-def contact_frame(
+def contact_jacobian(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     spans: IntArray,
     a: int,
     b: int,
@@ -148,9 +150,9 @@ def contact_frame(
 
 
 @kernel(inner=True)
-def turning_frame(
+def angular_jacobian(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     spans: IntArray,
     a: int,
     b: int,
@@ -158,7 +160,7 @@ def turning_frame(
     X: FloatArray,
     scratch: FloatArray,
 ) -> None:
-    """Fill P and X as `contact_frame` does, for the angular velocity of body b less that of body a."""
+    """Fill P and X as `contact_jacobian` does, for the angular velocity of body b less that of body a."""
     clear_frame(spans, P)
     k = world.bodies[b, BODY_TREE]
     shift = work.local[k] - world.trees[k, TREE_DOF]
@@ -183,7 +185,7 @@ def fill_along(spans: IntArray, d: FloatArray, P: FloatArray, row: FloatArray) -
 
 
 @kernel(inline=True)
-def along(direction: FloatArray, velocity: FloatArray) -> float:
+def dot3(direction: FloatArray, velocity: FloatArray) -> float:
     """Speed along a direction."""
     return direction[0] * velocity[0] + direction[1] * velocity[1] + direction[2] * velocity[2]
 
@@ -248,7 +250,7 @@ def fastest_of_stops(parameters: Parameters, rate: float) -> float:
 
 
 @kernel(inner=True)
-def place_spans(world: PackedWorld, work: Work, island: Island, i: int, edges: int) -> None:
+def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i: int, edges: int) -> None:
     """Fill spans of island ``i``, and where its trees start."""
     first = work.contact_start[i]
     nc = work.contact_start[i + 1] - first
@@ -290,7 +292,9 @@ def complete_rows(J: FloatArray, Y: FloatArray, spans: IntArray) -> None:
 
 
 @kernel(inner=True)
-def build_blocks(world: PackedWorld, work: Work, island: Island, control: Control, parameters: Parameters) -> None:
+def build_blocks(
+    world: PackedWorld, work: StepWork, island: IslandWork, control: StepControl, parameters: Parameters
+) -> None:
     """Fill r, mu, k, gamma, gammaE, Mv, v_free of the island in progress, starts and spans, J and Y within the spans.
 
     The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0, and F v+ - d . V is the slip. In the first V is
@@ -320,7 +324,7 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
     for row in range(m):
         island.k[row] = 0.0
         island.gamma[row] = 0.0
-    place_spans(world, work, island, i, edges)
+    fill_column_ranges(world, work, island, i, edges)
     P = rows_at(island.frame, 0, 3, nv)
     X = rows_at(island.frame, 3 * nv, 3, nv)
     turns = island.turns
@@ -339,11 +343,11 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
         t1 = floats[TANGENTS : TANGENTS + 3]
         t2 = floats[TANGENTS + 3 : TANGENTS + 6]
         planar_tangents(normal, world.plane, t1, t2)
-        told = motion_of(world, body_a)
+        told = kinematic_index(world, body_a)
         if told >= 0:
-            carried(work, told, point, surface)
+            kinematic_point_velocity(work, told, point, surface)
         spans = island.spans[c]
-        contact_frame(world, work, spans, body_a, body_b, point, P, X, island.frame[6 * nv :])
+        contact_jacobian(world, work, spans, body_a, body_b, point, P, X, island.frame[6 * nv :])
         # X was just written: vectors of it are read last.
         fill_along(spans, normal, P, J[c])
         for e in range(r):
@@ -355,15 +359,15 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
             tangential(turns[e, 0], turns[e, 1], t1, t2, direction)
             fill_along(spans, direction, X, Y[row])
             if told >= 0:
-                island.k[row] = -along(direction, surface)
+                island.k[row] = -dot3(direction, surface)
         lower, middle, upper, end = row_ranges(island.spans, c, nv)
         vn_free = sparse_dot(lower, middle, upper, end, J[c], island.v_free)
         drive = 0.0
         if told >= 0:
             # normal row: the body's own velocity
-            drive = -along(normal, surface)
+            drive = -dot3(normal, surface)
             belt_velocity(work, told, point, surface)
-            drive += along(normal, surface)
+            drive += dot3(normal, surface)
         vn_free += drive
         floats[VN_FREE] = vn_free
         stiffness, dissipation = compliance_of(world, work.contact_int[index])
@@ -388,7 +392,7 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
 
 
 @kernel(inner=True)
-def fill_warm_start(work: Work, island: Island, control: Control, edges: int) -> bool:
+def fill_warm_start(work: StepWork, island: IslandWork, control: StepControl, edges: int) -> bool:
     """Fill the contacts' part of z0 from the previous step, 0 for new contacts; False when none matched."""
     progress = island.progress[0]
     first = work.contact_start[control.island]
@@ -415,7 +419,7 @@ def fill_warm_start(work: Work, island: Island, control: Control, edges: int) ->
 
 
 @kernel(inline=True)
-def posed_rows(island: Island, joints: Joints | None, h: float) -> ContactSystem:
+def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> ContactSystem:
     """All rows [N; F; L; G; B] as they were posed.
 
     The island's spans are those of [N; F; L; B], once rows of joints are added. Where there are rows G, they have all
@@ -458,7 +462,7 @@ def posed_rows(island: Island, joints: Joints | None, h: float) -> ContactSystem
 
 
 @kernel(inline=True)
-def rows_left(rows: ContactSystem, island: Island, joints: Joints) -> ContactSystem:
+def rows_left(rows: ContactSystem, island: IslandWork, joints: JointRows) -> ContactSystem:
     """Rows [N; F; L; B] once `eliminate_equalities` has taken the rows G out of them."""
     nv = rows.v_free.shape[0]
     m = rows.k.shape[0] - rows.nb

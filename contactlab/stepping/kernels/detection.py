@@ -15,7 +15,12 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import allowance_of
-from contactlab.stepping.kernels.contacts import add_given, half_space_contacts, match_previous, move_contact
+from contactlab.stepping.kernels.contacts import (
+    add_external_contacts,
+    half_space_contacts,
+    match_previous,
+    move_contact,
+)
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.joint_rows import beyond_stops, find_joint_rows
 from contactlab.stepping.kernels.kinematic import predict_poses, turns_far
@@ -38,12 +43,12 @@ from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     UNSOLVED,
     Collision,
-    Control,
     FloatArray,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from contactlab.stepping.kernels.pairs import pair_contacts
 from contactlab.stepping.kernels.sleeping import put_to_sleep
@@ -51,7 +56,7 @@ from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def is_state(work: Work, q: FloatArray, v: FloatArray) -> bool:
+def state_equals(work: StepWork, q: FloatArray, v: FloatArray) -> bool:
     """Whether this is the state."""
     same = True
     for j in range(q.shape[0]):
@@ -62,7 +67,7 @@ def is_state(work: Work, q: FloatArray, v: FloatArray) -> bool:
 
 
 @kernel(inner=True)
-def too_deep(world: PackedWorld, work: Work, n_contacts: int, parameters: Parameters) -> bool:
+def too_deep(world: PackedWorld, work: StepWork, n_contacts: int, parameters: Parameters) -> bool:
     """Whether any contact is deeper than is left alone."""
     for i in range(n_contacts):
         gap = work.contact_float[i, GAP]
@@ -74,7 +79,7 @@ def too_deep(world: PackedWorld, work: Work, n_contacts: int, parameters: Parame
 
 
 @kernel(inner=True)
-def has_corrections(work: Work, n_contacts: int) -> bool:
+def has_corrections(work: StepWork, n_contacts: int) -> bool:
     """Whether turning takes anything off the gap of any contact."""
     least = 0.0
     for i in range(n_contacts):
@@ -83,7 +88,7 @@ def has_corrections(work: Work, n_contacts: int) -> bool:
 
 
 @kernel(inner=True)
-def keep_listed(work: Work, n_contacts: int) -> int:
+def keep_listed(work: StepWork, n_contacts: int) -> int:
     """Leave the contacts whose ids are listed; return how many there are."""
     left = 0
     for c in range(n_contacts):
@@ -99,11 +104,13 @@ def keep_listed(work: Work, n_contacts: int) -> int:
 
 
 @kernel(inline=True)
-def move_freely(world: PackedWorld, work: Work, joints: Joints | None, control: Control, parameters: Parameters) -> int:
+def move_freely(
+    world: PackedWorld, work: StepWork, joints: JointRows | None, control: StepControl, parameters: Parameters
+) -> int:
     """Fill the kinematics and the free motion; FAILURE_NONE, or why there is none."""
     W = work.W
     # Mostly those that the step before has ended with.
-    ready = VELOCITIES if control.filled != 0 and is_state(work, work.q_plus, work.v_plus) else NOTHING
+    ready = VELOCITIES if control.filled != 0 and state_equals(work, work.q_plus, work.v_plus) else NOTHING
     control.filled = 0
     code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
     if code != GOOD:
@@ -114,10 +121,10 @@ def move_freely(world: PackedWorld, work: Work, joints: Joints | None, control: 
 @kernel(inline=True)
 def detect(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     collision: Collision | None,
-    joints: Joints | None,
-    control: Control,
+    joints: JointRows | None,
+    control: StepControl,
     parameters: Parameters,
 ) -> int:
     """Find free motion, and contacts with their rows in the previous step."""
@@ -137,7 +144,7 @@ def detect(
     if count < 0:
         return NEED_SPACE
     count = half_space_contacts(world, work, h, margin, parameters.reduce != 0, looks, count)
-    count = add_given(world, work, h, margin, count)
+    count = add_external_contacts(world, work, h, margin, count)
     if count > work.contact_int.shape[0]:
         control.short, control.wanted = SHORT_OF_CONTACTS, count
         return NEED_SPACE
@@ -161,7 +168,7 @@ def detect(
 
 @kernel(inline=True)
 def find_islands(
-    world: PackedWorld, work: Work, joints: Joints | None, control: Control, parameters: Parameters
+    world: PackedWorld, work: StepWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> int:
     """Find rows of joints, and islands."""
     count = control.n_contacts
@@ -189,7 +196,7 @@ def find(parent: NDArray[np.int64], i: int) -> int:
 
 
 @kernel
-def label_islands(world: PackedWorld, work: Work, joints: Joints | None, n_contacts: int) -> int:
+def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, n_contacts: int) -> int:
     """Fill island_of, local, island_nv and the lists of trees, contacts and rows by island; return their number."""
     nt = work.parent.shape[0]
     for k in range(nt):
@@ -256,7 +263,7 @@ def label_islands(world: PackedWorld, work: Work, joints: Joints | None, n_conta
 
 
 @kernel(inner=True)
-def join_trees(work: Work, joints: Joints) -> None:
+def join_trees(work: StepWork, joints: JointRows) -> None:
     """Mark the trees with rows that take part and join those that one row acts on."""
     for i in range(joints.active.shape[0]):
         if joints.active[i] == 0:
@@ -272,7 +279,7 @@ def join_trees(work: Work, joints: Joints) -> None:
 
 
 @kernel(inner=True)
-def list_joint_rows(work: Work, joints: Joints, n_islands: int) -> None:
+def list_joint_rows(work: StepWork, joints: JointRows, n_islands: int) -> None:
     """Fill the lists of rows by island, ascending within each."""
     start = joints.row_start
     for i in range(n_islands + 1):

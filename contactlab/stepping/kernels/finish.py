@@ -1,4 +1,4 @@
-"""The stage `finish`: velocities of the islands, configuration, energies, and the basis for the next step."""
+"""The stage `integrate_step`: velocities of the islands, configuration, energies, and the basis for the next step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.stepping.kernels.blocks import SEEN_DEPTH
 from contactlab.stepping.kernels.free_motion import move_free_trees
-from contactlab.stepping.kernels.joint_island import keep_joints
+from contactlab.stepping.kernels.joint_island import store_joint_warm_start
 from contactlab.stepping.kernels.joint_rows import misses_stops
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
@@ -29,13 +29,13 @@ from contactlab.stepping.kernels.layout import (
     UNSOLVED,
     Chunk,
     Collision,
-    Control,
     FloatArray,
-    Island,
-    Joints,
+    IslandWork,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from contactlab.stepping.kernels.pairs import outruns
 from contactlab.stepping.kernels.sleeping import count_rest, keep_asleep
@@ -46,7 +46,7 @@ STRUCK = 0.05
 
 
 @kernel(inline=True)
-def scatter_velocity(world: PackedWorld, work: Work, island: Island, i: int) -> None:
+def scatter_velocity(world: PackedWorld, work: StepWork, island: IslandWork, i: int) -> None:
     """Copy the island's velocities after the step to their trees, and what is kept by velocity."""
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
@@ -57,7 +57,7 @@ def scatter_velocity(world: PackedWorld, work: Work, island: Island, i: int) -> 
 
 
 @kernel
-def measure(
+def compute_energies(
     world: PackedWorld, W: FloatArray, q: FloatArray, v: FloatArray, sums: FloatArray, energy: FloatArray
 ) -> bool:
     """Fill ``energy`` (2,), kinetic and potential [J], of the state (q, v) that the head of W is filled for.
@@ -75,7 +75,7 @@ def measure(
 
 
 @kernel(inline=True)
-def commit(work: Work, n_contacts: int) -> None:
+def commit(work: StepWork, n_contacts: int) -> None:
     """Make the step's result the state; contacts and z are kept for the next."""
     for j in range(work.v.shape[0]):
         work.v[j] = work.v_plus[j]
@@ -88,7 +88,7 @@ def commit(work: Work, n_contacts: int) -> None:
 
 
 @kernel(inline=True)
-def write_state(work: Work, chunk: Chunk, row: int, time: float, h: float) -> None:
+def write_state(work: StepWork, chunk: Chunk, row: int, time: float, h: float) -> None:
     """Record time, q, v, kinematic bodies and the energies of the state, and the step that led to it."""
     chunk.time[row] = time
     chunk.kinetic[row] = work.energy[0]
@@ -108,10 +108,10 @@ def write_state(work: Work, chunk: Chunk, row: int, time: float, h: float) -> No
 @kernel(inner=True)
 def looks_again(
     world: PackedWorld,
-    work: Work,
-    joints: Joints | None,
+    work: StepWork,
+    joints: JointRows | None,
     collision: Collision | None,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
 ) -> bool:
     """Whether contacts are to be looked for again, by v+, or stops that were left out would be passed.
@@ -145,7 +145,7 @@ def looks_again(
 
 
 @kernel(inner=True)
-def whips(world: PackedWorld, work: Work, old: FloatArray, new: FloatArray, parameters: Parameters) -> bool:
+def whips(world: PackedWorld, work: StepWork, old: FloatArray, new: FloatArray, parameters: Parameters) -> bool:
     """Whether support points that were not near a half-space under velocities ``old`` come to it under ``new``."""
     for b in range(world.bodies.shape[0]):
         j = world.bodies[b, BODY_DOF]
@@ -171,13 +171,13 @@ def whips(world: PackedWorld, work: Work, old: FloatArray, new: FloatArray, para
 
 
 @kernel(inline=True)
-def finish(
+def integrate_step(
     world: PackedWorld,
-    work: Work,
-    joints: Joints | None,
+    work: StepWork,
+    joints: JointRows | None,
     collision: Collision | None,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
 ) -> int:
     """Move q, measure what came of it, make it the state and record it."""
@@ -200,7 +200,7 @@ def finish(
     if parameters.sleep != 0:
         keep_asleep(world, work)
     code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
-    if code != GOOD or not measure(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
+    if code != GOOD or not compute_energies(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
         control.failure = FAILURE_NOT_FINITE
         return UNSOLVED
     row = control.chunk_steps
@@ -215,7 +215,7 @@ def finish(
     commit(work, control.n_contacts)
     control.filled = 1
     if joints is not None:
-        keep_joints(joints, chunk, control)
+        store_joint_warm_start(joints, chunk, control)
     control.n_previous = control.n_contacts
     parameters.time += h
     parameters.last_h = h

@@ -51,10 +51,10 @@ from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     TREE_LINK,
     FloatArray,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepWork,
 )
 from lcp.kernels import kernel
 
@@ -72,7 +72,7 @@ def turns_fast(world: PackedWorld, W: FloatArray, h: float) -> bool:
 
 
 @kernel
-def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float, parameters: Parameters) -> int:
+def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h: float, parameters: Parameters) -> int:
     """Fill momentum, L, Mv and v_free; FAILURE_NONE, or why there is no such motion.
 
     The head of W holds the kinematics at (q, v). Mv = M v + h (tau - bias), v_free = M^-1 Mv; v_plus starts as v_free.
@@ -177,7 +177,7 @@ def is_slow(t: Tree, V: FloatArray, first: int, last: int, h: float) -> bool:
 
 
 @kernel(inner=True)
-def move_tree(world: PackedWorld, work: Work, k: int, h: float, wanted: int) -> int:
+def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int) -> int:
     """Write the end of the step of tree k to v_plus and q_plus; in how many parts, 0 where it is left to Euler's rule.
 
     ``wanted``: in so many, 0 for as many as it takes. v_free, L and the products are those of `free_motion`.
@@ -209,7 +209,7 @@ def move_tree(world: PackedWorld, work: Work, k: int, h: float, wanted: int) -> 
 
 
 @kernel
-def move_free_trees(world: PackedWorld, work: Work, h: float, parameters: Parameters) -> None:
+def move_free_trees(world: PackedWorld, work: StepWork, h: float, parameters: Parameters) -> None:
     """Move all trees that are free in the step and not moved well by Euler's rule, as long as the method can.
 
     The head of W holds the kinematics at the start. What turns so fast that the method would take too many parts is

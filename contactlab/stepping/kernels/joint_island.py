@@ -14,17 +14,17 @@ from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.joint_rows import equation_scale, fill_joint_row
 from contactlab.stepping.kernels.layout import (
     BOXED,
-    GIVES_WAY,
+    COMPLIANT_EQUATION,
     LIMIT,
     Chunk,
-    Control,
     FloatArray,
     IntArray,
-    Island,
-    Joints,
+    IslandWork,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
 from lcp.contacts.kernels.column_ranges import row_ranges
@@ -36,11 +36,11 @@ from lcp.kernels import kernel
 @kernel(inline=True)
 def is_boxed(rank: int, cfm: float) -> bool:
     """Whether a row is one of B: equations of positions that give way are, with no bounds on their forces."""
-    return rank == BOXED or (cfm > 0.0 and rank == GIVES_WAY)
+    return rank == BOXED or (cfm > 0.0 and rank == COMPLIANT_EQUATION)
 
 
 @kernel(inner=True)
-def count_joint_rows(joints: Joints, island: Island, i: int, cfm: float) -> None:
+def count_joint_rows(joints: JointRows, island: IslandWork, i: int, cfm: float) -> None:
     """Note how many rows L, G and B the island in progress has."""
     nl = 0
     nbox = 0
@@ -60,7 +60,7 @@ def count_joint_rows(joints: Joints, island: Island, i: int, cfm: float) -> None
 
 @kernel(inner=True)
 def add_joint_rows(
-    world: PackedWorld, work: Work, joints: Joints, rows: ContactSystem, i: int, parameters: Parameters
+    world: PackedWorld, work: StepWork, joints: JointRows, rows: ContactSystem, i: int, parameters: Parameters
 ) -> int:
     """Fill the rows [L; G; B] of island ``i``, and the bounds of B; return the number of variables of its LCP."""
     first = joints.row_start[i]
@@ -83,7 +83,7 @@ def add_joint_rows(
 
 
 @kernel(inner=True)
-def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: Joints) -> None:
+def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows) -> None:
     """Fill J, Y, k, gamma and v0 of [N; F; L; B], within their ``spans``, and the pseudo-inverse P of the rows G."""
     nv = rows.v_free.shape[0]
     ng = rows.nb
@@ -123,7 +123,7 @@ def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: Joints) -
 
 @kernel(inner=True)
 def recover_with_equations(
-    rows: ContactSystem, joints: Joints, forces: FloatArray, f: FloatArray, v_plus: FloatArray
+    rows: ContactSystem, joints: JointRows, forces: FloatArray, f: FloatArray, v_plus: FloatArray
 ) -> None:
     """Fill the forces f of all rows and v+ from those of the rows left (`forces`), which `recover` has filled.
 
@@ -147,7 +147,7 @@ def recover_with_equations(
 
 
 @kernel(inner=True)
-def fill_joint_warm_start(island: Island, joints: Joints, rows: ContactSystem, i: int, cfm: float) -> bool:
+def fill_joint_warm_start(island: IslandWork, joints: JointRows, rows: ContactSystem, i: int, cfm: float) -> bool:
     """Fill z0 behind the contacts with the previous step's variables of the same rows; False when none took part."""
     xs, _ = boxed_variables(rows.lo, rows.hi)
     matched = False
@@ -172,7 +172,9 @@ def fill_joint_warm_start(island: Island, joints: Joints, rows: ContactSystem, i
 
 
 @kernel(inner=True)
-def write_joint_rows(rows: ContactSystem, island: Island, joints: Joints, chunk: Chunk, control: Control) -> None:
+def write_joint_rows(
+    rows: ContactSystem, island: IslandWork, joints: JointRows, chunk: Chunk, control: StepControl
+) -> None:
     """Write the rows of joints of the island in progress, and keep their LCP variables by row."""
     progress = island.progress[0]
     i = control.island
@@ -211,7 +213,7 @@ def write_joint_rows(rows: ContactSystem, island: Island, joints: Joints, chunk:
 
 
 @kernel(inner=True)
-def keep_joints(joints: Joints, chunk: Chunk, control: Control) -> None:
+def store_joint_warm_start(joints: JointRows, chunk: Chunk, control: StepControl) -> None:
     """Keep what the next step starts from, and record the targets of the step."""
     for i in range(joints.active.shape[0]):
         joints.was[i] = joints.active[i]

@@ -80,11 +80,11 @@ SHORT_OF_ISLAND: Final = 3  # its `IslandProgress` says how large the island is
 SHORT_OF_ROWS: Final = 4  # of the chunk: take them, reset the counters
 SHORT_OF_CODE: Final = 5  # the part of the loop that has the stage `wanted` is not compiled
 #: Unknowns of an LCP that is formed where forces are selected.
-MOST_UNKNOWNS: Final = 4000
+MAX_UNKNOWNS: Final = 4000
 
 # Which of the forces that solve an island it has: `contactlab.certificate.Choice`.
 CHOICE_ANY: Final = 1
-CHOICE_SELECTED: Final = 2
+CHOICE_EQUAL_COMPLIANCE: Final = 2
 CHOICE_NOT_SELECTED: Final = 3
 CHOICE_UNCERTIFIED: Final = 4
 # The verdict on an answer with exact cones, and on a friction backend's by the law that it states, which
@@ -93,14 +93,14 @@ REFUSED: Final = 0
 ANSWERED: Final = 1
 NEARLY: Final = 2  # no answer, and near enough to go on with
 # What forces that no certificate holds for may be off by, and what energy they may make: see `verdict`.
-NEAR: Final = 1e-4
-COARSE: Final = 3e-4
-MADE: Final = 1e-6
+UNCERTIFIED_TOLERANCE: Final = 1e-4
+UNCERTIFIED_RESIDUAL: Final = 3e-4
+PASSIVITY_TOLERANCE: Final = 1e-6
 
 # Marks of trees.
 AWAKE: Final = 0
 ASLEEP: Final = 1
-STIRRED: Final = 2  # awake, by something other than a body that has not rested as long
+WOKEN: Final = 2  # awake, by something other than a body that has not rested as long
 
 # Whether forces that hold an island at rest were looked for.
 REST_UNTRIED: Final = 0
@@ -188,7 +188,7 @@ CERTIFICATE: Final = 24  # of certify, certify_boxed and certify_bilateral, one 
 SCRATCH: Final = 64
 
 
-class Control:
+class StepControl:
     """Where a run stands, what it found, and what it was asked for; flags are 0 or 1.
 
     The class states the fields of a record (`memory.new_record`), which kernels and Python read and write alike.
@@ -221,7 +221,7 @@ class Control:
 
 
 class IslandProgress:
-    """Sizes of the island in progress, and how far its forces have come: the fields of a record, like `Control`."""
+    """Sizes of the island in progress, and how far its forces have come: the fields of a record, like `StepControl`."""
 
     # Contacts, friction, velocities, rows L, G and B, and the variables of its LCP.
     nc: int
@@ -244,7 +244,7 @@ class IslandProgress:
 
 
 class Parameters:
-    """Time, step size and the numbers and options of the stepper: the fields of a record, like `Control`."""
+    """Time, step size and the numbers and options of the stepper: the fields of a record, like `StepControl`."""
 
     h: float  # the step in progress, or of the next one
     time: float
@@ -348,7 +348,7 @@ class Collision(NamedTuple):
     features: IntArray  # (capacity,)
 
 
-class Moments(NamedTuple):
+class MomentFriction(NamedTuple):
     """Torsional and rolling friction of a world in which any pair of surfaces has it."""
 
     torsional: FloatArray  # (m, m) lengths [m] by pair of materials
@@ -356,7 +356,7 @@ class Moments(NamedTuple):
     axes: FloatArray  # (rows of moments, 3) their directions, of the island in progress
 
 
-class Work(NamedTuple):
+class StepWork(NamedTuple):
     """State, contacts and islands of the step in progress."""
 
     q: FloatArray  # (nq,)
@@ -409,7 +409,7 @@ class Work(NamedTuple):
     scratch: FloatArray  # (SCRATCH,)
 
 
-class Island(NamedTuple):
+class IslandWork(NamedTuple):
     """Blocks, LCP and solution of the island in progress, in flat buffers of at least the size needed."""
 
     progress: Any  # (1,) the record `IslandProgress`
@@ -472,7 +472,7 @@ class Chunk(NamedTuple):
 # Ranks of classes of rows: equations that give way, of FOLLOW and LOOP, are boxed where the stepper has a cfm.
 LIMIT: Final = 0
 EQUATION: Final = 1
-GIVES_WAY: Final = 2
+COMPLIANT_EQUATION: Final = 2
 BOXED: Final = 3
 
 
@@ -492,7 +492,7 @@ class Spring:
     drive: int
 
 
-class Joints(NamedTuple):
+class JointRows(NamedTuple):
     """Rows and drives of a world, the step in progress and its island.
 
     A world has a fixed list of rows, in the order of their classes in an island's problem, [L; G; B]. The place in that

@@ -21,21 +21,21 @@ import math
 
 from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.blocks import along, fill_along, materials_of, turning_frame
-from contactlab.stepping.kernels.kinematic import motion_of, relative_turning
+from contactlab.stepping.kernels.blocks import angular_jacobian, dot3, fill_along, materials_of
+from contactlab.stepping.kernels.kinematic import kinematic_index, relative_turning
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
     NORMAL,
     PREVIOUS,
-    Control,
     FloatArray,
     IntArray,
-    Island,
-    Moments,
+    IslandWork,
+    MomentFriction,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.kernels import kernel
 
@@ -44,7 +44,7 @@ STILL = 1e-9
 
 
 @kernel(inline=True)
-def lengths_of(world: PackedWorld, moments: Moments, ints: IntArray) -> tuple[float, float]:
+def moment_friction_lengths(world: PackedWorld, moments: MomentFriction, ints: IntArray) -> tuple[float, float]:
     """Lengths of torsional and rolling friction of a contact's pair of surfaces; 0 where it has no two surfaces."""
     a, b = materials_of(world, ints)
     if a < 0:
@@ -54,14 +54,14 @@ def lengths_of(world: PackedWorld, moments: Moments, ints: IntArray) -> tuple[fl
 
 @kernel(inner=True)
 def count_moments(
-    world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control, edges: int
+    world: PackedWorld, moments: MomentFriction, work: StepWork, island: IslandWork, control: StepControl, edges: int
 ) -> None:
     """Note how many friction cones and rows F the island in progress has besides those of sliding."""
     progress = island.progress[0]
     r = edges // 2
     first = work.contact_start[control.island]
     for c in range(progress.nc):
-        torsional, rolling = lengths_of(world, moments, work.contact_int[work.island_contacts[first + c]])
+        torsional, rolling = moment_friction_lengths(world, moments, work.contact_int[work.island_contacts[first + c]])
         if torsional > 0.0:
             progress.ncone += 1
             progress.nr += 1
@@ -71,7 +71,9 @@ def count_moments(
 
 
 @kernel(inner=True)
-def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control, edges: int) -> None:
+def add_moments(
+    world: PackedWorld, moments: MomentFriction, work: StepWork, island: IslandWork, control: StepControl, edges: int
+) -> None:
     """Fill the rows and cones of moments of the island in progress, J and Y within the spans of its contacts."""
     progress = island.progress[0]
     nc = progress.nc
@@ -92,10 +94,10 @@ def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island
     for c in range(nc):
         index = work.island_contacts[first + c]
         ints = work.contact_int[index]
-        torsional, rolling = lengths_of(world, moments, ints)
+        torsional, rolling = moment_friction_lengths(world, moments, ints)
         if torsional == 0.0 and rolling == 0.0:
             continue
-        turning_frame(world, work, island.spans[c], ints[BODY_A], ints[BODY_B], P, X, island.frame[6 * nv :])
+        angular_jacobian(world, work, island.spans[c], ints[BODY_A], ints[BODY_B], P, X, island.frame[6 * nv :])
         for j in range(3):
             normal[j] = work.contact_float[index, NORMAL + j]
         if torsional > 0.0:
@@ -111,7 +113,7 @@ def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island
             add_cone(island, cone, c, r, rolling)
             cone += 1
             row += r
-        told = motion_of(world, ints[BODY_A])
+        told = kinematic_index(world, ints[BODY_A])
         rows = (1 if torsional > 0.0 else 0) + (r if rolling > 0.0 else 0)
         for i in range(row - rows, row):
             axis = moments.axes[i - begin]
@@ -119,12 +121,12 @@ def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island
                 island.spans[i, j] = island.spans[c, j]
             fill_along(island.spans[c], axis, P, J[i])
             fill_along(island.spans[c], axis, X, Y[i])
-            island.k[i] = -along(axis, work.motion_twist[told]) if told >= 0 else 0.0
+            island.k[i] = -dot3(axis, work.motion_twist[told]) if told >= 0 else 0.0
             island.gamma[i] = 0.0
 
 
 @kernel(inline=True)
-def add_cone(island: Island, cone: int, contact: int, directions: int, length: float) -> None:
+def add_cone(island: IslandWork, cone: int, contact: int, directions: int, length: float) -> None:
     """State a cone of moments over the normal force of a contact."""
     island.r[cone] = directions
     island.mu[cone] = length
@@ -134,7 +136,7 @@ def add_cone(island: Island, cone: int, contact: int, directions: int, length: f
 
 @kernel(inner=True)
 def rolling_axes(
-    world: PackedWorld, work: Work, a: int, b: int, normal: FloatArray, t1: FloatArray, t2: FloatArray
+    world: PackedWorld, work: StepWork, a: int, b: int, normal: FloatArray, t1: FloatArray, t2: FloatArray
 ) -> None:
     """Fill two axes across the normal, the first along the rolling of body b on body a at the start of the step."""
     planar_tangents(normal, world.plane, t1, t2)
@@ -144,10 +146,10 @@ def rolling_axes(
         return
     w = work.scratch[9:12]
     relative_turning(world, work, a, b, work.v, w)
-    spin = along(normal, w)
+    spin = dot3(normal, w)
     for j in range(3):
         w[j] -= spin * normal[j]
-    speed = math.sqrt(along(w, w))
+    speed = math.sqrt(dot3(w, w))
     if speed > STILL:
         for j in range(3):
             t1[j] = w[j] / speed
@@ -158,7 +160,13 @@ def rolling_axes(
 
 @kernel(inner=True)
 def copy_moment_variables(
-    world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control, edges: int, warm: bool
+    world: PackedWorld,
+    moments: MomentFriction,
+    work: StepWork,
+    island: IslandWork,
+    control: StepControl,
+    edges: int,
+    warm: bool,
 ) -> None:
     """Walk over the variables of moments, into z0 from the previous step or from z into those kept by contact.
 
@@ -174,7 +182,7 @@ def copy_moment_variables(
     for c in range(nc):
         index = work.island_contacts[first + c]
         ints = work.contact_int[index]
-        torsional, rolling = lengths_of(world, moments, ints)
+        torsional, rolling = moment_friction_lengths(world, moments, ints)
         kept = work.contact_z[index]
         old = ints[PREVIOUS]
         if not warm:
@@ -200,7 +208,9 @@ def copy_moment_variables(
 
 
 @kernel(inner=True)
-def moment_impulses(moments: Moments, work: Work, island: Island, control: Control, parameters: Parameters) -> None:
+def moment_impulses(
+    moments: MomentFriction, work: StepWork, island: IslandWork, control: StepControl, parameters: Parameters
+) -> None:
     """Fill the impulse (3,) [N m s] of the moments of each contact of the island, on body B."""
     progress = island.progress[0]
     nc = progress.nc

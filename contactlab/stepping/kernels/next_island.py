@@ -22,14 +22,14 @@ from contactlab.stepping.kernels.layout import (
     ALL_TRIED,
     ANSWERED,
     CHOICE_ANY,
+    CHOICE_EQUAL_COMPLIANCE,
     CHOICE_NOT_SELECTED,
-    CHOICE_SELECTED,
     CONES,
     FAILURE_LARGE,
     FIRST_STRATEGIES,
     FORM_LCP,
     INTEGRATE,
-    MOST_UNKNOWNS,
+    MAX_UNKNOWNS,
     NEED_SPACE,
     PIVOT_BUDGET,
     REST_TRIED,
@@ -42,13 +42,13 @@ from contactlab.stepping.kernels.layout import (
     SWEEPS,
     UNSOLVED,
     VERIFY,
-    Control,
-    Island,
-    Joints,
-    Moments,
+    IslandWork,
+    JointRows,
+    MomentFriction,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from contactlab.stepping.kernels.moments import add_moments, copy_moment_variables, count_moments
 from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandProblem, IslandSolution
@@ -73,11 +73,11 @@ from lcp.kernels.portions import pivots_at_once
 @kernel(inline=True)
 def next_island(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
-    moments: Moments | None,
-    control: Control,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    moments: MomentFriction | None,
+    control: StepControl,
     parameters: Parameters,
 ) -> int:
     """Form the rows of the next island, for strategies or for ADD_JOINT_ROWS; after the last one: INTEGRATE."""
@@ -110,11 +110,11 @@ def next_island(
 @kernel(inline=True)
 def check_capacity(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
-    moments: Moments | None,
-    control: Control,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    moments: MomentFriction | None,
+    control: StepControl,
     parameters: Parameters,
 ) -> bool:
     """Note the sizes of the island in progress; False if its buffers are too small."""
@@ -144,7 +144,12 @@ def check_capacity(
 
 @kernel(short_loops=True)
 def add_joint_rows_stage(
-    world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+    world: PackedWorld,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    control: StepControl,
+    parameters: Parameters,
 ) -> int:
     """Add rows of joints, if there are any; strategies follow, or FORM_LCP."""
     progress = island.progress[0]
@@ -168,7 +173,7 @@ def add_joint_rows_stage(
 
 @kernel(short_loops=True)
 def run_first_strategies(
-    work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+    work: StepWork, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> int:
     """Run the strategies that most islands need."""
     problem, solution = island_problem(work.tree_start, island, joints, control, parameters)
@@ -177,7 +182,9 @@ def run_first_strategies(
 
 
 @kernel(short_loops=True)
-def run_sweeps(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
+def run_sweeps(
+    work: StepWork, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
+) -> int:
     """Run those that few islands need."""
     problem, solution = island_problem(work.tree_start, island, joints, control, parameters)
     found = solve_from_sweeps(problem, solution, island.proposal_floats, island.proposal_ints)
@@ -186,7 +193,7 @@ def run_sweeps(work: Work, island: Island, joints: Joints | None, control: Contr
 
 @kernel(short_loops=True)
 def run_fallback_strategies(
-    tree_start: IntArray, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+    tree_start: IntArray, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> int:
     """Run those that hardly any island needs, for Python if a stage is UNSOLVED; return the stage that follows."""
     progress = island.progress[0]
@@ -205,7 +212,7 @@ def run_fallback_strategies(
 
 @kernel(inline=True)
 def island_problem(
-    tree_start: IntArray, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+    tree_start: IntArray, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> tuple[IslandProblem, IslandSolution]:
     """Return the problem of the island in progress, without its equations, and where its solution is written."""
     progress = island.progress[0]
@@ -252,7 +259,7 @@ def island_problem(
 
 
 @kernel(inline=True)
-def dispatch_result(found: SearchResult, island: Island, parameters: Parameters) -> int:
+def dispatch_result(found: SearchResult, island: IslandWork, parameters: Parameters) -> int:
     """Note the result of strategies; return the stage that follows, or UNSOLVED for the fallback strategies."""
     progress = island.progress[0]
     progress.systems += found.systems
@@ -263,7 +270,7 @@ def dispatch_result(found: SearchResult, island: Island, parameters: Parameters)
     if found.attempt != NO_STRATEGY:
         progress.choice = CHOICE_ANY
         if parameters.select != 0:
-            progress.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_SELECTED
+            progress.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_EQUAL_COMPLIANCE
         progress.answered = ANSWERED
         progress.pivots = 0
         return VERIFY
@@ -275,7 +282,7 @@ def dispatch_result(found: SearchResult, island: Island, parameters: Parameters)
 
 
 @kernel(short_loops=True)
-def form_lcp(island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
+def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters) -> int:
     """Form the LCP of the island for SOLVE_LCP, if nothing else is left to try."""
     progress = island.progress[0]
     # all columns, also for who looks at the problem
@@ -284,7 +291,7 @@ def form_lcp(island: Island, joints: Joints | None, control: Control, parameters
     if progress.tried != 0:
         progress.tried = ALL_TRIED
         return VERIFY
-    if parameters.select != 0 and parameters.cone == 0 and progress.n > MOST_UNKNOWNS:
+    if parameters.select != 0 and parameters.cone == 0 and progress.n > MAX_UNKNOWNS:
         control.failure = FAILURE_LARGE
         return UNSOLVED
     # M and q
@@ -304,7 +311,7 @@ def form_lcp(island: Island, joints: Joints | None, control: Control, parameters
 
 
 @kernel(inline=True)
-def solve_lcp(island: Island, parameters: Parameters) -> int:
+def solve_lcp(island: IslandWork, parameters: Parameters) -> int:
     """Solve the LCP of the island, some pivots at a time; one that this leaves unsolved may go to solvers outside."""
     progress = island.progress[0]
     n = progress.n

@@ -33,16 +33,16 @@ from contactlab.stepping.kernels.blocks import (
     STOP_DEPTH,
     STOP_PROJECTION_RATE,
     allowance_of,
-    along,
     compliance_of,
+    dot3,
     extent_of,
     fastest_of,
     fastest_of_stops,
     posed_rows,
     rows_left,
 )
-from contactlab.stepping.kernels.finish import measure
-from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
+from contactlab.stepping.kernels.finish import compute_energies
+from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     GAP,
@@ -52,13 +52,13 @@ from contactlab.stepping.kernels.layout import (
     POINT,
     TREE_DOF,
     Chunk,
-    Control,
     FloatArray,
-    Island,
-    Joints,
+    IslandWork,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -76,11 +76,11 @@ LEAST_UNIT = 1e-6
 @kernel(inner=True)
 def pose_depths(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
     rows: ContactSystem,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
     e: FloatArray,
     allowed: FloatArray,
@@ -105,13 +105,13 @@ def pose_depths(
             continue
         begin, middle, upper, end = row_ranges(island.spans, c, nv)
         rate = sparse_dot(begin, middle, upper, end, rows.J[c], island.v_plus)
-        told = motion_of(world, ints[BODY_A])
+        told = kinematic_index(world, ints[BODY_A])
         if told >= 0:
             surface = work.scratch[0:3]
-            carried(work, told, floats[POINT : POINT + 3], surface)
-            rate -= along(floats[NORMAL : NORMAL + 3], surface)
+            kinematic_point_velocity(work, told, floats[POINT : POINT + 3], surface)
+            rate -= dot3(floats[NORMAL : NORMAL + 3], surface)
             belt_velocity(work, told, floats[POINT : POINT + 3], surface)
-            rate += along(floats[NORMAL : NORMAL + 3], surface)
+            rate += dot3(floats[NORMAL : NORMAL + 3], surface)
         gap = floats[GAP] + h * rate
         deep = deep or gap + floats[GAP_CORRECTION] < -allowed[c]
         e[c] = (
@@ -141,7 +141,9 @@ def pose_depths(
 
 
 @kernel(inner=True)
-def hold_turns(world: PackedWorld, work: Work, island: Island, rows: ContactSystem, control: Control) -> None:
+def hold_turns(
+    world: PackedWorld, work: StepWork, island: IslandWork, rows: ContactSystem, control: StepControl
+) -> None:
     """Let the rows of contacts shift single free bodies and not turn them.
 
     A body that rolls is a little deep in every step. Turned back by its inertia each time, it would lean more and more.
@@ -299,14 +301,14 @@ def deepest_left(rows: ContactSystem, e: FloatArray, allowed: FloatArray, dq: Fl
 
 
 @kernel(inner=True)
-def shift_island(
+def apply_projection(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
     rows: ContactSystem,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: FloatArray,
     s: FloatArray,
     dq: FloatArray,
@@ -340,11 +342,11 @@ def shift_island(
 @kernel(short_loops=True)
 def project(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
 ) -> int:
     """Find the island's displacement, where it has anything too deep, and move on to the next island."""
@@ -367,7 +369,7 @@ def project(
         relax(rows, island.turns, island.f, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)
         # What has no room may be left worse than it was.
         if deepest_left(rows, e, allowed, dq) <= before:
-            shift_island(world, work, island, joints, rows, chunk, control, p, s, dq)
+            apply_projection(world, work, island, joints, rows, chunk, control, p, s, dq)
     control.island += 1
     return NEXT_ISLAND
 
@@ -375,7 +377,7 @@ def project(
 @kernel
 def energies_unmoved(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     q: FloatArray,
     v_plus: FloatArray,
     way: FloatArray,
@@ -389,4 +391,4 @@ def energies_unmoved(
         fill_frames(
             world.ints, world.floats, work.q_plus, v_plus[i], rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
         )
-        measure(world, W, work.q_plus, v_plus[i], work.scratch[0:11], out[i])
+        compute_energies(world, W, work.q_plus, v_plus[i], work.scratch[0:11], out[i])

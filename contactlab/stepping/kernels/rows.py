@@ -28,12 +28,12 @@ from contactlab.stepping.kernels.layout import (
     TANGENTS,
     VN_FREE,
     Chunk,
-    Control,
     FloatArray,
-    Island,
+    IslandWork,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.kernels import kernel
 
@@ -43,7 +43,7 @@ SURELY = 1.0 - 1e-6
 
 @kernel(inner=True)
 def write_rows(
-    world: PackedWorld, work: Work, island: Island, chunk: Chunk, control: Control, parameters: Parameters
+    world: PackedWorld, work: StepWork, island: IslandWork, chunk: Chunk, control: StepControl, parameters: Parameters
 ) -> None:
     """Write the contact rows of the island in progress, and keep its z by contact."""
     progress = island.progress[0]
@@ -122,7 +122,7 @@ def write_rows(
 
 
 @kernel(inner=True)
-def free_speeds(world: PackedWorld, work: Work, a: int, b: int, point: FloatArray) -> float:
+def free_speeds(world: PackedWorld, work: StepWork, a: int, b: int, point: FloatArray) -> float:
     """What measures a slip: the speeds that the point would have without contacts, as one of either body.
 
     Of either tree, for what falls together moves, though not apart.
@@ -141,7 +141,7 @@ def free_speeds(world: PackedWorld, work: Work, a: int, b: int, point: FloatArra
 
 
 @kernel(inner=True)
-def write_island(island: Island, chunk: Chunk, control: Control, of_joints: int) -> None:
+def write_island(island: IslandWork, chunk: Chunk, control: StepControl, of_joints: int) -> None:
     """Write the row of the island in progress: solution, rows of joints, residual measures and certificate."""
     progress = island.progress[0]
     row = chunk.island[control.chunk_islands + control.island]

@@ -10,55 +10,55 @@ from __future__ import annotations
 from typing import Any
 
 from contactlab.stepping.kernels import layout
+from contactlab.stepping.kernels.batch_layout import (
+    ACTIVE_THREADS,
+    ALLOW_UNCERTIFIED,
+    AT_WORK,
+    BUFFER_CAPACITY_EXCEEDED,
+    CLAIMED_RUN,
+    DONE,
+    LOAD,
+    NEEDS_PYTHON,
+    PAUSED,
+    PUBLISH_COUNT,
+    QUEUE_LENGTH,
+    REASON,
+    RUN_LIMIT,
+    RUNS_DONE,
+    SHUTDOWN,
+    SPIN_LIMIT,
+    STATE_CAPACITY_EXCEEDED,
+    STEPS,
+    STORE,
+    UNSOLVED,
+    WAIT_FOR_ALL,
+    BatchState,
+    ChunkStart,
+    JointWarmStart,
+)
 from contactlab.stepping.kernels.layout import (
     BEGIN,
     FAILURE_NONE,
     Chunk,
-    Control,
     IntArray,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
-from contactlab.stepping.kernels.slot_layout import (
-    AT_WORK,
-    CALLED_OFF,
-    DONE,
-    GO_ON,
-    HAND,
-    LEFT,
-    LOAD,
-    MADE,
-    MEMORY_IS_SMALL,
-    MOST,
-    PAUSED,
-    PUTS,
-    REASON,
-    SLOTS_ARE_SMALL,
-    STEPS,
-    STORE,
-    TURNS,
-    UNSOLVED,
-    UNUSUAL,
-    WAITS,
-    WORKING,
-    OfJoints,
-    Slots,
-    Start,
-)
-from lcp.compiler.held import called, taken
-from lcp.compiler.kernels.words import add_to_word, read_word, set_word
+from lcp.compiler.bound_call import call_address, unpack_arguments
+from lcp.compiler.kernels.atomics import atomic_add, atomic_load, atomic_store
 from lcp.kernels import Ints, kernel
 
 
 @kernel
-def exchange(
-    slots: Slots,
-    start: Start,
+def swap_run(
+    slots: BatchState,
+    start: ChunkStart,
     order: IntArray,
-    work: Work,
-    joints: OfJoints | None,
+    work: StepWork,
+    joints: JointWarmStart | None,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
     smallest_h: float,
 ) -> int:
@@ -69,15 +69,15 @@ def exchange(
     i = order[STORE]
     if i >= 0:
         if control.n_previous > slots.contact_id.shape[1]:
-            return SLOTS_ARE_SMALL
-        store(slots, start, i, work, joints, chunk, control, parameters)
+            return STATE_CAPACITY_EXCEEDED
+        store_run(slots, start, i, work, joints, chunk, control, parameters)
         order[STORE] = -1
     i = order[LOAD]
     if i >= 0:
         if slots.contacts[i] > work.previous_id.shape[0]:
-            return MEMORY_IS_SMALL
-        load(slots, start, i, work, joints, control, parameters)
-        control.go_on = order[GO_ON]
+            return BUFFER_CAPACITY_EXCEEDED
+        load_run(slots, start, i, work, joints, control, parameters)
+        control.go_on = order[ALLOW_UNCERTIFIED]
         parameters.h = parameters.h_max
         if parameters.adaptive != 0 and parameters.last_h != 0.0:
             parameters.h = min(parameters.h_max, max(parameters.grow * parameters.last_h, smallest_h))
@@ -100,13 +100,13 @@ def copy_rows(given: Any, out: Any, n: int) -> None:
 
 
 @kernel(inner=True)
-def load(
-    slots: Slots,
-    start: Start,
+def load_run(
+    slots: BatchState,
+    start: ChunkStart,
     i: int,
-    work: Work,
-    joints: OfJoints | None,
-    control: Control,
+    work: StepWork,
+    joints: JointWarmStart | None,
+    control: StepControl,
     parameters: Parameters,
 ) -> None:
     """Take the state of run i, and what is told for its steps; the chunk is empty."""
@@ -144,14 +144,14 @@ def load(
 
 
 @kernel(inner=True)
-def store(
-    slots: Slots,
-    start: Start,
+def store_run(
+    slots: BatchState,
+    start: ChunkStart,
     i: int,
-    work: Work,
-    joints: OfJoints | None,
+    work: StepWork,
+    joints: JointWarmStart | None,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
 ) -> None:
     """Leave the state in memory to run i, with what the last step of the chunk left, if it has any."""
@@ -197,75 +197,75 @@ def store(
 
 @kernel
 def enter_exchange(held: Any, types: Any) -> int:
-    """`exchange` with the arguments held in a buffer, records as arrays of one: see `HeldCall`."""
-    slots, start, order, work, joints, chunk, control, parameters, numbers = taken(held, types)
-    return exchange(slots, start, order, work, joints, chunk, control[0], parameters[0], numbers[0])
+    """`swap_run` with the arguments held in a buffer, records as arrays of one: see `BoundCall`."""
+    slots, start, order, work, joints, chunk, control, parameters, numbers = unpack_arguments(held, types)
+    return swap_run(slots, start, order, work, joints, chunk, control[0], parameters[0], numbers[0])
 
 
 @kernel
-def leave_work(words: Ints) -> int:
+def mark_idle(words: Ints) -> int:
     """Be at work no more."""
-    before: int = add_to_word(words, WORKING, -1)
+    before: int = atomic_add(words, ACTIVE_THREADS, -1)
     return before
 
 
 @kernel
-def let_pass(held: Any, types: Any) -> int:
+def process_queue(held: Any, types: Any) -> int:
     """Make the steps of runs in line until none is left, or one is in memory that needs Python; say why.
 
     What is held: the words and runs of the line, and of each run of the batch the two addresses of the call that steps
-    its world, and the margins and impact speeds in it; then what `exchange` takes. A run is `UNUSUAL` whose loop asks
-    for something (``order[REASON]``), or has left islands unsolved (there were ``order[UNSOLVED]`` before it began).
-    After ``order[MOST]`` runs it is `PAUSED`.
-    ``order[HAND]`` was taken from the line and is not loaded yet.
+    its world, and the margins and impact speeds in it; then the arguments of `swap_run`. A run is `NEEDS_PYTHON` if its
+    loop asks for something (``order[REASON]``), or has left islands unsolved (there were ``order[UNSOLVED]`` before it
+    began). After ``order[RUN_LIMIT]`` runs the kernel is `PAUSED`. ``order[CLAIMED_RUN]`` was taken from the line and
+    is not loaded yet.
     """
-    words, line, codes, limits, slots, start, order, work, joints, chunk, control, parameters, numbers = taken(
-        held, types
+    words, line, codes, limits, slots, start, order, work, joints, chunk, control, parameters, numbers = (
+        unpack_arguments(held, types)
     )
     turns = 0
-    order[MADE] = 0
-    if order[PUTS] > 0:
+    order[RUNS_DONE] = 0
+    if order[PUBLISH_COUNT] > 0:
         # All else that others are to see of these runs was written before.
-        set_word(words, LEFT, order[PUTS])
-        order[PUTS] = 0
+        atomic_store(words, QUEUE_LENGTH, order[PUBLISH_COUNT])
+        order[PUBLISH_COUNT] = 0
     while True:
         if order[AT_WORK] == 0:
-            if read_word(words, LEFT) > 0:
+            if atomic_load(words, QUEUE_LENGTH) > 0:
                 # Noted before any is taken: whoever finds none left knows who is at work.
-                add_to_word(words, WORKING, 1)
+                atomic_add(words, ACTIVE_THREADS, 1)
                 order[AT_WORK] = 1
-                order[MADE] = turns = 0
+                order[RUNS_DONE] = turns = 0
                 continue
-            over = turns >= order[TURNS] or read_word(words, CALLED_OFF) != 0
-            if over or (order[WAITS] != 0 and read_word(words, WORKING) == 0):
+            over = turns >= order[SPIN_LIMIT] or atomic_load(words, SHUTDOWN) != 0
+            if over or (order[WAIT_FOR_ALL] != 0 and atomic_load(words, ACTIVE_THREADS) == 0):
                 return DONE
             turns += 1
             continue
-        i = order[HAND]
-        if i < 0 and order[MADE] < order[MOST]:
-            place = add_to_word(words, LEFT, -1) - 1
+        i = order[CLAIMED_RUN]
+        if i < 0 and order[RUNS_DONE] < order[RUN_LIMIT]:
+            place = atomic_add(words, QUEUE_LENGTH, -1) - 1
             i = line[place] if place >= 0 else -1
-        order[HAND] = i
+        order[CLAIMED_RUN] = i
         order[LOAD] = i
-        said = exchange(slots, start, order, work, joints, chunk, control[0], parameters[0], numbers[0])
+        said = swap_run(slots, start, order, work, joints, chunk, control[0], parameters[0], numbers[0])
         if said != DONE:
             return said
         if i < 0:
-            if order[MADE] >= order[MOST]:
+            if order[RUNS_DONE] >= order[RUN_LIMIT]:
                 return PAUSED
             order[AT_WORK] = 0
-            add_to_word(words, WORKING, -1)
+            atomic_add(words, ACTIVE_THREADS, -1)
             continue
-        order[HAND] = -1
+        order[CLAIMED_RUN] = -1
         unsolved = control[0].uncertified
         control[0].target = words[STEPS]
         parameters[0].margin = limits[i, 0]
         parameters[0].v_min = limits[i, 1]
         parameters[0].angle_margin = limits[i, 2]
         parameters[0].angle_v_min = limits[i, 3]
-        reason = called(codes[i, 0], codes[i, 1])
-        order[MADE] += 1
+        reason = call_address(codes[i, 0], codes[i, 1])
+        order[RUNS_DONE] += 1
         order[STORE] = i
         if reason != layout.OK or control[0].uncertified != unsolved:
             order[REASON], order[UNSOLVED] = reason, unsolved
-            return UNUSUAL
+            return NEEDS_PYTHON

@@ -18,7 +18,7 @@ __all__ = [
     "announce_compilations",
     "compiling",
     "kernel_seconds",
-    "waited_for",
+    "count_as_waiting",
     "watch_compilation",
     "when_compiling",
 ]
@@ -109,7 +109,7 @@ def kernel_seconds() -> float:
 
 
 @contextlib.contextmanager
-def waited_for() -> Iterator[None]:
+def count_as_waiting() -> Iterator[None]:
     """Count the block as time in which this thread waits for a kernel."""
     began = time.perf_counter()
     try:

@@ -14,19 +14,19 @@ from contactlab.linearization import Linearization, Parameter
 from contactlab.linearization.linearize import Lineariser
 from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.recording.failure import simulation_error
-from contactlab.recording.long_steps import Moves
-from contactlab.recording.plausibility import GAIN, Notice, too_long, warn_of
-from contactlab.recording.recording import KeptSteps, Recording
-from contactlab.simulation.watching import Watch
+from contactlab.recording.long_steps import StepMotions
+from contactlab.recording.notices import GAIN, Notice, long_step_notices, warn_of
+from contactlab.recording.recording import Recording, StepCollector
+from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
+from contactlab.stepping.callbacks import motion_poses
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.prepared import differing_layout, prepare
+from contactlab.stepping.prepared import layout_difference, prepare
 from contactlab.stepping.record_schema import Rows, table_rows
 from contactlab.stepping.time_stepping import TimeStepping, check_run
-from contactlab.stepping.user_code import motion_poses
 from contactlab.stepping.wrenches import Wrenches, applied_by, checked_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.sensors import Sensor, StepView
@@ -81,12 +81,12 @@ class Simulation:
         self._none = np.zeros(world.nv)
         begin = world.initial_state() if state is None else state
         self._driver = Driver(world, stepper, begin, tau=self._none)
-        self._kept = KeptSteps(world, stepper, begin) if record else None
+        self._kept = StepCollector(world, stepper, begin) if record else None
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
         self._driver.looks[layout.ALONE] = 1
         self._contacts: ContactTable | None = None  # once somebody has asked for them
         self._lineariser: Lineariser | None = None  # likewise
-        self._watch = Watch(world, stepper)
+        self._watch = NoticeMonitor(world, stepper)
         # How often it began, and steps made before it did the last time.
         self._begun = self._past = 0
         self._unwatched()
@@ -267,8 +267,8 @@ class Simulation:
             work, last = driver.work, driver.step - 1
             states = q[None], v[None], self._q[None], self._v[None]
             poses = work.motion_pose[None], work.motion_next[None]
-            moves = Moves(self.world, *states, chunk.h[:1], *poses, name=lambda i: f"step {last}")
-            found += self._watch.tell(too_long(moves))
+            moves = StepMotions(self.world, *states, chunk.h[:1], *poses, name=lambda i: f"step {last}")
+            found += self._watch.tell(long_step_notices(moves))
         self._tell_looks()
         return found
 
@@ -325,14 +325,14 @@ class Simulation:
         """
         check_run(world, self.stepper)
         prepared = prepare(world, self.stepper)
-        differs = differing_layout(self._driver.prepared, prepared)
+        differs = layout_difference(self._driver.prepared, prepared)
         if differs:
             detail = f"has other {differs} than the one of the run: begin a Simulation in it, from `carry_over`"
             raise SimulationConfigError("world", detail)
         state, told = replace(self.state, rest=np.zeros(0)), self._watch.notices
         self._driver.turn_to(prepared, keep=False)
         self._begun = 0
-        self.world, self._watch = world, Watch(world, self.stepper)
+        self.world, self._watch = world, NoticeMonitor(world, self.stepper)
         self._watch.notices = told
         self._begin(state)
 
@@ -341,7 +341,7 @@ class Simulation:
         self._driver.restart(begin)
         self._past, self._next_look = self._past + made, self._next_look - made
         if self._kept is not None:
-            self._kept = KeptSteps(self.world, self.stepper, begin)
+            self._kept = StepCollector(self.world, self.stepper, begin)
         self._contacts = None
         self._unwatched()
 

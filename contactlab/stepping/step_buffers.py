@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.callbacks import StepCallbacks, Wanted
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import (
-    first_memory,
+    allocate_buffers,
     grow_contacts,
     grow_island,
     new_moments,
@@ -19,31 +20,30 @@ from contactlab.stepping.memory import (
 )
 from contactlab.stepping.packing import (
     all_joints,
-    array_of,
-    collision_in,
+    as_array,
     grow_collision,
     grow_joints,
-    joints_in,
     new_collision,
     new_joints,
+    with_collision_workspace,
+    with_joint_workspace,
 )
 from contactlab.stepping.prepared import Prepared, StateArrays, checked_state
 from contactlab.stepping.record_schema import (
-    HANDFUL,
+    CONTACTS_PER_STEP,
     USED,
     StepRows,
+    array_offsets,
     copy_of_chunk,
     new_chunk,
-    places_in,
     rows_of_chunks,
     used_of_chunk,
 )
-from contactlab.stepping.user_code import UserCode, Wanted
 from contactlab.world.state import NO_IDS, NO_NUMBERS, NO_PAIRS, StepperState
 
 if TYPE_CHECKING:
-    from contactlab.stepping.kernels.layout import Joints
-    from lcp.compiler.held import HeldCall
+    from contactlab.stepping.kernels.layout import JointRows
+    from lcp.compiler.bound_call import BoundCall
 
 
 class HeldArgument:
@@ -52,16 +52,16 @@ class HeldArgument:
     There is no ``__get__``, so that reading finds the instance's dictionary, and takes no longer than elsewhere.
     """
 
-    def __set_name__(self, owner: type[RunMemory], name: str) -> None:
+    def __set_name__(self, owner: type[StepBuffers], name: str) -> None:
         self._name = name
 
-    def __set__(self, memory: RunMemory, value: Any) -> None:
+    def __set__(self, memory: StepBuffers, value: Any) -> None:
         before = memory.__dict__.get(self._name)
         memory.__dict__[self._name] = value
         memory.exchange(before, value)
 
 
-class RunMemory:
+class StepBuffers:
     """The arrays that a run works in, and the call of the loop that holds them.
 
     Parameters
@@ -80,17 +80,17 @@ class RunMemory:
         Steps wanted at most, those before included, and the time from which none begins [s]; None: no such limit.
     """
 
-    work: layout.Work = HeldArgument()  # type: ignore[assignment]
-    island: layout.Island = HeldArgument()  # type: ignore[assignment]
+    work: layout.StepWork = HeldArgument()  # type: ignore[assignment]
+    island: layout.IslandWork = HeldArgument()  # type: ignore[assignment]
     chunk: layout.Chunk = HeldArgument()  # type: ignore[assignment]
     collision: layout.Collision | None = HeldArgument()  # type: ignore[assignment]
-    joints: Joints | None = HeldArgument()  # type: ignore[assignment]
-    moments: layout.Moments | None = HeldArgument()  # type: ignore[assignment]
+    joints: JointRows | None = HeldArgument()  # type: ignore[assignment]
+    moments: layout.MomentFriction | None = HeldArgument()  # type: ignore[assignment]
 
     def __init__(
         self,
         prepared: Prepared,
-        asked: UserCode,
+        asked: StepCallbacks,
         held: int,
         *,
         chunk_steps: int,
@@ -108,15 +108,15 @@ class RunMemory:
         self._selects = selects and not external
 
         # The call of the loop, and what is known of its arguments.
-        self._held: HeldCall | None = None
+        self._held: BoundCall | None = None
         self._known: dict[int, tuple[Any, Any]] = {}
         # Of the worlds that were turned from, what is theirs.
         self._others: dict[Prepared, tuple[Any, ...]] = {}
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
-        self.work, self.island, self.moments = first_memory(world, stepper, edges, held, selects=self._selects)
+        self.work, self.island, self.moments = allocate_buffers(world, stepper, edges, held, selects=self._selects)
         self.control, self.parameters = new_settings(stepper, edges)
         # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
-        self._control, self._parameters = array_of(self.control), array_of(self.parameters)
+        self._control, self._parameters = as_array(self.control), as_array(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in USED]
         self._step, self._aim, self._failure, self._uncertified, self._stage, self._may_go_on = (
             self._control[name] for name in ("step", "target", "failure", "uncertified", "stage", "go_on")
@@ -132,7 +132,7 @@ class RunMemory:
         #: another object whenever something has grown
         self.growth = object()
         #: contacts a step for which a chunk has room
-        self._crowd = HANDFUL
+        self._crowd = CONTACTS_PER_STEP
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             parameters = self.parameters
@@ -146,7 +146,7 @@ class RunMemory:
             self.joints = new_joints(packed, self.work.parent.size)
         self.serve(asked, chunk_steps, steps, end)
 
-    def serve(self, asked: UserCode, chunk_steps: int, steps: int | None, end: float | None) -> None:
+    def serve(self, asked: StepCallbacks, chunk_steps: int, steps: int | None, end: float | None) -> None:
         """Serve another run of the same world and stepper, as by the parameters of that name."""
         self._asked, self._chunk_steps, self._with_tau = asked, chunk_steps, asked.with_tau
         self._target, self._end = np.iinfo(np.int64).max if steps is None else steps, np.inf if end is None else end
@@ -185,7 +185,7 @@ class RunMemory:
         self._aim[0], self._step[0] = self._target, first
         self.empty()
 
-    def stand_as(self, other: RunMemory) -> None:
+    def stand_as(self, other: StepBuffers) -> None:
         """Hold the state of another run of this world and stepper, with its applied force and targets."""
         self.make_room(int(other._previous.item()))
         self.held_state.copy_from(other.held_state)
@@ -202,7 +202,7 @@ class RunMemory:
             self.chunk = self._new_chunk(contacts)
 
     def turn_to(self, prepared: Prepared, *, keep: bool = True) -> None:
-        """Step another world from here on, of the layout of the one before (`differing_layout`), with its own motions.
+        """Step another world from here on, of the layout of the one before (`layout_difference`), with its own motions.
 
         The memory is the same; what the kernels take of a world is its own, and kept for the next time where ``keep``
         says so.
@@ -216,12 +216,12 @@ class RunMemory:
         if following is None:
             arrays, (_, collision, joints, moments, _, _) = prepared.arrays, own
             if arrays.collision is not None and collision is not None:
-                collision = collision_in(collision, arrays.collision)
+                collision = with_collision_workspace(collision, arrays.collision)
             if arrays.joints is not None and joints is not None:
-                joints = joints_in(joints, arrays.joints)
+                joints = with_joint_workspace(joints, arrays.joints)
             if arrays.moments is not None and moments is not None:
                 moments = arrays.moments._replace(axes=moments.axes)
-            asked = UserCode(prepared.world, None, None, None, prepared.motions)
+            asked = StepCallbacks(prepared.world, None, None, None, prepared.motions)
             following = asked, collision, joints, moments, None, {}
         # All at once: Ctrl-C may come where anything is called. What the call holds is not exchanged: it is another.
         names = "_asked", "collision", "joints", "moments", "_held", "_known", "_prepared", "_world"
@@ -318,7 +318,7 @@ class RunMemory:
     def step_made(self) -> StepRows:
         """Copy the chunk's rows as `copied` does, of a chunk of one step, to be made into arrays when they are read."""
         if self._places[0] is not self.chunk:
-            self._places = self.chunk, places_in(self.chunk)
+            self._places = self.chunk, array_offsets(self.chunk)
         return StepRows(self.chunk, self._places[1], [used.item() for used in self._used])
 
     def take(self) -> dict[str, NDArray[Any]]:
@@ -333,7 +333,7 @@ class RunMemory:
         rows = used_of_chunk(self.chunk, [used.item() for used in self._used]) if away else self.copied()
         if away and self.control.chunk_steps:
             # The next chunk, of this run or of the next one of this driver, has room for as many.
-            self._crowd = max(HANDFUL, -(-self.control.chunk_contacts // self.control.chunk_steps) + 1)
+            self._crowd = max(CONTACTS_PER_STEP, -(-self.control.chunk_contacts // self.control.chunk_steps) + 1)
         if away and goes_on:
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
         self.empty()
@@ -346,27 +346,27 @@ class RunMemory:
         """Return the present state (between steps)."""
         return self.held_state.read()
 
-    def entered(self) -> HeldCall:
+    def entered(self) -> BoundCall:
         """Return the call of the loop."""
         if self._held is None:
-            from contactlab.stepping.kernels.step import advance
-            from lcp.compiler.held import HeldCall, available
+            from contactlab.stepping.kernels.step_stages import advance
+            from lcp.compiler.bound_call import BoundCall, supports_bound_calls
 
-            parts = np.zeros((layout.N_STAGES, 2), dtype=np.int64 if available() else object)
+            parts = np.zeros((layout.N_STAGES, 2), dtype=np.int64 if supports_bound_calls() else object)
             state = self.work.q, self.work.v, self.q_before, self.v_before
             # Without the compiler Python goes from part to part.
-            entry = advance if available() else getattr(advance, "py_func", advance)
-            self._held = HeldCall(entry, (self._control, parts, self.looks, *state))
+            entry = advance if supports_bound_calls() else getattr(advance, "py_func", advance)
+            self._held = BoundCall(entry, (self._control, parts, self.looks, *state))
         return self._held
 
     def find_part(self, stage: int) -> None:
         """Have the part of the loop compiled that has a stage, or find it on disk."""
-        from contactlab.stepping.kernels.step import STAGE_GROUPS
-        from lcp.compiler.held import HeldCall
+        from contactlab.stepping.kernels.step_stages import STAGE_GROUPS
+        from lcp.compiler.bound_call import BoundCall
 
         held, arguments = self.entered(), self._arguments
         group = next(group for group in STAGE_GROUPS if stage in group.stages)
-        part = HeldCall(group.entry, tuple(arguments[name] for name in group.arguments), self._known)
+        part = BoundCall(group.entry, tuple(arguments[name] for name in group.arguments), self._known)
         held.keeps.append(part)
         held.arguments[1][list(group.stages)] = part.addresses
 

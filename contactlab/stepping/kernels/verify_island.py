@@ -1,18 +1,18 @@
-"""The stage `verdict`: whether an island's z solves its LCP; then forces, velocities and their certificate.
+"""The stages VERIFY and VERIFY_OTHER: whether z solves an island's LCP; forces, velocities and their certificate.
 
-If nothing solved the island, the best forces found are taken if they are nearly right and make no energy (`will_do`).
-Nearly right: every condition of their certificate, of contacts, limits and boxed rows alike, is off by at most NEAR of
-its scale, and the measures of the problem as a whole by COARSE. Where no forces exist, contact forces grow without
-bound, and the scales of their conditions with them, so that these look met. Making no energy: the power of all forces
-at the rates of their own rows,
+If nothing solved the island, `accept_uncertified` takes the best forces found if they are nearly right and make no
+energy. Nearly right: every condition of their certificate, of contacts, limits and boxed rows, is off by at most
+UNCERTIFIED_TOLERANCE of its scale, and the measures of the problem as a whole by UNCERTIFIED_RESIDUAL. If no forces
+exist, contact forces grow without bound. So do the scales of their conditions, and these look met. Making no energy is
+a bound on the power of all forces at the rates of their own rows,
 
-    sum_i f_i (J_i v+ + k_i + gamma_i f_i) <= MADE sum_i |f_i| s_i,
+    sum_i f_i (J_i v+ + k_i + gamma_i f_i) <= PASSIVITY_TOLERANCE sum_i |f_i| s_i,
 
-s_i the rate scale of row i (`condition_scales`). Exact forces dissipate: each product is 0 but for friction, drives and
-bounds that give way, where it is negative. The sum on the right is the energy that forces and rates exchange before
-they cancel. A body held against its weight m g over h has 2 m g^2 h there, so that it may gain speed by about MADE g h;
-NEAR alone would allow a hundred times as much. Ten thousand such steps make less than a hundredth of the exchange of
-one.
+s_i the rate scale of row i (`condition_scales`). Exact forces dissipate: each product is 0, or negative for friction,
+drives and compliant bounds. The sum on the right is the energy that forces and rates exchange before they cancel. A
+body held against its weight m g over h has 2 m g^2 h there, so that it may gain speed by about PASSIVITY_TOLERANCE g h.
+UNCERTIFIED_TOLERANCE alone would allow a hundred times as much. Ten thousand such steps make less than a hundredth of
+the exchange of one step.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from contactlab.stepping.kernels.layout import (
     ANSWERED,
     CERTIFICATE,
     CHOICE_UNCERTIFIED,
-    COARSE,
     FAILURE_INCONSISTENT,
     FAILURE_LCP,
-    MADE,
-    NEAR,
     NEARLY,
     NEXT_ISLAND,
+    PASSIVITY_TOLERANCE,
     PROJECT,
     REFUSED,
     REST_UNTRIED,
     REST_WANTED,
     SOLVER_EXTERNAL,
     TREE_DOF,
+    UNCERTIFIED_RESIDUAL,
+    UNCERTIFIED_TOLERANCE,
     UNSOLVED,
     VERIFY_OTHER,
     Chunk,
-    Control,
-    Island,
-    Joints,
-    Moments,
+    IslandWork,
+    JointRows,
+    MomentFriction,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from contactlab.stepping.kernels.moments import copy_moment_variables, moment_impulses
 from contactlab.stepping.kernels.rows import write_island, write_rows
@@ -66,29 +66,33 @@ from lcp.kernels.residuals import NATURAL_MAP, SCALED, is_solved
 
 
 @kernel(inline=True)
-def verdict(
+def verify_island(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
-    moments: Moments | None,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    moments: MomentFriction | None,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
     others: int | None,
 ) -> int:
     """Decide on z by its residuals; recover forces and velocities, certify and record them.
 
-    Where nothing solved the island, and the run is to go on, z may do if it is near: see `will_do`. ``others`` is None
-    for what attempts have found: all else is for VERIFY_OTHER, and compiled there.
+    If nothing solved the island, and the run is to go on, z may do if it is near: see `accept_uncertified`. ``others``
+    is None for forces that strategies have found: all else is for VERIFY_OTHER, and compiled there.
     """
     progress = island.progress[0]
     if others is None and (progress.attempt == NO_STRATEGY or progress.ng > 0):
         return VERIFY_OTHER
-    if others is None and progress.rest == REST_UNTRIED and stands(world, work, island, joints, control, parameters):
+    if (
+        others is None
+        and progress.rest == REST_UNTRIED
+        and leaves_rest(world, work, island, joints, control, parameters)
+    ):
         progress.rest = REST_WANTED
         return UNSOLVED
-    answers = is_answer(island, parameters, others)
+    answers = is_solution(island, parameters, others)
     i = control.island
     rows = posed_rows(island, joints, parameters.h)
     certified, consistent = False, True
@@ -107,7 +111,7 @@ def verdict(
             if control.go_on == 0:
                 control.failure = FAILURE_LCP
                 return UNSOLVED
-            settle(island)
+            use_best_forces(island)
             recover_island(rows, island, joints)
             certify_contacts(rows, island, parameters)
             certified = False
@@ -118,7 +122,7 @@ def verdict(
         if not answers or not consistent:
             return VERIFY_OTHER
     else:
-        if not answers and not (consistent and will_do(rows, island, control, parameters)):
+        if not answers and not (consistent and accept_uncertified(rows, island, control, parameters)):
             control.failure = FAILURE_LCP
             return UNSOLVED
         if not consistent:
@@ -142,8 +146,13 @@ def verdict(
 
 
 @kernel(inner=True)
-def stands(
-    world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+def leaves_rest(
+    world: PackedWorld,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    control: StepControl,
+    parameters: Parameters,
 ) -> bool:
     """Whether the forces found move an island of contacts alone that was at rest before the step."""
     progress = island.progress[0]
@@ -169,7 +178,7 @@ def stands(
 
 
 @kernel(inline=True)
-def is_answer(island: Island, parameters: Parameters, others: int | None) -> bool:
+def is_solution(island: IslandWork, parameters: Parameters, others: int | None) -> bool:
     """Whether z may solve the island's problem: what attempts, exact cones and backends found was decided on before."""
     progress = island.progress[0]
     n = progress.n
@@ -195,7 +204,7 @@ def is_answer(island: Island, parameters: Parameters, others: int | None) -> boo
 
 
 @kernel(inner=True)
-def judge_island(rows: ContactSystem, island: Island, parameters: Parameters) -> bool:
+def judge_island(rows: ContactSystem, island: IslandWork, parameters: Parameters) -> bool:
     """Whether z, f and v+ as certified solve the problem as it was posed, with its measures."""
     progress = island.progress[0]
     n = progress.n
@@ -225,7 +234,7 @@ def judge_island(rows: ContactSystem, island: Island, parameters: Parameters) ->
 
 
 @kernel(inline=True)
-def recover_island(rows: ContactSystem, island: Island, joints: Joints | None) -> None:
+def recover_island(rows: ContactSystem, island: IslandWork, joints: JointRows | None) -> None:
     """Fill forces and velocity of the island."""
     progress = island.progress[0]
     z = island.z[: progress.n]
@@ -240,7 +249,7 @@ def recover_island(rows: ContactSystem, island: Island, joints: Joints | None) -
 
 
 @kernel(inline=True)
-def certify_contacts(rows: ContactSystem, island: Island, parameters: Parameters) -> None:
+def certify_contacts(rows: ContactSystem, island: IslandWork, parameters: Parameters) -> None:
     """Fill the certificate's conditions of contacts and limits."""
     progress = island.progress[0]
     cone = parameters.cone != 0
@@ -253,7 +262,7 @@ def certify_contacts(rows: ContactSystem, island: Island, parameters: Parameters
 
 
 @kernel(inline=True)
-def certify_joints(rows: ContactSystem, island: Island, joints: Joints) -> bool:
+def certify_joints(rows: ContactSystem, island: IslandWork, joints: JointRows) -> bool:
     """Fill the certificate's conditions of boxed rows and equations; False where these contradict one another.
 
     As `ConstraintSolver` has it: equations that nearly agree are met by least squares.
@@ -279,7 +288,7 @@ def certify_joints(rows: ContactSystem, island: Island, joints: Joints) -> bool:
 
 
 @kernel(inline=True)
-def settle(island: Island) -> None:
+def use_best_forces(island: IslandWork) -> None:
     """Settle for the best of the attempts, or for z as a solver left it; what follows from it is formed as of any."""
     progress = island.progress[0]
     if progress.tried != 0:
@@ -295,18 +304,20 @@ def settle(island: Island) -> None:
 
 
 @kernel(inner=True)
-def will_do(rows: ContactSystem, island: Island, control: Control, parameters: Parameters) -> bool:
+def accept_uncertified(rows: ContactSystem, island: IslandWork, control: StepControl, parameters: Parameters) -> bool:
     """Whether the forces, as certified, are taken; notes that they are."""
     progress = island.progress[0]
     if parameters.backend != 0 and progress.nc > 0:
         # By the law that the backend states, of which the certificate here may know nothing.
         nv = rows.v_free.shape[0]
         f = island.f[: rows.k.shape[0]]
-        if progress.answered != NEARLY or not makes_no_energy(
+        if progress.answered != NEARLY or not is_passive(
             rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1]
         ):
             return False
-    elif not is_near(rows, island) or (progress.tried != 0 and not island.state[BEST_RESIDUAL] <= COARSE):
+    elif not is_nearly_certified(rows, island) or (
+        progress.tried != 0 and not island.state[BEST_RESIDUAL] <= UNCERTIFIED_RESIDUAL
+    ):
         return False
     control.uncertified += 1
     if parameters.adaptive != 0:
@@ -316,18 +327,18 @@ def will_do(rows: ContactSystem, island: Island, control: Control, parameters: P
 
 
 @kernel(inner=True)
-def is_near(rows: ContactSystem, island: Island) -> bool:
+def is_nearly_certified(rows: ContactSystem, island: IslandWork) -> bool:
     """Whether forces, as certified, are nearly right and make no energy; what is no number is neither."""
     for c in range(CERTIFICATE // 2):
-        if not island.certificate[2 * c] <= NEAR * island.certificate[2 * c + 1]:
+        if not island.certificate[2 * c] <= UNCERTIFIED_TOLERANCE * island.certificate[2 * c + 1]:
             return False
     nv = rows.v_free.shape[0]
     f = island.f[: rows.k.shape[0]]
-    return makes_no_energy(rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1])
+    return is_passive(rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1])
 
 
 @kernel(inner=True)
-def makes_no_energy(rows: ContactSystem, f: FloatArray, v_plus: FloatArray, u: FloatArray) -> bool:
+def is_passive(rows: ContactSystem, f: FloatArray, v_plus: FloatArray, u: FloatArray) -> bool:
     """Whether the power of the forces at their own rates is not positive; u is what `certify` filled."""
     power = 0.0
     exchanged = 0.0
@@ -335,4 +346,4 @@ def makes_no_energy(rows: ContactSystem, f: FloatArray, v_plus: FloatArray, u: F
         rate, scale, _ = row_rate(rows, i, f, v_plus, f[:0], u)
         power += f[i] * (rate + rows.gamma[i] * f[i])
         exchanged += abs(f[i]) * scale
-    return power <= MADE * exchanged
+    return power <= PASSIVITY_TOLERANCE * exchanged

@@ -48,7 +48,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from contactlab.stepping.kernels.detection import detect, find_islands
-from contactlab.stepping.kernels.finish import finish
+from contactlab.stepping.kernels.finish import integrate_step
 from contactlab.stepping.kernels.joint_rows import evaluate_loops
 from contactlab.stepping.kernels.layout import (
     ADD_JOINT_ROWS,
@@ -76,13 +76,13 @@ from contactlab.stepping.kernels.layout import (
     VERIFY_OTHER,
     Chunk,
     Collision,
-    Control,
-    Island,
-    Joints,
-    Moments,
+    IslandWork,
+    JointRows,
+    MomentFriction,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from contactlab.stepping.kernels.next_island import (
     add_joint_rows_stage,
@@ -93,8 +93,8 @@ from contactlab.stepping.kernels.next_island import (
     solve_lcp,
 )
 from contactlab.stepping.kernels.projection import project
-from contactlab.stepping.kernels.verdict import verdict
-from lcp.compiler.held import called, taken
+from contactlab.stepping.kernels.verify_island import verify_island
+from lcp.compiler.bound_call import call_address, unpack_arguments
 from lcp.kernels import kernel
 
 
@@ -106,7 +106,7 @@ def advance(held: Any, types: Any) -> int:
     What is held: control, where each stage's part and its arguments lie, looks, the state, and where the one before
     the last step goes.
     """
-    controls, parts, looks, q, v, q_before, v_before = taken(held, types)
+    controls, parts, looks, q, v, q_before, v_before = unpack_arguments(held, types)
     control = controls[0]
     alone = looks[ALONE] != 0
     begins = control.stage == BEGIN
@@ -133,7 +133,7 @@ def advance(held: Any, types: Any) -> int:
         if parts[stage, 0] == 0:
             control.short, control.wanted = SHORT_OF_CODE, stage
             return NEED_SPACE
-        following: int = called(parts[stage, 0], parts[stage, 1])
+        following: int = call_address(parts[stage, 0], parts[stage, 1])
         begins = False
         if following >= 0:
             control.stage = following
@@ -145,12 +145,12 @@ def advance(held: Any, types: Any) -> int:
 @kernel(short_loops=True)
 def run_step_stages(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
     collision: Collision | None,
-    joints: Joints | None,
+    joints: JointRows | None,
 ) -> int:
     """The stages of every step: from its begin to the islands, and its end."""
     while True:
@@ -164,7 +164,7 @@ def run_step_stages(
         elif stage == RESERVE:
             following = reserve_rows(chunk, joints, control)
         elif stage == INTEGRATE:
-            following = finish(world, work, joints, collision, chunk, control, parameters)
+            following = integrate_step(world, work, joints, collision, chunk, control, parameters)
         else:
             return stage
         if following < 0:
@@ -175,12 +175,12 @@ def run_step_stages(
 @kernel(short_loops=True)
 def run_island_stages(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
-    moments: Moments | None,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    moments: MomentFriction | None,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
 ) -> int:
     """The stages of every island: its rows, and the verdict on its forces."""
@@ -189,7 +189,7 @@ def run_island_stages(
         if stage == NEXT_ISLAND:
             following = next_island(world, work, island, joints, moments, control, parameters)
         elif stage == VERIFY:
-            following = verdict(world, work, island, joints, moments, chunk, control, parameters, None)
+            following = verify_island(world, work, island, joints, moments, chunk, control, parameters, None)
         else:
             return stage
         if following < 0:
@@ -198,7 +198,7 @@ def run_island_stages(
 
 
 @kernel(short_loops=True)
-def evaluate_loop_rows(work: Work, joints: Joints | None) -> int:
+def evaluate_loop_rows(work: StepWork, joints: JointRows | None) -> int:
     """Rows of loops, and of the user's own."""
     if joints is not None:
         evaluate_loops(joints, work.W)
@@ -208,20 +208,20 @@ def evaluate_loop_rows(work: Work, joints: Joints | None) -> int:
 @kernel(short_loops=True)
 def verify_other_forces(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
-    moments: Moments | None,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    moments: MomentFriction | None,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
 ) -> int:
     """The verdict on forces that strategies have not found, or not certified."""
-    return verdict(world, work, island, joints, moments, chunk, control, parameters, 1)
+    return verify_island(world, work, island, joints, moments, chunk, control, parameters, 1)
 
 
 @kernel(inline=True)
-def begin(work: Work, joints: Joints | None, chunk: Chunk, control: Control, parameters: Parameters) -> int:
+def begin(work: StepWork, joints: JointRows | None, chunk: Chunk, control: StepControl, parameters: Parameters) -> int:
     """Stop where the run or the chunk ends; otherwise read what tables say about the step."""
     if control.step >= control.target or parameters.time >= parameters.end:
         return OK
@@ -239,7 +239,7 @@ def begin(work: Work, joints: Joints | None, chunk: Chunk, control: Control, par
 
 
 @kernel(inline=True)
-def reserve_rows(chunk: Chunk, joints: Joints | None, control: Control) -> int:
+def reserve_rows(chunk: Chunk, joints: JointRows | None, control: StepControl) -> int:
     """Make sure that all rows of the step go into one chunk."""
     contacts = control.chunk_contacts + control.n_contacts
     islands = control.chunk_islands + control.n_islands
@@ -256,70 +256,70 @@ def reserve_rows(chunk: Chunk, joints: Joints | None, control: Control) -> int:
 @kernel(short_loops=True)
 def enter_step_stages(held: Any, types: Any) -> int:
     """What every step needs."""
-    world, work, chunk, controls, numbers, collision, joints = taken(held, types)
+    world, work, chunk, controls, numbers, collision, joints = unpack_arguments(held, types)
     return run_step_stages(world, work, chunk, controls[0], numbers[0], collision, joints)
 
 
 @kernel(short_loops=True)
 def enter_island_stages(held: Any, types: Any) -> int:
     """What every island needs."""
-    world, work, island, joints, moments, chunk, controls, numbers = taken(held, types)
+    world, work, island, joints, moments, chunk, controls, numbers = unpack_arguments(held, types)
     return run_island_stages(world, work, island, joints, moments, chunk, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_loops(held: Any, types: Any) -> int:
     """Rows of loops, and of the user's own."""
-    work, joints = taken(held, types)
+    work, joints = unpack_arguments(held, types)
     return evaluate_loop_rows(work, joints)
 
 
 @kernel(short_loops=True)
 def enter_verify_other(held: Any, types: Any) -> int:
     """What islands need that strategies do not solve, or have not certified whole."""
-    world, work, island, joints, moments, chunk, controls, numbers = taken(held, types)
+    world, work, island, joints, moments, chunk, controls, numbers = unpack_arguments(held, types)
     return verify_other_forces(world, work, island, joints, moments, chunk, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_first_strategies(held: Any, types: Any) -> int:
     """The first attempts at forces."""
-    work, island, joints, controls, numbers = taken(held, types)
+    work, island, joints, controls, numbers = unpack_arguments(held, types)
     return run_first_strategies(work, island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_sweeps(held: Any, types: Any) -> int:
     """Attempts that few islands need."""
-    work, island, joints, controls, numbers = taken(held, types)
+    work, island, joints, controls, numbers = unpack_arguments(held, types)
     return run_sweeps(work, island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_joint_rows(held: Any, types: Any) -> int:
     """Rows of joints."""
-    world, work, island, joints, controls, numbers = taken(held, types)
+    world, work, island, joints, controls, numbers = unpack_arguments(held, types)
     return add_joint_rows_stage(world, work, island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_form(held: Any, types: Any) -> int:
     """The LCP of an island that strategies do not solve."""
-    island, joints, controls, numbers = taken(held, types)
+    island, joints, controls, numbers = unpack_arguments(held, types)
     return form_lcp(island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_solve(held: Any, types: Any) -> int:
     """The solver of that LCP."""
-    island, numbers = taken(held, types)
+    island, numbers = unpack_arguments(held, types)
     return solve_lcp(island, numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_project(held: Any, types: Any) -> int:
     """What islands need in which something is too deep."""
-    world, work, island, joints, chunk, controls, numbers = taken(held, types)
+    world, work, island, joints, chunk, controls, numbers = unpack_arguments(held, types)
     return project(world, work, island, joints, chunk, controls[0], numbers[0])
 
 
@@ -328,7 +328,7 @@ class StageGroup(NamedTuple):
 
     entry: Callable[..., int]  # takes its arguments from a buffer
     stages: tuple[int, ...]
-    arguments: tuple[str, ...]  # of `RunMemory.argument`, that it reads
+    arguments: tuple[str, ...]  # that it reads, by the names of `StepBuffers`
 
 
 _STEP: Final = ("world", "work", "chunk", "control", "parameters", "collision", "joints")

@@ -12,7 +12,7 @@ from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, i
 from contactlab.spatial.errors import close_names
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Joints
+from contactlab.stepping.kernels.layout import JointRows
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.motion import belt_twist
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Motions = Callable[[float, float], tuple[FloatArray, FloatArray, FloatArray]]
 
 
-def motions_of(world: World) -> Motions | None:
+def motion_callback(world: World) -> Motions | None:
     """Return what asks the world's motions, None where nothing is kinematic."""
     if not world.motions:
         return None
@@ -55,7 +55,7 @@ def poses_at(world: World, times: FloatArray) -> FloatArray:
 Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
 
 
-class UserCode:
+class StepCallbacks:
     """Asks user code, and kinematic bodies, for their share in every step of one run.
 
     Parameters
@@ -70,7 +70,7 @@ class UserCode:
         self, world: World, tau: Tau, targets: Targets, supply: Supply | None, motions: Motions | None
     ) -> None:
         self._tau, self._supply, self._motions = tau, supply, motions
-        self.of_joints = JointService(world, targets)
+        self.of_joints = JointCallbacks(world, targets)
 
     @property
     def asks(self) -> bool:
@@ -83,12 +83,12 @@ class UserCode:
         """Whether there is an applied force."""
         return self._tau is not None
 
-    def write_constant_tau(self, work: layout.Work) -> None:
+    def write_constant_tau(self, work: layout.StepWork) -> None:
         """Write a force that does not change, if that is what was given."""
         if self._tau is not None and not callable(self._tau):
             work.tau[:] = finite_array(self._tau, "tau", (work.v.size,), SimulationConfigError)
 
-    def ask(self, work: layout.Work, joints: Joints | None, time: float, h: float) -> layout.Work:
+    def ask(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> layout.StepWork:
         """Ask for everything in the step that begins; the memory with contacts from outside."""
         q, v, tau = work.q, work.v, work.tau
         if callable(self._tau):
@@ -104,7 +104,7 @@ class UserCode:
         self.ask_of_end(work, joints, time, h)
         return work
 
-    def ask_of_end(self, work: layout.Work, joints: Joints | None, time: float, h: float) -> None:
+    def ask_of_end(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> None:
         """Ask for what depends on the end of the step: motions, and targets."""
         if self._motions is not None:
             pose, twist, after = self._motions(time, h)
@@ -128,12 +128,12 @@ Targets = (
 )
 
 
-def numbers(targets: Targets) -> TypeGuard[Wanted | None]:
+def is_constant(targets: Targets) -> TypeGuard[Wanted | None]:
     """Whether targets are numbers alone, no function to be asked in every step."""
     return not callable(targets) and not (isinstance(targets, Mapping) and any(map(callable, targets.values())))
 
 
-class JointService:
+class JointCallbacks:
     """Serves one run of a world.
 
     Parameters
@@ -158,7 +158,7 @@ class JointService:
             self._constant = self._all(targets, "targets")
             targets = None
         custom = world.loops.packed.custom if world.joint_actions.loops else ()
-        self._custom = tuple((one, CustomReach(world, one)) for one in custom)
+        self._custom = tuple((one, CustomRowSupport(world, one)) for one in custom)
         for name, value in (targets or {}).items():
             if callable(value):
                 self._functions[self._drive(name)] = (name, value)
@@ -199,11 +199,11 @@ class JointService:
         """Whether there is something to ask for in every step."""
         return self._law is not None or bool(self._functions) or bool(self._custom)
 
-    def start(self, joints: Joints) -> None:
+    def start(self, joints: JointRows) -> None:
         """Write the targets that do not change."""
         joints.target[:] = self._constant
 
-    def follow(self, joints: Joints, time: float, q: FloatArray, v: FloatArray) -> None:
+    def follow(self, joints: JointRows, time: float, q: FloatArray, v: FloatArray) -> None:
         """Ask the law of all targets, where there is one, for those of the step that begins."""
         if self._law is not None:
             wanted, when = self._law(time, q, v), f" at time {time:.9g}"
@@ -211,7 +211,7 @@ class JointService:
                 raise SimulationConfigError(f"targets{when}", "must be an array of all or numbers by name, got None")
             joints.target[:] = self.constant(wanted, when)
 
-    def serve(self, joints: Joints, time: float, h: float, q: FloatArray, v: FloatArray) -> None:
+    def serve(self, joints: JointRows, time: float, h: float, q: FloatArray, v: FloatArray) -> None:
         """Write targets, at the end of the step, and the user's rows, at its start."""
         for number, (name, function) in self._functions.items():
             field = f"targets[{name!r}] at time {time + h:.9g}"
@@ -232,7 +232,7 @@ class JointService:
             joints.loop_rate[custom.rows] = custom.velocity_error(model, at, speed, time) - G @ v
 
 
-class CustomReach:
+class CustomRowSupport:
     """The columns in which the rows of a custom constraint must be 0: those of trees that they are not about."""
 
     def __init__(self, world: World, custom: CustomRows) -> None:

@@ -117,7 +117,7 @@ def held(driver: Any) -> tuple[Any, Any]:
     progress, island = driver.progress, driver.island
     m, nv = int(progress.nc + progress.nr), int(progress.nv)
     column = np.arange(nv)
-    first, last, other, end = (island.spans[:m, i, None] for i in range(4))
+    first, last, other, end = (island.column_ranges[:m, i, None] for i in range(4))
     within = ((first <= column) & (column < last)) | ((other <= column) & (column < end))
     for rows in (island.J, island.Y):
         # Before an LCP is posed nobody has filled the columns outside the spans.

@@ -185,7 +185,7 @@ def test_islands_join_trees_and_not_through_the_world():
         assert found == expected
         for i, trees in enumerate(found):
             sizes = [int(starts[k + 1] - starts[k]) for k in trees]
-            assert [int(work.local[k]) for k in trees] == [sum(sizes[:n]) for n in range(len(sizes))]
+            assert [int(work.tree_offset[k]) for k in trees] == [sum(sizes[:n]) for n in range(len(sizes))]
             assert work.island_nv[i] == sum(sizes)
             contacts = work.island_contacts[work.contact_start[i] : work.contact_start[i + 1]].tolist()
             assert contacts == [c for c, (_, b) in enumerate(ends) if b in trees]

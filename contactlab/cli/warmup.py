@@ -219,7 +219,7 @@ def _refine(*stages: int) -> None:
     world, stepper = demo_world(), demo_stepper()
     driver = Driver(world, stepper, world.initial_state())
     for stage in stages:
-        driver.find_part(stage)
+        driver.compile_stage(stage)
 
 
 def _ledger() -> None:

@@ -182,8 +182,8 @@ class Lineariser:
 
     def of_run(self, run: Driver, tau: FloatArray, targets: Wanted = None) -> Linearization:
         """Differentiate the step that a run of this world would make next."""
-        self.driver.stand_as(run)
-        self.driver.begin_again()
+        self.driver.copy_state_from(run)
+        self.driver.restart_step()
         self.driver.apply(tau, targets)
         begin = self.driver.state()
         return self._made(begin, tau, targets)
@@ -229,7 +229,7 @@ class Lineariser:
         driver = self.driver
         q, v = driver.work.q.copy(), driver.work.v.copy()
         # To the derivative of the step before.
-        driver.lent()
+        driver.invalidate_kinematics()
         driver.advance(1)
         if driver.failed:
             driver.empty()
@@ -237,7 +237,7 @@ class Lineariser:
             try:
                 raise simulation_error(driver, record)
             finally:
-                driver.begin_again()
+                driver.restart_step()
         return q, v
 
     @staticmethod

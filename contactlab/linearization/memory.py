@@ -187,7 +187,7 @@ class Differentiator:
         turns, line = (np.pi * np.arange(2 * count + 1) / count for count in (r, 1))
         return Memory(
             **arrays,
-            exact=np.array([driver.parameters.cone], dtype=np.int64),
+            exact=np.array([driver.parameters.exact_cone], dtype=np.int64),
             turns=np.stack([np.cos(turns), np.sin(turns)], axis=1),
             line=np.stack([np.cos(line), np.sin(line)], axis=1),
             lengths=_lengths(driver.prepared.arrays),

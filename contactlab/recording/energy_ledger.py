@@ -231,7 +231,7 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
     parameters.accurate = moves_accurately(recording.stepper)
     step, point = np.array(table.step), np.array(table.point)
     work, arrays = new_work(world, 1, 4), arrays_of(world)
-    joints = None if arrays.joints is None else new_joints(arrays.joints, work.parent.size)
+    joints = None if arrays.joints is None else new_joints(arrays.joints, work.union_find_parent.size)
     targets, held = np.array(recording.rows["drive_target"]), held_trees(recording)
     moved = np.zeros(held.shape, dtype=np.int64)
     recompute_energy_terms(

@@ -228,7 +228,7 @@ def _law_residual(driver: Driver) -> float | None:
     from lcp.kernels.residuals import SCALED
 
     asked = driver.parameters.backend and driver.progress.nc
-    return float(driver.island.measures[SCALED]) if asked else None
+    return float(driver.island.residuals[SCALED]) if asked else None
 
 
 def _uncertified_rejection(driver: Driver, stepper: TimeStepping) -> str:

@@ -161,7 +161,7 @@ class BatchRuns:
             if usual is None or usual.slots is not self.slots:
                 usual = self._task(steps, look=False, found=[])
             self._passing, usual.steps = usual, steps
-            self._guarded(functools.partial(self._let_pass, usual, chosen))
+            self._discard_on_error(functools.partial(self._process_queue, usual, chosen))
             notices, usual.notices = usual.notices, []
             return notices
         every = chosen
@@ -181,9 +181,9 @@ class BatchRuns:
                 task.left = iter(every.tolist())
                 self._share(task, min(self._threads, every.size))
             if queue.size:
-                self._let_pass(task, queue)
+                self._process_queue(task, queue)
 
-        self._guarded(work)
+        self._discard_on_error(work)
         return found
 
     def _task(
@@ -198,14 +198,14 @@ class BatchRuns:
         watched = self.worlds.of_run, self.worlds.watches, self._found if kept is None else {}
         return Task(self.slots, *watched, steps, iter(()), look, taus, targets, kept, self.errors, found)
 
-    def _guarded(self, work: Callable[[], None]) -> None:
+    def _discard_on_error(self, work: Callable[[], None]) -> None:
         """Do some work of the threads; where it ends early, none goes on, and their memory is nobody's any more."""
         try:
             work()
         except BaseException:
             # Ctrl-C may have come where their memory was in the midst of a change; the slots are whole at any time.
             self._line.words[QUEUE_LENGTH] = 0
-            self._call_off(given_up=True)
+            self._stop_queue(given_up=True)
             self._workers, self._line = [], RunQueue(len(self.slots.time), self._threads)
             self._passing = None
             raise
@@ -249,7 +249,7 @@ class BatchRuns:
                 if compiled is not None:
                     compiled.set()
 
-        self._call_off()
+        self._stop_queue()
         while threads:
             self._crew.work(one, threads)
             _stepped.add(self.worlds.first)
@@ -257,14 +257,14 @@ class BatchRuns:
                 return
             self.slots = task.slots = grow_batch_state(self.slots, max(wanted))
 
-    def _let_pass(self, task: Task, queue: IntArray) -> None:
+    def _process_queue(self, task: Task, queue: IntArray) -> None:
         """Have the steps of runs made that need no Python, all threads taking from one line."""
         line, threads = self._line, min(self._threads, queue.size)
         while len(self._workers) < threads:
             self._workers.append(StepWorker(self.worlds.first, self._state))
         while queue.size:
             if line.task is None or line.task.slots is not self.slots:
-                self._call_off()
+                self._stop_queue()
             line.task = task
             line.queue[: queue.size] = queue
             line.words[STEPS] = task.steps
@@ -274,7 +274,7 @@ class BatchRuns:
             self._workers[0].serve(line, 0, queue.size)
             if not any(line.wanted):
                 return
-            self._call_off()
+            self._stop_queue()
             left = max(0, int(line.words[QUEUE_LENGTH]))
             line.words[QUEUE_LENGTH] = 0
             queue = np.array([*line.back, *line.queue[:left]], dtype=np.int64)
@@ -282,7 +282,7 @@ class BatchRuns:
             # What could not be stored is, and slots grow.
             self._share(task, len(self._workers))
 
-    def _call_off(self, given_up: bool = False) -> None:
+    def _stop_queue(self, given_up: bool = False) -> None:
         """Have nobody wait for runs in line any more."""
         self._line.words[SHUTDOWN] = 1
         self._crew.end(given_up)
@@ -414,10 +414,10 @@ def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
         contacts=np.zeros(runs, dtype=np.int64),
         contact_id=np.zeros((runs, FIRST_CONTACTS), dtype=np.int64),
         contact_z=np.zeros((runs, FIRST_CONTACTS, width)),
-        was=np.zeros((runs, rows), dtype=np.int64),
+        was_active=np.zeros((runs, rows), dtype=np.int64),
         row_z=np.zeros((runs, rows, 2)),
         rest=np.zeros((runs, sleepers)),
-        tau_before=np.zeros((runs, world.nv if sleepers else 0)),
+        previous_tau=np.zeros((runs, world.nv if sleepers else 0)),
         tau=np.zeros((runs, world.nv)),
         target=np.zeros((runs, len(world.joint_actions.drives))),
         q_before=np.zeros((runs, world.nq)),

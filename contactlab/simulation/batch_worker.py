@@ -86,7 +86,7 @@ class StepWorker:
         self._order[batch_layout.ALLOW_UNCERTIFIED] = stepper.goes_on and not stepper.adaptive
         joints = driver.joints
         self._start = ChunkStart(np.zeros(world.nq), np.zeros(world.nv), np.zeros(1))
-        self._joints = None if joints is None else JointWarmStart(joints.was, joints.previous_z, joints.target)
+        self._joints = None if joints is None else JointWarmStart(joints.was_active, joints.previous_z, joints.target)
         self._rest = as_array(driver.control), as_array(driver.parameters), np.array([stepper.smallest_h])
         # The call of the exchange, and the buffers it holds that may be others.
         self._held: BoundCall | None = None
@@ -120,7 +120,7 @@ class StepWorker:
                 return int(driver.control.n_previous)
             self._made = -1
             if said == batch_layout.BUFFER_CAPACITY_EXCEEDED:
-                driver.make_room(int(task.slots.contacts[self._next]))
+                driver.reserve_contacts(int(task.slots.contacts[self._next]))
                 continue
             if self._next < 0:
                 continue
@@ -147,7 +147,7 @@ class StepWorker:
                 task = line.task
                 assert task is not None
                 if said in (batch_layout.DONE, batch_layout.PAUSED):
-                    self._measure_runs(time.perf_counter() - clock, task.steps)
+                    self._update_run_limit(time.perf_counter() - clock, task.steps)
                     if said == batch_layout.DONE and (number or not line.words[ACTIVE_THREADS]):
                         return
                     if said == batch_layout.DONE:
@@ -158,7 +158,7 @@ class StepWorker:
                     line.wanted[number] = int(driver.control.n_previous)
                     return
                 elif said == batch_layout.BUFFER_CAPACITY_EXCEEDED:
-                    driver.make_room(int(task.slots.contacts[order[batch_layout.CLAIMED_RUN]]))
+                    driver.reserve_contacts(int(task.slots.contacts[order[batch_layout.CLAIMED_RUN]]))
                 elif said == batch_layout.NEEDS_PYTHON:
                     i = order[batch_layout.STORE]
                     driver.turn_to(task.worlds[i])
@@ -176,7 +176,7 @@ class StepWorker:
                 order[batch_layout.AT_WORK] = 0
                 mark_idle(line.words)
 
-    def _measure_runs(self, seconds: float, steps: int) -> None:
+    def _update_run_limit(self, seconds: float, steps: int) -> None:
         """Note what a run of so many steps takes, and let as many pass as Ctrl-C may wait for."""
         made = self._numbers[batch_layout.RUNS_DONE]
         if made:
@@ -195,7 +195,7 @@ class StepWorker:
             self._of_passing, calls = now, {}
             for prepared in dict.fromkeys(task.worlds):
                 driver.turn_to(prepared)
-                calls[prepared] = driver.entered()
+                calls[prepared] = driver.bound_loop()
             codes = np.array([calls[prepared].addresses for prepared in task.worlds])
             limits = np.array([prepared.stepper.thresholds for prepared in task.worlds])
             given = self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
@@ -221,7 +221,7 @@ class StepWorker:
         wanted = [None if given is None else given.shape[1:] for given in (task.taus, task.targets)]
         if wanted != self._tables:
             self._tables = wanted
-            self._driver.schedule(*(None if shape is None else np.zeros(shape) for shape in wanted))
+            self._driver.set_input_tables(*(None if shape is None else np.zeros(shape) for shape in wanted))
 
     def _make(self, task: Task, i: int, reason: int | None = None, unsolved: int | None = None) -> None:
         """Make the steps of a run that was loaded.
@@ -295,7 +295,7 @@ class StepWorker:
             return
         watch = task.found.get(i)
         if watch is None:
-            watch = template.anew(lambda step: f"step {before + step} of run {i}")
+            watch = template.copy_empty(lambda step: f"step {before + step} of run {i}")
         new: tuple[Notice, ...] = ()
         if beyond:
             new += watch.start(self._start.q)

@@ -42,7 +42,7 @@ class NoticeMonitor:
         self._begun = 0.0
         self.notices: tuple[notices.Notice, ...] = ()
 
-    def anew(self, name: notices.Named = notices.NAMED) -> NoticeMonitor:
+    def copy_empty(self, name: notices.Named = notices.NAMED) -> NoticeMonitor:
         """Return one that has found nothing, and calls a step what ``name`` does."""
         other = copy.copy(self)
         other._name, other._begun, other.notices = name, 0.0, ()

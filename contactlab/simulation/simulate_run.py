@@ -279,7 +279,7 @@ def _run(
         goes_on = driver.advance(steps)
         seconds = time.perf_counter() - kernel_seconds() - before
         full = not goes_on or driver.step < first + steps
-        chunk: Rows = driver.take_chunk(away=at_once, goes_on=goes_on) if full or not at_once else {}
+        chunk: Rows = driver.detach_chunk(away=at_once, goes_on=goes_on) if full or not at_once else {}
         timing: Rows = {}
         if driver.step > first:
             timing = {"timing_step": np.array([driver.step]), "timing_seconds": np.array([seconds])}

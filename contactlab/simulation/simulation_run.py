@@ -299,7 +299,7 @@ class Simulation:
         try:
             raise simulation_error(driver, recording)
         finally:
-            driver.begin_again()
+            driver.restart_step()
 
     def reset(self, state: StepperState | None = None) -> None:
         """Go to a state, by default the world's initial one; `recording` begins anew, since no step leads there."""

@@ -98,13 +98,13 @@ class StepCallbacks:
             tau[:] = value
         if self._supply is not None:
             ints, floats = self._supply(time, q.copy(), v.copy())
-            work = work._replace(given_int=ints, given_float=floats)
+            work = work._replace(external_int=ints, external_float=floats)
         if joints is not None and self.of_joints.asks:
             self.of_joints.follow(joints, time, q.copy(), v.copy())
-        self.ask_of_end(work, joints, time, h)
+        self.call_at_end(work, joints, time, h)
         return work
 
-    def ask_of_end(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> None:
+    def call_at_end(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> None:
         """Ask for what depends on the end of the step: motions, and targets."""
         if self._motions is not None:
             pose, twist, after = self._motions(time, h)

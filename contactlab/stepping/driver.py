@@ -102,25 +102,25 @@ class Driver(StepBuffers):
         One that does not fit is refused, and nothing changes.
         """
         self.put(state, first)
-        self.begin_again(h)
+        self.restart_step(h)
 
-    def begin_again(self, h: float | None = None) -> None:
+    def restart_step(self, h: float | None = None) -> None:
         """Go to the beginning of the step in progress, at the size that a state from here would have, or at h.
 
         Nothing of the state changes before a step is finished, so that any may be left for another.
         """
         self._stage[0], self._failure[0] = layout.BEGIN, layout.FAILURE_NONE
-        self.lent()
+        self.invalidate_kinematics()
         # An adaptive stepper tries smaller steps first.
         self._may_go_on[0] = self._stepper.goes_on and not self._stepper.adaptive
         self._h[0] = self._stepper.next_h(float(self._last_h.item())) if h is None else h
         self.forget()
 
-    def stay(self) -> None:
+    def restart_here(self) -> None:
         """Go on from the present state, its steps and rows forgotten: as `restart` from it, without a look at it."""
         self.empty()
         self._step[0] = 0
-        self.begin_again()
+        self.restart_step()
 
     def forget(self) -> None:
         """Forget what the solver outside answered and user code said: another run begins."""
@@ -175,11 +175,11 @@ class Driver(StepBuffers):
         compile_for(
             run_fallback_strategies, self.work.tree_start, self.island, self.joints, self.control, self.parameters
         )
-        self.entered()
+        self.bound_loop()
         if supports_bound_calls():
             # What a run comes to last goes first: a run beside may come to the rest meanwhile.
             for group in reversed(STAGE_GROUPS):
-                self.find_part(group.stages[0])
+                self.compile_stage(group.stages[0])
 
     def _run(self, limit: int, reason: int | None = None) -> int:
         """Enter the loop, serve what it asks for, and enter it again; return the reason that is not served.
@@ -190,7 +190,7 @@ class Driver(StepBuffers):
             while True:
                 if reason is None:
                     self._set_target(limit)
-                    reason = self._enter() if limit - self.step > 1 else self.entered()()
+                    reason = self._enter() if limit - self.step > 1 else self.bound_loop()()
                 if reason == layout.OK:
                     if self.step >= limit or self.looks[layout.LOOK] or self.time >= self._end:
                         return reason
@@ -200,13 +200,13 @@ class Driver(StepBuffers):
                 reason = None
         except BaseException:
             # User code or Ctrl-C in the midst of a step, which may have asked for what was not answered.
-            self.begin_again()
+            self.restart_step()
             raise
 
     def _enter(self) -> int:
         """Enter the loop, and measure how many steps it makes while Ctrl-C may wait."""
         first, clock = self.step, time.perf_counter()
-        reason: int = self.entered()()
+        reason: int = self.bound_loop()()
         made, seconds = self.step - first, time.perf_counter() - clock
         if made:
             self._portion = max(1, min(2 * self._portion, int(MAX_BLOCKING_SECONDS * made / max(seconds, 1e-9))))
@@ -232,7 +232,7 @@ class Driver(StepBuffers):
         """Do what the loop asks for; False where that is for the caller, or cannot be done."""
         control = self.control
         if reason == layout.NEED_SPACE and control.short == layout.SHORT_OF_CODE:
-            self.find_part(int(control.wanted))
+            self.compile_stage(int(control.wanted))
         elif reason == layout.NEED_SPACE and control.short == layout.SHORT_OF_ROWS:
             if control.chunk_steps:
                 return False
@@ -294,21 +294,21 @@ class Driver(StepBuffers):
         """Set the failed step back to its start with a smaller h; False when that would be too small."""
         h = self._stepper.shrink * self.h
         if h < self._stepper.smallest_h or not self._begin():
-            return self._take_best()
+            return self._accept_uncertified()
         self.parameters.h = h
         self.control.failure = layout.FAILURE_NONE
         self.control.stage = layout.BEGIN
         self.last_result = None
         # tau and contacts stay: they were asked for at the start of this step, which is still the state. What depends
         # on its end does not.
-        self._asked.ask_of_end(self.work, self.joints, self.time, self.h)
+        self._asked.call_at_end(self.work, self.joints, self.time, self.h)
         return True
 
-    def _take_best(self) -> bool:
+    def _accept_uncertified(self) -> bool:
         """Let the best forces found for the island in progress do, as no smaller h is left; False where they do not."""
-        if not self._stepper.goes_on or self.control.failure != layout.FAILURE_LCP or self.control.go_on:
+        if not self._stepper.goes_on or self.control.failure != layout.FAILURE_LCP or self.control.allow_uncertified:
             return False
-        self.control.failure, self.control.go_on = layout.FAILURE_NONE, True
+        self.control.failure, self.control.allow_uncertified = layout.FAILURE_NONE, True
         return True
 
 
@@ -343,7 +343,7 @@ def acquire_driver(
 
 def release_driver(driver: Driver) -> None:
     """Keep a driver whose run came to its end, without its rows and the user's code, unless it holds much."""
-    if driver.work.given_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
+    if driver.work.external_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
         return
     prepared = driver.prepared
     driver.serve(StepCallbacks(prepared.world, None, None, None, prepared.motions), 1, None, None)

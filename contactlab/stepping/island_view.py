@@ -179,13 +179,13 @@ class IslandView:
 
     def _tree_starts(self, nv: int) -> NDArray[np.int64]:
         """Return the first velocity of each tree, and nv."""
-        return np.append(self.work.local[self.trees()], nv)
+        return np.append(self.work.tree_offset[self.trees()], nv)
 
     def _write_verdict(self, result: lcp.Result, law: LawCheck) -> None:
         """Write whether forces meet the law that their backend states, and its residual in the place of an LCP's."""
         from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED
 
-        stepper, measures = self.prepared.stepper, self.island.measures
+        stepper, measures = self.prepared.stepper, self.island.residuals
         answers = law.holds(stepper.law_tolerance)
         nearly = law.residual <= layout.UNCERTIFIED_TOLERANCE and result.residual.finite
         self.progress.answered = layout.ANSWERED if answers else layout.NEARLY if nearly else layout.REFUSED
@@ -197,7 +197,7 @@ class IslandView:
         """Write FCLIB's and the scaled residual of exact cones in the places of an LCP's measures."""
         from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING_DECIDED, SCALED
 
-        measures, residual = self.island.measures, result.residual
+        measures, residual = self.island.residuals, result.residual
         measures[:] = 0.0
         measures[NATURAL_MAP], measures[SCALED] = residual.fclib, residual.scaled
         measures[NATURAL_LIMIT] = max(result.tolerance, residual.fclib_rounding)

@@ -64,13 +64,13 @@ def new_settings(stepper: TimeStepping, edges: int) -> tuple[StepControl, Parame
     _, parameters.solver = stepper.kernel_options
     parameters.edges = edges
     parameters.warm_start = stepper.warm_start
-    parameters.cone = cone
+    parameters.exact_cone = cone
     parameters.backend = stepper.asks_backend
     # Forces next to the previous ones are proposed for pyramids alone: with exact cones a solver named answers all,
     # and so does a friction backend.
-    parameters.propose = stepper.solver is None or not (cone or parameters.backend)
-    parameters.select = stepper.solver is None
-    parameters.allowed = strategy_mask(stepper.strategies)
+    parameters.use_strategies = stepper.solver is None or not (cone or parameters.backend)
+    parameters.require_equal_compliance = stepper.solver is None
+    parameters.enabled_strategies = strategy_mask(stepper.strategies)
     parameters.adaptive = stepper.adaptive
     parameters.reduce = stepper.reduce_contacts
     parameters.projection = stepper.projection
@@ -117,12 +117,12 @@ def new_work(world: World, contacts: int, edges: int) -> StepWork:
         v_free=np.zeros(nv),
         v_plus=np.zeros(nv),
         v_seen=np.zeros((layout.LOOKS, nv)),
-        spread=np.zeros(nv),
+        dv_deps=np.zeros(nv),
         motion_pose=np.zeros((len(world.motions), 12)),
         motion_twist=np.zeros((len(world.motions), 6)),
         motion_next=np.zeros((len(world.motions), 12)),
         belt_twist=np.zeros((len(world.motions), 6)),
-        shift=np.zeros(nv),
+        projection_displacement=np.zeros(nv),
         q_plus=np.zeros(nq),
         energy=np.zeros(2),
         contact_int=np.zeros((contacts, layout.CONTACT_INTS), dtype=np.int64),
@@ -130,18 +130,18 @@ def new_work(world: World, contacts: int, edges: int) -> StepWork:
         contact_z=np.zeros((contacts, width)),
         contact_moment=np.zeros((contacts, 3)),
         listed=np.zeros(0, dtype=np.int64),
-        given_int=np.zeros((0, layout.CONTACT_INTS), dtype=np.int64),
-        given_float=np.zeros((0, layout.CONTACT_FLOATS)),
+        external_int=np.zeros((0, layout.CONTACT_INTS), dtype=np.int64),
+        external_float=np.zeros((0, layout.CONTACT_FLOATS)),
         previous_id=np.zeros(contacts, dtype=np.int64),
         previous_z=np.zeros((contacts, width)),
-        parent=np.zeros(trees, dtype=np.int64),
+        union_find_parent=np.zeros(trees, dtype=np.int64),
         island_of=np.zeros(trees, dtype=np.int64),
-        local=np.zeros(trees, dtype=np.int64),
+        tree_offset=np.zeros(trees, dtype=np.int64),
         tree_start=np.zeros(trees + 1, dtype=np.int64),
         island_trees=np.zeros(trees, dtype=np.int64),
         asleep=np.zeros(trees, dtype=np.int64),
         rest=np.zeros(trees),
-        tau_before=np.zeros(nv),
+        previous_tau=np.zeros(nv),
         products=np.zeros(nv),
         parts=np.zeros(trees, dtype=np.int64),
         free=np.zeros(free_size(packed)),
@@ -163,7 +163,7 @@ def allocate_buffers(
     work = new_work(world, max(held, min(points, FIRST_CONTACTS), 1), edges)
     contacts, nv = min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV)
     options, _ = stepper.kernel_options
-    resists, trees = arrays.moments is not None, min(nv, work.parent.size)
+    resists, trees = arrays.moments is not None, min(nv, work.union_find_parent.size)
     island = new_island(contacts, nv, trees, edges, options, moments=resists, selects=selects)
     return work, island, None if arrays.moments is None else new_moments(arrays.moments, contacts, edges)
 
@@ -211,8 +211,8 @@ def new_island(
         "mu": cones,
         "J": m * nv,
         "Y": m * nv,
-        "frame": 10 * nv,
-        "turns": (edges // 2, 2),
+        "contact_jacobian_work": 10 * nv,
+        "edge_directions": (edges // 2, 2),
         "k": m,
         "gamma": m,
         "gammaE": cones,
@@ -225,21 +225,21 @@ def new_island(
         "w": n,
         "f": m,
         "v_plus": nv,
-        "spread": nv,
-        "measures": layout.MEASURES,
+        "dv_deps": nv,
+        "residuals": layout.MEASURES,
         "certificate": layout.CERTIFICATE,
         "certificate_work": nv + 1,
-        "best": n,
+        "best_z": n,
         "state": STATE,
-        "proposal_floats": int(workspace_float_size(contacts, cones, m - contacts, m, nv)),
+        "strategy_float_work": int(workspace_float_size(contacts, cones, m - contacts, m, nv)),
         "float_work": int(lemke_float_size(dense)),
     }
     ints: dict[str, int | tuple[int, int]] = {
         "r": cones,
         "cone_contacts": cones,
-        "spans": (m, SPAN_INTS),
-        "starts": trees + 1,
-        "proposal_ints": int(state_int_size(cones, m, trees)),
+        "column_ranges": (m, SPAN_INTS),
+        "tree_starts": trees + 1,
+        "strategy_int_work": int(state_int_size(cones, m, trees)),
         "int_work": int(lemke_int_size(dense)),
         "info": INFO_SIZE,
     }

@@ -316,7 +316,7 @@ def all_joints(world: World) -> JointRows:
         np.zeros(0),
     )
     empty |= dict.fromkeys(
-        ("active", "missed", "row_start", "island_rows", "was", "locked"), np.zeros(0, dtype=np.int64)
+        ("active", "missed", "row_start", "island_rows", "was_active", "locked"), np.zeros(0, dtype=np.int64)
     )
     empty |= dict.fromkeys(("z", "previous_z"), np.zeros((0, 2)))
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
@@ -336,7 +336,7 @@ def all_joints(world: World) -> JointRows:
         loop_rate=np.zeros(packed.n),
         loop_scale=np.zeros(packed.n),
         loop_work=np.zeros(SCRATCH),
-        nothing=np.zeros(0),
+        empty_floats=np.zeros(0),
         **empty,
     )
 
@@ -357,7 +357,7 @@ def new_joints(packed: JointRows, trees: int) -> JointRows:
         row_start=np.zeros(trees + 1, dtype=np.int64),
         island_rows=np.zeros(n, dtype=np.int64),
         z=np.zeros((n, 2)),
-        was=np.zeros(n, dtype=np.int64),
+        was_active=np.zeros(n, dtype=np.int64),
         previous_z=np.zeros((n, 2)),
     )
 

@@ -42,10 +42,10 @@ class StateArrays(NamedTuple):
     v: FloatArray
     contact_id: IntArray  # (capacity,)
     contact_z: FloatArray  # (capacity, w)
-    was: IntArray  # (n,) whether the row of joints took part
+    was_active: IntArray  # (n,) whether the row of joints took part
     row_z: FloatArray  # (n, 2)
     rest: FloatArray  # no entries where nothing sleeps
-    tau_before: FloatArray
+    previous_tau: FloatArray
 
     def write(self, state: StepperState, q: FloatArray, v: FloatArray) -> None:
         """Write a state whose contacts fit; q and v are those that `checked_state` gave for it."""
@@ -54,16 +54,16 @@ class StateArrays(NamedTuple):
         self.q[:], self.v[:] = q, v
         if count:
             self.contact_id[:count], self.contact_z[:count] = state.contact_ids, state.z
-        if self.was.size:
-            self.was[:] = 0
-            self.was[state.row_ids], self.row_z[state.row_ids] = 1, state.row_z
-        for own, given in ((self.rest, state.rest), (self.tau_before, state.tau)):
+        if self.was_active.size:
+            self.was_active[:] = 0
+            self.was_active[state.row_ids], self.row_z[state.row_ids] = 1, state.row_z
+        for own, given in ((self.rest, state.rest), (self.previous_tau, state.tau)):
             if own.size:
                 own[:] = given if given.size else 0.0
 
     def read(self) -> StepperState:
         """Return the state, as copies."""
-        count, row_ids = int(self.contacts.item()), np.flatnonzero(self.was) if self.was.size else NO_IDS
+        count, row_ids = int(self.contacts.item()), np.flatnonzero(self.was_active) if self.was_active.size else NO_IDS
         return StepperState.of_run(
             self.time.item(),
             self.last_h.item(),
@@ -74,7 +74,7 @@ class StateArrays(NamedTuple):
             row_ids=row_ids,
             row_z=self.row_z[row_ids] if row_ids.size else NO_PAIRS,
             rest=self.rest,
-            tau=self.tau_before,
+            tau=self.previous_tau,
         )
 
     def copy_from(self, other: StateArrays) -> None:

@@ -119,10 +119,11 @@ class StepBuffers:
         self._control, self._parameters = as_array(self.control), as_array(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in USED]
         self._step, self._aim, self._failure, self._uncertified, self._stage, self._may_go_on = (
-            self._control[name] for name in ("step", "target", "failure", "uncertified", "stage", "go_on")
+            self._control[name]
+            for name in ("step", "target_steps", "failure", "uncertified", "stage", "allow_uncertified")
         )
         self._places: tuple[layout.Chunk | None, dict[str, Any]] = None, {}
-        self._filled = self._control["filled"]
+        self._filled = self._control["kinematics_valid"]
         self._h, self._now = self._parameters["h"], self._parameters["time"]
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
         #: whether each step is alone in its chunk, and which of these are to be looked at: see `kernels.step`
@@ -136,14 +137,18 @@ class StepBuffers:
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             parameters = self.parameters
-            parameters.solver, parameters.propose, parameters.select = layout.SOLVER_EXTERNAL, False, False
+            parameters.solver, parameters.use_strategies, parameters.require_equal_compliance = (
+                layout.SOLVER_EXTERNAL,
+                False,
+                False,
+            )
         # Where attempts answer nearly every island, the loop knows contacts alone. Elsewhere it knows joints: so there
         # is one loop less to compile for each kind of world, and joints that are not there take next to no time.
         proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
         self.joints = None
         if not proposals:
             packed = all_joints(world) if arrays.joints is None else arrays.joints
-            self.joints = new_joints(packed, self.work.parent.size)
+            self.joints = new_joints(packed, self.work.union_find_parent.size)
         self.serve(asked, chunk_steps, steps, end)
 
     def serve(self, asked: StepCallbacks, chunk_steps: int, steps: int | None, end: float | None) -> None:
@@ -168,11 +173,20 @@ class StepBuffers:
     @property
     def held_state(self) -> StateArrays:
         """The arrays that hold the present state."""
-        work, joints = self.work, self.joints
-        rows = (NO_IDS, NO_PAIRS) if joints is None else (joints.was, joints.previous_z)
-        sleeps = (NO_NUMBERS, NO_NUMBERS) if self._stepper.sleep is None else (work.rest, work.tau_before)
-        numbers = self._now, self._last_h, self._previous
-        return StateArrays(*numbers, work.q, work.v, work.previous_id, work.previous_z, *rows, *sleeps)
+        work, joints, sleeps = self.work, self.joints, self._stepper.sleep is not None
+        return StateArrays(
+            time=self._now,
+            last_h=self._last_h,
+            contacts=self._previous,
+            q=work.q,
+            v=work.v,
+            contact_id=work.previous_id,
+            contact_z=work.previous_z,
+            was_active=NO_IDS if joints is None else joints.was_active,
+            row_z=NO_PAIRS if joints is None else joints.previous_z,
+            rest=work.rest if sleeps else NO_NUMBERS,
+            previous_tau=work.previous_tau if sleeps else NO_NUMBERS,
+        )
 
     def put(self, state: StepperState, first: int) -> None:
         """Hold a state, as if nothing had run before; ``first`` is the number of the step to come.
@@ -180,14 +194,14 @@ class StepBuffers:
         One that does not fit is refused, and nothing changes.
         """
         q, v = checked_state(self._prepared, state)
-        self.make_room(state.contact_ids.size)
+        self.reserve_contacts(state.contact_ids.size)
         self.held_state.write(state, q, v)
         self._aim[0], self._step[0] = self._target, first
         self.empty()
 
-    def stand_as(self, other: StepBuffers) -> None:
+    def copy_state_from(self, other: StepBuffers) -> None:
         """Hold the state of another run of this world and stepper, with its applied force and targets."""
-        self.make_room(int(other._previous.item()))
+        self.reserve_contacts(int(other._previous.item()))
         self.held_state.copy_from(other.held_state)
         self.work.tau[:] = other.work.tau
         if self.joints is not None and other.joints is not None:
@@ -195,7 +209,7 @@ class StepBuffers:
         self._step[0] = 0
         self.empty()
 
-    def make_room(self, contacts: int) -> None:
+    def reserve_contacts(self, contacts: int) -> None:
         """Make sure that a state with so many contacts fits the memory."""
         if contacts > self.work.contact_int.shape[0]:
             self.work = grow_contacts(self.work, contacts)
@@ -227,9 +241,9 @@ class StepBuffers:
         names = "_asked", "collision", "joints", "moments", "_held", "_known", "_prepared", "_world"
         self.__dict__.update(zip(names, (*following, prepared, prepared.world), strict=True))
         write_thresholds(self.parameters, prepared.stepper)
-        self.lent()
+        self.invalidate_kinematics()
 
-    def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
+    def set_input_tables(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
         """Take tau (steps, nv) and targets (steps, nd) of every step from tables; None: they do not change.
 
         Of a driver that was given a constant tau.
@@ -247,7 +261,7 @@ class StepBuffers:
         if self.joints is not None:
             self.joints.target[:] = wanted
 
-    def lent(self) -> None:
+    def invalidate_kinematics(self) -> None:
         """Hear that others have worked in the memory since the last step: the state stands, its kinematics may not."""
         self._filled[0] = 0
 
@@ -323,9 +337,9 @@ class StepBuffers:
 
     def take(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
-        return rows_of_chunks([self.take_chunk()])
+        return rows_of_chunks([self.detach_chunk()])
 
-    def take_chunk(self, *, away: bool = False, goes_on: bool = True) -> dict[str, NDArray[Any]]:
+    def detach_chunk(self, *, away: bool = False, goes_on: bool = True) -> dict[str, NDArray[Any]]:
         """Take the rows as `take` does, those of tables together as the loop has written them (`rows_of_chunks`).
 
         ``away``: they are not copied, and another chunk takes the place of this one where the run ``goes_on``.
@@ -346,7 +360,7 @@ class StepBuffers:
         """Return the present state (between steps)."""
         return self.held_state.read()
 
-    def entered(self) -> BoundCall:
+    def bound_loop(self) -> BoundCall:
         """Return the call of the loop."""
         if self._held is None:
             from contactlab.stepping.kernels.step_stages import advance
@@ -359,12 +373,12 @@ class StepBuffers:
             self._held = BoundCall(entry, (self._control, parts, self.looks, *state))
         return self._held
 
-    def find_part(self, stage: int) -> None:
+    def compile_stage(self, stage: int) -> None:
         """Have the part of the loop compiled that has a stage, or find it on disk."""
         from contactlab.stepping.kernels.step_stages import STAGE_GROUPS
         from lcp.compiler.bound_call import BoundCall
 
-        held, arguments = self.entered(), self._arguments
+        held, arguments = self.bound_loop(), self._arguments
         group = next(group for group in STAGE_GROUPS if stage in group.stages)
         part = BoundCall(group.entry, tuple(arguments[name] for name in group.arguments), self._known)
         held.keeps.append(part)
@@ -388,7 +402,7 @@ class StepBuffers:
             pairs, contacts = (wanted, 0) if short == layout.SHORT_OF_PAIRS else (0, wanted)
             self.collision = grow_collision(self.collision, pairs, contacts)
             return
-        resists, trees = self.moments is not None, self.work.parent.size
+        resists, trees = self.moments is not None, self.work.union_find_parent.size
         contacts, nv, self.island = grow_island(self.island, self._edges, trees, moments=resists, selects=self._selects)
         if self.moments is not None:
             self.moments = new_moments(self.moments, contacts, self._edges)

@@ -430,7 +430,7 @@ def _driver_at(
     else:
         driver, stands_at = last
         if state is stands_at:
-            driver.stay()
+            driver.restart_here()
         else:
             driver.restart(state)
     applied = np.zeros(world.nv)

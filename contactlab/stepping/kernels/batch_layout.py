@@ -51,10 +51,10 @@ class BatchState(NamedTuple):
     contacts: IntArray  # (B,) how many the step that led here had
     contact_id: IntArray  # (B, capacity)
     contact_z: FloatArray  # (B, capacity, w)
-    was: IntArray  # (B, n) whether the row of joints took part
+    was_active: IntArray  # (B, n) whether the row of joints took part
     row_z: FloatArray  # (B, n, 2)
     rest: FloatArray  # (B, nt), without columns where nothing sleeps
-    tau_before: FloatArray  # (B, nv), likewise
+    previous_tau: FloatArray  # (B, nv), likewise
     # What is told.
     tau: FloatArray  # (B, nv)
     target: FloatArray  # (B, nd)
@@ -74,7 +74,7 @@ class BatchState(NamedTuple):
 class JointWarmStart(NamedTuple):
     """What `Joints` hold of the step before, and the targets."""
 
-    was: IntArray
+    was_active: IntArray
     previous_z: FloatArray
     target: FloatArray
 

@@ -77,7 +77,7 @@ def swap_run(
         if slots.contacts[i] > work.previous_id.shape[0]:
             return BUFFER_CAPACITY_EXCEEDED
         load_run(slots, start, i, work, joints, control, parameters)
-        control.go_on = order[ALLOW_UNCERTIFIED]
+        control.allow_uncertified = order[ALLOW_UNCERTIFIED]
         parameters.h = parameters.h_max
         if parameters.adaptive != 0 and parameters.last_h != 0.0:
             parameters.h = min(parameters.h_max, max(parameters.grow * parameters.last_h, smallest_h))
@@ -123,11 +123,11 @@ def load_run(
     copy_rows(slots.contact_z[i], work.previous_z, n_contacts)
     if joints is not None:
         copy_numbers(slots.target[i], joints.target)
-        copy_numbers(slots.was[i], joints.was)
-        copy_rows(slots.row_z[i], joints.previous_z, joints.was.shape[0])
+        copy_numbers(slots.was_active[i], joints.was_active)
+        copy_rows(slots.row_z[i], joints.previous_z, joints.was_active.shape[0])
     if parameters.sleep != 0:
         copy_numbers(slots.rest[i], work.rest)
-        copy_numbers(slots.tau_before[i], work.tau_before)
+        copy_numbers(slots.previous_tau[i], work.previous_tau)
     # numbers
     start.time[0] = slots.time[i]
     parameters.time = slots.time[i]
@@ -139,7 +139,7 @@ def load_run(
     control.chunk_joints = 0
     control.step = 0
     control.stage = BEGIN
-    control.filled = 0
+    control.kinematics_valid = 0
     control.failure = FAILURE_NONE
 
 
@@ -180,8 +180,8 @@ def store_run(
     copy_rows(work.previous_z, slots.contact_z[i], n_contacts)
     # rows of joints
     if joints is not None:
-        copy_numbers(joints.was, slots.was[i])
-        copy_rows(joints.previous_z, slots.row_z[i], joints.was.shape[0])
+        copy_numbers(joints.was_active, slots.was_active[i])
+        copy_rows(joints.previous_z, slots.row_z[i], joints.was_active.shape[0])
         first = control.chunk_joints
         while first > 0 and chunk.joint[first - 1].step == control.step - 1:
             first -= 1
@@ -192,7 +192,7 @@ def store_run(
     if parameters.sleep != 0:
         copy_numbers(work.rest, slots.rest[i])
         copy_numbers(chunk.asleep[last], slots.asleep[i])
-        copy_numbers(work.tau_before, slots.tau_before[i])
+        copy_numbers(work.previous_tau, slots.previous_tau[i])
 
 
 @kernel
@@ -258,7 +258,7 @@ def process_queue(held: Any, types: Any) -> int:
             continue
         order[CLAIMED_RUN] = -1
         unsolved = control[0].uncertified
-        control[0].target = words[STEPS]
+        control[0].target_steps = words[STEPS]
         parameters[0].margin = limits[i, 0]
         parameters[0].v_min = limits[i, 1]
         parameters[0].angle_margin = limits[i, 2]

@@ -89,7 +89,7 @@ def solve_tree_frame(
     n = world.trees[k + 1, TREE_DOF] - a
     branch = world.branch[a : a + n]
     L = rows_at(work.L, world.trees[k, TREE_BLOCK], n, n)
-    first = work.local[k]
+    first = work.tree_offset[k]
     if is_free_body(branch):
         solve_three_of_six(L, P, X, first)
         return
@@ -138,13 +138,13 @@ def contact_jacobian(
     clear_frame(spans, P)
     k = world.bodies[b, BODY_TREE]
     o = work.origins[world.bodies[b, BODY_ROOT]]
-    shift = work.local[k] - world.trees[k, TREE_DOF]
+    shift = work.tree_offset[k] - world.trees[k, TREE_DOF]
     add_contact_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], o, x, 1.0, shift, P)
     other = world.bodies[a, BODY_TREE] if a >= 0 else -1
     if other >= 0:
         # In one tree, degrees of freedom below both bodies cancel.
         o = work.origins[world.bodies[a, BODY_ROOT]]
-        shift = work.local[other] - world.trees[other, TREE_DOF]
+        shift = work.tree_offset[other] - world.trees[other, TREE_DOF]
         add_contact_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, -1.0, shift, P)
     fill_responses(world, work, a, b, P, X, scratch)
 
@@ -163,11 +163,11 @@ def angular_jacobian(
     """Fill P and X as `contact_jacobian` does, for the angular velocity of body b less that of body a."""
     clear_frame(spans, P)
     k = world.bodies[b, BODY_TREE]
-    shift = work.local[k] - world.trees[k, TREE_DOF]
+    shift = work.tree_offset[k] - world.trees[k, TREE_DOF]
     add_turning_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], 1.0, shift, P)
     other = world.bodies[a, BODY_TREE] if a >= 0 else -1
     if other >= 0:
-        shift = work.local[other] - world.trees[other, TREE_DOF]
+        shift = work.tree_offset[other] - world.trees[other, TREE_DOF]
         add_turning_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], -1.0, shift, P)
     fill_responses(world, work, a, b, P, X, scratch)
 
@@ -257,8 +257,8 @@ def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i
     r = edges // 2
     trees = work.tree_start[i + 1] - work.tree_start[i]
     for n in range(trees):
-        island.starts[n] = work.local[work.island_trees[work.tree_start[i] + n]]
-    island.starts[trees] = work.island_nv[i]
+        island.tree_starts[n] = work.tree_offset[work.island_trees[work.tree_start[i] + n]]
+    island.tree_starts[trees] = work.island_nv[i]
     for c in range(nc):
         index = work.island_contacts[first + c]
         lower = world.bodies[work.contact_int[index, BODY_B], BODY_TREE]
@@ -267,16 +267,16 @@ def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i
         if upper < 0:
             upper = lower
         lower, upper = min(lower, upper), max(lower, upper)
-        span = island.spans[c]
-        span[0] = work.local[lower]
+        span = island.column_ranges[c]
+        span[0] = work.tree_offset[lower]
         span[1] = span[0] + world.trees[lower + 1, TREE_DOF] - world.trees[lower, TREE_DOF]
-        span[2] = work.local[upper]
+        span[2] = work.tree_offset[upper]
         span[3] = span[2] + world.trees[upper + 1, TREE_DOF] - world.trees[upper, TREE_DOF]
         if lower == upper:
             span[2] = span[1]
         for row in range(nc + c * r, nc + (c + 1) * r):
             for j in range(4):
-                island.spans[row, j] = span[j]
+                island.column_ranges[row, j] = span[j]
 
 
 @kernel(inner=True)
@@ -318,16 +318,16 @@ def build_blocks(
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
         for j in range(world.trees[k + 1, TREE_DOF] - a):
-            island.Mv[work.local[k] + j] = work.Mv[a + j]
-            island.v_free[work.local[k] + j] = work.v_free[a + j]
-            island.spread[work.local[k] + j] = work.spread[a + j]
+            island.Mv[work.tree_offset[k] + j] = work.Mv[a + j]
+            island.v_free[work.tree_offset[k] + j] = work.v_free[a + j]
+            island.dv_deps[work.tree_offset[k] + j] = work.dv_deps[a + j]
     for row in range(m):
         island.k[row] = 0.0
         island.gamma[row] = 0.0
     fill_column_ranges(world, work, island, i, edges)
-    P = rows_at(island.frame, 0, 3, nv)
-    X = rows_at(island.frame, 3 * nv, 3, nv)
-    turns = island.turns
+    P = rows_at(island.contact_jacobian_work, 0, 3, nv)
+    X = rows_at(island.contact_jacobian_work, 3 * nv, 3, nv)
+    turns = island.edge_directions
     # The directions of a run are always the same: its memory begins with zeros.
     if r > 0 and turns[0, 0] != 1.0:
         for e in range(r):
@@ -346,8 +346,8 @@ def build_blocks(
         told = kinematic_index(world, body_a)
         if told >= 0:
             kinematic_point_velocity(work, told, point, surface)
-        spans = island.spans[c]
-        contact_jacobian(world, work, spans, body_a, body_b, point, P, X, island.frame[6 * nv :])
+        spans = island.column_ranges[c]
+        contact_jacobian(world, work, spans, body_a, body_b, point, P, X, island.contact_jacobian_work[6 * nv :])
         # X was just written: vectors of it are read last.
         fill_along(spans, normal, P, J[c])
         for e in range(r):
@@ -360,7 +360,7 @@ def build_blocks(
             fill_along(spans, direction, X, Y[row])
             if told >= 0:
                 island.k[row] = -dot3(direction, surface)
-        lower, middle, upper, end = row_ranges(island.spans, c, nv)
+        lower, middle, upper, end = row_ranges(island.column_ranges, c, nv)
         vn_free = sparse_dot(lower, middle, upper, end, J[c], island.v_free)
         drive = 0.0
         if told >= 0:
@@ -453,11 +453,11 @@ def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> Contac
         hi,
         island.v_free[:nv],
         island.Mv[:nv],
-        island.spans[: m if progress.ng == 0 else nc + nr + progress.nl],
+        island.column_ranges[: m if progress.ng == 0 else nc + nr + progress.nl],
         island.k[:0],
         island.k[:0],
         island.k[:0],
-        island.spans[:0],
+        island.column_ranges[:0],
     )
 
 
@@ -484,9 +484,9 @@ def rows_left(rows: ContactSystem, island: IslandWork, joints: JointRows) -> Con
         rows.hi,
         joints.v0[:nv],
         rows.Mv,
-        island.spans[:m],
+        island.column_ranges[:m],
         joints.k[:0],
         joints.k[:0],
         joints.k[:0],
-        island.spans[:0],
+        island.column_ranges[:0],
     )

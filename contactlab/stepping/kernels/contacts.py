@@ -131,9 +131,9 @@ def add_external_contacts(world: PackedWorld, work: StepWork, h: float, margin: 
     """
     moving = work.scratch[0:3]
     other = work.scratch[3:6]
-    for i in range(work.given_int.shape[0]):
-        from_int = work.given_int[i]
-        from_float = work.given_float[i]
+    for i in range(work.external_int.shape[0]):
+        from_int = work.external_int[i]
+        from_float = work.external_float[i]
         point = from_float[POINT : POINT + 3]
         relative_velocity(world, work, from_int[BODY_A], from_int[BODY_B], point, work.v, other, moving)
         row = kinematic_index(world, from_int[BODY_A])

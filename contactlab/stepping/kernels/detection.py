@@ -110,8 +110,8 @@ def move_freely(
     """Fill the kinematics and the free motion; FAILURE_NONE, or why there is none."""
     W = work.W
     # Mostly those that the step before has ended with.
-    ready = VELOCITIES if control.filled != 0 and state_equals(work, work.q_plus, work.v_plus) else NOTHING
-    control.filled = 0
+    ready = VELOCITIES if control.kinematics_valid != 0 and state_equals(work, work.q_plus, work.v_plus) else NOTHING
+    control.kinematics_valid = 0
     code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
     if code != GOOD:
         return FAILURE_NOT_FINITE
@@ -156,8 +156,8 @@ def detect(
     control.n_contacts = count
     control.n_found = count
     control.deep = 1 if parameters.projection != 0 and too_deep(world, work, count, parameters) else 0
-    for j in range(work.shift.shape[0]):
-        work.shift[j] = 0.0
+    for j in range(work.projection_displacement.shape[0]):
+        work.projection_displacement[j] = 0.0
         # A contact of the look before may be gone.
         work.v_plus[j] = work.v_free[j]
     match_previous(work, count, control.n_previous)
@@ -198,9 +198,9 @@ def find(parent: NDArray[np.int64], i: int) -> int:
 @kernel
 def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, n_contacts: int) -> int:
     """Fill island_of, local, island_nv and the lists of trees, contacts and rows by island; return their number."""
-    nt = work.parent.shape[0]
+    nt = work.union_find_parent.shape[0]
     for k in range(nt):
-        work.parent[k] = k
+        work.union_find_parent[k] = k
         work.island_of[k] = -1
     for i in range(n_contacts):
         k = world.bodies[work.contact_int[i, BODY_B], BODY_TREE]
@@ -209,10 +209,10 @@ def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, 
         if other >= 0 and world.bodies[other, BODY_TREE] >= 0:
             m = world.bodies[other, BODY_TREE]
             work.island_of[m] = 0
-            a = find(work.parent, m)
-            b = find(work.parent, k)
+            a = find(work.union_find_parent, m)
+            b = find(work.union_find_parent, k)
             # The lower tree becomes the root: an island is then met first at its lowest tree.
-            work.parent[max(a, b)] = min(a, b)
+            work.union_find_parent[max(a, b)] = min(a, b)
     if joints is not None:
         join_trees(work, joints)
 
@@ -220,7 +220,7 @@ def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, 
     for k in range(nt):
         if work.island_of[k] < 0:
             continue
-        root = find(work.parent, k)
+        root = find(work.union_find_parent, k)
         if root == k:
             work.island_of[k] = n_islands
             n_islands += 1
@@ -246,7 +246,7 @@ def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, 
         if i >= 0:
             work.island_trees[work.tree_start[i]] = k
             work.tree_start[i] += 1
-            work.local[k] = work.island_nv[i]
+            work.tree_offset[k] = work.island_nv[i]
             work.island_nv[i] += world.trees[k + 1, TREE_DOF] - world.trees[k, TREE_DOF]
     for c in range(n_contacts):
         i = work.island_of[world.bodies[work.contact_int[c, BODY_B], BODY_TREE]]
@@ -273,9 +273,9 @@ def join_trees(work: StepWork, joints: JointRows) -> None:
             k = joints.trees[n]
             work.island_of[k] = 0
             if n > first:
-                a = find(work.parent, joints.trees[first])
-                b = find(work.parent, k)
-                work.parent[max(a, b)] = min(a, b)
+                a = find(work.union_find_parent, joints.trees[first])
+                b = find(work.union_find_parent, k)
+                work.union_find_parent[max(a, b)] = min(a, b)
 
 
 @kernel(inner=True)

@@ -52,8 +52,8 @@ def scatter_velocity(world: PackedWorld, work: StepWork, island: IslandWork, i: 
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
         for j in range(world.trees[k + 1, TREE_DOF] - a):
-            work.v_plus[a + j] = island.v_plus[work.local[k] + j]
-            work.spread[a + j] = island.spread[work.local[k] + j]
+            work.v_plus[a + j] = island.v_plus[work.tree_offset[k] + j]
+            work.dv_deps[a + j] = island.dv_deps[work.tree_offset[k] + j]
 
 
 @kernel
@@ -193,7 +193,7 @@ def integrate_step(
         # Nobody needs the bias any more.
         motion = work.bias
         for j in range(motion.shape[0]):
-            motion[j] = work.v_plus[j] + work.shift[j] / h
+            motion[j] = work.v_plus[j] + work.projection_displacement[j] / h
     integrate_configuration(ints, floats, work.q, motion, h, work.q_plus)
     if parameters.accurate != 0 and world.free.shape[0] > 0:
         move_free_trees(world, work, h, parameters)
@@ -213,7 +213,7 @@ def integrate_step(
             chunk.asleep[row, k] = 1 if work.asleep[k] == ASLEEP else 0
             chunk.rest[row, k] = work.rest[k]
     commit(work, control.n_contacts)
-    control.filled = 1
+    control.kinematics_valid = 1
     if joints is not None:
         store_joint_warm_start(joints, chunk, control)
     control.n_previous = control.n_contacts

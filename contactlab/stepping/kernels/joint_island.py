@@ -157,12 +157,12 @@ def fill_joint_warm_start(island: IslandWork, joints: JointRows, rows: ContactSy
         row = joints.island_rows[place]
         rank = joints.rows[row].rank
         if rank == LIMIT:
-            island.z0[x] = joints.previous_z[row, 0] if joints.was[row] != 0 else 0.0
-            matched = matched or joints.was[row] != 0
+            island.z0[x] = joints.previous_z[row, 0] if joints.was_active[row] != 0 else 0.0
+            matched = matched or joints.was_active[row] != 0
             x += 1
         elif is_boxed(rank, cfm):
             if rows.lo[b] != rows.hi[b]:
-                was = joints.was[row] != 0
+                was = joints.was_active[row] != 0
                 island.z0[x] = joints.previous_z[row, 0] if was else 0.0
                 island.z0[x + xs] = joints.previous_z[row, 1] if was else 0.0
                 matched = matched or was
@@ -216,7 +216,7 @@ def write_joint_rows(
 def store_joint_warm_start(joints: JointRows, chunk: Chunk, control: StepControl) -> None:
     """Keep what the next step starts from, and record the targets of the step."""
     for i in range(joints.active.shape[0]):
-        joints.was[i] = joints.active[i]
+        joints.was_active[i] = joints.active[i]
         joints.previous_z[i, 0] = joints.z[i, 0]
         joints.previous_z[i, 1] = joints.z[i, 1]
     for d in range(joints.target.shape[0]):

@@ -59,7 +59,7 @@ def evaluate_loops(joints: JointRows, W: FloatArray) -> None:
     Rows of the user's own are there already, and in no block: they keep what they are.
     """
     G = joints.loop_G
-    nothing = joints.nothing
+    nothing = joints.empty_floats
     for i in range(G.shape[0]):
         joints.loop_scale[i] = largest_entry(G[i])
     constraint_rows(
@@ -202,7 +202,7 @@ def fill_joint_row(
         tree = joints.trees[n]
         first = world.trees[tree, TREE_DOF]
         last = world.trees[tree + 1, TREE_DOF]
-        at = work.local[tree]
+        at = work.tree_offset[tree]
         if kind in (LOOP, SPRING):
             for j in range(first, last):
                 J[at + j - first] = joints.loop_G[row.loop_row, j]

@@ -195,9 +195,9 @@ class StepControl:
     """
 
     stage: int  # of the step, that runs next; one that returned a reason runs again
-    filled: int  # whether the head of Work.W holds the kinematics of Work.q_plus and Work.v_plus
+    kinematics_valid: int  # whether the head of Work.W holds the kinematics of Work.q_plus and Work.v_plus
     step: int  # steps finished
-    target: int  # steps wanted
+    target_steps: int  # steps wanted
     # Rows used in the chunk.
     chunk_steps: int
     chunk_contacts: int
@@ -211,7 +211,7 @@ class StepControl:
     n_islands: int
     island: int  # the one being treated
     failure: int
-    go_on: int  # whether the best forces found may do where nothing is certified
+    allow_uncertified: int  # whether the best forces found may do where nothing is certified
     uncertified: int  # islands so far for which they did, those of failed steps included
     # Where the loop returned NEED_SPACE: which buffer is too small, and how many entries are wanted. Where the failure
     # is FAILURE_SINGULAR: the degree of freedom that moves no mass.
@@ -266,15 +266,15 @@ class Parameters:
     tolerance: float
     # Options; flags are 0 or 1.
     edges: int  # of a friction pyramid
-    cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
+    exact_cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
     gyroscopic: int  # torque of single free links
     accurate: int  # whether free trees of several links move by the Runge-Kutta method
     solver: int
     warm_start: int
-    propose: int  # whether a proposal may take the place of a solve
-    select: int  # whether a proposal is to be the forces selected, whatever those of the step before
+    use_strategies: int  # whether a proposal may take the place of a solve
+    require_equal_compliance: int  # whether a proposal is to be the forces selected, whatever those of the step before
     backend: int  # whether a friction backend solves islands with contacts: they are solved, and judged, outside
-    allowed: int  # bits of the attempts that may be made
+    enabled_strategies: int  # bits of the attempts that may be made
     adaptive: int  # whether a failed step is tried again with a smaller h
     reduce: int  # whether a pair of shapes keeps four contacts at most
     projection: int  # whether q is moved out of penetrations after the step
@@ -375,12 +375,12 @@ class StepWork(NamedTuple):
     v_free: FloatArray  # (nv,) its velocity: the one after the step if there were no contacts
     v_plus: FloatArray  # (nv,)
     v_seen: FloatArray  # (LOOKS, nv) what it was when contacts were looked for again
-    spread: FloatArray  # (nv,) from step to step: by which motion forces that were selected are spread over contacts
+    dv_deps: FloatArray  # (nv,) from step to step: by which motion forces that were selected are spread over contacts
     motion_pose: FloatArray  # (nk, 12) kinematic bodies at the start of the step, rotations by rows
     motion_twist: FloatArray  # (nk, 6) in it: angular velocity, velocity of the origin, world axes
     motion_next: FloatArray  # (nk, 12) at its end
     belt_twist: FloatArray  # (nk, 6) twist of the surface relative to its body: 0 but for belts
-    shift: FloatArray  # (nv,) displacement of the position projection
+    projection_displacement: FloatArray  # (nv,) displacement of the position projection
     q_plus: FloatArray  # (nq,) q moved along v_plus and by the shift, and the energies there
     energy: FloatArray  # (2,) kinetic, potential [J]
     contact_int: IntArray  # (capacity, CONTACT_INTS)
@@ -388,18 +388,18 @@ class StepWork(NamedTuple):
     contact_z: FloatArray  # (capacity, w) LCP variables by contact, see `contactlab.stepping.kernels.moments`
     contact_moment: FloatArray  # (capacity, 3) impulse [N m s] of torsional and rolling friction on body B
     listed: IntArray  # ids of the contacts that take part, ascending, where a step that was recorded is formed again
-    given_int: IntArray  # (given, CONTACT_INTS) contacts from outside the loop for this step, ascending in id
-    given_float: FloatArray  # (given, CONTACT_FLOATS), VN_MINUS not filled
+    external_int: IntArray  # (given, CONTACT_INTS) contacts from outside the loop for this step, ascending in id
+    external_float: FloatArray  # (given, CONTACT_FLOATS), VN_MINUS not filled
     previous_id: IntArray  # (capacity,)
     previous_z: FloatArray  # (capacity, w)
-    parent: IntArray  # (nt,) union-find
+    union_find_parent: IntArray  # (nt,) union-find
     island_of: IntArray  # (nt,) -1 without contacts
-    local: IntArray  # (nt,) where the tree's velocities begin in its island
+    tree_offset: IntArray  # (nt,) where the tree's velocities begin in its island
     tree_start: IntArray  # (nt + 1,) trees of island i: island_trees[tree_start[i] : tree_start[i + 1]]
     island_trees: IntArray  # (nt,)
     asleep: IntArray  # (nt,) mark of each tree in the step
     rest: FloatArray  # (nt,) s that each tree has rested
-    tau_before: FloatArray  # (nv,) applied force in the step before
+    previous_tau: FloatArray  # (nv,) applied force in the step before
     products: FloatArray  # (nv,) what velocity products have added to Mv, taken off
     parts: IntArray  # (nt,) parts in which the tree was moved by the Runge-Kutta method, 0 where it was not
     free: FloatArray  # memory of that method
@@ -418,10 +418,10 @@ class IslandWork(NamedTuple):
     cone_contacts: IntArray  # ncone
     J: FloatArray  # m nv
     Y: FloatArray  # m nv
-    frame: FloatArray  # 10 nv scratch: motion of one contact's point, and the response to it
-    turns: FloatArray  # (r, 2) cosines and sines of the friction directions
-    spans: IntArray  # (m, 4) columns of each row that are filled; the others are while M is assembled
-    starts: IntArray  # trees + 1: first velocity of each tree
+    contact_jacobian_work: FloatArray  # 10 nv scratch: motion of one contact's point, and the response to it
+    edge_directions: FloatArray  # (r, 2) cosines and sines of the friction directions
+    column_ranges: IntArray  # (m, 4) columns of each row that are filled; the others are while M is assembled
+    tree_starts: IntArray  # trees + 1: first velocity of each tree
     k: FloatArray  # m
     gamma: FloatArray  # m
     gammaE: FloatArray  # ncone
@@ -434,14 +434,14 @@ class IslandWork(NamedTuple):
     w: FloatArray  # n
     f: FloatArray  # m
     v_plus: FloatArray  # nv
-    spread: FloatArray  # nv
-    measures: FloatArray  # (MEASURES,) of lcp.kernels.residuals
+    dv_deps: FloatArray  # nv
+    residuals: FloatArray  # (MEASURES,) of lcp.kernels.residuals
     certificate: FloatArray  # (CERTIFICATE,) of the kernels certify... in contactlab.formulation.kernels
     certificate_work: FloatArray  # nv + 1
-    best: FloatArray  # n: of the forces that came closest to solving it, and how close
+    best_z: FloatArray  # n: of the forces that came closest to solving it, and how close
     state: FloatArray  # (STATE,) of lcp.contacts.kernels.island_acceptance
-    proposal_floats: FloatArray  # of lcp.contacts.kernels.strategy_loop
-    proposal_ints: IntArray
+    strategy_float_work: FloatArray  # of lcp.contacts.kernels.strategy_loop
+    strategy_int_work: IntArray
     options: FloatArray  # of lcp.kernels.lemke
     float_work: FloatArray
     int_work: IntArray
@@ -519,14 +519,14 @@ class JointRows(NamedTuple):
     loop_rate: FloatArray  # (nloop,) rate of the rows that v does not make
     loop_scale: FloatArray  # (nloop,) sizes of the terms of the rows' entries
     loop_work: FloatArray
-    nothing: FloatArray  # (0,)
+    empty_floats: FloatArray  # (0,)
     active: IntArray  # (n,) whether the row takes part
     missed: IntArray  # (n,) stops that were left out, and that the step would have passed
     error: FloatArray  # (n,) gap of a stop, position error of others
     row_start: IntArray  # (nt + 1,) rows of island i: island_rows[row_start[i] : row_start[i + 1]]
     island_rows: IntArray  # (n,)
     z: FloatArray  # (n, 2) LCP variables
-    was: IntArray  # (n,) whether the row took part in the previous step
+    was_active: IntArray  # (n,) whether the row took part in the previous step
     previous_z: FloatArray  # (n, 2)
     # The island in progress without its rows G: those of [N; F; L; B], in flat buffers of at least the size needed, J
     # and Y filled in the columns of the island's spans, elsewhere while M is assembled.

@@ -83,8 +83,10 @@ def add_moments(
     m = nc + progress.nr
     J = rows_at(island.J, 0, m, nv)
     Y = rows_at(island.Y, 0, m, nv)
-    P = rows_at(island.frame, 0, 3, nv)
-    X = rows_at(island.frame, 3 * nv, 3, nv)
+    P = rows_at(island.contact_jacobian_work, 0, 3, nv)
+    X = rows_at(island.contact_jacobian_work, 3 * nv, 3, nv)
+    scratch = island.contact_jacobian_work[6 * nv :]
+    turns = island.edge_directions
     normal = work.scratch[0:3]
     t1 = work.scratch[3:6]
     t2 = work.scratch[6:9]
@@ -97,7 +99,7 @@ def add_moments(
         torsional, rolling = moment_friction_lengths(world, moments, ints)
         if torsional == 0.0 and rolling == 0.0:
             continue
-        angular_jacobian(world, work, island.spans[c], ints[BODY_A], ints[BODY_B], P, X, island.frame[6 * nv :])
+        angular_jacobian(world, work, island.column_ranges[c], ints[BODY_A], ints[BODY_B], P, X, scratch)
         for j in range(3):
             normal[j] = work.contact_float[index, NORMAL + j]
         if torsional > 0.0:
@@ -109,7 +111,7 @@ def add_moments(
         if rolling > 0.0:
             rolling_axes(world, work, ints[BODY_A], ints[BODY_B], normal, t1, t2)
             for e in range(r):
-                tangential(island.turns[e, 0], island.turns[e, 1], t1, t2, moments.axes[row - begin + e])
+                tangential(turns[e, 0], turns[e, 1], t1, t2, moments.axes[row - begin + e])
             add_cone(island, cone, c, r, rolling)
             cone += 1
             row += r
@@ -118,9 +120,9 @@ def add_moments(
         for i in range(row - rows, row):
             axis = moments.axes[i - begin]
             for j in range(4):
-                island.spans[i, j] = island.spans[c, j]
-            fill_along(island.spans[c], axis, P, J[i])
-            fill_along(island.spans[c], axis, X, Y[i])
+                island.column_ranges[i, j] = island.column_ranges[c, j]
+            fill_along(island.column_ranges[c], axis, P, J[i])
+            fill_along(island.column_ranges[c], axis, X, Y[i])
             island.k[i] = -dot3(axis, work.motion_twist[told]) if told >= 0 else 0.0
             island.gamma[i] = 0.0
 

@@ -102,9 +102,9 @@ def next_island(
     progress.rest = REST_UNTRIED
     progress.attempt = NO_STRATEGY
     progress.systems = 0
-    progress.choice = CHOICE_NOT_SELECTED if parameters.select != 0 and nc > 0 else CHOICE_ANY
+    progress.choice = CHOICE_NOT_SELECTED if parameters.require_equal_compliance != 0 and nc > 0 else CHOICE_ANY
     alone = progress.nl + progress.ng + progress.nbox == 0
-    return FIRST_STRATEGIES if alone and nc > 0 and parameters.propose != 0 else ADD_JOINT_ROWS
+    return FIRST_STRATEGIES if alone and nc > 0 and parameters.use_strategies != 0 else ADD_JOINT_ROWS
 
 
 @kernel(inline=True)
@@ -163,11 +163,11 @@ def add_joint_rows_stage(
         progress.has_z0 = 1
     # their column ranges, and the rows left without equations
     trees = work.tree_start[i + 1] - work.tree_start[i]
-    spans = island.spans[: rows.k.shape[0] - rows.nb]
-    place_joint_spans(rows.nc + rows.nr, rows.nl, rows.nb, rows.J, rows.Y, island.starts[: trees + 1], spans)
+    spans = island.column_ranges[: rows.k.shape[0] - rows.nb]
+    place_joint_spans(rows.nc + rows.nr, rows.nl, rows.nb, rows.J, rows.Y, island.tree_starts[: trees + 1], spans)
     if rows.nb > 0:
         eliminate_equalities(rows, spans, joints)
-    proposes = parameters.propose != 0 and parameters.select != 0 and rows.nc > 0
+    proposes = parameters.use_strategies != 0 and parameters.require_equal_compliance != 0 and rows.nc > 0
     return FIRST_STRATEGIES if proposes else FORM_LCP
 
 
@@ -177,7 +177,7 @@ def run_first_strategies(
 ) -> int:
     """Run the strategies that most islands need."""
     problem, solution = island_problem(work.tree_start, island, joints, control, parameters)
-    found = solve_first(problem, solution, island.proposal_floats, island.proposal_ints)
+    found = solve_first(problem, solution, island.strategy_float_work, island.strategy_int_work)
     return dispatch_result(found, island, parameters)
 
 
@@ -187,7 +187,7 @@ def run_sweeps(
 ) -> int:
     """Run those that few islands need."""
     problem, solution = island_problem(work.tree_start, island, joints, control, parameters)
-    found = solve_from_sweeps(problem, solution, island.proposal_floats, island.proposal_ints)
+    found = solve_from_sweeps(problem, solution, island.strategy_float_work, island.strategy_int_work)
     return dispatch_result(found, island, parameters)
 
 
@@ -201,12 +201,12 @@ def run_fallback_strategies(
     if progress.rest == REST_WANTED:
         # The forces found move an island at rest: others are to hold it.
         progress.rest = REST_TRIED
-        found = solve_rest(problem, solution, island.proposal_floats, island.proposal_ints)
+        found = solve_rest(problem, solution, island.strategy_float_work, island.strategy_int_work)
         progress.systems += found.systems
         if found.attempt != NO_STRATEGY:
             progress.attempt, progress.choice = found.attempt, CHOICE_NOT_SELECTED
         return VERIFY
-    found = solve_fallback(problem, solution, island.proposal_floats, island.proposal_ints)
+    found = solve_fallback(problem, solution, island.strategy_float_work, island.strategy_int_work)
     return dispatch_result(found, island, parameters)
 
 
@@ -222,7 +222,7 @@ def island_problem(
     posed = island.k[:0]
     if joints is not None:
         trees = 1
-        while island.starts[trees] < progress.nv:
+        while island.tree_starts[trees] < progress.nv:
             trees += 1
         if rows.nb > 0:
             rows = rows_left(rows, island, joints)
@@ -233,11 +233,11 @@ def island_problem(
     nv = progress.nv
     problem = IslandProblem(
         rows,
-        island.starts[: trees + 1],
-        parameters.select != 0,
+        island.tree_starts[: trees + 1],
+        parameters.require_equal_compliance != 0,
         progress.has_z0 != 0,
-        parameters.cone != 0,
-        parameters.allowed,
+        parameters.exact_cone != 0,
+        parameters.enabled_strategies,
         island.z0[:n],
         parameters.tolerance,
         posed,
@@ -248,12 +248,12 @@ def island_problem(
         island.w[:n],
         island.f[: rows.k.shape[0]],
         island.v_plus[:nv],
-        island.measures,
+        island.residuals,
         island.certificate,
         island.certificate_work[: nv + 1],
-        island.best[:n],
+        island.best_z[:n],
         island.state,
-        island.spread[:nv],
+        island.dv_deps[:nv],
     )
     return problem, solution
 
@@ -269,13 +269,13 @@ def dispatch_result(found: SearchResult, island: IslandWork, parameters: Paramet
     # forces are found
     if found.attempt != NO_STRATEGY:
         progress.choice = CHOICE_ANY
-        if parameters.select != 0:
+        if parameters.require_equal_compliance != 0:
             progress.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_EQUAL_COMPLIANCE
         progress.answered = ANSWERED
         progress.pivots = 0
         return VERIFY
     # none are: forces near the previous ones, which a named solver is to better, are not gone on from
-    tried = parameters.select != 0 and island.state[BEST_RESIDUAL] >= 0.0
+    tried = parameters.require_equal_compliance != 0 and island.state[BEST_RESIDUAL] >= 0.0
     later = tried and progress.tried == 0
     progress.tried = 1 if tried else 0
     return UNSOLVED if later else FORM_LCP
@@ -291,7 +291,7 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
     if progress.tried != 0:
         progress.tried = ALL_TRIED
         return VERIFY
-    if parameters.select != 0 and parameters.cone == 0 and progress.n > MAX_UNKNOWNS:
+    if parameters.require_equal_compliance != 0 and parameters.exact_cone == 0 and progress.n > MAX_UNKNOWNS:
         control.failure = FAILURE_LARGE
         return UNSOLVED
     # M and q
@@ -302,7 +302,7 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
     n = progress.n
     assemble_lcp(rows, rows_at(island.M, 0, n, n), island.q[:n])
     # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
-    outside = (parameters.cone != 0 or parameters.backend != 0) and progress.nc > 0
+    outside = (parameters.exact_cone != 0 or parameters.backend != 0) and progress.nc > 0
     if parameters.solver == SOLVER_EXTERNAL or outside:
         return UNSOLVED
     island.info[LEMKE_STAGE] = LEMKE_START

@@ -103,7 +103,7 @@ def pose_depths(
         response = h * stiffness + dissipation
         if 0.0 < response < math.inf:
             continue
-        begin, middle, upper, end = row_ranges(island.spans, c, nv)
+        begin, middle, upper, end = row_ranges(island.column_ranges, c, nv)
         rate = sparse_dot(begin, middle, upper, end, rows.J[c], island.v_plus)
         told = kinematic_index(world, ints[BODY_A])
         if told >= 0:
@@ -152,7 +152,7 @@ def hold_turns(
     r = rows.r[0] if rows.nc > 0 else 0
     for n in range(work.tree_start[control.island], work.tree_start[control.island + 1]):
         k = work.island_trees[n]
-        dof, begin = world.trees[k, TREE_DOF], work.local[k]
+        dof, begin = world.trees[k, TREE_DOF], work.tree_offset[k]
         if world.shifting[dof] == 0.0:
             continue
         size = world.trees[k + 1, TREE_DOF] - dof
@@ -324,9 +324,9 @@ def apply_projection(
         row = chunk.contact[row0 + work.island_contacts[first + c]]
         row.push = p[c]
         for k in range(2):
-            along_one = s[2 * c] * island.turns[0, k] if r > 0 else 0.0
+            along_one = s[2 * c] * island.edge_directions[0, k] if r > 0 else 0.0
             if other > 0:
-                along_one += s[2 * c + 1] * island.turns[other, k]
+                along_one += s[2 * c + 1] * island.edge_directions[other, k]
             row.push_tangential[k] = along_one
     if joints is not None:
         at = control.chunk_joints + joints.row_start[i]
@@ -336,7 +336,7 @@ def apply_projection(
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
         for j in range(world.trees[k + 1, TREE_DOF] - a):
-            work.shift[a + j] = dq[work.local[k] + j]
+            work.projection_displacement[a + j] = dq[work.tree_offset[k] + j]
 
 
 @kernel(short_loops=True)
@@ -354,7 +354,7 @@ def project(
     rows = posed_rows(island, joints, parameters.h)
     n = rows.nc + rows.nl
     e = island.q[:n]
-    allowed = island.best[:n]
+    allowed = island.best_z[:n]
     if pose_depths(world, work, island, joints, rows, control, parameters, e, allowed):
         if rows.nb + rows.nl + rows.lo.shape[0] == 0:
             hold_turns(world, work, island, rows, control)
@@ -366,7 +366,7 @@ def project(
         for j in range(progress.nv):
             dq[j] = 0.0
         before = deepest_left(rows, e, allowed, dq)
-        relax(rows, island.turns, island.f, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)
+        relax(rows, island.edge_directions, island.f, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)
         # What has no room may be left worse than it was.
         if deepest_left(rows, e, allowed, dq) <= before:
             apply_projection(world, work, island, joints, rows, chunk, control, p, s, dq)

@@ -73,8 +73,8 @@ def write_rows(
             by_contact[1 + e] = island.z[nc + c * r + e]
             by_contact[1 + r + e] = island.z[nc + nr + c * r + e]
             push = h * island.f[nc + c * r + e]
-            along1 += push * island.turns[e, 0]
-            along2 += push * island.turns[e, 1]
+            along1 += push * island.edge_directions[e, 0]
+            along2 += push * island.edge_directions[e, 1]
 
         a = ints[BODY_A]
         b = ints[BODY_B]
@@ -156,6 +156,6 @@ def write_island(island: IslandWork, chunk: Chunk, control: StepControl, of_join
     row.attempt = progress.attempt + 1
     row.systems = progress.systems
     for j in range(MEASURES):
-        row.measures[j] = island.measures[j]
+        row.measures[j] = island.residuals[j]
     for j in range(CERTIFICATE):
         row.certificate[j] = island.certificate[j]

@@ -29,7 +29,7 @@ def has_new_force(world: PackedWorld, work: StepWork, k: int) -> bool:
     """Whether the applied force on tree ``k`` is another than in the step before."""
     changed = False
     for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
-        changed = changed or work.tau[j] != work.tau_before[j]
+        changed = changed or work.tau[j] != work.previous_tau[j]
     return changed
 
 
@@ -47,7 +47,7 @@ def put_to_sleep(
     The islands are those of `label_islands`; with contacts gone they are to be labelled again. Where rows of joints
     take part, nothing sleeps.
     """
-    nt = work.parent.shape[0]
+    nt = work.union_find_parent.shape[0]
     for k in range(nt):
         work.asleep[k] = AWAKE
     for i in range(n_islands):
@@ -109,7 +109,7 @@ def count_rest(world: PackedWorld, work: StepWork, n_islands: int, parameters: P
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[n]
             for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
-                if not abs(work.v_plus[j]) < parameters.sleep_speed or work.shift[j] != 0.0:
+                if not abs(work.v_plus[j]) < parameters.sleep_speed or work.projection_displacement[j] != 0.0:
                     quiet = False
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[n]
@@ -117,4 +117,4 @@ def count_rest(world: PackedWorld, work: StepWork, n_islands: int, parameters: P
                 work.rest[k] = 0.0
             work.rest[k] = work.rest[k] + h if quiet else 0.0
     for j in range(work.tau.shape[0]):
-        work.tau_before[j] = work.tau[j]
+        work.previous_tau[j] = work.tau[j]

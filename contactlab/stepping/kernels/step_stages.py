@@ -100,7 +100,7 @@ from lcp.kernels import kernel
 
 @kernel
 def advance(held: Any, types: Any) -> int:
-    """Go from stage to stage, until ``control.target`` steps are made or Python is needed; return the reason.
+    """Go from stage to stage, until ``control.target_steps`` steps are made or Python is needed; return the reason.
 
     Steps that are alone have a chunk of one step, emptied before each, and end with one that is to be looked at.
     What is held: control, where each stage's part and its arguments lie, looks, the state, and where the one before
@@ -119,7 +119,7 @@ def advance(held: Any, types: Any) -> int:
             if not begins and (step == 1 or step > looks[NEXT] or control.uncertified > looks[MORE_UNSOLVED]):
                 looks[LOOK] = 1
                 return OK
-            if step >= control.target:
+            if step >= control.target_steps:
                 return OK
             # the step to come
             control.chunk_steps = 0
@@ -223,7 +223,7 @@ def verify_other_forces(
 @kernel(inline=True)
 def begin(work: StepWork, joints: JointRows | None, chunk: Chunk, control: StepControl, parameters: Parameters) -> int:
     """Stop where the run or the chunk ends; otherwise read what tables say about the step."""
-    if control.step >= control.target or parameters.time >= parameters.end:
+    if control.step >= control.target_steps or parameters.time >= parameters.end:
         return OK
     if control.chunk_steps >= chunk.time.shape[0]:
         control.short = SHORT_OF_ROWS

@@ -108,7 +108,7 @@ def verify_island(
             if parameters.backend == 0 or progress.nc == 0:
                 answers = judge_island(rows, island, parameters)
         if not answers:
-            if control.go_on == 0:
+            if control.allow_uncertified == 0:
                 control.failure = FAILURE_LCP
                 return UNSOLVED
             use_best_forces(island)
@@ -157,8 +157,8 @@ def leaves_rest(
     """Whether the forces found move an island of contacts alone that was at rest before the step."""
     progress = island.progress[0]
     if (
-        (parameters.allowed >> REST) & 1 == 0
-        or parameters.select == 0
+        (parameters.enabled_strategies >> REST) & 1 == 0
+        or parameters.require_equal_compliance == 0
         or progress.nl + progress.ng + progress.nbox > 0
         or progress.ncone > progress.nc
     ):
@@ -166,12 +166,12 @@ def leaves_rest(
     nv = progress.nv
     if is_still(island.v_plus[:nv], island.v_free[:nv], STILL):
         return False
-    before = island.frame[:nv]
+    before = island.contact_jacobian_work[:nv]
     for n in range(work.tree_start[control.island], work.tree_start[control.island + 1]):
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
         for j in range(world.trees[k + 1, TREE_DOF] - a):
-            before[work.local[k] + j] = work.v[a + j]
+            before[work.tree_offset[k] + j] = work.v[a + j]
     if not is_still(before, island.v_free[:nv], STILL):
         return False
     return may_rest(posed_rows(island, joints, parameters.h), before, island.v_plus[:nv])
@@ -188,12 +188,12 @@ def is_solution(island: IslandWork, parameters: Parameters, others: int | None) 
     if parameters.backend != 0 and progress.nc > 0:
         if progress.answered != ANSWERED:
             return False
-    elif parameters.cone != 0 and (progress.nc > 0 or parameters.solver == SOLVER_EXTERNAL):
+    elif parameters.exact_cone != 0 and (progress.nc > 0 or parameters.solver == SOLVER_EXTERNAL):
         if progress.answered == REFUSED:
             return False
     else:
         # What attempts have not found is judged when its forces are known: `judge_island`.
-        if others is None and not is_solved(island.measures, parameters.tolerance):
+        if others is None and not is_solved(island.residuals, parameters.tolerance):
             return False
     # Solved without a pivot although z = 0 is no solution, with the previous step's forces or basis at hand.
     least = 0.0
@@ -210,13 +210,13 @@ def judge_island(rows: ContactSystem, island: IslandWork, parameters: Parameters
     n = progress.n
     m = rows.k.shape[0]
     contacts = rows.nc + rows.nr
-    floats = island.proposal_floats
+    floats = island.strategy_float_work
     z, at = floats[:n], n
     q, at = floats[at : at + n], at + n
     own, at = floats[at : at + contacts], at + contacts
     loads, at = floats[at : at + scales_float_size(m, n)], at + scales_float_size(m, n)
     # Of what attempts found those measures are told that they were taken by.
-    measures = floats[at : at + island.measures.shape[0]] if progress.attempt != NO_STRATEGY else island.measures
+    measures = floats[at : at + island.residuals.shape[0]] if progress.attempt != NO_STRATEGY else island.residuals
     answer = IslandSolution(
         q,
         z,
@@ -229,7 +229,7 @@ def judge_island(rows: ContactSystem, island: IslandWork, parameters: Parameters
         z,
         island.state,
     )
-    exact = parameters.cone != 0 and progress.nc > 0
+    exact = parameters.exact_cone != 0 and progress.nc > 0
     return judge_posed(rows, exact, island.z[:n], answer, own, loads, parameters.tolerance)
 
 
@@ -252,7 +252,7 @@ def recover_island(rows: ContactSystem, island: IslandWork, joints: JointRows | 
 def certify_contacts(rows: ContactSystem, island: IslandWork, parameters: Parameters) -> None:
     """Fill the certificate's conditions of contacts and limits."""
     progress = island.progress[0]
-    cone = parameters.cone != 0
+    cone = parameters.exact_cone != 0
     f = island.f[: rows.k.shape[0]]
     # Of exact cones there are no edges to certify.
     edges = f if cone else island.z[: progress.n]
@@ -293,10 +293,10 @@ def use_best_forces(island: IslandWork) -> None:
     progress = island.progress[0]
     if progress.tried != 0:
         for i in range(progress.n):
-            island.z[i] = island.best[i]
-        for i in range(island.measures.shape[0]):
-            island.measures[i] = 0.0
-        island.measures[SCALED] = island.measures[NATURAL_MAP] = island.state[BEST_RESIDUAL]
+            island.z[i] = island.best_z[i]
+        for i in range(island.residuals.shape[0]):
+            island.residuals[i] = 0.0
+        island.residuals[SCALED] = island.residuals[NATURAL_MAP] = island.state[BEST_RESIDUAL]
         progress.pivots = 0
     progress.choice = CHOICE_UNCERTIFIED
     progress.attempt = NO_STRATEGY
@@ -322,7 +322,7 @@ def accept_uncertified(rows: ContactSystem, island: IslandWork, control: StepCon
     control.uncertified += 1
     if parameters.adaptive != 0:
         # Of this island no smaller h was left; of the next one there may be.
-        control.go_on = 0
+        control.allow_uncertified = 0
     return True
 
 

@@ -153,7 +153,7 @@ class EnergyLedger:
 
     @property
     def summary(self) -> Mapping[str, FloatArray]:
-        """The entries (n,) [J] by name, those of friction and those of impacts as one; of joints, what did work."""
+        """The entries (n,) [J] by name, friction as one and impacts as one; of joints, what did work."""
         told = ("applied", "friction", "impact", "stabilisation", "compliance", "kinematic", "projection", "sleep")
         joints = (name for name in JOINT_ENTRIES if getattr(self, name).any())
         return {name.replace("_", " "): getattr(self, name) for name in (*told, *joints, "integration_error")}

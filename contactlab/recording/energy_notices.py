@@ -91,7 +91,7 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
 
 
 def least_jam(world: World, h: float) -> float:
-    """Return the work [J] below which no step of h is a jam: that of the lightest tree at the speed of its weight."""
+    """Return the work [J] below which no step of h is a jam: the lightest tree's at the speed of its weight."""
     mass = _tree_masses(world)
     return (
         0.5
@@ -111,7 +111,7 @@ def _tree_masses(world: World) -> FloatArray:
 
 
 def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
-    """Steps whose rule gives a tree of several links energy: velocity products and inertia are those of their start.
+    """Steps whose rule gives a tree of several links energy: velocity products and inertia are taken at their start.
 
     Of free trees that the Runge-Kutta method moves there are none.
     """

@@ -54,7 +54,7 @@ def _fixed() -> dict[str, str]:
 
 
 def _processor() -> tuple[str, str]:
-    """Return the processor's name and those of its instruction sets that matter, as the system tells them."""
+    """Return the processor's name and the names of its instruction sets that matter, as the system tells them."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -126,7 +126,7 @@ class SolverStatistics:
 
 
 def contact_events(recording: Record) -> tuple[ContactEvent, ...]:
-    """Return the events of a record in the order of their steps; those of its first step are contacts made."""
+    """Return the events of a record in the order of their steps; in its first step contacts are made."""
     table = recording.contacts
     names, grounds = recording.world.model.names, recording.world.half_space_names
     # One number for each pair, whoever of two bodies is A in a step.

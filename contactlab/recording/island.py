@@ -55,7 +55,7 @@ def _of_contacts(recording: Record, i: int, island: int) -> tuple[FloatArray, Fl
 
 
 def forces_of(recording: Record, i: int, island: int) -> ConstraintForces:
-    """Return the contact forces [N] and those of rows of joints [N, N m] of an island of step ``i``."""
+    """Return the forces of contacts [N] and of rows of joints [N, N m] of an island of step ``i``."""
     fN, plus, minus, _ = _of_contacts(recording, i, island)
     numbers, force = island_rows(recording, "joint_row", i, island), island_rows(recording, "joint_force", i, island)
     classes = row_classes(recording.world, recording.stepper, numbers)

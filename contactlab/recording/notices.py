@@ -132,7 +132,7 @@ def overlap_notices(
 ) -> Iterator[Notice]:
     """What contacts are deeper than rounding makes any.
 
-    ``begins``: step 0 is that of the world, not of a run that goes on; ``begun``: the worst overlap told before.
+    ``begins``: step 0 is the world's, not of a run that goes on; ``begun``: the worst overlap told before.
     """
     gap, step = rows["contact_gap"], rows["contact_step"]
     deep = np.flatnonzero(gap < 0.0)

@@ -262,7 +262,7 @@ def slice_steps(recording: Record, first: int, last: int) -> Record:
     """Return the steps ``first`` .. ``last`` - 1 as a record whose step 0 is ``first``.
 
     What it says of its steps is what the record says of them. What the first one was started from, beyond its state
-    (``start_...``), remains that of the record: questions about steps, not runs to go on with.
+    (``start_...``), remains the record's: questions about steps, not runs to go on with.
     """
     ranges = {"states": slice(first, last + 1), "steps": slice(first, last), "taus": slice(first, last)}
     for axis in ("contacts", "joints", "islands"):

@@ -87,7 +87,7 @@ class Recording(Record):
         Parameters
         ----------
         path
-            The one given to `simulate`. Where both forms are there, the folder is that of the later run.
+            The one given to `simulate`. Where both forms are there, the folder is of the later run.
         mesh_roots
             Folders in which the mesh files of visuals are looked for. A record names them and leads to none itself;
             what is not found is drawn by the shapes it touches with.
@@ -177,7 +177,7 @@ class Recording(Record):
         return solution_of(self, i, island)
 
     def forces(self, i: int, island: int = 0) -> ConstraintForces:
-        """Return the contact forces [N] and those of rows of joints [N, N m] of an island of step ``i``."""
+        """Return the forces of contacts [N] and of rows of joints [N, N m] of an island of step ``i``."""
         return forces_of(self, i, island)
 
     def v_plus(self, i: int, island: int = 0) -> FloatArray:
@@ -258,7 +258,7 @@ class StepCollector:
         self._recording: Recording | None = None
 
     def add(self, rows: Rows) -> None:
-        """Keep the rows of a chunk (`copy_of_chunk`), which are those of the next step."""
+        """Keep the rows of a chunk (`copy_of_chunk`), which belong to the next step."""
         self._recording = None
         self._steps.append(rows)
         if len(self._steps) >= PIECE:

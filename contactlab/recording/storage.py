@@ -246,7 +246,7 @@ def read_meta(path: Path) -> dict[str, Any]:
 def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path) -> None:
     """Check the files of one record, in order: its chunks, or the packed file alone; a `RecordError` names the field.
 
-    ``path`` is that of the record as a whole; ``lengths``: nq, nv, w.
+    ``path`` leads to the record as a whole; ``lengths``: nq, nv, w.
     """
     totals: dict[str, int] = {}
     for file in files:

@@ -181,7 +181,7 @@ class Batch:
         taus
             (B, nv) applied generalized forces, dual to v; None for none.
         targets
-            (B, nd) of the drives, in the order of `World.joint_actions`; None for those of each world.
+            (B, nd) of the drives, in the order of `World.joint_actions`; None for the targets of each world.
         n
             How many.
         mask
@@ -250,7 +250,7 @@ class Batch:
         taus
             (B, steps, nv) applied generalized forces of every step; None for none.
         targets
-            (B, steps, nd) targets of the drives, in the order of `World.joint_actions`; None for those of each world.
+            (B, steps, nd) targets of the drives, in the order of `World.joint_actions`; None for the worlds' own.
         steps
             How many; not needed where ``taus`` or ``targets`` say so.
         f_ext

@@ -88,7 +88,7 @@ class BatchWorlds:
 
     @property
     def given(self) -> World | tuple[World, ...]:
-        """The world, or that of each run where they differ."""
+        """The world, or the world of each run if they differ."""
         return self._different[0] if len(self._different) == 1 else tuple(one.world for one in self.of_run)
 
 

@@ -104,7 +104,7 @@ def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> 
 
 
 def _is_record(path: Path) -> bool:
-    """Whether a path is that of a record: chunks, a run that was stopped, or a file with a description."""
+    """Whether a path leads to a record: chunks, a run that was stopped, or a file with a description."""
     if path.is_dir() or path.with_name(path.name + ".chunks").is_dir():
         return True
     if not path.is_file():

@@ -78,9 +78,9 @@ def simulate(
         `TimeStepping.step`. They are recorded like all others; who goes on from a state of the record gives the
         function again.
     targets
-        Targets of drives by their names, in place of those of the world: a number [rad, m, rad/s, m/s], or a function
+        Targets of drives by their names, in place of the world's: a number [rad, m, rad/s, m/s], or a function
         of time that returns it, asked once per step for the time at its end. Or a law of feedback: one function of
-        (time, q, v) at the start of the step, like that of ``tau``, asked once per step, which returns all of them, an
+        (time, q, v) at the start of the step, like the one for ``tau``, asked once per step. It returns all of them, an
         array in the order of `World.joint_actions` or numbers by name. What they were is in the record.
     f_ext
         Wrenches on bodies, or a function of (time, q, v) that returns them; see `TimeStepping.step`.
@@ -90,7 +90,7 @@ def simulate(
         ``resume`` or ``overwrite`` says what to do with it.
     resume
         Go on with the record at ``path`` up to ``duration`` or ``steps``, counted from its beginning; where there is
-        none, begin it. World and stepper must be those of the record. The result is, bit for bit, that of a run which
+        none, begin it. World and stepper must be the record's. The result is, bit for bit, the record of a run which
         was never stopped, where ``tau``, ``contacts``, ``targets`` and ``f_ext`` depend on their arguments alone.
         A record that is as long already is returned as it is.
     overwrite

@@ -206,7 +206,7 @@ class Simulation:
 
     @property
     def recording(self) -> Recording:
-        """The record of all steps since the start, `reset` or `turn_to`: that of `simulate` under the same forces.
+        """The record of all steps since the start, `reset` or `turn_to`; it equals `simulate`'s under the same forces.
 
         Forces and targets of each step are in it; `verify` and whatever else takes a record takes it, also in mid-run.
         Copies of the run begin records of their own.

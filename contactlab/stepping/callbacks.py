@@ -118,7 +118,7 @@ NO_DRIVES = "are given for drives, and the world has none: WorldBuilder.add_driv
 
 #: What a law of all targets returns: an array (nd,), or numbers by name.
 Wanted = Mapping[str, float] | ArrayLike
-#: Targets of drives by their names, in place of those of the world, each a number or a function of the time at the end
+#: Targets of drives by their names, in place of the world's, each a number or a function of the time at the end
 #: of the step; or a law of all, a function of (time, q, v) at its start.
 Targets = (
     Mapping[str, float | Callable[[float], float]]
@@ -204,7 +204,7 @@ class JointCallbacks:
         joints.target[:] = self._constant
 
     def follow(self, joints: JointRows, time: float, q: FloatArray, v: FloatArray) -> None:
-        """Ask the law of all targets, where there is one, for those of the step that begins."""
+        """Ask the law of all targets, if there is one, for the targets of the step that begins."""
         if self._law is not None:
             wanted, when = self._law(time, q, v), f" at time {time:.9g}"
             if wanted is None:
@@ -233,7 +233,7 @@ class JointCallbacks:
 
 
 class CustomRowSupport:
-    """The columns in which the rows of a custom constraint must be 0: those of trees that they are not about."""
+    """The columns in which the rows of a custom constraint must be 0: the columns of trees that they are not about."""
 
     def __init__(self, world: World, custom: CustomRows) -> None:
         self._world, self._custom = world, custom

@@ -181,7 +181,7 @@ class ContactTable:
     def between(self, a: str, b: str | None = None) -> ContactPair:
         """Return the contacts between two bodies, or a body and a half-space; "world": whatever is the world's own.
 
-        Without ``b`` those of ``a`` with whatever it touches.
+        Without ``b`` all contacts of ``a``.
 
         Raises
         ------
@@ -376,7 +376,7 @@ class CertificateTable:
         return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
 
     def answered(self) -> dict[str, int]:
-        """Return how many islands each attempt answered, by name; ``"solver"`` those of no attempt."""
+        """Return how many islands each attempt answered, by name; ``"solver"`` are islands of no attempt."""
         counts = np.bincount(self.attempt, minlength=len(RECORDED) + 1).tolist()
         named = zip(("solver", *RECORDED), counts, strict=True)
         return {name: count for name, count in named if count or name in ("solver", *STRATEGY_NAMES)}

@@ -84,7 +84,7 @@ def contacts_at(
 
     Notes
     -----
-    The compiled loop is entered and left where it has found the contacts, so that rows are those of a step from q, bit
+    The compiled loop is entered and left where it has found the contacts, so that rows equal a step's from q, bit
     for bit: a step lists of them those with gap <= margin + h max(0, -N v). Contacts from outside the loop are the
     caller's own, and not among them. A call costs about as much as `TimeStepping.step`.
     """

@@ -198,7 +198,7 @@ def different_materials(world: World) -> list[Material]:
 def material_pairs(
     world: World, combined: Callable[[Material, Material], tuple[float, float]]
 ) -> tuple[IntArray, FloatArray]:
-    """Number the different materials; return that of each surface, half-spaces last, and two numbers (2, n, n) by pair.
+    """Number the different materials; return each surface's, half-spaces last, and two numbers (2, n, n) by pair.
 
     ``combined`` is the rule that makes the two of a pair of materials.
     """
@@ -342,7 +342,7 @@ def all_joints(world: World) -> JointRows:
 
 
 def new_joints(packed: JointRows, trees: int) -> JointRows:
-    """Give packed rows workspaces of their own, those of islands still empty."""
+    """Give packed rows workspaces of their own; the ones of islands are empty."""
     n = packed.rows.size
     return packed._replace(
         target=packed.target.copy(),

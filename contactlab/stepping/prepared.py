@@ -33,7 +33,7 @@ class WorldArrays(NamedTuple):
 
 
 class StateArrays(NamedTuple):
-    """Arrays that hold the state of one run: those of a driver, or the slot of a batch. Numbers are arrays (1,)."""
+    """Arrays that hold the state of one run: a driver's, or a slot's of a batch. Numbers are arrays (1,)."""
 
     time: FloatArray
     last_h: FloatArray
@@ -91,7 +91,7 @@ _ARRAYS: WeakKeyDictionary[World, WorldArrays] = WeakKeyDictionary()
 
 
 def arrays_of(world: World) -> WorldArrays:
-    """Return the arrays of a world, those of the last call where there was one."""
+    """Return the arrays of a world, which are made once."""
     arrays = _ARRAYS.get(world)
     if arrays is None:
         arrays = WorldArrays(pack_world(world), pack_collision(world), pack_joints(world), pack_moments(world))
@@ -112,7 +112,7 @@ class Prepared:
     motions
         What moves the kinematic bodies, None where there are none.
     edges
-        Edges of the friction pyramid, of a cone those of its tangents.
+        Edges of the friction pyramid, and of the tangents of a cone.
     sleepers
         How many trees may sleep: all, or none.
     """
@@ -172,7 +172,7 @@ def _shape_list(world: World) -> list[tuple[int, type, int]]:
 
 
 def lcp_variables_per_contact(edges: int, moments: bool) -> int:
-    """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda; those of its moments, where any has."""
+    """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda; and the ones of moments."""
     return 2 + edges + (4 + edges if moments else 0)
 
 

@@ -354,7 +354,7 @@ class RunRows(Mapping[str, NDArray[Any]]):
     Parameters
     ----------
     pieces
-        Of one run, in order: rows by name, or those of tables together as the loop writes them (`used_of_chunk`). They
+        Of one run, in order: rows by name, or rows of tables together as the loop writes them (`used_of_chunk`). They
         are this object's from here on, and given up as their arrays are made.
     lengths
         See `record_schema.row_lengths`.

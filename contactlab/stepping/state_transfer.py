@@ -140,7 +140,7 @@ def _body_keys(world: World) -> list[Hashable]:
 
 
 def _shape_keys(world: World) -> list[Hashable]:
-    """Of the shapes, those of bodies first: their bodies, which of them, and their kinds."""
+    """The shapes, of bodies first: their bodies, which of them, and their kinds."""
     names = world.model.names
     own = zip(world.surface_bodies, world.surfaces, strict=True)
     keys: list[Hashable] = [(names[body], type(surface.shape)) for body, surface in own]

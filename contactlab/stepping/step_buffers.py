@@ -309,7 +309,7 @@ class StepBuffers:
 
     @property
     def uncertified(self) -> int:
-        """Islands so far of which the best forces found were taken uncertified, those of steps that failed included."""
+        """Islands so far that have the best forces found, uncertified, also in steps that failed."""
         uncertified: int = self._uncertified.item()
         return uncertified
 
@@ -340,7 +340,7 @@ class StepBuffers:
         return rows_of_chunks([self.detach_chunk()])
 
     def detach_chunk(self, *, away: bool = False, goes_on: bool = True) -> dict[str, NDArray[Any]]:
-        """Take the rows as `take` does, those of tables together as the loop has written them (`rows_of_chunks`).
+        """Take the rows as `take` does, rows of tables together as the loop has written them (`rows_of_chunks`).
 
         ``away``: they are not copied, and another chunk takes the place of this one where the run ``goes_on``.
         """

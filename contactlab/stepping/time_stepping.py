@@ -49,7 +49,7 @@ class TimeStepping:
     """Semi-implicit first-order step of Stewart and Trinkle (1996) and Anitescu and Potra (1997).
 
     M (v+ - v) = h (tau + bias + contact forces) with the contact conditions at v+, then q+ = q moved along v+ for h.
-    The bias (weight, velocity products) is that of the start of the step, but for the gyroscopic torque of a tree that
+    The bias (weight, velocity products) is taken at the start of the step, but for the gyroscopic torque of a tree that
     is one free or ball-jointed link: by default the implicit midpoint rule, which neither gains nor loses energy. Trees
     of several links on which no row acts in a step move by the Runge-Kutta method, see ``integrator``. Where links of
     others turn by more than a tenth of a radian in a step, velocity products give no energy. Every island of kinematic
@@ -251,7 +251,7 @@ class TimeStepping:
 
     @functools.cached_property
     def lcp_solver(self) -> Any:
-        """The solver that is asked: the one given; by default, of what is not selected, that of `EqualCompliance`.
+        """The solver that is asked: the one given, or by default the one that `EqualCompliance` has for other forces.
 
         With ``friction="cone"`` a friction solver; beside a friction backend, of islands without contacts.
         """
@@ -271,7 +271,7 @@ class TimeStepping:
 
     @property
     def law_tolerance(self) -> float:
-        """Bound on the residual of that law: the ``tolerance``, or that of a friction backend where it is larger."""
+        """Bound on the residual of that law: the ``tolerance``, or a friction backend's if it is larger."""
         own = getattr(self.solver, "tolerance", 0.0) if self.asks_backend else 0.0
         return max(self.tolerance, float(own))
 
@@ -311,7 +311,7 @@ class TimeStepping:
         return self.on_unsolved == ON_UNSOLVED[0]
 
     def edges_in(self, world: World) -> int:
-        """Edges of the friction pyramid in a world: 2 in a planar one; of a cone those of its tangents, both ways."""
+        """Edges of the friction pyramid in a world: 2 in a planar one; a cone has edges along its tangents."""
         edges = CONE_EDGES if self.friction == "cone" else self.edges
         return edges if world.plane is None else PLANAR_EDGES
 

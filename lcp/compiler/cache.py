@@ -2,8 +2,9 @@
 
 numba keys its cache on the place of the file a function stands in, and misses edits to functions called from other
 files. Here code is found by what it was compiled from: the sources of all kernel modules that a file reaches by its
-imports (``from ... import ...``, the form used in every folder of kernels), and those of the compiler; and by what it
-was compiled with and for: versions, a tier of processors. So another environment, checkout or container takes it.
+imports (``from ... import ...``, the form used in every folder of kernels), and the sources of the compiler; and by the
+versions and the tier of processors that it was compiled with and for. So another environment, checkout or container
+takes it.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _source_hash(file: Path) -> str:
 
 
 def _place(function: Callable[..., Any], file: str) -> str:
-    """Name of the folder, below that of `build_tag`, for the code of the kernels in a file."""
+    """Name of the folder, below the one of `build_tag`, for the code of the kernels in a file."""
     name = function.__module__
     if "kernels" not in name.split("."):
         # What such a file reads beside kernels is not known: another one of the same text is another.

@@ -124,7 +124,7 @@ rows_at, part_at = _intrinsic_views() if _patched() else (kernel(inline=True)(_r
 
 # Modules of kernels that count from the end: -1 stands there for the place behind all that is looked at.
 COUNTING = ("lcp.kernels.lemke", "lcp.kernels.extended")
-# Whose kernels are known not to, otherwise: those of users may count from the end.
+# Whose kernels are known not to, otherwise: kernels of users may count from the end.
 OURS = ("lcp.", "contactlab.", "problem_data.")
 
 
@@ -166,7 +166,7 @@ def _from_start(context: Any, builder: Any, index_type: Any, index: Any, size: A
 
 
 def _within(builder: Any, bounds: Any, size: Any) -> None:
-    """The end of a slice that has none is that of the array."""
+    """The end of a slice that has none is the end of the array."""
     from llvmlite import ir
 
     endless = ir.Constant(size.type, 2 ** (size.type.width - 1) - 1)

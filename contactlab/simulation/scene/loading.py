@@ -263,7 +263,7 @@ def _add_further(
 
 
 def _inertia(body: schema.BodyEntry, shapes: list[Placed]) -> RigidInertia:
-    """Return the inertia as given, or that of homogeneous shapes of one density, overlaps counted twice."""
+    """Return the inertia as given, or the inertia of homogeneous shapes of one density, overlaps counted twice."""
     solids = [shape.shape.inertia() for shape in shapes]
     if None in solids:
         if body.mass is None or body.inertia is None:

@@ -27,7 +27,7 @@ from contactlab.world.surface import ALL
 MOST_POINTS = 1000
 MOST_ROWS = 500
 
-#: The shapes of a scene by their names: those of their classes in small letters, but for `ConvexPoints`. Meshes come
+#: The shapes of a scene by their names: their classes in small letters, but for `ConvexPoints`. Meshes come
 #: from files of their own, which a scene does not read.
 SHAPES: dict[str, type[Shape]] = {
     "points" if cls is ConvexPoints else re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower(): cls
@@ -253,7 +253,7 @@ def _body(table: Table) -> schema.BodyEntry:
 
 
 def _parts(table: Table) -> tuple[schema.PartEntry, ...]:
-    """Return the shapes of a body: its own one, in its own axes, or those of its parts."""
+    """Return the shapes of a body: its own one, in its own axes, or the shapes of its parts."""
     whole = _filter(table)
     if table.exactly_one_of("shape", "part") == "shape":
         return (schema.PartEntry(parse_shape(table), schema.PoseEntry(), None, whole, table),)
@@ -346,7 +346,7 @@ def _surface(table: Table) -> schema.Surface:
 
 
 def _numbers(table: Table) -> Material:
-    # Restitution may be a table, that of its law.
+    # Restitution may be a table of its law.
     by_law = isinstance(table.values.get("restitution"), dict)
     given = ("mu", *(key for key in _NUMBERS[1:] if key in table and not (by_law and key == "restitution")))
     numbers: dict[str, Any] = {key: table.number(key) for key in given}
@@ -365,7 +365,7 @@ def _filter(table: Table, whole: schema.Filter = FILTER) -> schema.Filter:
 
 
 def _pose(table: Table) -> schema.PoseEntry:
-    """Return place, turn and velocities, each that of a body at rest in the origin where not given."""
+    """Return place, turn and velocities, as of a body at rest in the origin if not given."""
     turn: schema.Vector = (1.0, 0.0, 0.0, 0.0)
     if "quaternion" in table or "rpy" in table:
         if table.exactly_one_of("quaternion", "rpy") == "quaternion":

@@ -235,7 +235,7 @@ class KinematicEntry(FixedEntry):
     swing: dict[str, Vector | float]
 
     def motion(self) -> PrescribedMotion:
-        """Return the motion; velocities are those of the pose, both in world axes."""
+        """Return the motion; velocities belong to the pose, both in world axes."""
         start = self.pose.placement()
         if self.swing:
             values = {key: np.array(value) if isinstance(value, tuple) else value for key, value in self.swing.items()}
@@ -248,7 +248,7 @@ class KinematicEntry(FixedEntry):
 class RobotEntry:
     """``[[robot]]``: a model from a URDF file in the scene's folder.
 
-    ``q`` and ``v`` are whole vectors, or numbers by the joints' names; ``pose`` is that of a floating base.
+    ``q`` and ``v`` are whole vectors, or numbers by the joints' names; ``pose`` is the pose of a floating base.
     """
 
     name: str

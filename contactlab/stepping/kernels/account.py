@@ -100,7 +100,7 @@ def recompute_energy_terms(
         (n,) filled with the kinetic energy of v[i + 1] at q[i].
     before, after
         (k, 6) filled with the velocity of the contact's point as one of B less that as one of A, and the angular
-        velocity of B less that of A, at q[i], under v[i] and under v[i + 1].
+        velocity of B less the velocity of A, at q[i], under v[i] and under v[i + 1].
     moved
         (n, nt) filled with whether the Runge-Kutta method moves the tree.
     """

@@ -80,7 +80,7 @@ class JointWarmStart(NamedTuple):
 
 
 class ChunkStart(NamedTuple):
-    """The state that the chunk in memory begins with: that of a run's last step where the chunk has no other."""
+    """The state before the chunk in memory, in which a run's last step begins if the chunk has no other."""
 
     q: FloatArray
     v: FloatArray

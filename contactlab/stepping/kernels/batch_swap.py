@@ -62,7 +62,7 @@ def swap_run(
     parameters: Parameters,
     smallest_h: float,
 ) -> int:
-    """Store the run in memory to its slot and load that of another, as ``order`` says; what hinders is returned.
+    """Store the run in memory to its slot and load another run, as ``order`` says; return the code of an obstacle.
 
     A run that is loaded begins a step. ``smallest_h``: no step of an adaptive stepper is shorter.
     """

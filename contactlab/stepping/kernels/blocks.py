@@ -1,7 +1,7 @@
 """Of `next_island`: the constraint blocks of one island, in the layout of `problem_data.VelocityBlocks`.
 
 Rows [N; F]: one normal row per contact, then the r friction directions contact by contact. J is the Jacobian on the
-island's own velocities, those of its trees one after the other; Y has row i = M^-1 J[i].
+island's own velocities, tree by tree; Y has row i = M^-1 J[i].
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def contact_jacobian(
 ) -> None:
     """Fill P and X = M^-1 P, (3, nv) each, within the contact's spans: what each unit of v does to the motion at x.
 
-    The motion is that of body b less that of body a, in world axes, v the island's velocities. Body b moves; body a may
+    The motion is relative: body b less body a, in world axes, v the island's velocities. Body b moves; body a may
     be the world (-1), or fixed to it. ``scratch`` (4 nv,).
     """
     clear_frame(spans, P)
@@ -160,7 +160,7 @@ def angular_jacobian(
     X: FloatArray,
     scratch: FloatArray,
 ) -> None:
-    """Fill P and X as `contact_jacobian` does, for the angular velocity of body b less that of body a."""
+    """Fill P and X as `contact_jacobian` does, for the angular velocity of body b relative to body a."""
     clear_frame(spans, P)
     k = world.bodies[b, BODY_TREE]
     shift = work.tree_offset[k] - world.trees[k, TREE_DOF]
@@ -314,6 +314,7 @@ def build_blocks(
     direction = work.scratch[0:3]
     surface = work.scratch[3:6]
 
+    # velocities of the trees
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
@@ -342,6 +343,7 @@ def build_blocks(
         normal = floats[NORMAL : NORMAL + 3]
         t1 = floats[TANGENTS : TANGENTS + 3]
         t2 = floats[TANGENTS + 3 : TANGENTS + 6]
+        # motion of the contact point, and the response to it
         planar_tangents(normal, world.plane, t1, t2)
         told = kinematic_index(world, body_a)
         if told >= 0:
@@ -360,6 +362,7 @@ def build_blocks(
             fill_along(spans, direction, X, Y[row])
             if told >= 0:
                 island.k[row] = -dot3(direction, surface)
+        # normal velocity without contact forces
         lower, middle, upper, end = row_ranges(island.column_ranges, c, nv)
         vn_free = sparse_dot(lower, middle, upper, end, J[c], island.v_free)
         drive = 0.0
@@ -370,6 +373,7 @@ def build_blocks(
             drive += dot3(normal, surface)
         vn_free += drive
         floats[VN_FREE] = vn_free
+        # law of the normal row
         stiffness, dissipation = compliance_of(world, work.contact_int[index])
         k, island.gamma[c] = unilateral_law(
             floats[GAP],
@@ -422,8 +426,8 @@ def fill_warm_start(work: StepWork, island: IslandWork, control: StepControl, ed
 def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> ContactSystem:
     """All rows [N; F; L; G; B] as they were posed.
 
-    The island's spans are those of [N; F; L; B], once rows of joints are added. Where there are rows G, they have all
-    columns, and so have those behind them.
+    The island's column ranges belong to [N; F; L; B], once rows of joints are added. If there are rows G, they and the
+    rows after them have all columns.
     """
     progress = island.progress[0]
     nc = progress.nc

@@ -128,11 +128,13 @@ def detect(
     parameters: Parameters,
 ) -> int:
     """Find free motion, and contacts with their rows in the previous step."""
+    # free motion
     if control.again == 0:
         failure = move_freely(world, work, joints, control, parameters)
         if failure != FAILURE_NONE:
             control.failure, control.wanted = min(failure, FAILURE_SINGULAR), failure - FAILURE_SINGULAR
             return UNSOLVED
+    # velocities that contacts are looked for by, and the poses that they predict
     h, margin = parameters.h, parameters.margin + parameters.more
     # By the velocities seen at the end of the step as well, where there are any.
     looks = control.again if work.listed.shape[0] == 0 else 1
@@ -140,6 +142,7 @@ def detect(
     if parameters.projection != 0 and work.listed.shape[0] == 0 and (control.again > 0 or turns_far(world, work, h)):
         predicted = work.v_free if control.again == 0 else work.v_seen[control.again - 1]
         predict_poses(world, work, predicted, h)
+    # contacts of pairs of bodies, with half-spaces, and from the caller
     count = pair_contacts(world, work, collision, h, margin, parameters.reduce != 0, looks, predicted, control)
     if count < 0:
         return NEED_SPACE
@@ -150,9 +153,11 @@ def detect(
         return NEED_SPACE
     if work.listed.shape[0] > 0:
         count = keep_listed(work, count)
+    # a further look that finds nothing new ends the step as it is
     if control.again != 0 and parameters.sleep == 0 and count == control.n_found and not has_corrections(work, count):
         # Nothing was left out: what was found holds.
         return INTEGRATE
+    # depth, velocities without contacts, the same contacts in the previous step
     control.n_contacts = count
     control.n_found = count
     control.deep = 1 if parameters.projection != 0 and too_deep(world, work, count, parameters) else 0
@@ -198,6 +203,7 @@ def find(parent: NDArray[np.int64], i: int) -> int:
 @kernel
 def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, n_contacts: int) -> int:
     """Fill island_of, local, island_nv and the lists of trees, contacts and rows by island; return their number."""
+    # union-find over the trees that contacts join
     nt = work.union_find_parent.shape[0]
     for k in range(nt):
         work.union_find_parent[k] = k
@@ -216,6 +222,7 @@ def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, 
     if joints is not None:
         join_trees(work, joints)
 
+    # islands in ascending order of their lowest tree
     n_islands = 0
     for k in range(nt):
         if work.island_of[k] < 0:
@@ -227,6 +234,7 @@ def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, 
         else:
             work.island_of[k] = work.island_of[root]
 
+    # how many trees and contacts each has
     for i in range(n_islands + 1):
         work.tree_start[i] = 0
         work.contact_start[i] = 0

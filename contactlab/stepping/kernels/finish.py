@@ -119,6 +119,7 @@ def looks_again(
     A body that is struck may go where nothing was looked for at the velocity that it had. `detect` finds what there is,
     and ends the step as it is where nothing was left out.
     """
+    # stops that were left out, and bodies that were struck
     missed = joints is not None and misses_stops(work, joints, parameters.h)
     moves = False
     if control.again < LOOKS:
@@ -133,6 +134,7 @@ def looks_again(
             if collision is not None:
                 moves = outruns(world, work, collision, before, after, parameters.h, parameters.margin)
             moves = moves or whips(world, work, before, after, parameters)
+    # another look, or none
     if control.again < LOOKS and (missed or moves):
         control.again += 1
         if missed:
@@ -184,6 +186,7 @@ def integrate_step(
     h = parameters.h
     if parameters.projection != 0 and looks_again(world, work, joints, collision, control, parameters):
         return DETECT
+    # the configuration after the step
     control.again = 0
     ints = world.ints
     floats = world.floats
@@ -199,10 +202,12 @@ def integrate_step(
         move_free_trees(world, work, h, parameters)
     if parameters.sleep != 0:
         keep_asleep(world, work)
+    # its kinematics and energies
     code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
     if code != GOOD or not compute_energies(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
         control.failure = FAILURE_NOT_FINITE
         return UNSOLVED
+    # rows of the record, and the state of the next step
     row = control.chunk_steps
     if chunk.tau.shape[0] > 0:
         for j in range(work.tau.shape[0]):
@@ -216,6 +221,7 @@ def integrate_step(
     control.kinematics_valid = 1
     if joints is not None:
         store_joint_warm_start(joints, chunk, control)
+    # numbers of the run
     control.n_previous = control.n_contacts
     parameters.time += h
     parameters.last_h = h

@@ -2,7 +2,7 @@
 
 Everything comes from the multibody core: bias forces by `rnea`, the mass matrix by the composite-rigid-body algorithm
 and its factors tree by tree. Gravity and velocity products are taken at the start of the step, but for trees that are
-one freely turning link: their gyroscopic torque is that of the midpoint rule (see the core's `gyroscopic`), or left
+one freely turning link: their gyroscopic torque follows the midpoint rule (see the core's `gyroscopic`), or is left
 out; and what velocity products of fast chains would gain in energy is taken out (`velocity_products`).
 
 Trees of several links on which no row acts in the step move by the Runge-Kutta method (`move_free_trees`, of `finish`).
@@ -86,6 +86,7 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
     link_forces(world.ints, world.floats, W[0:0], rows_at(W, 0, 0, 6), W)
     if joint_forces(world.ints, W, work.bias) != GOOD:
         return FAILURE_NOT_FINITE
+    # inertias of the composites
     t = tree(world.ints, world.floats)
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
@@ -96,6 +97,7 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
     singular = -1
     world_inertias(t, f.R, f.p, B)
     for k in range(world.trees.shape[0] - 1):
+        # mass matrix, momentum and impulses of one tree
         first = world.trees[k, TREE_LINK]
         last = world.trees[k + 1, TREE_LINK]
         a = world.trees[k, TREE_DOF]
@@ -107,6 +109,7 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
         branch_times(branch, L, work.v[a:b], work.momentum[a:b])
         for j in range(a, b):
             work.Mv[j] = work.momentum[j] + h * (work.tau[j] - work.bias[j])
+        # velocity products: by the midpoint rule, or within their limits
         several = parameters.accurate != 0 and world.free.shape[0] > 0 and world.free[k, FREE_KIND] == FREE_KICKED
         if several:
             weights(t, work.S[a:b], B, first, last, work.products[a:b])
@@ -124,6 +127,7 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
         if several:
             for j in range(a, b):
                 work.products[j] -= work.Mv[j]
+        # drives and dampers that act within the mass matrix
         if joints is not None:
             add_implicit(joints, work.q, h, a, b, L, work.Mv)
         # The bias of this tree has had its use.
@@ -133,6 +137,7 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
             if singular < 0:
                 singular = a + (SINGULAR - code)
             continue
+        # the free velocity
         for j in range(a, b):
             work.v_free[j] = work.Mv[j]
         solve_vector_lt(branch, 0, L, work.v_free[a:b])
@@ -180,7 +185,7 @@ def is_slow(t: Tree, V: FloatArray, first: int, last: int, h: float) -> bool:
 def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int) -> int:
     """Write the end of the step of tree k to v_plus and q_plus; in how many parts, 0 where it is left to Euler's rule.
 
-    ``wanted``: in so many, 0 for as many as it takes. v_free, L and the products are those of `free_motion`.
+    ``wanted``: in so many, 0 for as many as it takes. `free_motion` has filled v_free, L and the products.
     """
     row = world.free[k]
     ints = world.free_ints[row[FREE_INT] : row[FREE_INT_END]]

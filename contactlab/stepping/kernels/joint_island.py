@@ -85,6 +85,7 @@ def add_joint_rows(
 @kernel(inner=True)
 def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows) -> None:
     """Fill J, Y, k, gamma and v0 of [N; F; L; B], within their ``spans``, and the pseudo-inverse P of the rows G."""
+    # factors of the equations
     nv = rows.v_free.shape[0]
     ng = rows.nb
     nu = rows.nc + rows.nr + rows.nl
@@ -95,6 +96,7 @@ def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows
     factor_bilateral(G, YG, joints.G_scale[:ng], joints.G_error[:ng], P, joints.work[: bilateral_work_size(ng, nv)])
     left = rows_at(joints.J, 0, own, nv)
     responses = rows_at(joints.Y, 0, own, nv)
+    # the rows that are left
     for row in range(own):
         place = row if row < nu else row + ng
         joints.k[row] = rows.k[place]
@@ -106,9 +108,11 @@ def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows
         for p in range(c, d):
             left[row, p] = rows.J[place, p]
             responses[row, p] = rows.Y[place, p]
+    # their projection along the equations
     fill_posed(rows.J, rows.Y, rows.k, rows.v_free, spans, nu, ng, joints.posed[: 2 * own])
     locked = joints.locked[:own]
     project_rows(G, YG, P, left, responses, spans, locked, joints.work)
+    # velocity that meets the equations
     v0 = joints.v0[:nv]
     for p in range(nv):
         v0[p] = rows.v_free[p]
@@ -125,7 +129,7 @@ def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows
 def recover_with_equations(
     rows: ContactSystem, joints: JointRows, forces: FloatArray, f: FloatArray, v_plus: FloatArray
 ) -> None:
-    """Fill the forces f of all rows and v+ from those of the rows left (`forces`), which `recover` has filled.
+    """Fill the forces f of all rows and v+ from the ``forces`` of the rows left, which `recover` has filled.
 
     v+ is formed from the forces and M^-1 alone, so that the certificate judges the forces.
     """

@@ -82,7 +82,7 @@ def evaluate_loops(joints: JointRows, W: FloatArray) -> None:
 
 @kernel(inner=True)
 def find_joint_rows(work: StepWork, joints: JointRows, parameters: Parameters) -> None:
-    """Fill errors, and which rows take part; those of loops are there (`evaluate_loops`).
+    """Fill errors, and which rows take part; `evaluate_loops` has filled the errors of loops.
 
     A stop does where gap <= margin + h max(0, approach) at v, at the free velocity or at what its coordinate's drive
     wants: a stop that is left out can be passed by what other joints do to this one alone.

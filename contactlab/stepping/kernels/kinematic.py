@@ -74,7 +74,7 @@ def twist_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> No
 
 @kernel(inner=True)
 def relative_turning(world: PackedWorld, work: StepWork, a: int, b: int, v: FloatArray, out: FloatArray) -> None:
-    """Fill ``out`` (3,), the angular velocity under v of body b less that of a; bodies as in `relative_velocity`."""
+    """Fill ``out`` (3,), the angular velocity under v of body b relative to a; bodies as in `relative_velocity`."""
     for k in range(3):
         out[k] = 0.0
     j = world.bodies[b, BODY_DOF]

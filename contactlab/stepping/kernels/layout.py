@@ -151,8 +151,8 @@ BODY_ROOT: Final = 1  # root link of the tree
 BODY_DOF: Final = 2  # the degree of freedom next to it on its way to the root
 BODY_INTS: Final = 3
 
-# The ids of contacts from outside the loop: above those of half-spaces with support points, which end below it, and
-# those of pairs of shapes, which are negative.
+# The ids of contacts from outside the loop begin here. Ids of half-spaces with support points end below, and ids of
+# pairs of shapes are negative.
 EXTERNAL_ID: Final = 1 << 62
 # Bits of a half-space, and of a support point, in the id of their contact.
 ID_BITS: Final = 21
@@ -172,13 +172,13 @@ GAP: Final = 6
 MU: Final = 7
 RESTITUTION: Final = 8
 VN_MINUS: Final = 9
-VN_FREE: Final = 10  # normal velocity after the step without contact forces; this and the tangents are those of islands
+VN_FREE: Final = 10  # normal velocity after the step without contact forces; for islands, like the tangents
 TANGENTS: Final = 11  # 6
 GAP_CORRECTION: Final = 17  # what turning in the step adds to gap + h N v [m], at most 0
 CONTACT_FLOATS: Final = 18
 
 # Shapes whose pairs fit a contact id, next to 31 bits of a feature; and the lowest of all ids. The ids of pairs are
-# negative: those of half-spaces with support points are not.
+# negative, ids of half-spaces with support points are not.
 MAX_SHAPES: Final = 1 << 16
 FEATURE_BITS: Final = 31
 LOWEST_ID: Final = -(1 << 63)
@@ -206,13 +206,13 @@ class StepControl:
     # The step in progress.
     n_previous: int  # contacts of the step before
     n_contacts: int
-    n_found: int  # before those of bodies asleep are left out; -1: stops were left out that v+ would pass
+    n_found: int  # with the contacts of bodies asleep; -1: stops were left out that v+ would pass
     again: int  # how often contacts were looked for again, by the velocities that the step led to
     n_islands: int
     island: int  # the one being treated
     failure: int
     allow_uncertified: int  # whether the best forces found may do where nothing is certified
-    uncertified: int  # islands so far for which they did, those of failed steps included
+    uncertified: int  # islands so far for which they did, also in failed steps
     # Where the loop returned NEED_SPACE: which buffer is too small, and how many entries are wanted. Where the failure
     # is FAILURE_SINGULAR: the degree of freedom that moves no mass.
     short: int
@@ -225,7 +225,7 @@ class IslandProgress:
 
     # Contacts, friction, velocities, rows L, G and B, and the variables of its LCP.
     nc: int
-    ncone: int  # friction cones and their rows F, those of moments included
+    ncone: int  # friction cones, with the cones of moments; nr are their rows F
     nr: int
     nv: int
     nl: int
@@ -272,7 +272,7 @@ class Parameters:
     solver: int
     warm_start: int
     use_strategies: int  # whether a proposal may take the place of a solve
-    require_equal_compliance: int  # whether a proposal is to be the forces selected, whatever those of the step before
+    require_equal_compliance: int  # whether strategies look for forces of equal compliance, not near the previous ones
     backend: int  # whether a friction backend solves islands with contacts: they are solved, and judged, outside
     enabled_strategies: int  # bits of the attempts that may be made
     adaptive: int  # whether a failed step is tried again with a smaller h
@@ -302,7 +302,7 @@ class PackedWorld(NamedTuple):
     pair_mu: FloatArray  # (shapes, ns), -1 where the two never touch
     plane: FloatArray  # (3,) unit normal of a planar world's plane, 0 in space
     motion: IntArray  # (nb,) row of a kinematic body among their number nk, -1 for any other
-    material: IntArray  # (shapes + ns,) number of each surface's material, those of the half-spaces last
+    material: IntArray  # (shapes + ns,) number of each surface's material, half-spaces last
     restitution: FloatArray  # (m, 5) laws of the materials: `contactlab.contact.kernels.restitution`
     stiffness: FloatArray  # (m, m) N/m by pair of materials, infinite for rigid ones
     dissipation: FloatArray  # (m, m) N s/m
@@ -319,7 +319,7 @@ class PackedWorld(NamedTuple):
 
 
 class Collision(NamedTuple):
-    """Shapes that may touch one another, n of them, those of the bodies first, of m materials; and workspaces."""
+    """Shapes that may touch one another, n of them, shapes of bodies first, of m materials; and workspaces."""
 
     kind: IntArray  # (n,), and the next four: `contactlab.contact.kernels.layout`
     size: FloatArray
@@ -327,7 +327,7 @@ class Collision(NamedTuple):
     data: FloatArray
     loops: IntArray
     body: IntArray  # (n,) -1 for the world's half-spaces
-    link: IntArray  # (n,) the link it moves with, negative when fixed to the world; those of one link never touch
+    link: IntArray  # (n,) the link it moves with, negative when fixed to the world; shapes of one link never touch
     half_space: IntArray  # (n,) number of the world's half-space, -1 for other shapes
     category: IntArray  # (n,) bits, as `sweep_and_prune.candidates` takes them
     mask: IntArray  # (n,)
@@ -528,7 +528,7 @@ class JointRows(NamedTuple):
     z: FloatArray  # (n, 2) LCP variables
     was_active: IntArray  # (n,) whether the row took part in the previous step
     previous_z: FloatArray  # (n, 2)
-    # The island in progress without its rows G: those of [N; F; L; B], in flat buffers of at least the size needed, J
+    # The island in progress without its rows G: [N; F; L; B], in flat buffers of at least the size needed, J
     # and Y filled in the columns of the island's spans, elsewhere while M is assembled.
     J: FloatArray  # m nv
     Y: FloatArray

@@ -1,6 +1,6 @@
 """Torsional and rolling friction in a step: further friction cones over the normal forces of an island's contacts.
 
-With w the angular velocity of body B less that of body A, n the normal, and rho_t and rho_r the lengths that the pair
+With w the angular velocity of body B relative to body A, n the normal, and rho_t and rho_r the lengths that the pair
 of surfaces has::
 
     torsional   one row n . w,                                     |moment along n| <= rho_t fN
@@ -10,9 +10,9 @@ The first d is along the rolling that the step begins with, so that straight rol
 its direction; at rest it is the contact's first tangent. In a planar world d is the normal of the plane, and nothing
 spins about n.
 
-Rows and cones stand behind those of sliding friction, contact by contact, the torsional one first. By contact, the
+Rows and cones follow the ones of sliding friction, contact by contact, the torsional one first. By contact, the
 LCP's variables are kept as [fN | r of fF+ | r of fF- | lambda], behind which a world with such friction has, in the
-same order, those of the torsional cone (3) and those of the rolling one (2 r + 1).
+same order, the variables of the torsional cone (3) and of the rolling one (2 r + 1).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def moment_friction_lengths(world: PackedWorld, moments: MomentFriction, ints: I
 def count_moments(
     world: PackedWorld, moments: MomentFriction, work: StepWork, island: IslandWork, control: StepControl, edges: int
 ) -> None:
-    """Note how many friction cones and rows F the island in progress has besides those of sliding."""
+    """Note how many friction cones and rows F the island in progress has besides the ones of sliding."""
     progress = island.progress[0]
     r = edges // 2
     first = work.contact_start[control.island]
@@ -99,9 +99,11 @@ def add_moments(
         torsional, rolling = moment_friction_lengths(world, moments, ints)
         if torsional == 0.0 and rolling == 0.0:
             continue
+        # angular velocity of body B relative to body A
         angular_jacobian(world, work, island.column_ranges[c], ints[BODY_A], ints[BODY_B], P, X, scratch)
         for j in range(3):
             normal[j] = work.contact_float[index, NORMAL + j]
+        # cones of spin and of rolling
         if torsional > 0.0:
             for j in range(3):
                 moments.axes[row - begin, j] = normal[j]
@@ -115,6 +117,7 @@ def add_moments(
             add_cone(island, cone, c, r, rolling)
             cone += 1
             row += r
+        # their rows
         told = kinematic_index(world, ints[BODY_A])
         rows = (1 if torsional > 0.0 else 0) + (r if rolling > 0.0 else 0)
         for i in range(row - rows, row):
@@ -187,9 +190,11 @@ def copy_moment_variables(
         torsional, rolling = moment_friction_lengths(world, moments, ints)
         kept = work.contact_z[index]
         old = ints[PREVIOUS]
+        # variables that a contact has no cone for are 0
         if not warm:
             for j in range(2 + 2 * r, kept.shape[0]):
                 kept[j] = 0.0
+        # variables of its cones of spin and of rolling
         at = 2 + 2 * r
         for kind in range(2):
             directions = 1 if kind == 0 else r

@@ -103,6 +103,7 @@ def pose_depths(
         response = h * stiffness + dissipation
         if 0.0 < response < math.inf:
             continue
+        # rate of the gap after the step
         begin, middle, upper, end = row_ranges(island.column_ranges, c, nv)
         rate = sparse_dot(begin, middle, upper, end, rows.J[c], island.v_plus)
         told = kinematic_index(world, ints[BODY_A])
@@ -112,6 +113,7 @@ def pose_depths(
             rate -= dot3(floats[NORMAL : NORMAL + 3], surface)
             belt_velocity(work, told, floats[POINT : POINT + 3], surface)
             rate += dot3(floats[NORMAL : NORMAL + 3], surface)
+        # the gap to be opened
         gap = floats[GAP] + h * rate
         deep = deep or gap + floats[GAP_CORRECTION] < -allowed[c]
         e[c] = (
@@ -247,6 +249,7 @@ def relax(
         borne(rows, turns, f, c, r, other, s)
         for k in range(2):
             diagonal[n + 2 * c + k] = -1.0
+    # relax row by row
     for _ in range(SWEEPS):
         change = 0.0
         for i in range(n):
@@ -262,6 +265,7 @@ def relax(
                 change = max(change, abs(by) * w / allowed[i])
             if i >= nc or r == 0:
                 continue
+            # friction of what bears or pushes
             bound = rows.mu[i] * max(0.0, new + rows.h * rows.h * f[i])
             if bound == 0.0 and s[2 * i] == 0.0 and s[2 * i + 1] == 0.0:
                 continue
@@ -276,6 +280,7 @@ def relax(
                 by = -moved(at, rows, dq) / w
                 s[2 * i + k] += by
                 displace(at, by, rows, dq)
+            # back into the cone
             a, b = s[2 * i], s[2 * i + 1]
             size = math.sqrt(max(0.0, a * a + b * b + 2.0 * cosine * a * b))
             if size > bound:
@@ -320,6 +325,7 @@ def apply_projection(
     first = work.contact_start[i]
     r = rows.r[0] if nc > 0 else 0
     other = second_direction(r)
+    # rows of the record
     for c in range(nc):
         row = chunk.contact[row0 + work.island_contacts[first + c]]
         row.push = p[c]
@@ -332,6 +338,7 @@ def apply_projection(
         at = control.chunk_joints + joints.row_start[i]
         for n in range(rows.nl):
             chunk.joint[at + n].push = p[nc + n]
+    # displacement of the trees
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
@@ -360,6 +367,7 @@ def project(
             hold_turns(world, work, island, rows, control)
         if joints is not None and rows.nb > 0:
             rows = rows_left(rows, island, joints)
+        # the displacement that opens the gaps
         p = island.z[:n]
         s = island.z[n : n + 2 * rows.nc]
         dq = island.certificate_work[: progress.nv]

@@ -63,6 +63,7 @@ def write_rows(
         t1 = floats[TANGENTS : TANGENTS + 3]
         t2 = floats[TANGENTS + 3 : TANGENTS + 6]
 
+        # variables of the LCP, and friction impulses along the tangents
         by_contact = work.contact_z[index]
         by_contact[0] = island.z[c]
         by_contact[1 + 2 * r] = island.z[nc + 2 * nr + c]
@@ -76,6 +77,7 @@ def write_rows(
             along1 += push * island.edge_directions[e, 0]
             along2 += push * island.edge_directions[e, 1]
 
+        # slip and mode
         a = ints[BODY_A]
         b = ints[BODY_B]
         point = floats[POINT : POINT + 3]
@@ -90,6 +92,7 @@ def write_rows(
             sticks = sticks or slip <= STICK_FRACTION * free_speeds(world, work, a, b, point)
             mode = STICK if sticks else SLIDE
 
+        # the row of the record
         at = control.chunk_contacts + index
         row = chunk.contact[at]
         row.step = control.step

@@ -44,7 +44,7 @@ def put_to_sleep(
 ) -> int:
     """Mark the trees of islands that sleep through the step, and take their contacts out; the number left is returned.
 
-    The islands are those of `label_islands`; with contacts gone they are to be labelled again. Where rows of joints
+    `label_islands` has found the islands; with contacts gone they are to be labelled again. Where rows of joints
     take part, nothing sleeps.
     """
     nt = work.union_find_parent.shape[0]

@@ -83,6 +83,7 @@ def verify_island(
     is None for forces that strategies have found: all else is for VERIFY_OTHER, and compiled there.
     """
     progress = island.progress[0]
+    # forces that are for VERIFY_OTHER, or that move what was at rest
     if others is None and (progress.attempt == NO_STRATEGY or progress.ng > 0):
         return VERIFY_OTHER
     if (
@@ -92,6 +93,7 @@ def verify_island(
     ):
         progress.rest = REST_WANTED
         return UNSOLVED
+    # residuals, forces and certificate of a solution from elsewhere
     answers = is_solution(island, parameters, others)
     i = control.island
     rows = posed_rows(island, joints, parameters.h)
@@ -107,6 +109,7 @@ def verify_island(
             # A backend's answer was judged by the law that it states.
             if parameters.backend == 0 or progress.nc == 0:
                 answers = judge_island(rows, island, parameters)
+        # without a solution: the best forces
         if not answers:
             if control.allow_uncertified == 0:
                 control.failure = FAILURE_LCP
@@ -115,6 +118,7 @@ def verify_island(
             recover_island(rows, island, joints)
             certify_contacts(rows, island, parameters)
             certified = False
+    # certificate of rows of joints; what holds is accepted
     of_joints = 0
     if joints is not None and not certified:
         consistent = certify_joints(rows, island, joints)
@@ -130,6 +134,7 @@ def verify_island(
             complete_rows(rows.J, rows.Y, rows.column_ranges)
             control.failure = FAILURE_INCONSISTENT
             return UNSOLVED
+    # velocities, rows of the record, variables for the next step
     if joints is not None:
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
@@ -163,6 +168,7 @@ def leaves_rest(
         or progress.ncone > progress.nc
     ):
         return False
+    # the velocity after the step, and the one before it
     nv = progress.nv
     if is_still(island.v_plus[:nv], island.v_free[:nv], STILL):
         return False

@@ -214,7 +214,7 @@ def _entries(recording: Record) -> dict[str, FloatArray]:
 
 
 def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """What the steps had and a record has not: see `contactlab.stepping.kernels.account`.
+    """Recompute terms of the steps that a record has not: see `contactlab.stepping.kernels.account`.
 
     Impulses h b (n, nv), kinetic energy (n,) of v+ at q, velocities (contacts, 6) of the touching points and of
     turning, B less A, before and after the step.
@@ -261,7 +261,7 @@ def held_trees(recording: Record) -> IntArray:
 
 
 def _asleep_dofs(recording: Record) -> NDArray[np.bool_]:
-    """Which velocities (n, nv) were held at 0 through each step."""
+    """Return flags (n, nv) of the velocities that were held at 0 through each step."""
     asleep = recording.rows["asleep"] != 0
     if not asleep.shape[1]:
         return np.zeros((recording.n_steps, recording.world.nv), dtype=bool)

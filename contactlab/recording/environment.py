@@ -1,4 +1,4 @@
-"""What the bits of a record depend on besides its input: versions and processor. No names of machines or folders."""
+"""Versions and processor, on which the bits of a record depend besides its input. No names of machines or folders."""
 
 from __future__ import annotations
 

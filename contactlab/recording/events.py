@@ -1,4 +1,4 @@
-"""What happened in a record: contacts made and broken, sliding, what the solver did, islands that nothing solved."""
+"""The events of a record: contacts made and broken, sliding, what the solver did, islands that nothing solved."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ContactEvent:
 
 @dataclass(frozen=True, eq=False)
 class SolverStatistics:
-    """What the solver did, step by step (n_steps,), and how long the run took.
+    """The solver's work, step by step (n_steps,), and the time of the run.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is kept of a run that had to stop: the problem in a file, the solver's answer, and the record so far."""
+"""The files of a run that had to stop: the problem, the solver's result, and the record so far."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ def _planes(
 
 
 def _may_touch(world: World) -> NDArray[np.bool_]:
-    """Which shapes of bodies may touch which."""
+    """Return which shapes of bodies can touch which."""
     touching, n = build_collision_filter(world), len(world.surfaces)
     may = np.zeros((n, n), dtype=bool)
     if touching is None:

@@ -1,4 +1,4 @@
-"""What no certificate says: bodies that overlap, steps too long for what moves, impacts that gain energy.
+"""Doubts that no certificate covers: bodies that overlap, steps too long for what moves, impacts that gain energy.
 
 A step certifies that its forces solve the problem it posed. Whether the problem was a sensible one is another question:
 a cube that begins inside the floor, or falls ten times its own length in a step, is answered to rounding. Nor does a
@@ -101,7 +101,7 @@ def penetration_threshold(world: World) -> float:
 
 
 def new_kinds(found: Iterable[Notice], known: tuple[Notice, ...]) -> tuple[Notice, ...]:
-    """Those whose kind is not known yet."""
+    """Return the notices whose kind is not known yet."""
     kinds = {notice.kind for notice in known}
     return tuple(notice for notice in found if notice.kind not in kinds)
 
@@ -130,7 +130,7 @@ def deep_contact_text(world: World, contacts: Iterable[ViewedContact], step: int
 def overlap_notices(
     world: World, stepper: TimeStepping, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED
 ) -> Iterator[Notice]:
-    """What contacts are deeper than rounding makes any.
+    """Yield contacts that are deeper than rounding makes any.
 
     ``begins``: step 0 is the world's, not of a run that goes on; ``begun``: the worst overlap told before.
     """
@@ -185,7 +185,7 @@ def limit_violation(stops: list[JointRow], q: FloatArray) -> FloatArray:
 
 
 def roundings(world: World, stops: list[JointRow]) -> FloatArray:
-    """How far beyond limits (limits,) is rounding."""
+    """Return how far beyond limits (limits,) is rounding."""
     length = ARM * size_of(world)
     return BEYOND * np.array([1.0 if row.angular else length for row in stops])
 
@@ -193,7 +193,7 @@ def roundings(world: World, stops: list[JointRow]) -> FloatArray:
 def limit_violation_notices(
     world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED
 ) -> Iterator[Notice]:
-    """Which joints begin beyond rigid limits, that nothing brings back; configurations q (n, nq) of a run's start."""
+    """Yield joints that begin beyond rigid limits, at configurations q (n, nq) of a run's start."""
     stops = rigid_stops(world, stepper)
     if not stops:
         return
@@ -244,7 +244,7 @@ def pressed_by(names: tuple[str, ...]) -> str:
 
 
 def long_step_notices(moves: StepMotions) -> Iterator[Notice]:
-    """What steps are too long for."""
+    """Return the motions that steps are too long for."""
     found = long_steps(moves)
     if found is not None:
         yield Notice("long step", *found)

@@ -126,7 +126,7 @@ class Record:
 
     @cached_property
     def asleep(self) -> NDArray[np.bool_]:
-        """Which bodies (n_steps, nb) slept through each step."""
+        """Flags (n_steps, nb) of the bodies that slept through each step."""
         trees, asleep = self.world.body_trees, self.rows["asleep"] != 0
         out = np.zeros((self.n_steps, trees.size), dtype=bool)
         if asleep.shape[1]:
@@ -162,7 +162,7 @@ class Record:
 
     @cached_property
     def certificates(self) -> CertificateTable:
-        """How well each island of each step was solved."""
+        """The certificate of each island of each step."""
         return CertificateTable.from_rows(self.rows, self.selection)
 
     @property
@@ -172,7 +172,7 @@ class Record:
 
     @property
     def coulomb_misfit(self) -> FloatArray:
-        """How far each step is from Coulomb's law, (n_steps,): its worst condition, violation over scale.
+        """Distance (n_steps,) of each step from Coulomb's law: its worst condition, violation over scale.
 
         Rounding where that law was solved. A friction backend may state another one, such as
         `contactlab.ConvexRelaxation`; ``certificates.scaled`` is then the residual of the law that it states.

@@ -127,14 +127,14 @@ class Recording(Record):
 
     @cached_property
     def ledger(self) -> EnergyLedger:
-        """Where the energy went, step by step; computed on first use."""
+        """The energy ledger, step by step; computed on first use."""
         from contactlab.recording.energy_ledger import energy_ledger
 
         return energy_ledger(self)
 
     @cached_property
     def notices(self) -> tuple[Notice, ...]:
-        """What no certificate says: overlaps, steps too long for what moves, impacts that gained energy; mostly none.
+        """Doubts that no certificate covers: overlaps, steps too long, impacts that gained energy; mostly none.
 
         Nor does one say anything where there is none: see `uncertified`.
 
@@ -152,7 +152,7 @@ class Recording(Record):
 
     @property
     def statistics(self) -> SolverStatistics:
-        """What the solver did step by step, and how long the run took."""
+        """The solver's work step by step, and the time of the run."""
         from contactlab.recording.events import solver_statistics
 
         return solver_statistics(self)
@@ -248,7 +248,7 @@ PIECE = 256
 
 
 class StepCollector:
-    """What steps from one state, ``start``, left in the chunk, in order."""
+    """The rows of steps from one state, ``start``, in order."""
 
     def __init__(self, world: World, stepper: TimeStepping, start: StepperState) -> None:
         self._world, self._stepper, self._start = world, stepper, start

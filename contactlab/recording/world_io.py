@@ -310,7 +310,7 @@ def _surface_to_json(surface: Collider) -> Json:
 
 
 def _visual_to_json(visual: Visual) -> Json:
-    """Of a mesh the name and the scale: a record holds no mesh, and leads to no place of this machine."""
+    """Return a visual; of a mesh the name and the scale, for a record holds no mesh and no path of this machine."""
     seen = visual.shape
     shape = {"mesh": seen.name, "scale": list(seen.scale)} if isinstance(seen, VisualMesh) else _shape_to_json(seen)
     color = {} if visual.rgba is None else {"rgba": list(visual.rgba)}

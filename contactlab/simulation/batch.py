@@ -148,7 +148,7 @@ class Batch:
 
     @property
     def failed(self) -> Mask:
-        """Which runs have stopped, (B,); each stands where the step that failed began."""
+        """Flags (B,) of the runs that have stopped; each is where the step that failed began."""
         return np.isin(np.arange(len(self)), list(self._runs.errors))
 
     @property
@@ -158,7 +158,7 @@ class Batch:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What no certificate says (`Recording.notices`), the worst of each kind when it was first found.
+        """Doubts that no certificate covers (`Recording.notices`), the worst of each kind when it was first found.
 
         Contacts and motion are looked at in the first call, and ever more rarely to every 1024th step (in `rollout` all
         steps of the call); impacts that gain energy and islands that nothing solved in all.

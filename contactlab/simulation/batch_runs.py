@@ -39,7 +39,7 @@ from lcp.hearing import LOOK, Crew, processor_seconds
 
 
 class BatchWorlds:
-    """Which world each of B runs steps: ``of_run``; all have the layout of the ``first``.
+    """The world that each of B runs steps: ``of_run``; all have the layout of the ``first``.
 
     ``watches`` watch runs of each world, and have found nothing; ``targets`` (B, nd) are what drives of each run aim at
     where nothing is told.
@@ -367,7 +367,7 @@ def read_runs(
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """What became of B runs.
+    """The results of B runs.
 
     Attributes
     ----------
@@ -391,7 +391,7 @@ class Rollout:
 
     @functools.cached_property
     def states(self) -> tuple[StepperState, ...]:
-        """Where each run ended, with all that the next step starts from: there one long run goes on, bit for bit."""
+        """The state in which each run ended: from it a run goes on, bit for bit."""
         return tuple(arrays_of_run(self._ends, i).read() for i in range(self.failed.size))
 
 

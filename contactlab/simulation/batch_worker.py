@@ -1,4 +1,4 @@
-"""What one thread does for a batch: runs pass through its memory, one after the other."""
+"""The work of one thread for a batch: runs pass through its memory, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be said of a step that failed, from the files that the run left."""
+"""The explanation of a step that failed, from the files that the run left."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _explained(
     result: lcp.Result | lcp.FrictionResult,
     stepper: TimeStepping | None = None,
 ) -> Explanation:
-    """What a problem and its answer say beside when and where it came up."""
+    """Return the facts of a problem and its solution, besides its time and place."""
     blocks = problem.blocks()
     N, J = blocks.J[: blocks.nc], blocks.J
     response = N @ blocks.Y[: blocks.nc].T

@@ -1,4 +1,4 @@
-"""What no certificate says, looked for in runs of which no record is kept: the first of each kind."""
+"""Doubts that no certificate covers, in runs of which no record is kept: the first of each kind."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ class Simulation:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What no certificate says (`Recording.notices`), the first of each kind, each warned of when it was found.
+        """Doubts that no certificate covers (`Recording.notices`), the first of each kind, each with a warning.
 
         Contacts and motion are looked at in the first step, the 65th, and ever more rarely to every 1024th, resets or
         not; contacts and stops also in the first step after each `reset`, motion there after the 1st, 2nd, 4th and so
@@ -389,7 +389,7 @@ class Simulation:
 
     @property
     def certificate(self) -> CertificateTable:
-        """How well each island of the last step was solved."""
+        """The certificate of each island of the last step."""
 
         def distance(step: int, island: int) -> float:
             detail = "a Simulation keeps no step to select its forces anew: ask TimeStepping.step(world, state)"

@@ -1,4 +1,4 @@
-"""What user code says about a step: applied forces, contacts from outside, motions, and what acts on joints."""
+"""User functions that are called for a step: applied forces, contacts, motions, and actions on joints."""
 
 from __future__ import annotations
 

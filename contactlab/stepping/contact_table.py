@@ -37,7 +37,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ContactScope:
-    """What the numbers in a contact table refer to.
+    """The names and step sizes that the numbers in a contact table refer to.
 
     Attributes
     ----------
@@ -293,7 +293,7 @@ class ContactPair:
 
 @dataclass(frozen=True, eq=False)
 class CertificateTable:
-    """How well each island of each step was solved; rows in the order of step and island.
+    """The certificate of each island of each step; rows in the order of step and island.
 
     Attributes
     ----------
@@ -366,7 +366,7 @@ class CertificateTable:
 
     @functools.cached_property
     def selection(self) -> FloatArray:
-        """How far contact forces are from the selected ones, of the largest force, (n,); computed when asked for.
+        """Distance (n,) of contact forces from the selected ones, of the largest force; computed when read.
 
         0 where no other forces make the same velocities, infinite where none are selected. Each problem is formed again
         and its forces selected by the step's kernels, which takes as long as some steps: ask it of the `rows` that

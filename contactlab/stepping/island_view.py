@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class IslandAnswer(NamedTuple):
-    """What a solver outside the loop answered; of a friction backend also how well it meets the law that it states."""
+    """The result of a solver outside the loop; for a friction backend also how well it meets the law that it states."""
 
     result: lcp.Result | lcp.FrictionResult
     law: LawCheck | None = None
@@ -61,7 +61,7 @@ class IslandView:
 
     @property
     def number(self) -> int:
-        """Which island of the step it is."""
+        """Number of the island in the step."""
         return int(self.control.island)
 
     def trees(self) -> NDArray[np.int64]:

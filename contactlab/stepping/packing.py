@@ -213,7 +213,7 @@ def material_pairs(
 def touching_materials(
     packed: PackedWorld, half_space: IntArray, shape_a: IntArray, shape_b: IntArray
 ) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
-    """Which rows of a contact table have two surfaces, and the numbers of their materials, of those rows alone."""
+    """Return which rows of a contact table have two surfaces, and the numbers of the materials of these rows."""
     a = np.where(half_space >= 0, packed.material.size - packed.offsets.size + half_space, shape_a)
     known = (a >= 0) & (shape_b >= 0)
     return known, packed.material[a[known]], packed.material[shape_b[known]]

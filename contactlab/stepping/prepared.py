@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class WorldArrays(NamedTuple):
-    """What the kernels take of a world. Writable for the compiler's sake alone: never to be modified."""
+    """The arrays of a world that kernels take. Writable for the compiler's sake alone: never to be modified."""
 
     packed: PackedWorld  # trees, support points, half-spaces, materials
     collision: Collision | None  # the shapes that can touch one another, None where none can

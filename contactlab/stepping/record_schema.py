@@ -225,14 +225,14 @@ def copy_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
 
 
 def array_offsets(chunk: Chunk) -> dict[str, tuple[int, Any, tuple[int, ...], int]]:
-    """Where in a chunk of one step each array begins, its type, the shape of its rows, and which of `USED` has them."""
+    """Return where in a chunk of one step each array begins, its type, its rows' shape, and its entry of `USED`."""
     ends = np.cumsum([array.nbytes for array in chunk]).tolist()
     parts = zip(Chunk._fields, chunk, ends, _USED_BY, strict=True)
     return {name: (end - array.nbytes, array.dtype, array.shape[1:], axis) for name, array, end, axis in parts}
 
 
 class StepRows(Mapping[str, NDArray[Any]]):
-    """What `copy_of_chunk` returns, of a chunk of one step: copied at once, and made into arrays when they are read.
+    """The rows of a chunk of one step as of `copy_of_chunk`: copied together, and made into arrays when they are read.
 
     ``places`` are `array_offsets` it, ``used`` how many rows of each of `USED` are.
     """

@@ -386,7 +386,7 @@ class StepBuffers:
 
     @property
     def _arguments(self) -> dict[str, Any]:
-        """What parts of the loop are called with, by name, records as arrays of one: see `StageGroup`."""
+        """The arguments of the loop's parts by name, records as arrays of one: see `StageGroup`."""
         names = "work", "island", "chunk", "collision", "joints", "moments"
         constant = {"world": self._prepared.arrays.packed, "control": self._control, "parameters": self._parameters}
         return constant | {name: getattr(self, name) for name in names}

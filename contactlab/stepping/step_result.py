@@ -1,4 +1,4 @@
-"""What one step of `TimeStepping` leaves."""
+"""The result of one step of `TimeStepping`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StepBatch:
 
     @functools.cached_property
     def rows(self) -> Rows:
-        """What they left, as named arrays."""
+        """Their rows, as named arrays."""
         return rows_of_chunks([self.left])
 
     def selection(self, step: int, island: int) -> float:
@@ -91,6 +91,6 @@ class StepResult:
 
     @functools.cached_property
     def certificate(self) -> CertificateTable:
-        """How well each island was solved."""
+        """The certificate of each island."""
         certificate = CertificateTable.from_rows(self._steps.rows, self._steps.selection)
         return certificate.rows(certificate.step == self._number)

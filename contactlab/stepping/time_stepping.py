@@ -277,12 +277,12 @@ class TimeStepping:
 
     @property
     def solver_text(self) -> str:
-        """What answers the problems of its steps, as records say it."""
+        """Return the text by which records name the solver of its steps."""
         return repr(self.constraint_solver.lcp_solver or self.lcp_solver)
 
     @property
     def constraint_solver(self) -> ConstraintSolver:
-        """What solves a step's problem in public as this stepper does: to the bit, from the same start."""
+        """Return the solver that gives a step's forces on the public path: to the bit, from the same start."""
         solver = EqualCompliance(strategies=self.strategies) if self.solver is None else self.solver
         return ConstraintSolver(solver, self.tolerance, self.friction)
 

@@ -32,7 +32,7 @@ ARM = 10.0
 
 
 class Thresholds(NamedTuple):
-    """What takes part in a step, and what is an impact: of contacts and stops of lengths, and of stops of angles."""
+    """Bounds of the gaps that take part in a step, and of the speeds of impacts, for lengths and for angles."""
 
     margin: float  # [m]
     v_min: float  # [m/s]

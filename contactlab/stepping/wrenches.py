@@ -64,12 +64,12 @@ class Wrench:
         object.__setattr__(self, "axes", axes)
 
     def of_runs(self, runs: IntArray) -> Wrench:
-        """That of some runs of a batch."""
+        """Return the wrench of some runs of a batch."""
         force, moment, at = (x if x.ndim == 1 else x[runs] for x in (self.force, self.moment, self.at))
         return _unchecked(force, moment, at, self.axes)
 
     def of_step(self, step: int) -> Wrench:
-        """That of one step of a rollout."""
+        """Return the wrench of one step of a rollout."""
         force, moment, at = (x if x.ndim < 3 else x[:, step] for x in (self.force, self.moment, self.at))
         return _unchecked(force, moment, at, self.axes)
 

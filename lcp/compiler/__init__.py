@@ -1,4 +1,4 @@
-"""How kernels are compiled: all that the project knows of numba's insides.
+"""The compilation of kernels: all that the project knows of numba's internals.
 
 What is private to numba is a patch with an entry in `releases`; a release without it compiles to the same bits.
 """

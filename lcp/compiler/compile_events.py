@@ -1,4 +1,4 @@
-"""What happens at a compilation: it is announced, counted, timed, and starts what waits for it.
+"""Events of a compilation: it is announced, counted, timed, and starts waiting functions.
 
 numba's events come from compilations alone, not from kernels taken from disk.
 """
@@ -45,7 +45,7 @@ _actions: list[Callable[[], object]] = []
 
 
 class CompileWatch:
-    """What was seen so far.
+    """Counts of the compilations so far.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept on disk: a folder of this user's alone, bounded in size."""
+"""The folder on disk for compiled kernels: only this user's, bounded in size."""
 
 from __future__ import annotations
 

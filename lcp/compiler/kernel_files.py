@@ -194,7 +194,7 @@ def _refused(folder: Path, why: str) -> None:
 
 
 def seed_file(place: str, base: str, stamp: tuple[str, ...], dumps: Callable[[Any], bytes]) -> KernelFile | None:
-    """What a seed holds of one kernel, whose code is in the folder ``place``; None without a seed for this process."""
+    """Return a seed's file of one kernel, whose code is in the folder ``place``; None without a seed."""
     part = _seed()
     if part is None:
         return None

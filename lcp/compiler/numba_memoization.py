@@ -1,4 +1,4 @@
-"""What numba and llvmlite do over and over in a compilation, done once or not at all.
+"""Repeated work of numba and llvmlite in a compilation, done once or not at all.
 
 To make variables assigned more than once into single ones numba walks through all blocks for each of them, also those
 that know nothing of it. What arguments a function of its own takes, and what a function or an attribute is, it asks at
@@ -26,7 +26,7 @@ __all__ = ["inlining_patches", "pass_patches", "numba_patches"]
 
 
 def numba_patches() -> list[tuple[Any, str, Any]]:
-    """What is to stand in numba and llvmlite while a kernel is compiled: places, names, functions."""
+    """Return replacements in numba and llvmlite for a compilation: objects, names, functions."""
     from llvmlite.binding.ffi import _lib_fn_wrapper
     from llvmlite.ir.instructions import Instruction
     from llvmlite.ir.values import Argument
@@ -258,7 +258,7 @@ def _define_in_scopes(blocks: Any) -> None:
 
 
 def inlining_patches() -> list[tuple[Any, str, Any]]:
-    """What is to stand in numba while a kernel is compiled: places, names, functions."""
+    """Return replacements in numba for a compilation: objects, names, functions."""
     from numba.core.inline_closurecall import InlineWorker
 
     return [(InlineWorker, "run_untyped_passes", _remembering_read(InlineWorker.run_untyped_passes))]
@@ -347,7 +347,7 @@ def _how(kind: type) -> int:
 
 
 def pass_patches() -> list[tuple[Any, str, Any]]:
-    """What is to stand in numba while a kernel is compiled: places, names, functions."""
+    """Return replacements in numba for a compilation: objects, names, functions."""
     if not is_tested("passes"):
         return []
     from numba.core import byteflow, ssa

@@ -156,7 +156,7 @@ def _marking_library() -> Any:
 
 
 class _Marked:
-    """What is linked of a library of numba's own into one of ours."""
+    """Return the modules of a library of numba's own that are linked into one of ours."""
 
     def __init__(self, library: Any) -> None:
         self._reload_init = library._reload_init
@@ -240,7 +240,7 @@ def _defined(library: Any) -> frozenset[str]:
 
 
 def _entry(descriptor: Any, environment: Any, library: Any) -> Any:
-    """What numba knows an overload by: an object that Python could call, were there code behind it."""
+    """The object by which numba knows an overload: Python could call it if it had code."""
     from numba import _dynfunc
 
     name = descriptor.qualname.split(".")[-1]

@@ -100,7 +100,7 @@ def target_cpu() -> str | None:
 
 @functools.cache
 def machine() -> tuple[str, ...]:
-    """What compiled code runs on: system and tier, or processor with all its features."""
+    """Return the platform of compiled code: system and tier, or processor with all its features."""
     from llvmlite import binding
     from numba.core.registry import cpu_target
 

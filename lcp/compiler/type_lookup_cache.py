@@ -186,7 +186,7 @@ def _memoized_call_type(call_type: Callable[..., Any]) -> Callable[..., Any]:
     seen: list[dict[str, Any]] = [{}]
 
     def number(options: dict[str, Any]) -> int:
-        """Of options among those seen: for a whole kernel they are the same."""
+        """Return the same options as seen before: for a whole kernel they are equal."""
         if options != seen[-1]:
             if options in seen:
                 return seen.index(options)

@@ -99,7 +99,7 @@ def _patched() -> bool:
 
 
 def stack_of(size: int) -> Callable[[], NDArray[np.float64]]:
-    """What gives a kernel an array of ``size`` numbers, not set to anything, for as long as it runs."""
+    """Return a function that gives a kernel an uninitialised array of ``size`` numbers for as long as it runs."""
     if _patched():
         stack: Callable[[], NDArray[np.float64]] = _intrinsic_stack(size)
         return stack

@@ -63,7 +63,7 @@ class Scene:
 
     @property
     def stamp(self) -> dict[str, str]:
-        """What a record says of the scene it was run from: the text, its SHA-256, and the changes if there are any."""
+        """Return a record's entries on its scene: the text, its SHA-256, and the changes if there are any."""
         stamp = {"scene": self.text, "scene_sha256": hashlib.sha256(self.text.encode()).hexdigest()}
         return {**stamp, "scene_changes": json.dumps(dict(self.changes))} if self.changes else stamp
 

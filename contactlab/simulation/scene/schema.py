@@ -1,4 +1,4 @@
-"""What a scene file says, as frozen values, joints and loops among them: checked for form, not yet built."""
+"""The contents of a scene file as frozen values, with joints and loops: checked for form, not yet built."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ROWS = {
 
 @dataclass(frozen=True)
 class JointsEntry:
-    """Of a robot: whether the description's own are acted on, numbers by joint in their place, and what is added."""
+    """Actions on a robot's joints: whether the description's own are used, numbers by joint instead, and additions."""
 
     limits: bool
     damping: bool | dict[str, float]

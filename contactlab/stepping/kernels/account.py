@@ -1,4 +1,4 @@
-"""What the energy ledger needs of every step, through the stages that the steps used."""
+"""Terms of the energy ledger for every step, recomputed by the stages that the steps used."""
 
 from __future__ import annotations
 

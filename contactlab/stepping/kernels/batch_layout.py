@@ -72,7 +72,7 @@ class BatchState(NamedTuple):
 
 
 class JointWarmStart(NamedTuple):
-    """What `Joints` hold of the step before, and the targets."""
+    """Arrays of `JointRows` with the step before, and the targets."""
 
     was_active: IntArray
     previous_z: FloatArray

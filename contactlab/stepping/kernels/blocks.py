@@ -1,4 +1,4 @@
-"""Of `next_island`: the constraint blocks of one island, in the layout of `problem_data.VelocityBlocks`.
+"""The stage NEXT_ISLAND: the constraint blocks of one island, in the layout of `problem_data.VelocityBlocks`.
 
 Rows [N; F]: one normal row per contact, then the r friction directions contact by contact. J is the Jacobian on the
 island's own velocities, tree by tree; Y has row i = M^-1 J[i].

@@ -1,4 +1,4 @@
-"""Of `detect`: contacts with half-spaces and from outside the loop; those between shapes are in `pairs`."""
+"""The stage DETECT: contacts with half-spaces and from outside the loop; contacts between shapes are in `pairs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of `detect`: motion without contacts: mass matrix and its factors, momentum, free velocity.
+"""The stage DETECT: motion without contacts: mass matrix and its factors, momentum, free velocity.
 
 Everything comes from the multibody core: bias forces by `rnea`, the mass matrix by the composite-rigid-body algorithm
 and its factors tree by tree. Gravity and velocity products are taken at the start of the step, but for trees that are

@@ -1,4 +1,4 @@
-"""What rows of joints bring to an island's problem: the rows, the elimination of the equations, and what is kept."""
+"""Rows of joints in an island's problem: the rows, the elimination of the equations, and their warm start."""
 
 from __future__ import annotations
 

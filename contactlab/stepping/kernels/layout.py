@@ -189,7 +189,7 @@ SCRATCH: Final = 64
 
 
 class StepControl:
-    """Where a run stands, what it found, and what it was asked for; flags are 0 or 1.
+    """Progress of a run, what the loop needs, and limits; flags are 0 or 1.
 
     The class states the fields of a record (`memory.new_record`), which kernels and Python read and write alike.
     """
@@ -284,7 +284,7 @@ class Parameters:
 
 
 class PackedWorld(NamedTuple):
-    """What does not change during a run."""
+    """Arrays that do not change during a run."""
 
     ints: IntArray  # the model's buffers: `contactlab.multibody.kernels.layout.tree` cuts them
     floats: FloatArray

@@ -1,4 +1,4 @@
-"""Of `detect`, between shapes: broad phase, narrow phase, and the contacts that take part in the step.
+"""The stage DETECT, between shapes: broad phase, narrow phase, and the contacts that take part in the step.
 
 A pair can only close a gap that its shapes cross within the step, so bounds and margins are enlarged by how far each
 shape moves in it; which contacts take part is then decided one by one, by the rule that half-spaces follow.

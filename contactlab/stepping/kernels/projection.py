@@ -195,7 +195,7 @@ def response(row: int, rows: ContactSystem) -> float:
 
 @kernel(inline=True)
 def second_direction(r: int) -> int:
-    """Which of r directions of friction, evenly spread over half a turn, is most across the first; -1 for none."""
+    """Return which of r directions of friction, evenly spread over half a turn, is most across the first; or -1."""
     return -1 if r < 2 else r // 2
 
 

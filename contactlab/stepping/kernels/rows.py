@@ -1,4 +1,4 @@
-"""Of `verdict`: what is kept of a solved island: contact rows, LCP variables by contact, residuals and certificate."""
+"""The stage VERIFY: rows of the record of a solved island, LCP variables by contact, residuals and certificate."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def write_rows(
 
 @kernel(inner=True)
 def free_speeds(world: PackedWorld, work: StepWork, a: int, b: int, point: FloatArray) -> float:
-    """What measures a slip: the speeds that the point would have without contacts, as one of either body.
+    """Return the scale of a slip: the speeds that the point would have without contacts, as one of either body.
 
     Of either tree, for what falls together moves, though not apart.
     """

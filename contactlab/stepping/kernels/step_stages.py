@@ -152,7 +152,7 @@ def run_step_stages(
     collision: Collision | None,
     joints: JointRows | None,
 ) -> int:
-    """The stages of every step: from its begin to the islands, and its end."""
+    """Run the stages of every step: from its begin to the islands, and its end."""
     while True:
         stage = control.stage
         if stage == BEGIN:
@@ -183,7 +183,7 @@ def run_island_stages(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """The stages of every island: its rows, and the verdict on its forces."""
+    """Run the stages of every island: its rows, and the verification of its forces."""
     while True:
         stage = control.stage
         if stage == NEXT_ISLAND:
@@ -199,7 +199,7 @@ def run_island_stages(
 
 @kernel(short_loops=True)
 def evaluate_loop_rows(work: StepWork, joints: JointRows | None) -> int:
-    """Rows of loops, and of the user's own."""
+    """Evaluate the rows of loops and of custom constraints."""
     if joints is not None:
         evaluate_loops(joints, work.W)
     return FIND_ISLANDS
@@ -216,7 +216,7 @@ def verify_other_forces(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """The verdict on forces that strategies have not found, or not certified."""
+    """Verify forces that strategies have not found, or not certified."""
     return verify_island(world, work, island, joints, moments, chunk, control, parameters, 1)
 
 
@@ -255,70 +255,70 @@ def reserve_rows(chunk: Chunk, joints: JointRows | None, control: StepControl) -
 
 @kernel(short_loops=True)
 def enter_step_stages(held: Any, types: Any) -> int:
-    """What every step needs."""
+    """Run the stages of every step."""
     world, work, chunk, controls, numbers, collision, joints = unpack_arguments(held, types)
     return run_step_stages(world, work, chunk, controls[0], numbers[0], collision, joints)
 
 
 @kernel(short_loops=True)
 def enter_island_stages(held: Any, types: Any) -> int:
-    """What every island needs."""
+    """Run the stages of every island."""
     world, work, island, joints, moments, chunk, controls, numbers = unpack_arguments(held, types)
     return run_island_stages(world, work, island, joints, moments, chunk, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_loops(held: Any, types: Any) -> int:
-    """Rows of loops, and of the user's own."""
+    """Evaluate the rows of loops and of custom constraints."""
     work, joints = unpack_arguments(held, types)
     return evaluate_loop_rows(work, joints)
 
 
 @kernel(short_loops=True)
 def enter_verify_other(held: Any, types: Any) -> int:
-    """What islands need that strategies do not solve, or have not certified whole."""
+    """Verify forces that strategies have not found, or not certified whole."""
     world, work, island, joints, moments, chunk, controls, numbers = unpack_arguments(held, types)
     return verify_other_forces(world, work, island, joints, moments, chunk, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_first_strategies(held: Any, types: Any) -> int:
-    """The first attempts at forces."""
+    """Run the first strategies."""
     work, island, joints, controls, numbers = unpack_arguments(held, types)
     return run_first_strategies(work, island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_sweeps(held: Any, types: Any) -> int:
-    """Attempts that few islands need."""
+    """Run strategies that few islands need."""
     work, island, joints, controls, numbers = unpack_arguments(held, types)
     return run_sweeps(work, island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_joint_rows(held: Any, types: Any) -> int:
-    """Rows of joints."""
+    """Add rows of joints."""
     world, work, island, joints, controls, numbers = unpack_arguments(held, types)
     return add_joint_rows_stage(world, work, island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_form(held: Any, types: Any) -> int:
-    """The LCP of an island that strategies do not solve."""
+    """Form the LCP of an island that strategies do not solve."""
     island, joints, controls, numbers = unpack_arguments(held, types)
     return form_lcp(island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_solve(held: Any, types: Any) -> int:
-    """The solver of that LCP."""
+    """Solve that LCP."""
     island, numbers = unpack_arguments(held, types)
     return solve_lcp(island, numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_project(held: Any, types: Any) -> int:
-    """What islands need in which something is too deep."""
+    """End the penetrations of an island."""
     world, work, island, joints, chunk, controls, numbers = unpack_arguments(held, types)
     return project(world, work, island, joints, chunk, controls[0], numbers[0])
 

@@ -134,7 +134,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
     from contactlab.simulation import verify
     from contactlab.stepping.driver import Driver
     from contactlab.stepping.kernels import layout
-    from lcp.compiler import watch_compilation
+    from lcp.compiler import count_compilations
 
     scene, stepper, steps, meta = made(folder, kind, seed)
     world = scene.world()
@@ -167,7 +167,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
     begun = time.process_time()
     while driver.step < steps:
         before = driver.step
-        with watch_compilation() as compiled:
+        with count_compilations() as compiled:
             begin = now()
             driver.advance(1)
             clock = since(begin)

@@ -45,7 +45,7 @@ def test_public_path_gives_the_recorded_bits():
     assert len(recording.contacts) > 20
     assert check_public_path(recording, every=29) > 20
     joint_forces_agree(recording, every=67)
-    assert recording.warm_hits.sum() > 100
+    assert recording.warm_start_solves.sum() > 100
 
 
 @pytest.mark.nojit

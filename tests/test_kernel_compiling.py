@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from lcp.compiler import compiling, kernel_seconds
+from lcp.compiler import compilation_seconds, compiling
 from lcp.compiler.bound_call import BoundCall, unpack_arguments
-from lcp.compiler.compile_events import watch_compilation
+from lcp.compiler.compile_events import count_compilations
 from lcp.compiler.releases import TESTED_RELEASES
 from lcp.compiler.type_lookup_cache import fast_compilation
-from lcp.kernels import kernel, when_compiling
+from lcp.kernels import kernel, on_first_compilation
 
 
 class Pair(NamedTuple):
@@ -116,7 +116,7 @@ def test_values_kept_over_branches_and_loops_are_those_of_python(limit: int) -> 
 
 SOURCE = """
 import numpy as np
-from lcp.kernels import kernel, when_compiling
+from lcp.kernels import kernel, on_first_compilation
 
 @kernel(inner=True)
 def square(x):
@@ -159,7 +159,7 @@ def test_each_process_takes_from_disk_what_another_compiled(tmp_path: Path) -> N
 WORK = """
 import hashlib
 from lcp.compiler.releases import TRIED
-from lcp.compiler.compile_events import watch_compilation
+from lcp.compiler.compile_events import count_compilations
 {}
 import numpy as np
 import lcp
@@ -259,11 +259,11 @@ def test_what_waits_for_a_compilation_is_done_once_and_only_within_its_block(tmp
     )
     one_more = runpy.run_path(str(path))["one_more"]
     calls: list[int] = []
-    with when_compiling(lambda: calls.append(1)):
+    with on_first_compilation(lambda: calls.append(1)):
         pass
     assert one_more(1.0) == 2.0
     assert calls == []
-    with when_compiling(lambda: calls.append(2 if compiling() else 3)):
+    with on_first_compilation(lambda: calls.append(2 if compiling() else 3)):
         assert one_more(1) == 2.0
         assert one_more(np.float32(1.0)) == 2.0
     assert calls == [2]
@@ -277,15 +277,15 @@ def test_a_thread_knows_how_long_it_waited_for_kernels(tmp_path: Path) -> None:
         "from lcp.kernels import kernel\n\n\n@kernel\ndef one_more(x: float) -> float:\n    return x + 1.0\n"
     )
     one_more = runpy.run_path(str(path))["one_more"]
-    began, before = time.perf_counter(), kernel_seconds()
+    began, before = time.perf_counter(), compilation_seconds()
     one_more(1.0)
-    waited, passed = kernel_seconds() - before, time.perf_counter() - began
+    waited, passed = compilation_seconds() - before, time.perf_counter() - began
     assert 0.2 * passed < waited < passed
     one_more(2.0)
     other = threading.Thread(target=lambda: one_more(1))
     other.start()
     other.join()
-    assert kernel_seconds() - before == waited
+    assert compilation_seconds() - before == waited
 
 
 def test_unrolled_or_not_loops_give_the_bits_of_python() -> None:
@@ -375,7 +375,7 @@ def test_threads_that_meet_a_new_kernel_at_once_compile_it_once(monkeypatch: pyt
         found.append(all_ways(Pair(np.array([7.0, 20.0, 0.3]), np.array([1.0, 90.0, 4.0]))))
 
     threads = [threading.Thread(target=call) for _ in range(4)]
-    with watch_compilation() as watch:
+    with count_compilations() as watch:
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -383,7 +383,7 @@ def test_threads_that_meet_a_new_kernel_at_once_compile_it_once(monkeypatch: pyt
     assert len(found) == 4
     assert len(set(found)) == 1
     once = watch.compiled
-    with watch_compilation() as watch:
+    with count_compilations() as watch:
         ways_of_kernels()(Pair(np.array([7.0, 20.0, 0.3]), np.array([1.0, 90.0, 4.0])))
     assert once == watch.compiled > 0
 

@@ -35,7 +35,7 @@ from contactlab.simulation import (
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout
-from lcp.compiler import when_compiling
+from lcp.compiler import on_first_compilation
 from lcp.compiler.cache import cache_folder
 from lcp.compiler.kernel_files import VARIABLE, export_kernels
 from lcp.compiler.releases import is_tested
@@ -107,7 +107,7 @@ def background_compilation() -> Iterator[None]:
             processes.append(subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet))
 
     try:
-        with when_compiling(start):
+        with on_first_compilation(start):
             yield
     finally:
         for process in processes:

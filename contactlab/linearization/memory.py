@@ -17,9 +17,9 @@ from contactlab.linearization.parameters import Parameter
 from contactlab.multibody.kernels.sizes import derivatives_size, point_rates_size
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.packing import with_collision_workspace, with_joint_workspace
-from contactlab.stepping.prepared import arrays_of, layout_difference, prepare
+from contactlab.stepping.prepared import layout_difference, prepare, world_arrays
 from contactlab.world.errors import SimulationConfigError
-from lcp.compiler import when_compiling
+from lcp.compiler import on_first_compilation
 
 if TYPE_CHECKING:
     from contactlab.stepping.driver import Driver
@@ -74,7 +74,7 @@ class Differentiator:
         self._directed[0] = direction is not None
         q_plus, parts = work.q.copy(), work.parts.copy()
         try:
-            with nullcontext() if self._held is not None else when_compiling(_announce):
+            with nullcontext() if self._held is not None else on_first_compilation(_announce):
                 self._weigh()
                 kinks = int(self._entered()())
                 if kinks >= 0 and driver.control.deep:
@@ -222,5 +222,5 @@ def _worlds_near(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:
         differs = layout_difference(own, prepare(world, own.stepper))
         if differs:
             raise SimulationConfigError("wrt", f"{one.name!r}: the world of another value has other {differs}")
-        found.append((arrays_of(world), share))
+        found.append((world_arrays(world), share))
     return found

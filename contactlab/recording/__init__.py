@@ -11,10 +11,10 @@ from contactlab.recording.failure import SimulationError, simulation_error
 from contactlab.recording.notices import ImplausibleWarning, Notice
 from contactlab.recording.record import RecordError, RecordWriteError
 from contactlab.recording.recording import Recording
-from contactlab.recording.world_io import ForgottenMotion
+from contactlab.recording.world_io import RecordedMotion
 
 __all__ = [
-    "ENTRIES", "ContactEvent", "EnergyLedger", "ForgottenMotion", "ImplausibleWarning", "Notice", "RecordError",
+    "ENTRIES", "ContactEvent", "EnergyLedger", "RecordedMotion", "ImplausibleWarning", "Notice", "RecordError",
     "RecordWriteError", "Recording", "SimulationError", "SolverStatistics", "UncertifiedTable", "simulation_error",
 ]  # fmt: skip
 

@@ -66,7 +66,7 @@ from contactlab.stepping.packing import (
     new_record,
     touching_materials,
 )
-from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.prepared import world_arrays
 from contactlab.world.joint_rows import RowKind
 from contactlab.world.motion import belt_twist
 
@@ -230,7 +230,7 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
     parameters.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
     parameters.accurate = moves_accurately(recording.stepper)
     step, point = np.array(table.step), np.array(table.point)
-    work, arrays = new_work(world, 1, 4), arrays_of(world)
+    work, arrays = new_work(world, 1, 4), world_arrays(world)
     joints = None if arrays.joints is None else new_joints(arrays.joints, work.union_find_parent.size)
     targets, held = np.array(recording.rows["drive_target"]), held_trees(recording)
     moved = np.zeros(held.shape, dtype=np.int64)
@@ -275,7 +275,7 @@ def _fallen_asleep(recording: Record, asleep: NDArray[np.bool_]) -> FloatArray:
     lost, still = np.zeros(recording.n_steps), np.where(asleep, 0.0, recording.v[:-1])
     at = np.flatnonzero(np.any(still != recording.v[:-1], axis=1))
     energies, work = np.zeros((at.size, 2)), new_work(recording.world, 1, 4)
-    packed, v = arrays_of(recording.world).packed, still[at]
+    packed, v = world_arrays(recording.world).packed, still[at]
     energies_unmoved(packed, work, recording.q[at], v, v, np.zeros(at.size), energies)
     lost[at] = energies[:, 0] - recording.kinetic[at]
     return lost
@@ -293,7 +293,7 @@ def _projected(recording: Record) -> FloatArray:
         free = (held_trees(recording) == 0) & (free_kinds(recording.world) != FREE_EULER)
         gone = difference_batch(recording.world.model, q[:-1], q[1:]) / h[:, None]
         way = np.where(np.repeat(free, np.diff(recording.world.tree_starts), axis=1), gone, v)
-    energies_unmoved(arrays_of(recording.world).packed, work, q, v, way, h, without)
+    energies_unmoved(world_arrays(recording.world).packed, work, q, v, way, h, without)
     return np.asarray(recording.kinetic[1:] + recording.potential[1:] - without.sum(axis=1))
 
 
@@ -330,7 +330,7 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
 
 def rigid_contacts(recording: Record) -> NDArray[np.bool_]:
     """Return for every contact whether it has no spring; one without two known surfaces is rigid."""
-    packed, table = arrays_of(recording.world).packed, recording.contacts
+    packed, table = world_arrays(recording.world).packed, recording.contacts
     known, a, b = touching_materials(packed, table.half_space, table.shape_a, table.shape_b)
     rigid = np.ones(known.size, dtype=np.bool_)
     rigid[known] = np.isinf(packed.stiffness[a, b])

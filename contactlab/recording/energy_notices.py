@@ -11,7 +11,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Parameters
 from contactlab.stepping.memory import new_work
 from contactlab.stepping.packing import FREE_EULER, free_kinds, moves_accurately, new_record
-from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.prepared import world_arrays
 from contactlab.world.motion import Conveyor
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tu
     from contactlab.stepping.kernels.account import recompute_energy_terms
 
     world, n = recording.world, steps.size
-    arrays, work, parameters = arrays_of(world), new_work(world, 1, 4), new_record(Parameters)
+    arrays, work, parameters = world_arrays(world), new_work(world, 1, 4), new_record(Parameters)
     parameters.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
     none, tau = np.zeros(0, dtype=np.int64), np.zeros((0, world.nv))
     starts = world.tree_starts

@@ -91,7 +91,7 @@ class SolverStatistics:
 
     Attributes
     ----------
-    pivots, warm_hits, islands, contacts
+    pivots, warm_start_solves, islands, contacts
         Iterations of the solver, islands that the previous step's contacts solved, islands, and contacts.
     selected, not_selected
         Islands whose forces are those selected, and those in which they were to be and are not (`contactlab.Choice`).
@@ -103,7 +103,7 @@ class SolverStatistics:
     """
 
     pivots: np.ndarray
-    warm_hits: np.ndarray
+    warm_start_solves: np.ndarray
     islands: np.ndarray
     contacts: np.ndarray
     selected: np.ndarray
@@ -120,7 +120,8 @@ class SolverStatistics:
         lost = self.uncertified.sum()
         selection += f", {lost} of {self.islands.sum()} islands not certified" if lost else ""
         return (
-            f"{steps} steps, {self.islands.sum()} islands ({self.warm_hits.sum()} solved by the previous contacts), "
+            f"{steps} steps, {self.islands.sum()} islands "
+            f"({self.warm_start_solves.sum()} solved by the previous contacts), "
             f"{self.contacts.sum()} contacts, {self.pivots.sum()} pivots{selection}{rate}"
         )
 
@@ -161,7 +162,7 @@ def solver_statistics(recording: Record) -> SolverStatistics:
     empty = np.zeros(0)
     return SolverStatistics(
         recording.pivots,
-        recording.warm_hits,
+        recording.warm_start_solves,
         recording.islands,
         contacts,
         recording.chosen(Choice.SELECTED),

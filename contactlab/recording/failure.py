@@ -19,7 +19,7 @@ from contactlab.multibody.arguments import singular_joint
 from contactlab.recording.notices import deep_contact_text, moving_as_prescribed, pressed_by
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import OutOfMemoryError
-from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.prepared import world_arrays
 
 if TYPE_CHECKING:
     import lcp
@@ -175,7 +175,7 @@ def _speed(driver: Driver, world: World, *, always: bool) -> str:
     distant = int(np.count_nonzero(gaps > parameters.margin))
     if not always and 2 * distant <= gaps.size:
         return ""
-    names, packed = world.model.names, arrays_of(world).packed
+    names, packed = world.model.names, world_arrays(world).packed
     try:
         motion = kinematics(world.model, work.q, work.v)
         twists = np.array([point_velocity_6d(world.model, motion, None, name, np.zeros(3)) for name in names])
@@ -233,7 +233,7 @@ def _law_residual(driver: Driver) -> float | None:
 
 def _uncertified_rejection(driver: Driver, stepper: TimeStepping) -> str:
     """Say of a run that would have gone on with forces nearly right why it did not with those found."""
-    if not stepper.goes_on:
+    if not stepper.accepts_uncertified:
         return ""
     conditions = np.reshape(driver.island.certificate, (-1, 2))
     worst = max(0.0, *(Check(violation, scale).scaled for violation, scale in conditions.tolist()))

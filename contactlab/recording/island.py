@@ -15,7 +15,7 @@ from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.joint_table import has_given_force, row_classes
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.packing import touching_materials
-from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.prepared import world_arrays
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _of_contacts(recording: Record, i: int, island: int) -> tuple[FloatArray, Fl
     r = recording.stepper.edges_in(recording.world) // 2
     fN, *sliding = np.split(z[:, : 2 + 2 * r], [1, 1 + r, 1 + 2 * r], axis=1)
     parts = [[part.ravel()] for part in sliding]
-    packed, _, _, moments = arrays_of(recording.world)
+    packed, _, _, moments = world_arrays(recording.world)
     if moments is not None:
         names = ("contact_half_space", "contact_shape_a", "contact_shape_b")
         known, a, b = touching_materials(packed, *(island_rows(recording, name, i, island) for name in names))

@@ -20,7 +20,7 @@ from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.multibody.joints import FloatingBase
 from contactlab.multibody.overview import joint_axes
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.prepared import world_arrays
 from contactlab.world.collision_filter import build_collision_filter
 from contactlab.world.world import World
 
@@ -268,7 +268,7 @@ def _planes(
     """Numbers of the half-spaces that motions end in, or turn beside, -1 for none; and how deep they end."""
     world, n = moves.world, len(moves.h)
     extents, out, deep = world.extents, np.full(step.size, -1), np.zeros(step.size)
-    bodies, may = np.array(world.surface_bodies), arrays_of(world).packed.pair_mu
+    bodies, may = np.array(world.surface_bodies), world_arrays(world).packed.pair_mu
     for s, plane in enumerate(world.half_spaces):
         heights = middle @ plane.normal - plane.offset
         start, end = heights[:n][step, shape], heights[n:][step, shape]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from contactlab.certificate import Choice
 from contactlab.recording.events import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
+from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
 from contactlab.stepping.record_schema import FIELDS, Rows
 from contactlab.world.errors import SimulationConfigError
@@ -136,7 +136,7 @@ class Record:
     @cached_property
     def contacts(self) -> ContactTable:
         """All contacts of all steps."""
-        return ContactTable.from_rows(self.rows, ContactScope.of(self.world, self.h))
+        return ContactTable.from_rows(self.rows, ContactContext.of(self.world, self.h))
 
     def contacts_at(self, i: int) -> ContactTable:
         """Return the contacts of step ``i``."""
@@ -200,7 +200,7 @@ class Record:
         return self._per_step("island_pivots")
 
     @property
-    def warm_hits(self) -> IntArray:
+    def warm_start_solves(self) -> IntArray:
         """Islands per step solved without a pivot, with the previous step's contacts at hand (n_steps,)."""
         return self._per_step("island_warm")
 

@@ -120,7 +120,7 @@ def _loop_to_json(loop: Loop) -> Json:
     return {"type": name, **values, "erp": loop.erp}
 
 
-class ForgottenMotion:
+class RecordedMotion:
     """A motion of the user's own of which a record knows where it has been, not where it goes."""
 
     def __init__(self, start: Transform) -> None:
@@ -144,9 +144,9 @@ def motion_to_json(motion: PrescribedMotion, start: Transform) -> Json:
 
 
 def motion_from_json(data: Json) -> PrescribedMotion:
-    """Return the motion; see `ForgottenMotion`."""
+    """Return the motion; see `RecordedMotion`."""
     if data["type"] == "Motion":
-        return ForgottenMotion(Transform(*data["start"]))
+        return RecordedMotion(Transform(*data["start"]))
     if data["type"] not in _MOTIONS:
         raise SimulationConfigError("motion", f"unknown type {data['type']!r}")
     motion: PrescribedMotion = _from_json(_MOTIONS[data["type"]], data)

@@ -63,8 +63,8 @@ from contactlab.stepping import (
     StepResult,
     TimeStepping,
     WorstCertificate,
-    carry_over,
     contacts_at,
+    transfer_state,
 )
 from contactlab.stepping.wrenches import Wrench
 from contactlab.verification import VerificationFailure, VerificationReport, verify
@@ -101,7 +101,7 @@ __all__ = [
     "Recording", "Rollout", "Simulation", "SimulationConfigError", "SimulationError", "SolverStatistics", "Sleep",
     "StepResult", "StepperState", "Collider", "TimeStepping", "Transition", "UncertifiedTable", "VelocityDrive",
     "VerificationFailure", "VerificationReport", "Visual", "VisualMesh", "WorstCertificate", "Wrench", "World",
-    "WorldBuilder", "carry_over", "gradient", "linearize", "parameter", "contacts_at", "rollout", "sensors",
+    "WorldBuilder", "transfer_state", "gradient", "linearize", "parameter", "contacts_at", "rollout", "sensors",
     "simulate", "transition", "verify",
 ]  # fmt: skip
 

@@ -24,7 +24,7 @@ from contactlab.simulation.batch_runs import (
 from contactlab.simulation.batch_worker import StateHistory
 from contactlab.simulation.simulation_run import LOOK, MOST
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
-from contactlab.stepping.contact_table import ContactScope, ContactTable
+from contactlab.stepping.contact_table import ContactContext, ContactTable
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.stepping.wrenches import Wrenches, checked_wrenches
@@ -361,7 +361,7 @@ class Batch:
             for column in rows.values():
                 column.flags.writeable = False
             self._contacts = ContactTable.from_rows(
-                rows, ContactScope.of(self._worlds.first.world, last_h(self._runs.slots, self.stepper))
+                rows, ContactContext.of(self._worlds.first.world, last_h(self._runs.slots, self.stepper))
             )
         return self._contacts
 

@@ -83,7 +83,7 @@ class StepWorker:
         # The same, read and written from Python in a third of the time.
         self._numbers = memoryview(self._order)  # type: ignore[arg-type]  # numpy declares no buffer before 3.12
         # An adaptive stepper tries smaller steps first.
-        self._order[batch_layout.ALLOW_UNCERTIFIED] = stepper.goes_on and not stepper.adaptive
+        self._order[batch_layout.ALLOW_UNCERTIFIED] = stepper.accepts_uncertified and not stepper.adaptive
         joints = driver.joints
         self._start = ChunkStart(np.zeros(world.nq), np.zeros(world.nv), np.zeros(1))
         self._joints = None if joints is None else JointWarmStart(joints.was_active, joints.previous_z, joints.target)
@@ -113,7 +113,7 @@ class StepWorker:
             if self._next < 0 and self._made < 0:
                 return 0
             if self._next >= 0:
-                driver.turn_to(task.worlds[self._next])
+                driver.switch_world(task.worlds[self._next])
             order[batch_layout.STORE], order[batch_layout.LOAD] = self._made, self._next
             said = int(self._exchange(task.slots)())
             if said == batch_layout.STATE_CAPACITY_EXCEEDED:
@@ -161,7 +161,7 @@ class StepWorker:
                     driver.reserve_contacts(int(task.slots.contacts[order[batch_layout.CLAIMED_RUN]]))
                 elif said == batch_layout.NEEDS_PYTHON:
                     i = order[batch_layout.STORE]
-                    driver.turn_to(task.worlds[i])
+                    driver.switch_world(task.worlds[i])
                     self._make(task, i, order[batch_layout.REASON], order[batch_layout.UNSOLVED])
         except BaseException:
             line.wanted[number] = -1
@@ -194,7 +194,7 @@ class StepWorker:
 
             self._of_passing, calls = now, {}
             for prepared in dict.fromkeys(task.worlds):
-                driver.turn_to(prepared)
+                driver.switch_world(prepared)
                 calls[prepared] = driver.bound_loop()
             codes = np.array([calls[prepared].addresses for prepared in task.worlds])
             limits = np.array([prepared.stepper.thresholds for prepared in task.worlds])

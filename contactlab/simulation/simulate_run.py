@@ -28,7 +28,7 @@ from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from lcp.compiler import kernel_seconds
+from lcp.compiler import compilation_seconds
 from lcp.hearing import processor_seconds
 
 ROUNDING = 1e-6  # part of a step
@@ -275,9 +275,9 @@ def _run(
     while True:
         processor_seconds()  # on a thread of a batch nobody may be waiting any more
         # Steps are timed, not the compiler, which some of them wait for.
-        first, before = driver.step, time.perf_counter() - kernel_seconds()
+        first, before = driver.step, time.perf_counter() - compilation_seconds()
         goes_on = driver.advance(steps)
-        seconds = time.perf_counter() - kernel_seconds() - before
+        seconds = time.perf_counter() - compilation_seconds() - before
         full = not goes_on or driver.step < first + steps
         chunk: Rows = driver.detach_chunk(away=at_once, goes_on=goes_on) if full or not at_once else {}
         timing: Rows = {}

@@ -20,7 +20,7 @@ from contactlab.recording.recording import Recording, StepCollector
 from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
 from contactlab.stepping.callbacks import motion_poses
-from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
+from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
@@ -108,7 +108,7 @@ class Simulation:
 
     @property
     def steps(self) -> int:
-        """Steps made since the start, or since `reset` or `turn_to`."""
+        """Steps made since the start, or since `reset` or `switch_world`."""
         return self._driver.step
 
     @property
@@ -206,7 +206,7 @@ class Simulation:
 
     @property
     def recording(self) -> Recording:
-        """The record of all steps since the start, `reset` or `turn_to`; it equals `simulate`'s under the same forces.
+        """The record of all steps since the start, `reset` or `switch_world`, as `simulate` makes it.
 
         Forces and targets of each step are in it; `verify` and whatever else takes a record takes it, also in mid-run.
         Copies of the run begin records of their own.
@@ -305,7 +305,7 @@ class Simulation:
         """Go to a state, by default the world's initial one; `recording` begins anew, since no step leads there."""
         self._begin(self.world.initial_state() if state is None else state)
 
-    def turn_to(self, world: World) -> None:
+    def switch_world(self, world: World) -> None:
         """Go on in another world of the same layout: with other friction, masses, gravity, gains, sizes of shapes.
 
         State, time and the forces that a step starts from stay; what sleeps wakes, and steps are counted anew. From
@@ -327,10 +327,10 @@ class Simulation:
         prepared = prepare(world, self.stepper)
         differs = layout_difference(self._driver.prepared, prepared)
         if differs:
-            detail = f"has other {differs} than the one of the run: begin a Simulation in it, from `carry_over`"
+            detail = f"has other {differs} than the one of the run: begin a Simulation in it, from `transfer_state`"
             raise SimulationConfigError("world", detail)
         state, told = replace(self.state, rest=np.zeros(0)), self._watch.notices
-        self._driver.turn_to(prepared, keep=False)
+        self._driver.switch_world(prepared, keep=False)
         self._begun = 0
         self.world, self._watch = world, NoticeMonitor(world, self.stepper)
         self._watch.notices = told
@@ -353,7 +353,7 @@ class Simulation:
         """The contacts of the last step, with their impulses; empty before the first."""
         if self._contacts is None:
             h = np.array(self._driver.chunk.h[: int(self._driver.control.chunk_steps)])
-            scope = ContactScope.of(self.world, h, max(self._driver.step - 1, 0))
+            scope = ContactContext.of(self.world, h, max(self._driver.step - 1, 0))
             rows = self._rows("contact")
             for column in rows.values():
                 column.flags.writeable = False

@@ -27,7 +27,7 @@ __all__ = [
     "STICK",
     "CertificateTable",
     "ContactPair",
-    "ContactScope",
+    "ContactContext",
     "ContactTable",
     "WorstCertificate",
 ]
@@ -36,7 +36,7 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class ContactScope:
+class ContactContext:
     """The names and step sizes that the numbers in a contact table refer to.
 
     Attributes
@@ -55,7 +55,7 @@ class ContactScope:
     h: FloatArray
 
     @classmethod
-    def of(cls, world: World, h: FloatArray, first: int = 0) -> ContactScope:
+    def of(cls, world: World, h: FloatArray, first: int = 0) -> ContactContext:
         """Return the scope of steps of the sizes ``h`` (n,) in a world, the first of them with this number."""
         return cls(world.model.names, world.half_space_names, first, h)
 
@@ -133,10 +133,10 @@ class ContactTable:
     restitution: FloatArray
     moment: FloatArray
 
-    scope: ContactScope
+    scope: ContactContext
 
     @classmethod
-    def from_rows(cls, rows: Rows, scope: ContactScope) -> ContactTable:
+    def from_rows(cls, rows: Rows, scope: ContactContext) -> ContactTable:
         """Take the contact columns of a record's arrays."""
         return cls(**{name: rows[f"contact_{name}"] for name in _columns()}, scope=scope)
 

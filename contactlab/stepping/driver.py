@@ -112,7 +112,7 @@ class Driver(StepBuffers):
         self._stage[0], self._failure[0] = layout.BEGIN, layout.FAILURE_NONE
         self.invalidate_kinematics()
         # An adaptive stepper tries smaller steps first.
-        self._may_go_on[0] = self._stepper.goes_on and not self._stepper.adaptive
+        self._may_go_on[0] = self._stepper.accepts_uncertified and not self._stepper.adaptive
         self._h[0] = self._stepper.next_h(float(self._last_h.item())) if h is None else h
         self.forget()
 
@@ -306,7 +306,11 @@ class Driver(StepBuffers):
 
     def _accept_uncertified(self) -> bool:
         """Let the best forces found for the island in progress do, as no smaller h is left; False where they do not."""
-        if not self._stepper.goes_on or self.control.failure != layout.FAILURE_LCP or self.control.allow_uncertified:
+        if (
+            not self._stepper.accepts_uncertified
+            or self.control.failure != layout.FAILURE_LCP
+            or self.control.allow_uncertified
+        ):
             return False
         self.control.failure, self.control.allow_uncertified = layout.FAILURE_NONE, True
         return True

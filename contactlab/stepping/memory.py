@@ -22,7 +22,7 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from contactlab.stepping.packing import as_array, free_size, moves_accurately, new_record
-from contactlab.stepping.prepared import arrays_of, lcp_variables_per_contact
+from contactlab.stepping.prepared import lcp_variables_per_contact, world_arrays
 from lcp.contacts.strategies import strategy_mask
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def write_thresholds(parameters: Parameters, stepper: TimeStepping) -> None:
 
 def new_work(world: World, contacts: int, edges: int) -> StepWork:
     """Arrays of a step for at most ``contacts`` contacts."""
-    width, packed = lcp_variables_per_contact(edges, world.has_moment_friction), arrays_of(world).packed
+    width, packed = lcp_variables_per_contact(edges, world.has_moment_friction), world_arrays(world).packed
     nq, nv, trees = world.nq, world.nv, packed.trees.shape[0] - 1
     W = workspace(world.model)
     S, _, origins, *_ = head_views(W, world.model)
@@ -156,7 +156,7 @@ def allocate_buffers(
     world: World, stepper: TimeStepping, edges: int, held: int, *, selects: bool
 ) -> tuple[StepWork, IslandWork, MomentFriction | None]:
     """Memory of a run that begins with ``held`` contacts; it grows on demand."""
-    arrays = arrays_of(world)
+    arrays = world_arrays(world)
     points = arrays.packed.radii.size * arrays.packed.offsets.size
     if arrays.collision is not None:
         points = max(points, FIRST_CONTACTS)

@@ -90,7 +90,7 @@ class StateArrays(NamedTuple):
 _ARRAYS: WeakKeyDictionary[World, WorldArrays] = WeakKeyDictionary()
 
 
-def arrays_of(world: World) -> WorldArrays:
+def world_arrays(world: World) -> WorldArrays:
     """Return the arrays of a world, which are made once."""
     arrays = _ARRAYS.get(world)
     if arrays is None:
@@ -131,7 +131,7 @@ def prepare(world: World, stepper: TimeStepping) -> Prepared:
     stepper = stepper.in_world(world)
     edges = stepper.edges_in(world)
     return Prepared(
-        world, stepper, arrays_of(world), motion_callback(world), edges, sleeping_tree_count(world, stepper)
+        world, stepper, world_arrays(world), motion_callback(world), edges, sleeping_tree_count(world, stepper)
     )
 
 

@@ -18,7 +18,7 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.stepping.callbacks import motion_poses
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Chunk, StepControl
-from contactlab.stepping.prepared import arrays_of, lcp_variables_per_contact
+from contactlab.stepping.prepared import lcp_variables_per_contact, world_arrays
 from contactlab.stepping.world_numbers import sleeping_tree_count
 from contactlab.world.state import StepperState
 
@@ -297,7 +297,7 @@ def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) ->
     from contactlab.multibody.kernels.velocities import fill_frames
     from contactlab.stepping.kernels.finish import compute_energies
 
-    packed, W, energy = arrays_of(world).packed, workspace(world.model), np.zeros(2)
+    packed, W, energy = world_arrays(world).packed, workspace(world.model), np.zeros(2)
     q, v = state.q.copy(), state.v.copy()
     fill_frames(packed.ints, packed.floats, q, v, np.zeros((0, CUSTOM_ROW)), NOTHING, VELOCITIES, W)
     compute_energies(packed, W, q, v, np.zeros(11), energy)

@@ -24,7 +24,7 @@ IntArray = NDArray[np.int64]
 _PART = (1 << layout.ID_BITS) - 1
 
 
-def carry_over(state: StepperState, old_world: World, new_world: World) -> StepperState:
+def transfer_state(state: StepperState, old_world: World, new_world: World) -> StepperState:
     """Return the state of a world that another one begins with, where bodies were added, removed or held fast.
 
     Bodies whose name and kind of joint both worlds have keep their q and v; others begin as the new world says. Time

@@ -215,7 +215,7 @@ class StepBuffers:
             self.work = grow_contacts(self.work, contacts)
             self.chunk = self._new_chunk(contacts)
 
-    def turn_to(self, prepared: Prepared, *, keep: bool = True) -> None:
+    def switch_world(self, prepared: Prepared, *, keep: bool = True) -> None:
         """Step another world from here on, of the layout of the one before (`layout_difference`), with its own motions.
 
         The memory is the same; what the kernels take of a world is its own, and kept for the next time where ``keep``

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
+from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.record_schema import Rows, rows_of_chunks
 from contactlab.world.state import StepperState
@@ -80,7 +80,7 @@ class StepResult:
     def contacts(self) -> ContactTable:
         """The contacts that took part, with their impulses."""
         rows = self._steps.rows
-        contacts = ContactTable.from_rows(rows, ContactScope.of(self._steps.world, rows["h"][-1:], self._number))
+        contacts = ContactTable.from_rows(rows, ContactContext.of(self._steps.world, rows["h"][-1:], self._number))
         return contacts.rows(contacts.step == self._number)
 
     @functools.cached_property

@@ -306,7 +306,7 @@ class TimeStepping:
         return SMALLEST_FRACTION * self.h if self.h_min is None else self.h_min
 
     @property
-    def goes_on(self) -> bool:
+    def accepts_uncertified(self) -> bool:
         """Whether a run may go on with forces that no certificate holds for."""
         return self.on_unsolved == ON_UNSOLVED[0]
 

@@ -3,15 +3,21 @@
 What is private to numba is a patch with an entry in `releases`; a release without it compiles to the same bits.
 """
 
-from lcp.compiler.compile_events import CompileWatch, compiling, kernel_seconds, watch_compilation, when_compiling
+from lcp.compiler.compile_events import (
+    CompilationCounter,
+    compilation_seconds,
+    compiling,
+    count_compilations,
+    on_first_compilation,
+)
 from lcp.compiler.decorator import compile_for, kernel
 
 __all__ = [
-    "CompileWatch",
+    "CompilationCounter",
     "compile_for",
     "compiling",
     "kernel",
-    "kernel_seconds",
-    "watch_compilation",
-    "when_compiling",
+    "compilation_seconds",
+    "count_compilations",
+    "on_first_compilation",
 ]

@@ -16,7 +16,7 @@ PAUSED: Final = 4  # of runs that pass, so many have passed
 # Entries of an order: what is to be exchanged,
 STORE: Final = 0  # slot that the memory's run goes to, -1 for none
 LOAD: Final = 1  # slot whose run comes into the memory, -1 for none
-ALLOW_UNCERTIFIED: Final = 2  # value of Control.go_on
+ALLOW_UNCERTIFIED: Final = 2  # value of StepControl.allow_uncertified
 # of runs that pass: the one taken and not loaded, -1 for none; how many have passed, and may; what the loop asked for
 # in one, and the islands that nothing had solved before it; whether the thread is at work, waits until all others have
 # ended theirs, how often it looks for more before it returns, and how many runs it puts in line, 0 for none.

@@ -376,7 +376,7 @@ def test_what_another_thread_raises_while_runs_pass_goes_through(monkeypatch: py
     batch = Batch(world, stepper, [world.initial_state()] * 64, threads=2)
     for _ in range(3):
         batch.step()
-    hold = StepWorker._hold
+    hold = StepWorker._bound_queue_kernel
 
     def fails(worker: StepWorker, line: RunQueue) -> BoundCall:
         if worker is not batch._runs._workers[0]:
@@ -390,7 +390,7 @@ def test_what_another_thread_raises_while_runs_pass_goes_through(monkeypatch: py
             time.sleep(1e-3)
 
     with monkeypatch.context() as patch:
-        patch.setattr(StepWorker, "_hold", fails)
+        patch.setattr(StepWorker, "_bound_queue_kernel", fails)
         with pytest.raises(RuntimeError, match="of the other thread"):
             steps()
     for _ in range(20):

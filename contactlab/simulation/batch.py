@@ -221,12 +221,12 @@ class Batch:
         """Make steps of these runs under the forces that the slots hold; return what is newly found."""
         slots = self._runs.slots
         look = self._look_at(count)
-        found = self._runs.make(count, look, chosen)
+        found = self._runs.step_runs(count, look, chosen)
         if look:
             after = slots.time, slots.q, slots.v
             before = slots.time_before, slots.q_before, slots.v_before
             runs = chosen[slots.steps[chosen] > 0]
-            found += self._runs.long(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
+            found += self._runs.long_step_notices(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
         return self._new(_worst(found)) if found else ()
 
     def _new(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
@@ -298,7 +298,9 @@ class Batch:
         made, found = slots.steps.copy(), []
         if wanted and B:
             asked = wanted, look, np.arange(B), kept, forces, aims
-            found = self._runs.make(*asked) if wrenches is None else self._runs.push(*asked, wrenches)
+            found = (
+                self._runs.step_runs(*asked) if wrenches is None else self._runs.step_with_wrenches(*asked, wrenches)
+            )
         done = self._runs.slots.steps - made
         for i in np.flatnonzero(done < wanted):
             for one in kept:
@@ -311,7 +313,7 @@ class Batch:
             whole = run.size == both[0].size
             moves = [one.reshape(-1, *one.shape[2:]) if whole else one[run, step] for one in both]
             run += first
-            found += self._runs.long(run, made[run] + step, *moves)
+            found += self._runs.long_step_notices(run, made[run] + step, *moves)
         return Rollout(kept.q, kept.v, self.failed, self.errors, _worst(found), copy_of_states(self._runs.slots))
 
     def _look_at(self, steps: int) -> bool:
@@ -347,7 +349,7 @@ class Batch:
             begins = states_of(states)
         if len(begins) != runs.size:
             raise SimulationConfigError("states", f"must be one for each of {runs.size} runs, got {len(begins)}")
-        self._runs.put(runs.tolist(), begins)
+        self._runs.set_states(runs.tolist(), begins)
         self._contacts = None
 
     @property

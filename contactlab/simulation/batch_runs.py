@@ -72,7 +72,7 @@ class BatchWorlds:
         self._number = np.array([different.index(world) for world in given], dtype=np.int64)
         self._different = different
 
-    def parts(self, runs: IntArray) -> Iterator[tuple[World, IntArray]]:
+    def by_world(self, runs: IntArray) -> Iterator[tuple[World, IntArray]]:
         """Yield each world and the places in ``runs`` of those that step it."""
         numbers = self._number[runs]
         for number in np.unique(numbers):
@@ -81,7 +81,7 @@ class BatchWorlds:
     def applied_by(self, q: FloatArray, wrenches: Mapping[str, Wrench]) -> FloatArray:
         """Generalized forces (B, nv) of wrenches, by body, at the configurations q (B, nq) of all runs."""
         found = np.empty((q.shape[0], self.first.world.nv))
-        for world, own in self.parts(np.arange(q.shape[0])):
+        for world, own in self.by_world(np.arange(q.shape[0])):
             of_them = {name: wrench.of_runs(own) for name, wrench in wrenches.items()}
             found[own] = applied_by(world.model, q[own], of_them)
         return found
@@ -122,7 +122,7 @@ class BatchRuns:
         self._found: dict[int, NoticeMonitor] = {}
         # Whether some run may have made no step yet.
         self._begins = True
-        self.put(range(len(states)), states)
+        self.set_states(range(len(states)), states)
         # What impacts gain is looked at in every step; motions, and rows of the user's own, are asked for in each.
         asks = StepCallbacks(worlds.first.world, None, None, None, worlds.first.motions).asks
         self._passes = (
@@ -130,7 +130,7 @@ class BatchRuns:
         )
         self._state = states[0] if states else worlds.first.world.initial_state()
 
-    def put(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
+    def set_states(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
         """Put runs at states, of which one that does not fit is refused before anything changes."""
         checked = [
             checked_state(self.worlds.of_run[i], state, f"states[{k}]")
@@ -143,7 +143,7 @@ class BatchRuns:
             self.errors.pop(i, None)
             self._found.pop(i, None)
 
-    def make(
+    def step_runs(
         self,
         steps: int,
         look: bool,
@@ -178,8 +178,8 @@ class BatchRuns:
 
         def work() -> None:
             if every.size:
-                task.left = iter(every.tolist())
-                self._share(task, min(self._threads, every.size))
+                task.pending_runs = iter(every.tolist())
+                self._run_on_threads(task, min(self._threads, every.size))
             if queue.size:
                 self._process_queue(task, queue)
 
@@ -210,7 +210,7 @@ class BatchRuns:
             self._passing = None
             raise
 
-    def push(
+    def step_with_wrenches(
         self,
         steps: int,
         look: bool,
@@ -220,7 +220,7 @@ class BatchRuns:
         targets: FloatArray | None,
         wrenches: Mapping[str, Wrench],
     ) -> list[Notice]:
-        """Make steps as `make` does, under wrenches on bodies besides: one by one, since they turn with the bodies."""
+        """Make steps as `step_runs` does, under wrenches on bodies: one by one, since they turn with the bodies."""
         found: list[Notice] = []
         for k in range(steps):
             # Growth makes others of them.
@@ -229,10 +229,10 @@ class BatchRuns:
             slots.tau[:] += self.worlds.applied_by(slots.q, {name: one.of_step(k) for name, one in wrenches.items()})
             if targets is not None:
                 slots.target[:] = targets[:, k]
-            found += self.make(1, look, chosen, StateHistory(*(one[:, k : k + 2] for one in kept)))
+            found += self.step_runs(1, look, chosen, StateHistory(*(one[:, k : k + 2] for one in kept)))
         return found
 
-    def _share(self, task: Task, threads: int) -> None:
+    def _run_on_threads(self, task: Task, threads: int) -> None:
         """Have what is left of a task done by so many threads."""
         task.compiled = compiled = None if self._workers or self.worlds.first in _stepped else threading.Event()
         while len(self._workers) < threads:
@@ -244,7 +244,7 @@ class BatchRuns:
             while number and compiled is not None and not compiled.wait(LOOK):
                 processor_seconds()
             try:
-                wanted[number] = self._workers[number].work(task)
+                wanted[number] = self._workers[number].run_task(task)
             finally:
                 if compiled is not None:
                     compiled.set()
@@ -270,8 +270,8 @@ class BatchRuns:
             line.words[STEPS] = task.steps
             # Who still looks for more need not be woken.
             if threads > 1 and queue.size * task.steps * self._workers[0].pace > MIN_PARALLEL_SECONDS:
-                self._crew.begin(lambda number: self._workers[number].serve(line, number), threads)
-            self._workers[0].serve(line, 0, queue.size)
+                self._crew.begin(lambda number: self._workers[number].process_queue(line, number), threads)
+            self._workers[0].process_queue(line, 0, queue.size)
             if not any(line.wanted):
                 return
             self._stop_queue()
@@ -280,7 +280,7 @@ class BatchRuns:
             queue = np.array([*line.back, *line.queue[:left]], dtype=np.int64)
             line.back, line.wanted = [], [0] * self._threads
             # What could not be stored is, and slots grow.
-            self._share(task, len(self._workers))
+            self._run_on_threads(task, len(self._workers))
 
     def _stop_queue(self, given_up: bool = False) -> None:
         """Have nobody wait for runs in line any more."""
@@ -288,7 +288,7 @@ class BatchRuns:
         self._crew.end(given_up)
         self._line.words[SHUTDOWN] = 0
 
-    def long(
+    def long_step_notices(
         self,
         runs: IntArray,
         steps: IntArray,
@@ -300,7 +300,7 @@ class BatchRuns:
         v_next: FloatArray,
     ) -> Iterator[Notice]:
         """Yield what some steps are too long for, each of a run and with its number there."""
-        for world, of_it in self.worlds.parts(runs):
+        for world, of_it in self.worlds.by_world(runs):
             # Of one world all, without a copy.
             own = slice(None) if of_it.size == runs.size else of_it
 
@@ -337,7 +337,7 @@ def read_runs(
 ) -> FloatArray:
     """Return the readings (n, d) of n runs, all of which or none have made steps."""
     parts: list[tuple[IntArray, FloatArray]] = []
-    for world, places in worlds.parts(runs):
+    for world, places in worlds.by_world(runs):
         own, trees = runs[places], world.body_trees
 
         def of_them(own: IntArray = own) -> ContactTable:

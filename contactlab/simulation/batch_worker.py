@@ -52,7 +52,7 @@ class Task:
     watches: Mapping[Prepared, NoticeMonitor]  # what watches runs of a world, before it has found anything
     found: dict[int, NoticeMonitor]  # those that found something, by run
     steps: int  # how many each makes
-    left: Iterator[int]  # numbers of the runs to begin, taken by whoever is free
+    pending_runs: Iterator[int]  # numbers of the runs to begin, taken by whoever is free
     look: bool  # whether contacts are looked at
     taus: FloatArray | None  # (B, steps, n) for each step; None: what the slots say
     targets: FloatArray | None  # likewise
@@ -103,13 +103,13 @@ class StepWorker:
         self.pace = np.inf
         self._tables: list[tuple[int, ...] | None] = [None, None]
 
-    def work(self, task: Task) -> int:
+    def run_task(self, task: Task) -> int:
         """Make runs' steps until none is left: 0; or until the slots have not the room for so many contacts."""
         self._take_tables(task)
         driver, order = self._driver, self._order
         while True:
             if self._next < 0:
-                self._next = next(task.left, -1)
+                self._next = next(task.pending_runs, -1)
             if self._next < 0 and self._made < 0:
                 return 0
             if self._next >= 0:
@@ -127,7 +127,7 @@ class StepWorker:
             self._make(task, self._next)
             self._made, self._next = self._next, -1
 
-    def serve(self, line: RunQueue, number: int, puts: int = 0) -> None:
+    def process_queue(self, line: RunQueue, number: int, puts: int = 0) -> None:
         """Let runs in line pass: as the first thread until all have, as another one while there are any, and a little.
 
         ``puts``: so many stand in its queue, and are put in line at once.
@@ -143,7 +143,7 @@ class StepWorker:
             while True:
                 processor_seconds()  # nobody may be waiting any more
                 clock = time.perf_counter()
-                said = int(self._hold(line)())
+                said = int(self._bound_queue_kernel(line)())
                 task = line.task
                 assert task is not None
                 if said in (batch_layout.DONE, batch_layout.PAUSED):
@@ -183,7 +183,7 @@ class StepWorker:
             self.pace = seconds / (made * max(1, steps))
             self._numbers[batch_layout.RUN_LIMIT] = max(1, int(SECONDS * made / max(seconds, 1e-9)))
 
-    def _hold(self, line: RunQueue) -> BoundCall:
+    def _bound_queue_kernel(self, line: RunQueue) -> BoundCall:
         """Return the call that lets runs pass, made anew where buffers are others."""
         driver, task = self._driver, line.task
         assert task is not None
@@ -284,7 +284,10 @@ class StepWorker:
         """Look at the steps in the chunk of run i, so many."""
         driver, chunk, template = self._driver, self._driver.chunk, task.watches[task.worlds[i]]
         before = int(task.slots.steps[i])
-        deep, uncertified = (task.look or before == 0) and template.deep(driver), driver.uncertified > unsolved
+        deep, uncertified = (
+            (task.look or before == 0) and template.has_deep_contact(driver),
+            driver.uncertified > unsolved,
+        )
         gained = False
         if energy is not None:
             sums = chunk.kinetic[:count] + chunk.potential[:count]

@@ -48,7 +48,7 @@ class NoticeMonitor:
         other._name, other._begun, other.notices = name, 0.0, ()
         return other
 
-    def tell(self, found: Iterable[notices.Notice]) -> tuple[notices.Notice, ...]:
+    def add_new(self, found: Iterable[notices.Notice]) -> tuple[notices.Notice, ...]:
         """Keep the first of each kind; return what is new."""
         new = notices.new_kinds(found, self.notices)
         self.notices += new
@@ -60,23 +60,23 @@ class NoticeMonitor:
 
     def start(self, q: FloatArray) -> tuple[notices.Notice, ...]:
         """Look at the configuration (nq,) that a run of the world begins with."""
-        return self.tell(notices.limit_violation_notices(self._world, self._stepper, q[None], self._name))
+        return self.add_new(notices.limit_violation_notices(self._world, self._stepper, q[None], self._name))
 
-    def deep(self, driver: Driver) -> bool:
+    def has_deep_contact(self, driver: Driver) -> bool:
         """Whether any contact of the steps in the driver's rows may be too deep."""
         gaps = driver.chunk.contact["gap"][: driver.contact_rows]
         return bool(gaps.size) and bool(gaps.min() < self._least)
 
     def contacts(self, driver: Driver, *, begins: bool) -> tuple[notices.Notice, ...]:
         """Look at the contacts of the steps in the driver's rows; ``begins``: the first step of all is the world's."""
-        if not self.deep(driver):
+        if not self.has_deep_contact(driver):
             return ()
         rows = rows_of_chunks([driver.copied()])
         found = tuple(
             notices.overlap_notices(self._world, self._stepper, rows, begins=begins, begun=self._begun, name=self._name)
         )
         self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
-        return self.tell(found)
+        return self.add_new(found)
 
     def islands(self, driver: Driver) -> tuple[notices.Notice, ...]:
         """Look for islands that nothing solved in the steps in the driver's rows."""
@@ -84,7 +84,7 @@ class NoticeMonitor:
         certificates = CertificateTable.from_rows(rows, lambda *_: math.nan)
         table = UncertifiedTable.of(certificates)
         contacts = rows_of_chunks([driver.copied()]) if len(table) else rows
-        return self.tell(notices.uncertified_notices(table, self._world, contacts, self._name))
+        return self.add_new(notices.uncertified_notices(table, self._world, contacts, self._name))
 
     def energy_of(self, state: StepperState) -> tuple[float, float]:
         """Return kinetic and potential energy [J] at a start; nothing is computed where nothing asks."""
@@ -114,7 +114,7 @@ class NoticeMonitor:
         def name(i: int) -> str:
             return self._name(first + i)
 
-        return self.tell((*notices.energy_gain_notices(recording, name), *energy_notices.jams(recording, name)))
+        return self.add_new((*notices.energy_gain_notices(recording, name), *energy_notices.jams(recording, name)))
 
 
 # Seconds before the first line, and between two of them.

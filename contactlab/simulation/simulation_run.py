@@ -167,14 +167,14 @@ class Simulation:
         wrenches = None if f_ext is None else checked_wrenches(self.world.model, f_ext)
         end = driver.step + (n if type(n) is int and n >= 0 else whole_number("n", n, 0))
         if wrenches is None and self._kept is None:
-            self._make(end)
+            self._step_to(end)
             return
         while driver.step < end:
             if wrenches is not None:
                 driver.work.tau[:] = applied + applied_by(self.world.model, self._q, wrenches)
-            self._make(driver.step + 1)
+            self._step_to(driver.step + 1)
 
-    def _make(self, end: int) -> None:
+    def _step_to(self, end: int) -> None:
         """Make steps until there are so many; where they are kept, one."""
         driver = self._driver
         self._contacts = None
@@ -186,7 +186,7 @@ class Simulation:
             if self._kept is not None:
                 self._kept.add(driver.copied())
             if found:
-                warn_of(self._look())
+                warn_of(self._inspect_step())
 
     def linearize(
         self,
@@ -245,7 +245,7 @@ class Simulation:
         looks[layout.NEXT] = -1 if self._watch.bounces else self._next_look
         looks[layout.MORE_UNSOLVED] = self._uncertified
 
-    def _look(self) -> tuple[Notice, ...]:
+    def _inspect_step(self) -> tuple[Notice, ...]:
         """Look at the step just made; what is new."""
         driver, chunk, q, v = self._driver, self._driver.chunk, self._driver.q_before, self._driver.v_before
         found: tuple[Notice, ...] = ()
@@ -268,7 +268,7 @@ class Simulation:
             states = q[None], v[None], self._q[None], self._v[None]
             poses = work.motion_pose[None], work.motion_next[None]
             moves = StepMotions(self.world, *states, chunk.h[:1], *poses, name=lambda i: f"step {last}")
-            found += self._watch.tell(long_step_notices(moves))
+            found += self._watch.add_new(long_step_notices(moves))
         self._tell_looks()
         return found
 

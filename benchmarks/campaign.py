@@ -173,7 +173,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
             clock = since(begin)
         if not compiled.compiled:
             spent.append(clock)
-        rows.append(driver.take())
+        rows.append(driver.pop_chunk())
         if driver.failed or driver.step == before:
             break
         row |= {

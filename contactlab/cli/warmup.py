@@ -226,7 +226,7 @@ def _ledger() -> None:
     """Compile what a record of the demo is read with. No step is made: nothing of the loop is compiled."""
     world, stepper = demo_world(), demo_stepper()
     state = world.initial_state()
-    recording = Recording.of_run(world, stepper, state, [Driver(world, stepper, state).take()])
+    recording = Recording.of_run(world, stepper, state, [Driver(world, stepper, state).pop_chunk()])
     str(recording.ledger)
     recording.poses()
 

@@ -184,7 +184,7 @@ class Lineariser:
         """Differentiate the step that a run of this world would make next."""
         self.driver.copy_state_from(run)
         self.driver.restart_step()
-        self.driver.apply(tau, targets)
+        self.driver.set_inputs(tau, targets)
         begin = self.driver.state()
         return self._made(begin, tau, targets)
 
@@ -196,7 +196,7 @@ class Lineariser:
         self.driver.restart(state)
         driver = self.driver
         for k, tau in enumerate(taus):
-            driver.empty()
+            driver.clear_chunk()
             driver.work.tau[:] = tau
             if driver.joints is not None:
                 driver.joints.target[:] = targets[k]
@@ -222,7 +222,7 @@ class Lineariser:
     def _stand_at(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> None:
         self.driver.restart(state)
         applied = self._none if tau is None else finite_array(tau, "tau", self._none.shape, SimulationConfigError)
-        self.driver.apply(applied, targets)
+        self.driver.set_inputs(applied, targets)
 
     def _step(self) -> tuple[FloatArray, FloatArray]:
         """Make the next step, alone in its chunk, and return where it began."""
@@ -232,8 +232,8 @@ class Lineariser:
         driver.invalidate_kinematics()
         driver.advance(1)
         if driver.failed:
-            driver.empty()
-            record = Recording.of_run(self._world, self._stepper, driver.state(), [driver.take()])
+            driver.clear_chunk()
+            record = Recording.of_run(self._world, self._stepper, driver.state(), [driver.pop_chunk()])
             try:
                 raise simulation_error(driver, record)
             finally:

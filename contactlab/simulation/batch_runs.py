@@ -124,7 +124,7 @@ class BatchRuns:
         self._begins = True
         self.set_states(range(len(states)), states)
         # What impacts gain is looked at in every step; motions, and rows of the user's own, are asked for in each.
-        asks = StepCallbacks(worlds.first.world, None, None, None, worlds.first.motions).asks
+        asks = StepCallbacks(worlds.first.world, None, None, None, worlds.first.motions).needs_callback
         self._passes = (
             supports_bound_calls() and not asks and not any(watch.bounces for watch in worlds.watches.values())
         )

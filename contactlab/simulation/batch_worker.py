@@ -278,7 +278,7 @@ class StepWorker:
         """Empty the chunk, which begins with the present state."""
         driver, start = self._driver, self._start
         start.q[:], start.v[:], start.time[0] = driver.work.q, driver.work.v, driver.time
-        driver.empty()
+        driver.clear_chunk()
 
     def _look(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
         """Look at the steps in the chunk of run i, so many."""

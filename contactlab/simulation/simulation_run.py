@@ -163,7 +163,7 @@ class Simulation:
         """
         driver = self._driver
         applied = self._none if tau is None else self._force(tau)
-        driver.apply(applied, targets)
+        driver.set_inputs(applied, targets)
         wrenches = None if f_ext is None else checked_wrenches(self.world.model, f_ext)
         end = driver.step + (n if type(n) is int and n >= 0 else whole_number("n", n, 0))
         if wrenches is None and self._kept is None:
@@ -291,9 +291,9 @@ class Simulation:
 
     def _fail(self) -> NoReturn:
         driver = self._driver
-        driver.empty()
+        driver.clear_chunk()
         if self._kept is None:
-            recording = Recording.of_run(self.world, self.stepper, driver.state(), [driver.take()])
+            recording = Recording.of_run(self.world, self.stepper, driver.state(), [driver.pop_chunk()])
         else:
             recording = self._kept.recording()
         try:

@@ -73,9 +73,9 @@ class StepCallbacks:
         self.of_joints = JointCallbacks(world, targets)
 
     @property
-    def asks(self) -> bool:
+    def needs_callback(self) -> bool:
         """Whether the loop makes one step at a time."""
-        others = self._supply is not None or self._motions is not None or self.of_joints.asks
+        others = self._supply is not None or self._motions is not None or self.of_joints.needs_callback
         return callable(self._tau) or others
 
     @property
@@ -88,7 +88,7 @@ class StepCallbacks:
         if self._tau is not None and not callable(self._tau):
             work.tau[:] = finite_array(self._tau, "tau", (work.v.size,), SimulationConfigError)
 
-    def ask(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> layout.StepWork:
+    def call_at_start(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> layout.StepWork:
         """Ask for everything in the step that begins; the memory with contacts from outside."""
         q, v, tau = work.q, work.v, work.tau
         if callable(self._tau):
@@ -99,8 +99,8 @@ class StepCallbacks:
         if self._supply is not None:
             ints, floats = self._supply(time, q.copy(), v.copy())
             work = work._replace(external_int=ints, external_float=floats)
-        if joints is not None and self.of_joints.asks:
-            self.of_joints.follow(joints, time, q.copy(), v.copy())
+        if joints is not None and self.of_joints.needs_callback:
+            self.of_joints.update_targets(joints, time, q.copy(), v.copy())
         self.call_at_end(work, joints, time, h)
         return work
 
@@ -110,8 +110,8 @@ class StepCallbacks:
             pose, twist, after = self._motions(time, h)
             work.motion_pose[:], work.motion_twist[:], work.motion_next[:] = pose, twist, after
             work.belt_twist[:] = belt_twist(pose, after, twist, h)
-        if joints is not None and self.of_joints.asks:
-            self.of_joints.serve(joints, time, h, work.q.copy(), work.v.copy())
+        if joints is not None and self.of_joints.needs_callback:
+            self.of_joints.update_rows(joints, time, h, work.q.copy(), work.v.copy())
 
 
 NO_DRIVES = "are given for drives, and the world has none: WorldBuilder.add_drive"
@@ -195,7 +195,7 @@ class JointCallbacks:
         return self._all(targets, f"targets{when}")
 
     @property
-    def asks(self) -> bool:
+    def needs_callback(self) -> bool:
         """Whether there is something to ask for in every step."""
         return self._law is not None or bool(self._functions) or bool(self._custom)
 
@@ -203,7 +203,7 @@ class JointCallbacks:
         """Write the targets that do not change."""
         joints.target[:] = self._constant
 
-    def follow(self, joints: JointRows, time: float, q: FloatArray, v: FloatArray) -> None:
+    def update_targets(self, joints: JointRows, time: float, q: FloatArray, v: FloatArray) -> None:
         """Ask the law of all targets, if there is one, for the targets of the step that begins."""
         if self._law is not None:
             wanted, when = self._law(time, q, v), f" at time {time:.9g}"
@@ -211,7 +211,7 @@ class JointCallbacks:
                 raise SimulationConfigError(f"targets{when}", "must be an array of all or numbers by name, got None")
             joints.target[:] = self.constant(wanted, when)
 
-    def serve(self, joints: JointRows, time: float, h: float, q: FloatArray, v: FloatArray) -> None:
+    def update_rows(self, joints: JointRows, time: float, h: float, q: FloatArray, v: FloatArray) -> None:
         """Write targets, at the end of the step, and the user's rows, at its start."""
         for number, (name, function) in self._functions.items():
             field = f"targets[{name!r}] at time {time + h:.9g}"

@@ -101,7 +101,7 @@ class Driver(StepBuffers):
 
         One that does not fit is refused, and nothing changes.
         """
-        self.put(state, first)
+        self.set_state(state, first)
         self.restart_step(h)
 
     def restart_step(self, h: float | None = None) -> None:
@@ -118,7 +118,7 @@ class Driver(StepBuffers):
 
     def restart_here(self) -> None:
         """Go on from the present state, its steps and rows forgotten: as `restart` from it, without a look at it."""
-        self.empty()
+        self.clear_chunk()
         self._step[0] = 0
         self.restart_step()
 
@@ -215,7 +215,7 @@ class Driver(StepBuffers):
     def _set_target(self, limit: int) -> None:
         """Have the loop make some steps, none beyond ``limit``; or one, about which user code is asked if it begins."""
         step = self.step
-        if not self._asked.asks:
+        if not self._asked.needs_callback:
             self._aim[0] = min(limit, step + self._portion)
             return
         if self._stage.item() == layout.BEGIN:
@@ -224,7 +224,7 @@ class Driver(StepBuffers):
                 self._aim[0] = limit
                 return
             if self._asked_of != step:
-                self.work = self._asked.ask(self.work, self.joints, self.time, self.h)
+                self.work = self._asked.call_at_start(self.work, self.joints, self.time, self.h)
                 self._asked_of = step
         self._aim[0] = step + 1
 
@@ -340,7 +340,7 @@ def acquire_driver(
             world, stepper, state, first=first, steps=steps, end=end, tau=tau, supply=supply, targets=targets,
             chunk_steps=chunk_steps,
         )  # fmt: skip
-    last.serve(StepCallbacks(world, tau, targets, None, last.prepared.motions), chunk_steps, steps, end)
+    last.configure_run(StepCallbacks(world, tau, targets, None, last.prepared.motions), chunk_steps, steps, end)
     last.restart(state, first=first)
     return last
 
@@ -350,5 +350,5 @@ def release_driver(driver: Driver) -> None:
     if driver.work.external_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
         return
     prepared = driver.prepared
-    driver.serve(StepCallbacks(prepared.world, None, None, None, prepared.motions), 1, None, None)
+    driver.configure_run(StepCallbacks(prepared.world, None, None, None, prepared.motions), 1, None, None)
     _LAST.driver = driver

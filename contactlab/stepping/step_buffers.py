@@ -149,9 +149,9 @@ class StepBuffers:
         if not proposals:
             packed = all_joints(world) if arrays.joints is None else arrays.joints
             self.joints = new_joints(packed, self.work.union_find_parent.size)
-        self.serve(asked, chunk_steps, steps, end)
+        self.configure_run(asked, chunk_steps, steps, end)
 
-    def serve(self, asked: StepCallbacks, chunk_steps: int, steps: int | None, end: float | None) -> None:
+    def configure_run(self, asked: StepCallbacks, chunk_steps: int, steps: int | None, end: float | None) -> None:
         """Serve another run of the same world and stepper, as by the parameters of that name."""
         self._asked, self._chunk_steps, self._with_tau = asked, chunk_steps, asked.with_tau
         self._target, self._end = np.iinfo(np.int64).max if steps is None else steps, np.inf if end is None else end
@@ -188,7 +188,7 @@ class StepBuffers:
             previous_tau=work.previous_tau if sleeps else NO_NUMBERS,
         )
 
-    def put(self, state: StepperState, first: int) -> None:
+    def set_state(self, state: StepperState, first: int) -> None:
         """Hold a state, as if nothing had run before; ``first`` is the number of the step to come.
 
         One that does not fit is refused, and nothing changes.
@@ -197,7 +197,7 @@ class StepBuffers:
         self.reserve_contacts(state.contact_ids.size)
         self.held_state.write(state, q, v)
         self._aim[0], self._step[0] = self._target, first
-        self.empty()
+        self.clear_chunk()
 
     def copy_state_from(self, other: StepBuffers) -> None:
         """Hold the state of another run of this world and stepper, with its applied force and targets."""
@@ -207,7 +207,7 @@ class StepBuffers:
         if self.joints is not None and other.joints is not None:
             self.joints.target[:] = other.joints.target
         self._step[0] = 0
-        self.empty()
+        self.clear_chunk()
 
     def reserve_contacts(self, contacts: int) -> None:
         """Make sure that a state with so many contacts fits the memory."""
@@ -254,7 +254,7 @@ class StepBuffers:
             none = np.zeros((0, self.joints.target.size))
             self.joints = self.joints._replace(target_table=none if targets is None else targets)
 
-    def apply(self, tau: FloatArray, targets: Wanted | None) -> None:
+    def set_inputs(self, tau: FloatArray, targets: Wanted | None) -> None:
         """Set the applied force, and the drives' targets, for the steps from here on."""
         self.work.tau[:] = tau
         wanted = self._asked.of_joints.constant(targets)
@@ -265,7 +265,7 @@ class StepBuffers:
         """Hear that others have worked in the memory since the last step: the state stands, its kinematics may not."""
         self._filled[0] = 0
 
-    def empty(self) -> None:
+    def clear_chunk(self) -> None:
         """Forget the rows of the chunk."""
         for used in self._used:
             used[0] = 0
@@ -276,9 +276,9 @@ class StepBuffers:
         return self._prepared
 
     @property
-    def asks(self) -> bool:
+    def needs_callback(self) -> bool:
         """Whether it asks Python for anything in every step."""
-        return self._asked.asks
+        return self._asked.needs_callback
 
     @property
     def records(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -326,7 +326,7 @@ class StepBuffers:
         return h
 
     def copied(self) -> dict[str, NDArray[Any]]:
-        """Copy the chunk's rows as they are; `rows_of_chunks` makes of them what `take` returns."""
+        """Copy the chunk's rows as they are; `rows_of_chunks` makes of them what `pop_chunk` returns."""
         return copy_of_chunk(self.chunk, [used.item() for used in self._used])
 
     def step_made(self) -> StepRows:
@@ -335,12 +335,12 @@ class StepBuffers:
             self._places = self.chunk, array_offsets(self.chunk)
         return StepRows(self.chunk, self._places[1], [used.item() for used in self._used])
 
-    def take(self) -> dict[str, NDArray[Any]]:
+    def pop_chunk(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
         return rows_of_chunks([self.detach_chunk()])
 
     def detach_chunk(self, *, away: bool = False, goes_on: bool = True) -> dict[str, NDArray[Any]]:
-        """Take the rows as `take` does, rows of tables together as the loop has written them (`rows_of_chunks`).
+        """Take the rows as `pop_chunk` does, rows of tables together as the loop has written them (`rows_of_chunks`).
 
         ``away``: they are not copied, and another chunk takes the place of this one where the run ``goes_on``.
         """
@@ -350,7 +350,7 @@ class StepBuffers:
             self._crowd = max(CONTACTS_PER_STEP, -(-self.control.chunk_contacts // self.control.chunk_steps) + 1)
         if away and goes_on:
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
-        self.empty()
+        self.clear_chunk()
         contacts = self.work.contact_int.shape[0]
         if self.chunk.contact.size < contacts:
             self.chunk = self._new_chunk(contacts)

@@ -381,9 +381,9 @@ class TimeStepping:
             # The one import against the order of rooms: the error carries a record.
             from contactlab.recording import Recording, simulation_error
 
-            raise simulation_error(driver, Recording.of_run(world, stepper, state, [driver.take()]))
+            raise simulation_error(driver, Recording.of_run(world, stepper, state, [driver.pop_chunk()]))
         end, rows = driver.state(), driver.step_made()
-        if not driver.asks:
+        if not driver.needs_callback:
             _LAST.run = driver, end
         chunk = driver.chunk
         steps = StepBatch(world, stepper, state, rows, 0)
@@ -440,7 +440,7 @@ def _driver_at(
         applied = finite_array(value, field, applied.shape, SimulationConfigError)
     elif tau is not None:
         applied = finite_array(tau, "tau", applied.shape, SimulationConfigError)
-    driver.apply(applied, targets)
+    driver.set_inputs(applied, targets)
     return driver
 
 

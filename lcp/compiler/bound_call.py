@@ -165,7 +165,7 @@ class BoundCall:
         # How many words each argument has; without the compiler none is counted.
         self._counts: list[int] = []
         if not supports_bound_calls():
-            self.addresses = np.array([self, 0], dtype=object)
+            self.addresses: Any = np.array([self, 0], dtype=object)
             return
         # The compiled code itself, which looks at no types.
         like, size, compiled, code = _compiled(entry, arguments)

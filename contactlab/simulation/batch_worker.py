@@ -229,7 +229,7 @@ class StepWorker:
         Of one that was begun: what the loop asks for, and the islands that nothing had solved before.
         """
         driver, steps = self._driver, task.steps
-        driver.forget()
+        driver.clear_solver_cache()
         if task.taus is not None:
             driver.work.tau_table[:] = task.taus[i]
         if task.targets is not None and driver.joints is not None:

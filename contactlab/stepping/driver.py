@@ -114,7 +114,7 @@ class Driver(StepBuffers):
         # An adaptive stepper tries smaller steps first.
         self._may_go_on[0] = self._stepper.accepts_uncertified and not self._stepper.adaptive
         self._h[0] = self._stepper.next_h(float(self._last_h.item())) if h is None else h
-        self.forget()
+        self.clear_solver_cache()
 
     def restart_here(self) -> None:
         """Go on from the present state, its steps and rows forgotten: as `restart` from it, without a look at it."""
@@ -122,7 +122,7 @@ class Driver(StepBuffers):
         self._step[0] = 0
         self.restart_step()
 
-    def forget(self) -> None:
+    def clear_solver_cache(self) -> None:
         """Forget what the solver outside answered and user code said: another run begins."""
         self.last_result = None
         self._long = -1, 0.0

@@ -167,7 +167,7 @@ class StepBuffers:
         """Have the call of the loop hold another argument; calls that hold the one before for other worlds are left."""
         self._others.clear()
         if self._held is not None and before is not None:
-            self._held.exchange(before, after)
+            self._held.replace_argument(before, after)
             self._known.pop(id(before), None)
 
     @property

@@ -179,7 +179,7 @@ class BoundCall:
         self._call, self._given = compiled.entry_point, (buffer, like)
         self.addresses = np.array([code, buffer.ctypes.data], dtype=np.int64)
 
-    def exchange(self, old: Any, new: Any) -> None:
+    def replace_argument(self, old: Any, new: Any) -> None:
         """Hold another argument of the same type and sizes of words in place of one, here and in `keeps`."""
         known: dict[int, tuple[Any, Any]] = {}
         for call in (self, *self.keeps):

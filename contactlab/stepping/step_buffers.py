@@ -39,11 +39,13 @@ from contactlab.stepping.record_schema import (
     rows_of_chunks,
     used_of_chunk,
 )
-from contactlab.world.state import NO_IDS, NO_NUMBERS, NO_PAIRS, StepperState
+from contactlab.world.state import NO_NUMBERS, NO_PAIRS, StepperState
 
 if TYPE_CHECKING:
     from contactlab.stepping.kernels.layout import JointRows
     from lcp.compiler.bound_call import BoundCall
+
+NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
 class HeldArgument:
@@ -182,7 +184,7 @@ class StepBuffers:
             v=work.v,
             contact_id=work.previous_id,
             contact_z=work.previous_z,
-            was_active=NO_IDS if joints is None else joints.was_active,
+            was_active=NO_ROWS if joints is None else joints.was_active,
             row_z=NO_PAIRS if joints is None else joints.previous_z,
             rest=work.rest if sleeps else NO_NUMBERS,
             previous_tau=work.previous_tau if sleeps else NO_NUMBERS,

@@ -114,10 +114,10 @@ def beside_mujoco(scene: Any, stepper: Any, steps: int, seconds: float) -> float
 
 def held(driver: Any) -> tuple[Any, Any]:
     """Copy the problem of the island in progress and its warm start."""
-    control, island = driver.control, driver.island
-    m, nv = int(control.nc + control.nr), int(control.nv)
+    progress, island = driver.progress, driver.island
+    m, nv = int(progress.nc + progress.nr), int(progress.nv)
     column = np.arange(nv)
-    first, last, other, end = (island.spans[:m, i, None] for i in range(4))
+    first, last, other, end = (island.column_ranges[:m, i, None] for i in range(4))
     within = ((first <= column) & (column < last)) | ((other <= column) & (column < end))
     for rows in (island.J, island.Y):
         # Before an LCP is posed nobody has filled the columns outside the spans.
@@ -134,7 +134,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
     from contactlab.simulation import verify
     from contactlab.stepping.driver import Driver
     from contactlab.stepping.kernels import layout
-    from lcp.compiler import watch_compilation
+    from lcp.compiler import count_compilations
 
     scene, stepper, steps, meta = made(folder, kind, seed)
     world = scene.world()
@@ -143,14 +143,14 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
 
     class Watched(Driver):
         def _serve(self, reason: int) -> bool:
-            if reason != layout.UNSOLVED or self.control.place == layout.SOLVE:
+            if reason != layout.UNSOLVED or self.failed or self.control.stage == layout.SOLVE_LCP:
                 return super()._serve(reason)
             hard.append(reason)
             problem = None if keep is None else held(self)
             clock = time.process_time()
             served = super()._serve(reason)
             long = time.process_time() - clock > KEPT
-            if keep is not None and problem is not None and (long or self.control.attempt < 0):
+            if keep is not None and problem is not None and (long or self.progress.attempt < 0):
                 from problem_data import save
 
                 name = f"{kind}_{seed}_{self.step:03d}_{self.control.island}_{len(hard)}"
@@ -167,14 +167,14 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
     begun = time.process_time()
     while driver.step < steps:
         before = driver.step
-        with watch_compilation() as compiled:
+        with count_compilations() as compiled:
             begin = now()
-            reason = driver.advance(1)
+            driver.advance(1)
             clock = since(begin)
         if not compiled.compiled:
             spent.append(clock)
-        rows.append(driver.take())
-        if reason == layout.FAILED or driver.step == before:
+        rows.append(driver.pop_chunk())
+        if driver.failed or driver.step == before:
             break
         row |= {
             "done": driver.step,

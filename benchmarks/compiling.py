@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from lcp.compiler.releases import TRIED
+from lcp.compiler.releases import TESTED_RELEASES
 
 LOOPS = 72
 KINDS = ("inference", "LLVM", "rest")
@@ -180,7 +180,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for scene in arguments.scenes:
         if arguments.here:
-            TRIED.update(dict.fromkeys(arguments.without, ()))
+            TESTED_RELEASES.update(dict.fromkeys(arguments.without, ()))
             measure(scene, arguments.top)
             continue
         with tempfile.TemporaryDirectory() as folder:

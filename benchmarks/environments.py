@@ -31,7 +31,7 @@ from contactlab.learning import Noise, Targets, Task, VectorEnv
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import Batch, ImplausibleWarning, PositionDrive, StepperState, TimeStepping, WorldBuilder
 from contactlab.spatial import RigidInertia, Transform
-from lcp.compiler import watch_compilation
+from lcp.compiler import count_compilations
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 16
@@ -105,7 +105,7 @@ def play(robot: str, steps: int, seed: int, keep: Path | None, progress: Progres
     done, begun, failed, slow, slowest, spent, ended = 0, RUNS, 0, 0, 0.0, 0.0, np.zeros(RUNS, dtype=bool)
     while done < steps:
         actions, states = env.action_space.sample(), env.batch.states
-        with watch_compilation() as compiled:
+        with count_compilations() as compiled:
             clock = time.process_time()
             _, _, terminated, truncated, info = env.step(actions)
             clock = 0.0 if compiled.compiled else time.process_time() - clock

@@ -38,7 +38,7 @@ from contactlab.lab.racing.entrant import limited
 from contactlab.lab.racing.external_solvers import PinADMM, PinPGS, SiconosLCP, installed
 from contactlab.lab.racing.trial import measured
 from contactlab.simulation import TimeStepping, simulate
-from lcp.compiler import watch_compilation
+from lcp.compiler import count_compilations
 from problem_data import ConstraintVelProblemData
 
 Array = NDArray[np.float64]
@@ -206,7 +206,7 @@ def solve_all(name: str, folder: Path, first: int, limit: float, tolerance: floa
         try:
             for _ in range(SPOILT):
                 allow(limit)
-                with watch_compilation() as watch:
+                with count_compilations() as watch:
                     start, wall = time.process_time(), time.perf_counter()
                     residual, solved, status = solve(island, tolerance, limit)
                     seconds, wall = time.process_time() - start, time.perf_counter() - wall

@@ -34,7 +34,7 @@ from tables import environment, write
 from contactlab import Choice
 from contactlab.conformance.adapters.mujoco import import_mujoco
 from contactlab.simulation import Simulation, SimulationError, TimeStepping, simulate
-from lcp.compiler import watch_compilation
+from lcp.compiler import count_compilations
 
 SCENES = (
     "20 spheres", "60 spheres", "216 spheres", "20 boxes", "100 boxes", "tower of 90",
@@ -77,7 +77,7 @@ class Pile:
             steps, compiled, tries = min(10, self.scene.steps - self.done), True, 0
             while compiled and tries < TRIES:  # again where kernels were compiled: their seconds are not the scene's
                 tries += 1
-                with watch_compilation() as watch:
+                with count_compilations() as watch:
                     start = time.process_time()
                     try:
                         piece = simulate(place, stepper, steps=steps, state=state)

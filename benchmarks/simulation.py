@@ -39,7 +39,7 @@ from tables import environment, markdown, write
 
 from contactlab.conformance.adapters.mujoco import import_mujoco
 from contactlab.simulation import SimulationError, TimeStepping, simulate
-from lcp.compiler import watch_compilation
+from lcp.compiler import count_compilations
 
 BASE = ("mujoco", "mj_step loop")
 SHORTEST = 0.2  # seconds of a run below which it is repeated within a round
@@ -82,7 +82,7 @@ def timed(row: Row, run: Run, repeats: int = 1) -> float:
     """Seconds of one run: of the processor on one thread, of the wall on more; of one in which nothing is compiled."""
     clock = time.process_time if row.threads == 1 else time.perf_counter
     for _ in range(SPOILT):
-        with watch_compilation() as watch:
+        with count_compilations() as watch:
             start = clock()
             for _ in range(repeats):
                 run()
@@ -110,7 +110,7 @@ class Look:
         while found.steps < scene.steps and found.seconds < seconds and not found.failure:
             steps, tries = min(length, scene.steps - found.steps), 0
             while True:  # once more where kernels were compiled: their seconds are not the scene's
-                with watch_compilation() as watch:
+                with count_compilations() as watch:
                     start = time.process_time()
                     try:
                         piece = simulate(place, stepper, steps=steps, state=state, tau=tau)

@@ -39,11 +39,11 @@ PROCESSOR = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+sse4.2,+avx,+a
 #: What a step is made of here, in the order in which it is done, and in MuJoCo; what stands further in is a part.
 STAGES = (
     "begin", "detect", ". fill_frames", ". free_motion", ". pair_contacts", ". half_space_contacts", ". match_previous",
-    "label", ". find_joint_rows", ". label_islands", "next_island", ". build_blocks", ". . contact_frame",
-    ". warm_vector",
-    "attempt", ". fill_own", ". fill_loads", ". recover", ". strays", ". measure_recovered", ". certified",
-    ". walk", "pose", "verdict", ". write_rows", ". write_island", "finish", ". integrate_configuration", ". measure",
-    ". write_state",
+    "find_islands", ". find_joint_rows", ". label_islands", "next_island", ". build_blocks", ". . contact_jacobian",
+    ". fill_warm_start",
+    "run_first_strategies", ". fill_own", ". fill_loads", ". recover", ". strays", ". measure_recovered", ". certified",
+    ". walk", "add_joint_rows_stage", "verify_island", ". write_rows", ". write_island",
+    "integrate_step", ". integrate_configuration", ". compute_energies", ". write_state",
 )  # fmt: skip
 OTHER_STAGES = (
     "mj_fwdPosition", ". mj_fwdKinematics", ". mj_kinematics", ". mj_comPos", ". mj_crb", ". mj_makeM", ". mj_factorM",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contactlab.formulation.strategy_solver import EqualCompliance
     from contactlab.recording import Recording
     from contactlab.simulation import Batch, Simulation, rollout
-    from contactlab.simulation.simulating import simulate
+    from contactlab.simulation.simulate_run import simulate
     from contactlab.spatial import RigidInertia, Transform
     from contactlab.stepping import TimeStepping
     from contactlab.verification import verify

@@ -74,7 +74,7 @@ def main() -> dict[str, float]:
     start = {"q": (0.0, 0.0, half[2], 1.0, 0.0, 0.0, 0.0), "v": (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)}
     builder.add_free_body("block", RigidInertia.solid_box(1.0, half), Box(half), Material(0.3), **start)
     recording = simulate(builder.build(), TimeStepping(2e-3, solver=TextbookLemke(), warm_start=False), 0.5)
-    asked = int((recording.islands - recording.warm_hits).sum())
+    asked = int((recording.islands - recording.warm_start_solves).sum())
     print(f"{recording.statistics}; our solver was asked {asked} times")
     assert asked == 250
     travelled, worst = float(recording.q[-1, 0]), recording.worst_certificate().scaled

@@ -35,10 +35,10 @@ from contactlab.simulation import (
     sensors,
     simulate,
 )
-from contactlab.simulation.batch_worker import Line, Worker
+from contactlab.simulation.batch_worker import RunQueue, StepWorker
 from contactlab.spatial import RigidInertia
-from contactlab.stepping import run_memory
-from lcp.compiler.held import HeldCall
+from contactlab.stepping import step_buffers
+from lcp.compiler.bound_call import BoundCall
 from lcp.hearing import Crew, processor_seconds
 
 H = 0.01
@@ -359,7 +359,7 @@ def test_ctrl_c_between_two_worlds_leaves_none_in_the_others_place(monkeypatch: 
 
     with monkeypatch.context() as patch:
         # So is every call into which Ctrl-C may come, while a worker turns from one world to the other.
-        patch.setattr(run_memory, "UserCode", interrupted)
+        patch.setattr(step_buffers, "StepCallbacks", interrupted)
         batch._runs._workers[0]._driver._others.clear()
         with pytest.raises(KeyboardInterrupt):
             batch.step(taus, n=70)
@@ -376,9 +376,9 @@ def test_what_another_thread_raises_while_runs_pass_goes_through(monkeypatch: py
     batch = Batch(world, stepper, [world.initial_state()] * 64, threads=2)
     for _ in range(3):
         batch.step()
-    hold = Worker._hold
+    hold = StepWorker._bound_queue_kernel
 
-    def fails(worker: Worker, line: Line) -> HeldCall:
+    def fails(worker: StepWorker, line: RunQueue) -> BoundCall:
         if worker is not batch._runs._workers[0]:
             raise RuntimeError("of the other thread")
         return hold(worker, line)
@@ -390,7 +390,7 @@ def test_what_another_thread_raises_while_runs_pass_goes_through(monkeypatch: py
             time.sleep(1e-3)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Worker, "_hold", fails)
+        patch.setattr(StepWorker, "_bound_queue_kernel", fails)
         with pytest.raises(RuntimeError, match="of the other thread"):
             steps()
     for _ in range(20):

@@ -238,7 +238,7 @@ def test_numbers_of_contacts_ascend_and_stay():
         rows = recording.contacts_at(i)
         assert np.all(rows.id[1:] > rows.id[:-1])
         assert np.all(rows.body_b >= 0)
-    assert recording.warm_hits.sum() > 0.3 * recording.islands.sum()
+    assert recording.warm_start_solves.sum() > 0.3 * recording.islands.sum()
     known = np.isin(recording.contacts_at(399).id, recording.contacts_at(398).id)
     assert known.all()
 

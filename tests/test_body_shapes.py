@@ -21,7 +21,7 @@ from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
 from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import Transform
-from contactlab.stepping import arrays_of
+from contactlab.stepping import world_arrays
 
 G = 9.81
 REST = (0, 0, 0.1, 1, 0, 0, 0)
@@ -105,7 +105,7 @@ def test_filters():
     for builder in (ignoring, balls(body_contacts=False)):
         meets, world = touching(builder)
         assert not meets
-        assert arrays_of(world).collision is None
+        assert world_arrays(world).collision is None
     with pytest.raises(SimulationConfigError, match="'c'"):
         ignoring.exclude_collision("a", "c")
 
@@ -124,7 +124,7 @@ def test_bodies_that_hang_together_do_not_touch(joints, meet):
     builder.add_model(model.build())
     for name in "ab":
         builder.add_shape(name, Sphere(0.1), ROUGH)
-    assert arrays_of(builder.build()).collision is None
+    assert world_arrays(builder.build()).collision is None
     builder.add_free_body("c", BALL, Sphere(0.1), ROUGH, (0.05, 0.15, 0, 1, 0, 0, 0))
     world = builder.build()
     rows = TimeStepping(1e-3, edges=4).step(world, world.initial_state()).contacts
@@ -142,7 +142,7 @@ def test_a_shape_of_the_users_own_touches_half_spaces_alone():
     builder.add_half_space("ground", HalfSpace(), ROUGH)
     builder.add_free_body("own", BALL, Own(), ROUGH, REST)
     builder.add_free_body("ball", BALL, Sphere(0.1), ROUGH, REST)
-    assert arrays_of(builder.build()).collision is None
+    assert world_arrays(builder.build()).collision is None
 
 
 def test_reduced_contacts_carry_the_same_load():
@@ -233,6 +233,6 @@ def test_worlds_that_need_no_detection_have_none():
     builder = WorldBuilder()
     builder.add_half_space("ground", HalfSpace(), ROUGH)
     builder.add_free_body("one", CUBE, Box.cube(0.1), ROUGH, REST)
-    assert arrays_of(builder.build()).collision is None
-    assert arrays_of(two_balls(0.0)).collision is not None
-    assert all(arrays_of(make()).collision is not None for make, _ in SCENES.values())
+    assert world_arrays(builder.build()).collision is None
+    assert world_arrays(two_balls(0.0)).collision is not None
+    assert all(world_arrays(make()).collision is not None for make, _ in SCENES.values())

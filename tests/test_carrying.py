@@ -16,7 +16,7 @@ from contactlab.simulation import (
     TimeStepping,
     World,
     WorldBuilder,
-    carry_over,
+    transfer_state,
 )
 from contactlab.spatial import RigidInertia, Transform
 
@@ -51,20 +51,20 @@ def test_there_and_back_is_the_same_state() -> None:
     """A box more, in front of the others and with a ground more, renumbers everything; taken away again, nothing is."""
     few, more = boxes(("low", "high")), boxes(("aside", "low", "high"), grounds=("pit", "floor"))
     start = stood(few).state
-    there = carry_over(start, few, more)
+    there = transfer_state(start, few, more)
     assert there.contact_ids.size == start.contact_ids.size == 8
     assert not np.array_equal(there.contact_ids, start.contact_ids)
-    back = carry_over(there, more, few)
+    back = transfer_state(there, more, few)
     for name in ("q", "v", "time", "h", "contact_ids", "z", "row_ids", "row_z"):
         np.testing.assert_array_equal(getattr(back, name), getattr(start, name))
 
 
 def test_ids_carried_are_those_that_the_new_world_finds() -> None:
     few, more = boxes(("low", "high")), boxes(("aside", "low", "high"), grounds=("pit", "floor"))
-    there = carry_over(stood(few).state, few, more)
+    there = transfer_state(stood(few).state, few, more)
     np.testing.assert_array_equal(np.setdiff1d(there.contact_ids, stood(more).state.contact_ids), [])
     # Those of a pair that changed places are forgotten, as its normals and features are other ones.
-    turned = carry_over(stood(few).state, few, boxes(("high", "low")))
+    turned = transfer_state(stood(few).state, few, boxes(("high", "low")))
     assert turned.contact_ids.size == 4
     assert (turned.contact_ids >= 0).all()
 
@@ -73,7 +73,7 @@ def test_a_tower_that_loses_its_neighbour_goes_on_as_if_it_had_never_been() -> N
     """Bit for bit: the box aside touches nobody, and so the tower's next step has the same numbers to start from."""
     more, few = boxes(("low", "high", "aside")), boxes(("low", "high"))
     with_it, alone = stood(more), stood(few)
-    carried = Simulation(few, STEPPER, carry_over(with_it.state, more, few))
+    carried = Simulation(few, STEPPER, transfer_state(with_it.state, more, few))
     for run in (carried, alone):
         run.step(f_ext={"high": (0, 0, 0, 3.0, 0, 0)}, n=10)
     np.testing.assert_array_equal(carried.q, alone.q)
@@ -85,7 +85,7 @@ def test_a_box_that_is_let_loose_begins_where_its_world_says() -> None:
     held, loose = boxes(("low", "high"), held=("low",)), boxes(("low", "high"))
     run = Simulation(held, STEPPER)
     run.step(f_ext={"high": (0, 0, 0, 12.0, 0, 0)}, n=20)
-    state = carry_over(run.state, held, loose)
+    state = transfer_state(run.state, held, loose)
     np.testing.assert_array_equal(state.q[:7], loose.initial_q[:7])
     np.testing.assert_array_equal(state.q[7:], run.q)
     np.testing.assert_array_equal(state.v, [0.0] * 6 + list(run.v))
@@ -99,11 +99,11 @@ def test_rows_of_joints_keep_their_forces_behind_another_body() -> None:
     run = Simulation(robot, STEPPER)
     run.step(n=10)
     state = run.state
-    other = carry_over(state, robot, robot)
+    other = transfer_state(state, robot, robot)
     np.testing.assert_array_equal(other.row_ids, state.row_ids)
     assert state.row_ids.size
     without = replace(robot, joint_actions=replace(robot.joint_actions, limits=()))
-    carried = carry_over(state, robot, without)
+    carried = transfer_state(state, robot, without)
     labels = [robot.joint_rows[i].label for i in state.row_ids]
     kept = [without.joint_rows[i].label for i in carried.row_ids]
     assert kept == [label for label in labels if "limit of" not in label]
@@ -118,9 +118,9 @@ def test_contacts_of_another_shape_or_with_turning_friction_start_cold() -> None
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), Material(0.5))
     builder.add_free_body("low", RigidInertia.solid_sphere(2.0, 0.1), Sphere(0.1), Material(0.5))
-    assert carry_over(state, one, builder.build()).contact_ids.size == 0
+    assert transfer_state(state, one, builder.build()).contact_ids.size == 0
     turning = replace(boxes(("low",)), half_space_materials=(Material(0.5, torsional=0.01),))
-    carried = carry_over(state, one, turning)
+    carried = transfer_state(state, one, turning)
     assert carried.contact_ids.size == 0
     Simulation(turning, STEPPER, carried).step()
 
@@ -128,6 +128,6 @@ def test_contacts_of_another_shape_or_with_turning_friction_start_cold() -> None
 def test_a_state_of_another_world_is_refused() -> None:
     few, more = boxes(("low",)), boxes(("low", "high"))
     with pytest.raises(SimulationConfigError, match=r"state.q.*none of old_world.*\(14,\)"):
-        carry_over(few.initial_state(), more, few)
+        transfer_state(few.initial_state(), more, few)
     with pytest.raises(SimulationConfigError, match=r"state.*StepperState"):
-        carry_over(few, more, few)  # type: ignore[arg-type]
+        transfer_state(few, more, few)  # type: ignore[arg-type]

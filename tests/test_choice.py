@@ -33,7 +33,12 @@ def check_public_path(recording: Recording, every: int = 1) -> None:
 
 
 def test_kernels_and_names_have_the_same_numbers():
-    assert [layout.CHOICE_ANY, layout.CHOICE_SELECTED, layout.CHOICE_NOT_SELECTED, layout.CHOICE_UNCERTIFIED] == [
+    assert [
+        layout.CHOICE_ANY,
+        layout.CHOICE_EQUAL_COMPLIANCE,
+        layout.CHOICE_NOT_SELECTED,
+        layout.CHOICE_UNCERTIFIED,
+    ] == [
         Choice.ANY,
         Choice.SELECTED,
         Choice.NOT_SELECTED,

@@ -270,7 +270,7 @@ def test_a_large_record_is_accounted_for_in_portions(tumble, monkeypatch):
     whole = energy_ledger(tumble)
     for name, size in (("STEPS", 25), ("CONTACTS", 20)):
         monkeypatch.setattr(record, name, size)
-        parts = list(record.portions(tumble))
+        parts = list(record.iter_slices(tumble))
         assert len(parts) > 10
         assert sum(part.n_steps for part in parts) == tumble.n_steps
         assert sum(len(part.contacts) for part in parts) == len(tumble.contacts)

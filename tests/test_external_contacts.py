@@ -107,7 +107,7 @@ def test_a_run_goes_on_with_the_same_bits_and_a_warm_start(run):
     """From a state of the record, the function given again."""
     rest = simulate(cube(), TimeStepping(H), steps=100, state=run.state(200), contacts=corners)
     assert np.array_equal(rest.q[1:], run.q[201:])
-    assert run.warm_hits[-50:].sum() > 40
+    assert run.warm_start_solves[-50:].sum() > 40
     state = run.state(299)
     after = TimeStepping(H).step(cube(), state, contacts=corners).state
     assert np.array_equal(after.v, run.v[300])

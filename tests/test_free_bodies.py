@@ -24,7 +24,7 @@ from contactlab.multibody.kernels.ltl import branch_times, solve_vector_l, solve
 from contactlab.multibody.packing import structure
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, quaternion
-from contactlab.stepping import arrays_of
+from contactlab.stepping import world_arrays
 
 GRAVITY = np.array([0.3, -0.2, -9.81])
 
@@ -66,15 +66,15 @@ def free_velocity(model: Model, q, v, tau, h: float) -> np.ndarray:
     from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
     from contactlab.multibody.kernels.kinematics import fill_frames
     from contactlab.stepping.kernels.free_motion import free_motion
-    from contactlab.stepping.kernels.layout import FAILURE_NONE, Control
+    from contactlab.stepping.kernels.layout import FAILURE_NONE, Parameters
     from contactlab.stepping.memory import new_work
     from contactlab.stepping.packing import new_record
 
     world = alone(model)
-    packed, work = arrays_of(world).packed, new_work(world, 1, 4)
+    packed, work = world_arrays(world).packed, new_work(world, 1, 4)
     work.q[:], work.v[:], work.tau[:] = q, v, tau
     fill_frames(packed.ints, packed.floats, work.q, work.v, np.zeros((0, CUSTOM_ROW)), NOTHING, VELOCITIES, work.W)
-    assert free_motion(packed, work, None, h, new_record(Control)) == FAILURE_NONE
+    assert free_motion(packed, work, None, h, new_record(Parameters)) == FAILURE_NONE
     return work.v_free
 
 
@@ -432,7 +432,7 @@ def test_model_is_immutable_but_its_packed_arrays_fit_the_kernels():
         model.bodies = ()
     assert not model.gravity.flags.writeable
     assert not model.bodies[0].inertia.com.flags.writeable
-    for packed in arrays_of(alone(model)).packed:
+    for packed in world_arrays(alone(model)).packed:
         assert packed.flags.writeable
         assert packed.flags.c_contiguous
         assert packed.dtype in (np.float64, np.int64)

@@ -57,7 +57,7 @@ def test_a_stack_stays_where_it_is_for_thousands_of_steps():
     assert np.abs(recording.q[-1] - recording.q[0]).max() <= 1e-13
     # A previous force is taken only where it meets the problem to rounding. What that is worth changes with the last
     # bits of q, so that now and then, from none to a few in a thousand, the solver is asked for the same answer.
-    assert recording.warm_hits.sum() >= 0.99 * recording.n_steps
+    assert recording.warm_start_solves.sum() >= 0.99 * recording.n_steps
 
 
 RATIOS = [

@@ -45,7 +45,7 @@ def test_public_path_gives_the_recorded_bits():
     assert len(recording.contacts) > 20
     assert check_public_path(recording, every=29) > 20
     joint_forces_agree(recording, every=67)
-    assert recording.warm_hits.sum() > 100
+    assert recording.warm_start_solves.sum() > 100
 
 
 @pytest.mark.nojit
@@ -236,7 +236,7 @@ def test_a_quadruped_stands_on_position_drives():
 def test_kernels_know_the_kinds_of_rows_by_their_numbers():
     """Kernels state them once more, where an edit compiles them again."""
     assert {name: code for name, code in vars(laws).items() if name.isupper()} == {one.name: one for one in RowKind}
-    ranks = {"LIMIT": 0, "EQUATION": 1, "GIVES_WAY": 2, "BOXED": 3}
+    ranks = {"LIMIT": 0, "EQUATION": 1, "COMPLIANT_EQUATION": 2, "BOXED": 3}
     assert ranks == {name: getattr(layout, name) for name in ranks}
     classes = {(one.rank, one.class_of(soft=False), one.class_of(soft=True)) for one in RowKind}
     assert classes == {(0, "L", "L"), (1, "G", "G"), (2, "G", "B"), (3, "B", "B")}

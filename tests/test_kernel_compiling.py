@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from lcp.compiler import compiling, kernel_seconds
-from lcp.compiler.held import HeldCall, taken
-from lcp.compiler.lookups import swiftly
-from lcp.compiler.releases import TRIED
-from lcp.compiler.watch import watch_compilation
-from lcp.kernels import kernel, when_compiling
+from lcp.compiler import compilation_seconds, compiling
+from lcp.compiler.bound_call import BoundCall, unpack_arguments
+from lcp.compiler.compile_events import count_compilations
+from lcp.compiler.releases import TESTED_RELEASES
+from lcp.compiler.type_lookup_cache import fast_compilation
+from lcp.kernels import kernel, on_first_compilation
 
 
 class Pair(NamedTuple):
@@ -95,7 +95,7 @@ def added(pair: Pair, times: int) -> float:
 
 @kernel(short_loops=True)
 def added_held(held: np.ndarray, types: object) -> float:
-    pair, times, counted, _ = taken(held, types)
+    pair, times, counted, _ = unpack_arguments(held, types)
     counted[0].count += 1
     return added(pair, times)
 
@@ -116,7 +116,7 @@ def test_values_kept_over_branches_and_loops_are_those_of_python(limit: int) -> 
 
 SOURCE = """
 import numpy as np
-from lcp.kernels import kernel, when_compiling
+from lcp.kernels import kernel, on_first_compilation
 
 @kernel(inner=True)
 def square(x):
@@ -159,7 +159,7 @@ def test_each_process_takes_from_disk_what_another_compiled(tmp_path: Path) -> N
 WORK = """
 import hashlib
 from lcp.compiler.releases import TRIED
-from lcp.compiler.watch import watch_compilation
+from lcp.compiler.compile_events import count_compilations
 {}
 import numpy as np
 import lcp
@@ -227,8 +227,8 @@ def test_who_uses_numba_beside_kernels_counts_from_the_end() -> None:
 
 
 def fail_swiftly() -> None:
-    with swiftly():
-        with swiftly():
+    with fast_compilation():
+        with fast_compilation():
             assert not gc.isenabled()
         assert not gc.isenabled()
         raise ZeroDivisionError
@@ -259,11 +259,11 @@ def test_what_waits_for_a_compilation_is_done_once_and_only_within_its_block(tmp
     )
     one_more = runpy.run_path(str(path))["one_more"]
     calls: list[int] = []
-    with when_compiling(lambda: calls.append(1)):
+    with on_first_compilation(lambda: calls.append(1)):
         pass
     assert one_more(1.0) == 2.0
     assert calls == []
-    with when_compiling(lambda: calls.append(2 if compiling() else 3)):
+    with on_first_compilation(lambda: calls.append(2 if compiling() else 3)):
         assert one_more(1) == 2.0
         assert one_more(np.float32(1.0)) == 2.0
     assert calls == [2]
@@ -277,15 +277,15 @@ def test_a_thread_knows_how_long_it_waited_for_kernels(tmp_path: Path) -> None:
         "from lcp.kernels import kernel\n\n\n@kernel\ndef one_more(x: float) -> float:\n    return x + 1.0\n"
     )
     one_more = runpy.run_path(str(path))["one_more"]
-    began, before = time.perf_counter(), kernel_seconds()
+    began, before = time.perf_counter(), compilation_seconds()
     one_more(1.0)
-    waited, passed = kernel_seconds() - before, time.perf_counter() - began
+    waited, passed = compilation_seconds() - before, time.perf_counter() - began
     assert 0.2 * passed < waited < passed
     one_more(2.0)
     other = threading.Thread(target=lambda: one_more(1))
     other.start()
     other.join()
-    assert kernel_seconds() - before == waited
+    assert compilation_seconds() - before == waited
 
 
 def test_unrolled_or_not_loops_give_the_bits_of_python() -> None:
@@ -354,9 +354,9 @@ def machine_code(kernel: Any) -> list[bytes]:
 
 def test_what_is_spared_in_compiling_changes_no_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     values, codes = [], []
-    monkeypatch.setitem(TRIED, "cache", ())
-    for releases in (TRIED["spared"], ()):
-        monkeypatch.setitem(TRIED, "spared", releases)
+    monkeypatch.setitem(TESTED_RELEASES, "cache", ())
+    for releases in (TESTED_RELEASES["spared"], ()):
+        monkeypatch.setitem(TESTED_RELEASES, "spared", releases)
         all_ways = ways_of_kernels()
         values.append(all_ways(Pair(np.array([7.0, 20.0, 0.3]), np.array([1.0, 90.0, 4.0]))))
         codes.append(machine_code(all_ways))
@@ -366,7 +366,7 @@ def test_what_is_spared_in_compiling_changes_no_machine_code(monkeypatch: pytest
 
 
 def test_threads_that_meet_a_new_kernel_at_once_compile_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TRIED, "cache", ())
+    monkeypatch.setitem(TESTED_RELEASES, "cache", ())
     all_ways, found = ways_of_kernels(), []
     both = threading.Barrier(4)
 
@@ -375,7 +375,7 @@ def test_threads_that_meet_a_new_kernel_at_once_compile_it_once(monkeypatch: pyt
         found.append(all_ways(Pair(np.array([7.0, 20.0, 0.3]), np.array([1.0, 90.0, 4.0]))))
 
     threads = [threading.Thread(target=call) for _ in range(4)]
-    with watch_compilation() as watch:
+    with count_compilations() as watch:
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -383,7 +383,7 @@ def test_threads_that_meet_a_new_kernel_at_once_compile_it_once(monkeypatch: pyt
     assert len(found) == 4
     assert len(set(found)) == 1
     once = watch.compiled
-    with watch_compilation() as watch:
+    with count_compilations() as watch:
         ways_of_kernels()(Pair(np.array([7.0, 20.0, 0.3]), np.array([1.0, 90.0, 4.0])))
     assert once == watch.compiled > 0
 
@@ -392,8 +392,8 @@ def test_a_held_call_is_the_call_itself_on_the_same_memory() -> None:
     """Arrays are seen as they are at each call, records are written, and what is held stays alive."""
     counted = np.zeros(1, dtype=np.dtype((np.record, [("count", np.int64)])))
     pair = Pair(np.ones(5), np.full(5, 2.0))
-    call = HeldCall(added_held, (pair, 2, counted, None))
-    other = HeldCall(added_held, (Pair(np.zeros(3), np.ones(3)), 1, counted, None))
+    call = BoundCall(added_held, (pair, 2, counted, None))
+    other = BoundCall(added_held, (Pair(np.zeros(3), np.ones(3)), 1, counted, None))
     x = pair.x
     del pair
     gc.collect()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import lcp
-from lcp.compiler import folders, processor, seed
+from lcp.compiler import folders, kernel_files, releases
 
 SOLVE = r"""
 import lcp
@@ -29,7 +29,10 @@ points = np.array([[1.0, 2.0, 0.5]])
 project_cones(np.array([0.5]), points)
 print(lcp.__file__, points.tobytes().hex(), sep="\n")
 """
-WRITE = "from pathlib import Path\nfrom lcp.compiler.seed import write_seed\nprint(write_seed(Path({!r})) > 0)\n"
+WRITE = """from pathlib import Path
+from lcp.compiler.kernel_files import export_kernels
+print(export_kernels(Path({!r})) > 0)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -96,19 +99,19 @@ def test_a_seed_is_read_and_never_written(copied: Path, tmp_path: Path) -> None:
 def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A seed for this process, with the code of one file of kernels."""
     place = tmp_path / "seed"
-    (place / folders.made_with() / "pkg.kernels.one-0123").mkdir(parents=True)
+    (place / folders.build_tag() / "pkg.kernels.one-0123").mkdir(parents=True)
     for folder in (place, *place.rglob("*")):
         folder.chmod(0o755)
-    monkeypatch.setenv(seed.VARIABLE, str(place))
-    for cached in (seed._seed, seed._refused):
+    monkeypatch.setenv(kernel_files.VARIABLE, str(place))
+    for cached in (kernel_files._seed, kernel_files._refused):
         cached.cache_clear()
     yield place
-    for cached in (seed._seed, seed._refused):
+    for cached in (kernel_files._seed, kernel_files._refused):
         cached.cache_clear()
 
 
 def file_of(place: str) -> Any:
-    return seed.seed_file(place, "one", ("stamp",), repr)
+    return kernel_files.seed_file(place, "one", ("stamp",), repr)
 
 
 def test_a_seed_of_other_sources_is_refused_once(named: Path) -> None:
@@ -124,7 +127,7 @@ def test_a_seed_of_other_sources_is_refused_once(named: Path) -> None:
 
 @pytest.mark.parametrize("with_part", [True, False])
 def test_a_seed_for_others_is_refused(named: Path, with_part: bool) -> None:
-    part = named / folders.made_with()
+    part = named / folders.build_tag()
     if with_part:
         part.rename(named / part.name.replace("numba", "numba9."))
     else:
@@ -142,12 +145,12 @@ def test_a_seed_that_others_may_write_is_refused(named: Path, depth: int) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(processor.tier() not in processor._X86_TIERS, reason="other processors have one tier")
+@pytest.mark.skipif(releases.target_cpu() not in releases._X86_TIERS, reason="other processors have one tier")
 def test_tiers_give_the_same_bits_and_are_kept_apart(tmp_path: Path) -> None:
     """No product and sum are fused into one rounding, wherever the processor could."""
     printed = {}
-    for name in ("x86-64", processor.tier() or ""):
-        variables = {"NUMBA_CACHE_DIR": str(tmp_path), processor.VARIABLE: name}
+    for name in ("x86-64", releases.target_cpu() or ""):
+        variables = {"NUMBA_CACHE_DIR": str(tmp_path), releases.VARIABLE: name}
         (_, z), said = run(SOLVE, **variables)
         assert "compiling" in said
         printed[name] = z
@@ -156,11 +159,11 @@ def test_tiers_give_the_same_bits_and_are_kept_apart(tmp_path: Path) -> None:
 
 
 def test_a_tier_that_the_processor_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(processor.VARIABLE, "x86-64-v9")
-    processor.tier.cache_clear()
+    monkeypatch.setenv(releases.VARIABLE, "x86-64-v9")
+    releases.target_cpu.cache_clear()
     try:
         with pytest.raises(ValueError, match="not 'x86-64-v9'"):
-            processor.tier()
+            releases.target_cpu()
     finally:
         monkeypatch.undo()
-        processor.tier.cache_clear()
+        releases.target_cpu.cache_clear()

@@ -79,7 +79,7 @@ def test_the_first_derivative_says_what_is_compiled(monkeypatch, capsys):
         yield
 
     memory._announce.cache_clear()
-    monkeypatch.setattr(memory, "when_compiling", compiling_now)
+    monkeypatch.setattr(memory, "on_first_compilation", compiling_now)
     world = cube(5.0)
     run = Simulation(world, TimeStepping(H))
     for _ in range(3):

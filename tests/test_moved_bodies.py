@@ -53,7 +53,7 @@ def test_another_motion_is_taken_under_way() -> None:
     run = Simulation(paddle(True), TimeStepping(0.005))
     run.step(n=100)
     ((number, motion),) = run.world.motions
-    run.turn_to(replace(run.world, motions=((number, Conveyor(motion.pose(run.time))),)))
+    run.switch_world(replace(run.world, motions=((number, Conveyor(motion.pose(run.time))),)))
     run.step(n=100)
     place = run.q[0]
     run.step(n=20)

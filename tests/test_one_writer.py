@@ -20,7 +20,7 @@ import lcp
 from contactlab.cli import main
 from contactlab.lab import SweepError
 from contactlab.lab.racing import race
-from contactlab.recording.lock import Lock, Taken
+from contactlab.recording.lock import Lock, LockHeldError
 from contactlab.recording.storage import chunk_folder
 from contactlab.simulation import RecordError, Recording, simulate
 
@@ -75,7 +75,7 @@ def test_a_refused_resume_leaves_no_folder(tmp_path):
 def test_a_lock_is_held_until_it_is_released(tmp_path):
     """By whoever has it; its file goes with it."""
     first = Lock(tmp_path / "new" / "lock")
-    with pytest.raises(Taken, match=f"process {os.getpid()} on"):
+    with pytest.raises(LockHeldError, match=f"process {os.getpid()} on"):
         Lock(tmp_path / "new" / "lock")
     first.release()
     first.release()
@@ -94,7 +94,7 @@ def test_where_the_file_system_has_no_locks_the_owner_decides(tmp_path, monkeypa
     monkeypatch.setattr(fcntl, "flock", none)
     path = tmp_path / "lock"
     first = Lock(path)
-    with pytest.raises(Taken, match="if it has ended, remove"):
+    with pytest.raises(LockHeldError, match="if it has ended, remove"):
         Lock(path)
     first.release()
     dead = subprocess.Popen([sys.executable, "-c", ""])
@@ -102,7 +102,7 @@ def test_where_the_file_system_has_no_locks_the_owner_decides(tmp_path, monkeypa
     path.write_text(f"{dead.pid} {platform.node()} 2026-01-01T00:00:00\n")
     Lock(path).release()
     path.write_text(f"{dead.pid} elsewhere 2026-01-01T00:00:00\n")
-    with pytest.raises(Taken, match="on elsewhere since 2026-01-01"):
+    with pytest.raises(LockHeldError, match="on elsewhere since 2026-01-01"):
         Lock(path)
     path.write_text("half")
     Lock(path).release()

@@ -53,7 +53,7 @@ def public_modules(package: str) -> list[str]:
     folder = package_folder(package)
     names = [package]
     for module in pkgutil.walk_packages([str(folder)], prefix=f"{package}."):
-        kernels = ".kernels" in module.name or module.name in ("lcp.compiler.views", "lcp.compiler.held")
+        kernels = ".kernels" in module.name or module.name in ("lcp.compiler.views", "lcp.compiler.bound_call")
         if not kernels and not module.name.endswith("__main__"):
             names.append(module.name)
     return names

@@ -12,7 +12,7 @@ from joint_scenes import busy
 from simulation_scenes import tumble
 
 from contactlab.simulation import Recording, TimeStepping, World, simulate
-from contactlab.stepping.record_schema import FIELDS, TABLE_OF, RunRows, peek
+from contactlab.stepping.record_schema import FIELDS, TABLE_OF, RunRows, read_column
 
 H, STEPS = 0.01, 40
 
@@ -54,10 +54,10 @@ def test_tables_are_made_when_they_are_read_and_not_before() -> None:
     rows = run_of(tumble()).rows
     assert isinstance(rows, RunRows)
     assert not set(rows._made) & set(TABLE_OF)
-    gap = peek(rows, "contact_gap")
+    gap = read_column(rows, "contact_gap")
     assert not set(rows._made) & set(TABLE_OF)
     np.testing.assert_array_equal(gap, rows["contact_gap"])
-    assert peek(rows, "contact_gap") is rows["contact_gap"]
+    assert read_column(rows, "contact_gap") is rows["contact_gap"]
     assert {name for name, table in TABLE_OF.items() if table == "contact"} <= set(rows._made)
 
 

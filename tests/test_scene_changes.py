@@ -9,7 +9,7 @@ import pytest
 from scene_texts import CUBE, write
 
 from contactlab.simulation.scene import SceneError, load_scene
-from contactlab.simulation.scene.loading import change_table, value_at
+from contactlab.simulation.scene.loading import value_at, with_overrides
 from contactlab.simulation.scene.table import read_document
 
 TWO = CUBE + '\n[[body]]\nname = "stone 1.a"\nshape = "sphere"\nradius = 0.1\nmass = 2.0\nmaterial = "rubber"\n'
@@ -33,11 +33,11 @@ def test_a_path_reaches_its_value(tmp_path: Path, path: str, value: Any) -> None
     """And nothing else: the document read is as it was."""
     root, _ = read_document(write(tmp_path, TWO))
     before = value_at(root, path)
-    changed = change_table(root, {path: value})
+    changed = with_overrides(root, {path: value})
     assert value_at(changed, path) == value
     assert value_at(root, path) == before
-    assert value_at(change_table(changed, {path: before}), path) == before
-    assert change_table(changed, {path: before}).values == root.values
+    assert value_at(with_overrides(changed, {path: before}), path) == before
+    assert with_overrides(changed, {path: before}).values == root.values
 
 
 def test_load_scene_with_changes(tmp_path: Path) -> None:
@@ -78,5 +78,5 @@ def test_entries_of_one_name_go_by_number(tmp_path: Path) -> None:
     """A path must mean one of them."""
     root, _ = read_document(write(tmp_path, TWO.replace("stone 1.a", "cube")))
     with pytest.raises(SceneError, match="names 2 entries; use their numbers"):
-        change_table(root, {"body.cube.mass": 1.0})
-    assert value_at(change_table(root, {"body.1.mass": 7.0}), "body.1.mass") == 7.0
+        with_overrides(root, {"body.cube.mass": 1.0})
+    assert value_at(with_overrides(root, {"body.1.mass": 7.0}), "body.1.mass") == 7.0

@@ -11,7 +11,7 @@ from scene_texts import CUBE, line_of, write
 from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, HeightField, Sphere
 from contactlab.simulation import simulate
 from contactlab.simulation.scene import SceneError, load_scene
-from contactlab.stepping import arrays_of
+from contactlab.stepping import world_arrays
 
 TERRAIN = """
 [[fixed]]
@@ -165,9 +165,9 @@ def test_round_bodies_stand_as_their_shape_says(tmp_path, shape):
 def test_a_world_without_contacts_between_bodies(tmp_path):
     """`body_contacts = false` leaves out what would detect them."""
     text = CUBE + CLUB[: CLUB.index("[[ignore]]")]
-    assert arrays_of(load_scene(write(tmp_path, text)).world).collision is not None
+    assert world_arrays(load_scene(write(tmp_path, text)).world).collision is not None
     off = text.replace("duration = 0.1", "duration = 0.1\nbody_contacts = false")
-    assert arrays_of(load_scene(write(tmp_path, off)).world).collision is None
+    assert world_arrays(load_scene(write(tmp_path, off)).world).collision is None
 
 
 @pytest.mark.parametrize(

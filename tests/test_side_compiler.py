@@ -11,7 +11,7 @@ import pytest
 
 from contactlab.cli import warmup
 from contactlab.cli.main import main
-from lcp.compiler.watch import compilation_begins
+from lcp.compiler.compile_events import compilation_begins
 
 
 def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,4 +71,4 @@ def test_the_part_that_is_compiled_beside_is_not_the_one_that_the_loop_begins_wi
     subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
     kernels = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")}
     assert {"step.enter_attempt", "step.enter_nearer"} <= kernels
-    assert not kernels & {"step.enter_move", "step.enter_treat"}
+    assert not kernels & {"step_stages.enter_step_stages", "step_stages.enter_island_stages"}

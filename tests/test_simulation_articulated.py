@@ -37,7 +37,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.stepping import arrays_of
+from contactlab.stepping import world_arrays
 from problem_data import ConstraintVelProblemData
 
 G = 9.81
@@ -281,7 +281,7 @@ def test_records_of_articulated_worlds_reopen(name, tmp_path):
     """Joints, placements and starts keep their bits; problems are posed again from the file."""
     recording = simulate(WORLDS[name](), TimeStepping(2e-3), 0.4, path=tmp_path / "run.npz")
     opened = Recording.open(tmp_path / "run.npz")
-    for ours, theirs in zip(arrays_of(opened.world).packed, arrays_of(recording.world).packed, strict=True):
+    for ours, theirs in zip(world_arrays(opened.world).packed, world_arrays(recording.world).packed, strict=True):
         assert np.array_equal(ours, theirs)
     assert np.array_equal(opened.world.initial_q, recording.world.initial_q)
     step = int(opened.contacts.step[-1])
@@ -365,10 +365,11 @@ def test_records_keep_the_inertias_that_descriptions_get_away_with(moments, tmp_
     builder.add_model(Model.from_urdf(text, floating_base=True))
     simulate(builder.build(), TimeStepping(1e-2), steps=2, path=tmp_path / "run.npz")
     opened = Recording.open(tmp_path / "run.npz")
-    assert np.array_equal(arrays_of(opened.world).packed.floats, arrays_of(builder.build()).packed.floats)
+    assert np.array_equal(world_arrays(opened.world).packed.floats, world_arrays(builder.build()).packed.floats)
     opened.save(tmp_path / "again.npz")
     assert np.array_equal(
-        arrays_of(Recording.open(tmp_path / "again.npz").world).packed.floats, arrays_of(opened.world).packed.floats
+        world_arrays(Recording.open(tmp_path / "again.npz").world).packed.floats,
+        world_arrays(opened.world).packed.floats,
     )
 
 

@@ -12,7 +12,7 @@ from contactlab.contact import Box, HalfSpace, Material, tangent_frame
 from contactlab.multibody import ModelBuilder, RigidInertia
 from contactlab.multibody.joints import Fixed, FloatingBase, Revolute, Spherical
 from contactlab.simulation import OPEN, SLIDE, STICK, TimeStepping, WorldBuilder, simulate, verify
-from contactlab.stepping import arrays_of
+from contactlab.stepping import world_arrays
 from contactlab.stepping.memory import new_work
 
 
@@ -180,12 +180,12 @@ def test_islands_join_trees_and_not_through_the_world():
                 sets = [s for s in sets if s not in joined] + [set(itertools.chain(*joined))]
         expected = sorted(sorted(s) for s in sets)
 
-        count = label_islands(arrays_of(world).packed, work, None, len(pairs))
+        count = label_islands(world_arrays(world).packed, work, None, len(pairs))
         found = [work.island_trees[work.tree_start[i] : work.tree_start[i + 1]].tolist() for i in range(count)]
         assert found == expected
         for i, trees in enumerate(found):
             sizes = [int(starts[k + 1] - starts[k]) for k in trees]
-            assert [int(work.local[k]) for k in trees] == [sum(sizes[:n]) for n in range(len(sizes))]
+            assert [int(work.tree_offset[k]) for k in trees] == [sum(sizes[:n]) for n in range(len(sizes))]
             assert work.island_nv[i] == sum(sizes)
             contacts = work.island_contacts[work.contact_start[i] : work.contact_start[i + 1]].tolist()
             assert contacts == [c for c, (_, b) in enumerate(ends) if b in trees]

@@ -21,7 +21,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.stepping import arrays_of
+from contactlab.stepping import world_arrays
 
 H = 1e-3
 
@@ -297,7 +297,7 @@ def test_descriptions_act_unless_told_otherwise():
     bare = WorldBuilder()
     bare.add_model(model, limits=None, damping=None, friction=None, mimics=False)
     assert bare.build().joint_actions.is_empty
-    assert arrays_of(bare.build()).joints is None
+    assert world_arrays(bare.build()).joints is None
     own = WorldBuilder()
     own.add_model(model, limits=[JointLimit("close", 0.0, 0.01)], damping={"close": 7.0}, friction=None, prefix="a ")
     assert [one.value for one in own.build().joint_actions.damping] == [7.0]

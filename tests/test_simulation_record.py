@@ -21,7 +21,7 @@ from contactlab.simulation import (
     WorldBuilder,
     simulate,
 )
-from contactlab.stepping import arrays_of
+from contactlab.stepping import world_arrays
 
 
 def same(a, b):
@@ -43,7 +43,7 @@ def test_save_and_open(tumble, tmp_path):
     assert (opened.stepper.h, opened.stepper.edges) == (tumble.stepper.h, tumble.stepper.edges)
     assert opened.environment == tumble.environment
     assert opened.world.model.names == ("cube", "ball", "tetrahedron")
-    for a, b in zip(arrays_of(opened.world).packed, arrays_of(tumble.world).packed, strict=True):
+    for a, b in zip(world_arrays(opened.world).packed, world_arrays(tumble.world).packed, strict=True):
         assert np.array_equal(a, b)
 
 
@@ -219,7 +219,7 @@ def test_shapes_of_users_survive_as_support_points(tmp_path):
     recording = simulate(builder.build(), TimeStepping(1e-3), steps=3)
     recording.save(tmp_path / "a.npz")
     opened = Recording.open(tmp_path / "a.npz")
-    assert np.array_equal(arrays_of(opened.world).packed.radii, [0.05, 0.05])
+    assert np.array_equal(world_arrays(opened.world).packed.radii, [0.05, 0.05])
     assert np.array_equal(opened.problem(2).blocks().J, recording.problem(2).blocks().J)
 
 

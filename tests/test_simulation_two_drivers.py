@@ -99,7 +99,7 @@ def test_every_contact_of_the_tumble_takes_part():
     recording = simulate(scenes.tumble(), TimeStepping(1e-3), 1.0)
     assert recording.islands.max() >= 2
     assert set(np.unique(recording.contacts.mode)) == {0, 1, 2}
-    assert 0 < recording.warm_hits.sum() < recording.islands.sum()
+    assert 0 < recording.warm_start_solves.sum() < recording.islands.sum()
     assert set(recording.contacts.half_space) == {0, 1}
 
 

@@ -35,7 +35,7 @@ def test_a_block_on_a_slope_begins_to_slide_where_friction_is_lowered() -> None:
     run.step(n=30)
     assert np.abs(run.v).max() < 1e-9
     slippery, state = incline(theta, low), run.state
-    run.turn_to(slippery)
+    run.switch_world(slippery)
     assert run.world is slippery
     assert run.time == state.time == pytest.approx(0.3)
     begun = Simulation(slippery, stepper, state)
@@ -45,7 +45,7 @@ def test_a_block_on_a_slope_begins_to_slide_where_friction_is_lowered() -> None:
     np.testing.assert_array_equal(run.v, begun.v)
     speed = 0.2 * G * (np.sin(theta) - low * np.cos(theta))
     np.testing.assert_allclose(np.linalg.norm(run.v[:3]), speed, rtol=1e-6)
-    run.turn_to(incline(theta, 0.8))
+    run.switch_world(incline(theta, 0.8))
     run.step(n=60)
     assert np.abs(run.v).max() < 1e-9
 
@@ -70,7 +70,7 @@ def test_from_a_turn_on_bits_are_those_of_a_run_begun_there(
     tau = 0.3 * np.ones(first.nv)
     for world, steps in ((first, 12), (second, 20), (first, 10), (second, 10)):
         if world is not run.world:
-            run.turn_to(world)
+            run.switch_world(world)
         begun = Simulation(world, stepper, run.state)
         for one in (run, begun):
             one.step(tau, n=steps)
@@ -85,7 +85,7 @@ def test_weight_and_inertia_are_those_of_the_new_world() -> None:
     run = Simulation(lying(-9.81), TimeStepping(H))
     run.step(n=5)
     for gravity in (-9.81, -1.6, -20.0):
-        run.turn_to(lying(gravity))
+        run.switch_world(lying(gravity))
         run.step(n=3)
         force = run.contacts.between("cube 0", "ground").force_on("cube 0")
         np.testing.assert_allclose(np.ravel(force), (0, 0, -2.0 * gravity), atol=1e-8)
@@ -96,7 +96,7 @@ def test_what_sleeps_wakes() -> None:
     run = Simulation(piles(1), SLEEPY)
     run.step(n=40)
     assert run.state.rest.min() > 0.02
-    run.turn_to(piles(1))
+    run.switch_world(piles(1))
     run.step()
     assert len(run.contacts) > 0
 
@@ -106,7 +106,7 @@ def test_a_record_begins_anew_and_is_of_the_new_world() -> None:
     run = Simulation(first, stepper, record=True)
     run.step(n=30)
     before, state = run.recording, run.state
-    run.turn_to(second)
+    run.switch_world(second)
     assert run.steps == run.recording.n_steps == 0
     run.step(n=30)
     assert before.n_steps == run.recording.n_steps == 30
@@ -120,7 +120,7 @@ def test_reset_copies_and_notices_follow() -> None:
     first, second = crate(), crate(mass=3.0, half=0.12)
     run = Simulation(first, TimeStepping(H))
     run.step(n=20)
-    run.turn_to(second)
+    run.switch_world(second)
     twin = copy.deepcopy(run)
     for one in (run, twin):
         one.step(n=20)
@@ -136,9 +136,9 @@ def test_another_layout_is_refused_by_what_differs_and_the_run_goes_on() -> None
     twin.step(n=20)
     for other, message in ((tumble(), "other bodies"), (driven(), "other bodies")):
         with pytest.raises(SimulationConfigError, match=message):
-            run.turn_to(other)
+            run.switch_world(other)
     with pytest.raises(SimulationConfigError, match="world.*must be a World, got str"):
-        run.turn_to("world")  # type: ignore[arg-type]
+        run.switch_world("world")  # type: ignore[arg-type]
     assert run.steps == 10
     run.step(n=10)
     np.testing.assert_array_equal(run.q, twin.q)

@@ -55,7 +55,7 @@ def test_steps_on_meshes_are_posed_again_and_verified(run, tmp_path):
     assert np.array_equal(opened.world.surfaces[0].shape.triangles, flat().triangles)
     rest = simulate(opened.world, STEPPER, steps=10, state=opened.state(200))
     assert np.array_equal(rest.q, run.q[200:211])
-    assert run.warm_hits[100:300].sum() > 150
+    assert run.warm_start_solves[100:300].sum() > 150
 
 
 def test_a_body_with_a_notch_carries_a_ball_in_it():

@@ -16,7 +16,7 @@ from contactlab.cli.replay import write_html
 from contactlab.cli.warmup import background_compilation
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording, SimulationError, simulate
-from lcp.compiler import kernel_seconds
+from lcp.compiler import compilation_seconds
 
 NAME = "contactlab_demo"
 EPILOG = f"Writes {NAME}.npz, {NAME}.html and {NAME}.png."
@@ -57,11 +57,11 @@ class StepClock:
     """From here on: how long steps take, and their kernels, which are compiled or read from disk when first called."""
 
     def __init__(self) -> None:
-        self._began, self._before = time.perf_counter(), kernel_seconds()
+        self._began, self._before = time.perf_counter(), compilation_seconds()
 
     def account(self, steps: int) -> str:
         """Return a line on so many steps."""
-        waited = kernel_seconds() - self._before
+        waited = compilation_seconds() - self._before
         seconds = time.perf_counter() - self._began - waited
         return f"{steps} steps in {seconds:.1f} s, and {waited:.1f} s until their kernels were compiled or read"
 

@@ -35,10 +35,10 @@ from contactlab.simulation import (
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout
-from lcp.compiler import when_compiling
+from lcp.compiler import on_first_compilation
 from lcp.compiler.cache import cache_folder
-from lcp.compiler.releases import tried
-from lcp.compiler.seed import VARIABLE, write_seed
+from lcp.compiler.kernel_files import VARIABLE, export_kernels
+from lcp.compiler.releases import is_tested
 from lcp.hearing import all_cores
 
 EPILOG = """\
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
             if process.wait() != 0:
                 return 1
     if arguments.into is not None:
-        print(f"{write_seed(arguments.into)} kernels in {arguments.into}, for {VARIABLE}")
+        print(f"{export_kernels(arguments.into)} kernels in {arguments.into}, for {VARIABLE}")
     print(f"kernels ready after {time.perf_counter() - started:.1f} s")
     return 0
 
@@ -107,7 +107,7 @@ def background_compilation() -> Iterator[None]:
             processes.append(subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet))
 
     try:
-        with when_compiling(start):
+        with on_first_compilation(start):
             yield
     finally:
         for process in processes:
@@ -117,7 +117,7 @@ def background_compilation() -> Iterator[None]:
 
 def is_of_use() -> bool:
     """Return True if there is a second core, and a folder to hand over compiled kernels."""
-    return all_cores() > 1 and tried("cache") and cache_folder() is not None
+    return all_cores() > 1 and is_tested("cache") and cache_folder() is not None
 
 
 def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
@@ -219,21 +219,21 @@ def _refine(*stages: int) -> None:
     world, stepper = demo_world(), demo_stepper()
     driver = Driver(world, stepper, world.initial_state())
     for stage in stages:
-        driver.find_part(stage)
+        driver.compile_stage(stage)
 
 
 def _ledger() -> None:
     """Compile what a record of the demo is read with. No step is made: nothing of the loop is compiled."""
     world, stepper = demo_world(), demo_stepper()
     state = world.initial_state()
-    recording = Recording.of_run(world, stepper, state, [Driver(world, stepper, state).take()])
+    recording = Recording.of_run(world, stepper, state, [Driver(world, stepper, state).pop_chunk()])
     str(recording.ledger)
     recording.poses()
 
 
 #: What the process beside the demo compiles, in this order: all strategies for forces take longest.
 DEMO_PARTS: dict[str, Callable[[], None]] = {
-    "nearer": partial(_refine, layout.NEARER),
+    "nearer": partial(_refine, layout.SWEEPS),
     "ledger": _ledger,
-    "forces": partial(_refine, layout.NEARER, layout.ATTEMPTS),
+    "forces": partial(_refine, layout.SWEEPS, layout.FIRST_STRATEGIES),
 }

@@ -26,7 +26,7 @@ from contactlab.recording.recording import html_of
 from contactlab.recording.storage import writing
 from contactlab.recording.world_io import world_from_json, world_to_json
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.contact_table import OPEN, SLIDE, STICK, ContactScope, ContactTable
+from contactlab.stepping.contact_table import OPEN, SLIDE, STICK, ContactContext, ContactTable
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 from problem_data import ConstraintVelProblemData, ProblemDataError
@@ -270,7 +270,7 @@ def contact_table(run: EventRecording) -> ContactTable:
         }
         for name, value in one.items():
             table[name][place] = value
-    scope = ContactScope.of(run.world, np.diff(run.time))
+    scope = ContactContext.of(run.world, np.diff(run.time))
     return ContactTable(**{name: table[name].copy() for name in _ROW.names or ()}, scope=scope)
 
 

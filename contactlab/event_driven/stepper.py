@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from contactlab.contact import ContactError, check_edges
 from contactlab.event_driven.recording import EventRecording
 from contactlab.impact import ImpactLaw
-from contactlab.recording.plausibility import ImplausibleWarning
+from contactlab.recording.notices import ImplausibleWarning
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
 from contactlab.spatial.errors import warn_caller
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches

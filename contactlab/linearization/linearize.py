@@ -182,9 +182,9 @@ class StepLinearizer:
 
     def of_run(self, run: Driver, tau: FloatArray, targets: Wanted = None) -> Linearization:
         """Differentiate the step that a run of this world would make next."""
-        self.driver.stand_as(run)
-        self.driver.begin_again()
-        self.driver.apply(tau, targets)
+        self.driver.copy_state_from(run)
+        self.driver.restart_step()
+        self.driver.set_inputs(tau, targets)
         begin = self.driver.state()
         return self._made(begin, tau, targets)
 
@@ -196,7 +196,7 @@ class StepLinearizer:
         self.driver.restart(state)
         driver = self.driver
         for k, tau in enumerate(taus):
-            driver.empty()
+            driver.clear_chunk()
             driver.work.tau[:] = tau
             if driver.joints is not None:
                 driver.joints.target[:] = targets[k]
@@ -222,22 +222,22 @@ class StepLinearizer:
     def _stand_at(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> None:
         self.driver.restart(state)
         applied = self._none if tau is None else finite_array(tau, "tau", self._none.shape, SimulationConfigError)
-        self.driver.apply(applied, targets)
+        self.driver.set_inputs(applied, targets)
 
     def _step(self) -> tuple[FloatArray, FloatArray]:
         """Make the next step, alone in its chunk, and return where it began."""
         driver = self.driver
         q, v = driver.work.q.copy(), driver.work.v.copy()
         # To the derivative of the step before.
-        driver.lent()
+        driver.invalidate_kinematics()
         driver.advance(1)
         if driver.failed:
-            driver.empty()
-            record = Recording.of_run(self._world, self._stepper, driver.state(), [driver.take()])
+            driver.clear_chunk()
+            record = Recording.of_run(self._world, self._stepper, driver.state(), [driver.pop_chunk()])
             try:
                 raise simulation_error(driver, record)
             finally:
-                driver.begin_again()
+                driver.restart_step()
         return q, v
 
     @staticmethod

@@ -26,15 +26,15 @@ from contactlab.multibody import mass_matrix
 from contactlab.multibody.kernels.codes import derivatives_size, point_rates_size
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import TREE_DOF
-from contactlab.stepping.packing import collision_in, joints_in
-from contactlab.stepping.prepared import arrays_of, differing_layout, prepare
+from contactlab.stepping.packing import with_collision_workspace, with_joint_workspace
+from contactlab.stepping.prepared import layout_difference, prepare, world_arrays
 from contactlab.world.errors import SimulationConfigError
-from lcp.compiler import when_compiling
+from lcp.compiler import on_first_compilation
 
 if TYPE_CHECKING:
     from contactlab.stepping.driver import Driver
     from contactlab.stepping.prepared import WorldArrays
-    from lcp.compiler.held import HeldCall
+    from lcp.compiler.bound_call import BoundCall
 
 
 #: Largest friction of a sticking contact, relative to its bound.
@@ -157,7 +157,7 @@ class Differentiator:
         self._sizes = (-1, -1)
         self._directed = np.zeros(1, dtype=np.int64)
         self._of_held: tuple[Any, ...] = ()
-        self._held: HeldCall | None = None
+        self._held: BoundCall | None = None
         self.memory: DerivativeWork
 
     def __call__(self, q: FloatArray, v: FloatArray, direction: FloatArray | None = None) -> int:
@@ -176,7 +176,7 @@ class Differentiator:
         self._directed[0] = direction is not None
         q_plus, parts = work.q.copy(), work.parts.copy()
         try:
-            with nullcontext() if self._held is not None else when_compiling(_announce):
+            with nullcontext() if self._held is not None else on_first_compilation(_announce):
                 self._weigh()
                 kinks = int(self._entered()())
                 if kinks >= 0 and driver.control.deep:
@@ -205,9 +205,9 @@ class Differentiator:
         for number, (arrays, weight) in enumerate(self._near):
             collision, joints = driver.collision, driver.joints
             if collision is not None and arrays.collision is not None:
-                collision = collision_in(collision, arrays.collision)
+                collision = with_collision_workspace(collision, arrays.collision)
             if joints is not None and arrays.joints is not None:
-                joints = joints_in(joints, arrays.joints)
+                joints = with_joint_workspace(joints, arrays.joints)
             records = driver.control, driver.parameters
             add_parameter_difference(
                 arrays.packed, driver.work, driver.chunk, *records, collision, joints, _lengths(arrays), memory,
@@ -218,31 +218,31 @@ class Differentiator:
         """Replace the rows of free trees of several links in A, moved in ``parts`` (nt,) parts."""
         from contactlab.linearization.kernels.free_rates import add_free_parameter, free_tree_rates
 
-        driver, memory, control = self._driver, self.memory, self._driver.control
-        work, h = driver.work, float(driver.parameters.last_h)
+        driver, memory, parameters = self._driver, self.memory, self._driver.parameters
+        work, h = driver.work, float(parameters.last_h)
         tau, q_base = np.zeros_like(work.tau), np.zeros_like(work.q)
         packed = driver.prepared.arrays.packed
-        free_tree_rates(packed, work, driver.joints, control, h, memory, parts, tau, q_base)
+        free_tree_rates(packed, work, driver.joints, parameters, h, memory, parts, tau, q_base)
         for number, (arrays, weight) in enumerate(self._near):
             joints = driver.joints
             if joints is not None and arrays.joints is not None:
-                joints = joints_in(joints, arrays.joints)
+                joints = with_joint_workspace(joints, arrays.joints)
             column = self.columns - len(self.parameters) + number // 2
             add_free_parameter(
-                arrays.packed, work, joints, control, h, memory, parts, q_base, column, weight
+                arrays.packed, work, joints, parameters, h, memory, parts, q_base, column, weight
             )  # fmt: skip
 
-    def _entered(self) -> HeldCall:
+    def _entered(self) -> BoundCall:
         driver = self._driver
         arrays = driver.prepared.arrays.packed
         now = arrays, driver.work, driver.chunk, driver.collision, driver.joints, self.memory
         if self._held is None or not all(a is b for a, b in zip(self._of_held, now, strict=True)):
             from contactlab.linearization.kernels.linearize import enter
-            from lcp.compiler.held import HeldCall
+            from lcp.compiler.bound_call import BoundCall
 
             _, work, chunk, collision, joints, memory = now
             arguments = (arrays, work, chunk, *driver.records, collision, joints, memory, self._directed)
-            self._held = HeldCall(enter, arguments)
+            self._held = BoundCall(enter, arguments)
             self._of_held = now
         return self._held
 
@@ -288,6 +288,7 @@ class Differentiator:
         turns, line = (np.pi * np.arange(2 * count + 1) / count for count in (r, 1))
         return DerivativeWork(
             **arrays,
+            exact=np.array([driver.parameters.exact_cone], dtype=np.int64),
             turns=np.stack([np.cos(turns), np.sin(turns)], axis=1),
             line=np.stack([np.cos(line), np.sin(line)], axis=1),
             lengths=_lengths(driver.prepared.arrays),
@@ -319,8 +320,8 @@ def _perturbed_worlds(driver: Driver, one: Parameter) -> list[tuple[Any, float]]
     weight = 1.0 / (near[0][0] - near[1][0])
     found = []
     for (_, world), share in zip(near, (weight, -weight), strict=True):
-        differs = differing_layout(own, prepare(world, own.stepper))
+        differs = layout_difference(own, prepare(world, own.stepper))
         if differs:
             raise SimulationConfigError("wrt", f"{one.name!r}: the world of another value has other {differs}")
-        found.append((arrays_of(world), share))
+        found.append((world_arrays(world), share))
     return found

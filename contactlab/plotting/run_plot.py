@@ -227,7 +227,7 @@ def draw_effort(axes: Axes, recording: Recording) -> None:
     axes.plot(ends, contacts, drawstyle="steps-mid", linewidth=0.8, label="contacts")
     axes.plot(ends, recording.pivots, drawstyle="steps-mid", linewidth=0.8, label="pivots")
     axes.plot(ends, recording.islands, drawstyle="steps-mid", linewidth=0.8, label="islands")
-    axes.plot(ends, recording.warm_hits, drawstyle="steps-mid", linewidth=0.8, label="islands solved warm")
+    axes.plot(ends, recording.warm_start_solves, drawstyle="steps-mid", linewidth=0.8, label="islands solved warm")
     # A hard step takes hundreds of pivots; the others are to be seen beside it.
     if max(recording.pivots.max(initial=0), contacts.max(initial=0)) > 10:
         axes.set_yscale("symlog", linthresh=10.0)
@@ -249,7 +249,9 @@ def solver_effort(recording: Recording) -> Figure:
     sizes.plot(ends, recording.h, drawstyle="steps-mid", linewidth=0.9)
     sizes.set_ylabel("step h [s]")
     islands = np.cumsum(recording.islands)
-    share = np.divide(np.cumsum(recording.warm_hits), islands, out=np.full(len(ends), np.nan), where=islands > 0)
+    share = np.divide(
+        np.cumsum(recording.warm_start_solves), islands, out=np.full(len(ends), np.nan), where=islands > 0
+    )
     warm.plot(ends, 100.0 * share, linewidth=1.0)
     warm.set(ylabel="solved warm,\nso far [%]", ylim=(0.0, 102.0))
     if recording.timings and recording.timings["timing_step"].size:

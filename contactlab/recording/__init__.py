@@ -8,13 +8,13 @@ from contactlab.naming import doors
 from contactlab.recording.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.recording.events import ContactEvent, SolverStatistics, UncertifiedTable
 from contactlab.recording.failure import SimulationError, simulation_error
-from contactlab.recording.plausibility import ImplausibleWarning, Notice
+from contactlab.recording.notices import ImplausibleWarning, Notice
 from contactlab.recording.record import RecordError, RecordWriteError
 from contactlab.recording.recording import Recording
-from contactlab.recording.world_io import ForgottenMotion
+from contactlab.recording.world_io import RecordedMotion
 
 __all__ = [
-    "ENTRIES", "ContactEvent", "EnergyLedger", "ForgottenMotion", "ImplausibleWarning", "Notice", "RecordError",
+    "ENTRIES", "ContactEvent", "EnergyLedger", "RecordedMotion", "ImplausibleWarning", "Notice", "RecordError",
     "RecordWriteError", "Recording", "SimulationError", "SolverStatistics", "UncertifiedTable", "simulation_error",
 ]  # fmt: skip
 

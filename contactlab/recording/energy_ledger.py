@@ -55,9 +55,9 @@ from numpy.typing import NDArray
 
 from contactlab.formulation.model_problem.options import RowKind
 from contactlab.multibody import difference_batch
-from contactlab.recording.record import portions
+from contactlab.recording.record import iter_slices
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
+from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Parameters
 from contactlab.stepping.memory import new_work
 from contactlab.stepping.packing import (
     FREE_EULER,
@@ -67,7 +67,7 @@ from contactlab.stepping.packing import (
     new_record,
     touching_materials,
 )
-from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.prepared import world_arrays
 from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class EnergyLedger:
 
     @property
     def summary(self) -> Mapping[str, FloatArray]:
-        """The entries (n,) [J] by name, those of friction and those of impacts as one; of joints, what did work."""
+        """The entries (n,) [J] by name, friction as one and impacts as one; of joints, what did work."""
         told = ("applied", "friction", "impact", "stabilisation", "compliance", "kinematic", "projection", "sleep")
         joints = (name for name in JOINT_ENTRIES if getattr(self, name).any())
         return {name.replace("_", " "): getattr(self, name) for name in (*told, *joints, "integration_error")}
@@ -177,7 +177,7 @@ ENTRIES = tuple(field.name for field in fields(EnergyLedger))[3:]
 
 def energy_ledger(recording: Record) -> EnergyLedger:
     """Compute the ledger of a record from its states, steps and contact impulses; in memory is a portion at a time."""
-    parts = [_entries(part) for part in portions(recording)]
+    parts = [_entries(part) for part in iter_slices(recording)]
     return EnergyLedger(
         time=recording.time,
         kinetic=recording.kinetic,
@@ -214,29 +214,29 @@ def _entries(recording: Record) -> dict[str, FloatArray]:
 
 
 def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """What the steps had and a record has not: see `contactlab.stepping.kernels.account`.
+    """Recompute terms of the steps that a record has not: see `contactlab.stepping.kernels.account`.
 
     Impulses h b (n, nv), kinetic energy (n,) of v+ at q, velocities (contacts, 6) of the touching points and of
     turning, B less A, before and after the step.
     """
-    from contactlab.stepping.kernels.account import account
+    from contactlab.stepping.kernels.account import recompute_energy_terms
 
     world, n, table = recording.world, recording.n_steps, recording.contacts
     bias, kinetic = np.zeros((n, world.nv)), np.zeros(n)
     u, u_plus = np.zeros((len(table), 6)), np.zeros((len(table), 6))
     # Copies: to the compiler the read-only arrays of a record are of another type.
     q, v, tau, h = (np.array(one) for one in (recording.q, recording.v, recording.rows["tau"], recording.h))
-    pairs, control = np.stack((table.body_a, table.body_b), axis=1), new_record(Control)
-    control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
-    control.accurate = moves_accurately(recording.stepper)
+    pairs, parameters = np.stack((table.body_a, table.body_b), axis=1), new_record(Parameters)
+    parameters.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
+    parameters.accurate = moves_accurately(recording.stepper)
     step, point = np.array(table.step), np.array(table.point)
-    work, arrays = new_work(world, 1, 4), arrays_of(world)
-    joints = None if arrays.joints is None else new_joints(arrays.joints, work.parent.size)
+    work, arrays = new_work(world, 1, 4), world_arrays(world)
+    joints = None if arrays.joints is None else new_joints(arrays.joints, work.union_find_parent.size)
     targets, held = np.array(recording.rows["drive_target"]), held_trees(recording)
     moved = np.zeros(held.shape, dtype=np.int64)
-    account(
-        arrays.packed, work, control, q, v, tau, h, joints, targets, held, step, pairs, point, bias, kinetic, u, u_plus,
-        moved,
+    recompute_energy_terms(
+        arrays.packed, work, parameters, q, v, tau, h, joints, targets, held, step, pairs, point, bias, kinetic,
+        u, u_plus, moved,
     )  # fmt: skip
     if moved.any() and joints is not None:
         damping, drives = implicit_forces(world, q[:-1], v[1:], targets, h)
@@ -261,7 +261,7 @@ def held_trees(recording: Record) -> IntArray:
 
 
 def _asleep_dofs(recording: Record) -> NDArray[np.bool_]:
-    """Which velocities (n, nv) were held at 0 through each step."""
+    """Return flags (n, nv) of the velocities that were held at 0 through each step."""
     asleep = recording.rows["asleep"] != 0
     if not asleep.shape[1]:
         return np.zeros((recording.n_steps, recording.world.nv), dtype=bool)
@@ -275,7 +275,7 @@ def _fallen_asleep(recording: Record, asleep: NDArray[np.bool_]) -> FloatArray:
     lost, still = np.zeros(recording.n_steps), np.where(asleep, 0.0, recording.v[:-1])
     at = np.flatnonzero(np.any(still != recording.v[:-1], axis=1))
     energies, work = np.zeros((at.size, 2)), new_work(recording.world, 1, 4)
-    packed, v = arrays_of(recording.world).packed, still[at]
+    packed, v = world_arrays(recording.world).packed, still[at]
     energies_unmoved(packed, work, recording.q[at], v, v, np.zeros(at.size), energies)
     lost[at] = energies[:, 0] - recording.kinetic[at]
     return lost
@@ -293,7 +293,7 @@ def _projected(recording: Record) -> FloatArray:
         free = (held_trees(recording) == 0) & (free_kinds(recording.world) != FREE_EULER)
         gone = difference_batch(recording.world.model, q[:-1], q[1:]) / h[:, None]
         way = np.where(np.repeat(free, np.diff(recording.world.tree_starts), axis=1), gone, v)
-    energies_unmoved(arrays_of(recording.world).packed, work, q, v, way, h, without)
+    energies_unmoved(world_arrays(recording.world).packed, work, q, v, way, h, without)
     return np.asarray(recording.kinetic[1:] + recording.potential[1:] - without.sum(axis=1))
 
 
@@ -330,7 +330,7 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
 
 def rigid_contacts(recording: Record) -> NDArray[np.bool_]:
     """Return for every contact whether it has no spring; one without two known surfaces is rigid."""
-    packed, table = arrays_of(recording.world).packed, recording.contacts
+    packed, table = world_arrays(recording.world).packed, recording.contacts
     known, a, b = touching_materials(packed, table.half_space, table.shape_a, table.shape_b)
     rigid = np.ones(known.size, dtype=np.bool_)
     rigid[known] = np.isinf(packed.stiffness[a, b])

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
+from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Parameters
 from contactlab.stepping.memory import new_work
 from contactlab.stepping.packing import FREE_EULER, free_kinds, moves_accurately, new_record
-from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.prepared import world_arrays
 from contactlab.world.motion import Conveyor
 
 if TYPE_CHECKING:
-    from contactlab.recording.plausibility import Named, Notice
+    from contactlab.recording.notices import Named, Notice
     from contactlab.recording.recording import Recording
     from contactlab.world.world import World
 
@@ -41,7 +41,7 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     gives in a step where this is larger: whatever a lift carries is below. Contacts that give way keep what they take.
     """
     from contactlab.recording.energy_ledger import rigid_contacts, surface_velocities
-    from contactlab.recording.plausibility import Notice, pressed_by
+    from contactlab.recording.notices import Notice, pressed_by
 
     world = recording.world
     moving = [body for body, motion in world.motions if not isinstance(motion, Conveyor)]
@@ -91,7 +91,7 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
 
 
 def least_jam(world: World, h: float) -> float:
-    """Return the work [J] below which no step of h is a jam: that of the lightest tree at the speed of its weight."""
+    """Return the work [J] below which no step of h is a jam: the lightest tree's at the speed of its weight."""
     mass = _tree_masses(world)
     return (
         0.5
@@ -111,11 +111,11 @@ def _tree_masses(world: World) -> FloatArray:
 
 
 def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
-    """Steps whose rule gives a tree of several links energy: velocity products and inertia are those of their start.
+    """Steps whose rule gives a tree of several links energy: velocity products and inertia are taken at their start.
 
     Of free trees that the Runge-Kutta method moves there are none.
     """
-    from contactlab.recording.plausibility import Notice
+    from contactlab.recording.notices import Notice
 
     world = recording.world
     kinds = free_kinds(world)
@@ -159,11 +159,11 @@ def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tu
     That part of the integration error which is of velocity products and inertia: T(q+, v+) - T(q, v+) + h b . v_m, b
     without weights.
     """
-    from contactlab.stepping.kernels.account import account
+    from contactlab.stepping.kernels.account import recompute_energy_terms
 
     world, n = recording.world, steps.size
-    arrays, work, control = arrays_of(world), new_work(world, 1, 4), new_record(Control)
-    control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
+    arrays, work, parameters = world_arrays(world), new_work(world, 1, 4), new_record(Parameters)
+    parameters.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
     none, tau = np.zeros(0, dtype=np.int64), np.zeros((0, world.nv))
     starts = world.tree_starts
     gained, before = np.zeros((n, trees.size)), np.zeros((n, trees.size))
@@ -173,8 +173,8 @@ def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tu
 
     def of(q: FloatArray, v: FloatArray, v_plus: FloatArray, h: float, out: FloatArray) -> float:
         states, speeds = np.stack((q, q)), np.stack((v, v_plus))
-        account(
-            arrays.packed, work, control, states, speeds, tau, np.array([h]), None, np.zeros((1, 0)), held, none,
+        recompute_energy_terms(
+            arrays.packed, work, parameters, states, speeds, tau, np.array([h]), None, np.zeros((1, 0)), held, none,
             no_pairs, no_points, out, energy, no_speeds, no_speeds, held,
         )  # fmt: skip
         return float(energy[0])

@@ -1,4 +1,4 @@
-"""What the bits of a record depend on besides its input: versions and processor. No names of machines or folders."""
+"""Versions and processor, on which the bits of a record depend besides its input. No names of machines or folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from contactlab import __version__
-from lcp.compiler.processor import tier
+from lcp.compiler.releases import target_cpu
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
 
@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
     return {**_fixed(), "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
-def changes(old: dict[str, str], new: dict[str, str]) -> list[str]:
+def environment_changes(old: dict[str, str], new: dict[str, str]) -> list[str]:
     """Return what of two stamps differs and may change bits, as ``numpy 2.0.0 -> 2.1.0``."""
     names = sorted((old.keys() & new.keys()) - set(_FREE))
     return [f"{name} {old[name]} -> {new[name]}" for name in names if old[name] != new[name]]
@@ -49,12 +49,12 @@ def _fixed() -> dict[str, str]:
             stamp[name] = "unknown"
     stamp |= {"machine": platform.machine(), "cpu": cpu, "cpu_features": features, "cores": str(os.cpu_count() or 1)}
     jit = "off" if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0") else "on"
-    compiled_for = "none" if jit == "off" else tier() or "at hand"
+    compiled_for = "none" if jit == "off" else target_cpu() or "at hand"
     return stamp | {"tier": compiled_for, "threads": "1", "platform": platform.platform(), "jit": jit}
 
 
 def _processor() -> tuple[str, str]:
-    """Return the processor's name and those of its instruction sets that matter, as the system tells them."""
+    """Return the processor's name and the names of its instruction sets that matter, as the system tells them."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""What happened in a record: contacts made and broken, sliding, what the solver did, islands that nothing solved."""
+"""The events of a record: contacts made and broken, sliding, what the solver did, islands that nothing solved."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ class ContactEvent:
 
 @dataclass(frozen=True, eq=False)
 class SolverStatistics:
-    """What the solver did, step by step (n_steps,), and how long the run took.
+    """The solver's work, step by step (n_steps,), and the time of the run.
 
     Attributes
     ----------
-    pivots, warm_hits, islands, contacts
+    pivots, warm_start_solves, islands, contacts
         Iterations of the solver, islands that the previous step's contacts solved, islands, and contacts.
     selected, not_selected
         Islands whose forces are those selected, and those in which they were to be and are not (`contactlab.Choice`).
@@ -103,7 +103,7 @@ class SolverStatistics:
     """
 
     pivots: np.ndarray
-    warm_hits: np.ndarray
+    warm_start_solves: np.ndarray
     islands: np.ndarray
     contacts: np.ndarray
     selected: np.ndarray
@@ -120,13 +120,14 @@ class SolverStatistics:
         lost = self.uncertified.sum()
         selection += f", {lost} of {self.islands.sum()} islands not certified" if lost else ""
         return (
-            f"{steps} steps, {self.islands.sum()} islands ({self.warm_hits.sum()} solved by the previous contacts), "
+            f"{steps} steps, {self.islands.sum()} islands "
+            f"({self.warm_start_solves.sum()} solved by the previous contacts), "
             f"{self.contacts.sum()} contacts, {self.pivots.sum()} pivots{selection}{rate}"
         )
 
 
 def contact_events(recording: Record) -> tuple[ContactEvent, ...]:
-    """Return the events of a record in the order of their steps; those of its first step are contacts made."""
+    """Return the events of a record in the order of their steps; in its first step contacts are made."""
     table = recording.contacts
     names, grounds = recording.world.model.names, recording.world.half_space_names
     # One number for each pair, whoever of two bodies is A in a step.
@@ -161,7 +162,7 @@ def solver_statistics(recording: Record) -> SolverStatistics:
     empty = np.zeros(0)
     return SolverStatistics(
         recording.pivots,
-        recording.warm_hits,
+        recording.warm_start_solves,
         recording.islands,
         contacts,
         recording.chosen(Choice.SELECTED),

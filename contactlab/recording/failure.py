@@ -1,4 +1,4 @@
-"""What is kept of a run that had to stop: the problem in a file, the solver's answer, and the record so far."""
+"""The files of a run that had to stop: the problem, the solver's result, and the record so far."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from contactlab.formulation.solution import advice_on
 from contactlab.formulation.strategy_solver import MAX_SECONDS
 from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
-from contactlab.recording.plausibility import moving_as_prescribed, pressed_by, sunk
+from contactlab.recording.notices import deep_contact_text, moving_as_prescribed, pressed_by
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.memory import NoRoomError
-from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.memory import OutOfMemoryError
+from contactlab.stepping.prepared import world_arrays
 
 if TYPE_CHECKING:
     import lcp
@@ -103,7 +103,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         count = control.wanted if control.short == layout.SHORT_OF_CONTACTS else control.n_contacts
         detail = f"memory does not suffice for a step with {count} contacts{_amounts(driver.no_room)}."
     elif failure == layout.FAILURE_SINGULAR:
-        detail = singular_joint(world.model, int(driver.control.singular_dof)).detail
+        detail = singular_joint(world.model, int(driver.control.wanted)).detail
     else:
         view = driver.view()
         members = np.flatnonzero(np.isin(world.body_trees, view.trees()))
@@ -115,10 +115,10 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
 
         contacts = tuple(view.contacts())
         told = moving_as_prescribed(world, (body for one in contacts for body in (one.body_a, one.body_b)))
-        note = f"{sunk(world, contacts, step)}{pressed_by(told) + '. ' if told else ''}{note}"
+        note = f"{deep_contact_text(world, contacts, step)}{pressed_by(told) + '. ' if told else ''}{note}"
         if failure == layout.FAILURE_LARGE:
             detail = (
-                f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.control.n} unknowns is "
+                f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.progress.n} unknowns is "
                 "too large for a pivoting method to answer soon. Try a smaller h, adaptive=True or fewer edges; a "
                 f"solver that is named is asked whatever the size. {note}"
             )
@@ -132,20 +132,20 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 "Remove or correct one of them, give a drive a largest force, or let loops give way with cfm. "
                 f"{note}"
             )
-        elif driver.control.tried == layout.ALL_TRIED:
+        elif driver.progress.tried == layout.ALL_TRIED:
             off = float(driver.island.state[BEST_RESIDUAL])
             detail = (
                 f"none of the attempts at {island}; {problem!r}) led to forces that solve it: the best are off by "
                 f"{off:.1e} of its scale. Try a smaller h or adaptive=True; a solver that is named is asked "
-                f"whatever the size.{_refusal(driver, stepper)} {note}"
+                f"whatever the size.{_uncertified_rejection(driver, stepper)} {note}"
             )
         else:
             result = driver.last_result if driver.last_result is not None else view.solve().result
             detail = (
                 f"the contact problem of {island}; {problem!r}) was not solved. {result.describe()} "
                 f"{_stricter(driver) if result.solved else advice_on(result, problem)}"
-                f"{_impatience(stepper, result)}"
-                f"{_refusal(driver, stepper)} {note}"
+                f"{_limit_advice(stepper, result)}"
+                f"{_uncertified_rejection(driver, stepper)} {note}"
             )
     return SimulationError(
         f"step {step} (time {driver.time:.9g} s, h = {driver.h:.6g} s{limit}): {detail}{speed}",
@@ -160,7 +160,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
 
 
 def _amounts(error: MemoryError | None) -> str:
-    if not isinstance(error, NoRoomError):
+    if not isinstance(error, OutOfMemoryError):
         return ""
     return f", which wants {error.wanted / 2**30:.3g} GiB where there are {error.there / 2**30:.3g}"
 
@@ -175,7 +175,7 @@ def _speed(driver: Driver, world: World, *, always: bool) -> str:
     distant = int(np.count_nonzero(gaps > parameters.margin))
     if not always and 2 * distant <= gaps.size:
         return ""
-    names, packed = world.model.names, arrays_of(world).packed
+    names, packed = world.model.names, world_arrays(world).packed
     try:
         motion = kinematics(world.model, work.q, work.v)
         twists = np.array([point_velocity_6d(world.model, motion, None, name, np.zeros(3)) for name in names])
@@ -201,7 +201,7 @@ def _speed(driver: Driver, world: World, *, always: bool) -> str:
     )
 
 
-def _impatience(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult) -> str:
+def _limit_advice(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult) -> str:
     """Say what to do where the default solvers ran out of time or of pivots."""
     if stepper.solver is not None or result.status.name != "ITERATION_LIMIT":
         return ""
@@ -227,21 +227,22 @@ def _law_residual(driver: Driver) -> float | None:
     """Return the residual of the law that a friction backend states; None where no backend was asked."""
     from lcp.kernels.residuals import SCALED
 
-    asked = driver.parameters.backend and driver.control.nc
-    return float(driver.island.measures[SCALED]) if asked else None
+    asked = driver.parameters.backend and driver.progress.nc
+    return float(driver.island.residuals[SCALED]) if asked else None
 
 
-def _refusal(driver: Driver, stepper: TimeStepping) -> str:
+def _uncertified_rejection(driver: Driver, stepper: TimeStepping) -> str:
     """Say of a run that would have gone on with forces nearly right why it did not with those found."""
-    if not stepper.goes_on:
+    if not stepper.accepts_uncertified:
         return ""
     conditions = np.reshape(driver.island.certificate, (-1, 2))
     worst = max(0.0, *(Check(violation, scale).scaled for violation, scale in conditions.tolist()))
     law = _law_residual(driver)
     worst = worst if law is None else law
-    if worst <= layout.NEAR:
+    if worst <= layout.UNCERTIFIED_TOLERANCE:
         return " The best forces found make energy, so that they were not taken."
-    return f" The best forces found are off by {worst:.2g} of their scale, and are taken up to {layout.NEAR:g}."
+    taken = layout.UNCERTIFIED_TOLERANCE
+    return f" The best forces found are off by {worst:.2g} of their scale, and are taken up to {taken:g}."
 
 
 def _save(problem: problem_data.ConstraintVelProblemData, step: int, path: Path | None) -> tuple[Path | None, str]:

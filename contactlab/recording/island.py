@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.callbacks import Motions
 from contactlab.stepping.contact_table import IntArray
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.joint_table import has_given_force, row_classes
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.packing import touching_materials
-from contactlab.stepping.prepared import arrays_of
-from contactlab.stepping.user_code import Motions
+from contactlab.stepping.prepared import world_arrays
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _of_contacts(recording: Record, i: int, island: int) -> tuple[FloatArray, Fl
     r = recording.stepper.edges_in(recording.world) // 2
     fN, *sliding = np.split(z[:, : 2 + 2 * r], [1, 1 + r, 1 + 2 * r], axis=1)
     parts = [[part.ravel()] for part in sliding]
-    packed, _, _, moments = arrays_of(recording.world)
+    packed, _, _, moments = world_arrays(recording.world)
     if moments is not None:
         names = ("contact_half_space", "contact_shape_a", "contact_shape_b")
         known, a, b = touching_materials(packed, *(island_rows(recording, name, i, island) for name in names))
@@ -55,7 +55,7 @@ def _of_contacts(recording: Record, i: int, island: int) -> tuple[FloatArray, Fl
 
 
 def forces_of(recording: Record, i: int, island: int) -> ConstraintForces:
-    """Return the contact forces [N] and those of rows of joints [N, N m] of an island of step ``i``."""
+    """Return the forces of contacts [N] and of rows of joints [N, N m] of an island of step ``i``."""
     fN, plus, minus, _ = _of_contacts(recording, i, island)
     numbers, force = island_rows(recording, "joint_row", i, island), island_rows(recording, "joint_force", i, island)
     classes = row_classes(recording.world, recording.stepper, numbers)

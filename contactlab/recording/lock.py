@@ -22,12 +22,12 @@ _MOST_BYTES = 1000
 _FAR = 1 << 30  # beyond the text, which Windows lets nobody read where it is locked
 
 
-class Taken(Exception):
+class LockHeldError(Exception):
     """The place is another's; the text says whose."""
 
 
 class Lock:
-    """The right to write in a folder, made where it is not: from construction, or `Taken`, until `release`."""
+    """The right to write in a folder, made where it is not: from construction, or `LockHeldError`, until `release`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -39,7 +39,7 @@ class Lock:
                 continue  # its owner before has just removed the folder
             self._close = weakref.finalize(self, os.close, handle)
             try:
-                _take(handle, path)
+                _acquire(handle, path)
                 # Its owner before may have removed it between the two lines above: then it locks nothing.
                 if _stands(handle, path):
                     break
@@ -58,7 +58,7 @@ class Lock:
                 self._close()
 
 
-def _take(handle: int, path: Path) -> None:
+def _acquire(handle: int, path: Path) -> None:
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -72,11 +72,11 @@ def _take(handle: int, path: Path) -> None:
     except OSError as error:
         owner = _owner(handle)
         if error.errno in _TAKEN:
-            raise Taken(_words(owner)) from None
+            raise LockHeldError(_owner_text(owner)) from None
         if error.errno not in _NO_LOCKS:
             raise
         if owner is not None and not _dead(*owner[:2]):
-            raise Taken(f"{_words(owner)}; if it has ended, remove {path}") from None
+            raise LockHeldError(f"{_owner_text(owner)}; if it has ended, remove {path}") from None
     # A disk that is full keeps nobody from holding the lock.
     with contextlib.suppress(OSError):
         os.ftruncate(handle, 0)
@@ -101,7 +101,7 @@ def _owner(handle: int) -> tuple[int, str, str] | None:
     return None
 
 
-def _words(owner: tuple[int, str, str] | None) -> str:
+def _owner_text(owner: tuple[int, str, str] | None) -> str:
     return "another process" if owner is None else "process {} on {} since {}".format(*owner)
 
 

@@ -20,7 +20,7 @@ from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.multibody.joints import FloatingBase
 from contactlab.multibody.overview import joint_axes
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.prepared import world_arrays
 from contactlab.world.collision_filter import build_collision_filter
 from contactlab.world.world import World
 
@@ -40,7 +40,7 @@ FASTEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
-class Moves:
+class StepMotions:
     """Steps of a world: n of them, not necessarily in a row."""
 
     world: World
@@ -55,13 +55,13 @@ class Moves:
     # What a step is called.
     name: Callable[[int], str] = "step {}".format
 
-    def of(self, steps: IntArray) -> Moves:
+    def of(self, steps: IntArray) -> StepMotions:
         """Return some of them."""
         states = {part: getattr(self, part)[steps] for part in ("q", "v", "q_next", "v_next", "h", "pose", "pose_next")}
         return replace(self, **states)
 
 
-def long_steps(moves: Moves) -> tuple[int, int, float, str] | None:
+def long_steps(moves: StepMotions) -> tuple[int, int, float, str] | None:
     """Return how many steps are too long, which is so the most, how much, and what to say of it; None without any."""
     world = moves.world
     if not len(moves.h) or not world.surfaces or len(world.surfaces) + len(world.half_spaces) < 2:
@@ -75,7 +75,7 @@ def long_steps(moves: Moves) -> tuple[int, int, float, str] | None:
             return None
         look = min(LOOK, max(1, SHAPES // len(world.surfaces)))
         steps = np.sort(suspects[np.argsort(-bounds[suspects])[:look]])
-        step, shape, ratio, text = _looked_at(moves.of(steps))
+        step, shape, ratio, text = _inspect_motions(moves.of(steps))
     if not step.size:
         return None
     i, k = steps[step[0]], shape[0]
@@ -89,14 +89,14 @@ def long_steps(moves: Moves) -> tuple[int, int, float, str] | None:
     return count, int(i), float(ratio[0]), text
 
 
-def _fastest(moves: Moves) -> Moves:
+def _fastest(moves: StepMotions) -> StepMotions:
     """Return one step as long in every coordinate as the longest: its bound is one of all."""
     speeds = np.maximum(np.max(np.abs(moves.v), axis=0), np.max(np.abs(moves.v_next), axis=0))[None]
     q, ways = np.max(np.abs(moves.q), axis=0)[None], np.max(np.abs(moves.q_next - moves.q), axis=0)[None]
     return replace(moves, q=q, v=speeds, q_next=q + ways, v_next=speeds, h=np.max(moves.h, keepdims=True))
 
 
-def _bounds(moves: Moves) -> FloatArray:
+def _bounds(moves: StepMotions) -> FloatArray:
     """Bounds (n,) of the ratios of each step, from velocities alone."""
     world, model = moves.world, moves.world.model
     out, still = np.zeros((2, len(moves.h)))
@@ -155,7 +155,9 @@ def _axes_of(world: World) -> list[tuple[list[int], list[int]]]:
     return found
 
 
-def _bounds_of_free(moves: Moves, speeds: FloatArray, free: list[int], shapes: dict[int, list[int]]) -> FloatArray:
+def _bounds_of_free(
+    moves: StepMotions, speeds: FloatArray, free: list[int], shapes: dict[int, list[int]]
+) -> FloatArray:
     """Bounds (n,) of bodies that fly and carry no others, all at once: there may be thousands."""
     model, extents = moves.world.model, moves.world.extents
     names = [model.names[number] for number in free]
@@ -178,7 +180,7 @@ def _angle(R: FloatArray, after: FloatArray) -> FloatArray:
     return np.asarray(np.arccos(np.clip(0.5 * (np.sum(R * after, axis=1) - 1.0), -1.0, 1.0)))
 
 
-def _looked_at(moves: Moves) -> tuple[IntArray, IntArray, FloatArray, str]:
+def _inspect_motions(moves: StepMotions) -> tuple[IntArray, IntArray, FloatArray, str]:
     """Return steps, shapes and ratios of the motions that are too long, the worst first, and what to say of that."""
     world, n = moves.world, len(moves.h)
     extents, bodies = world.extents, np.array(world.surface_bodies)
@@ -232,7 +234,7 @@ def _looked_at(moves: Moves) -> tuple[IntArray, IntArray, FloatArray, str]:
     return step[keep], shape[keep], ratio[step[keep], shape[keep]], text
 
 
-def _rates(moves: Moves, R: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _rates(moves: StepMotions, R: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Ways (n, k, 3) that middles of shapes would make at the velocity before [m]; angles (n, k) of their surfaces."""
     world, n = moves.world, len(moves.h)
     ways, angles = np.zeros((n, len(world.surfaces), 3)), np.zeros((n, len(world.surfaces)))
@@ -255,12 +257,18 @@ def _rates(moves: Moves, R: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _planes(
-    moves: Moves, R: FloatArray, p: FloatArray, middle: FloatArray, turned: FloatArray, step: IntArray, shape: IntArray
+    moves: StepMotions,
+    R: FloatArray,
+    p: FloatArray,
+    middle: FloatArray,
+    turned: FloatArray,
+    step: IntArray,
+    shape: IntArray,
 ) -> tuple[IntArray, FloatArray]:
     """Numbers of the half-spaces that motions end in, or turn beside, -1 for none; and how deep they end."""
     world, n = moves.world, len(moves.h)
     extents, out, deep = world.extents, np.full(step.size, -1), np.zeros(step.size)
-    bodies, may = np.array(world.surface_bodies), arrays_of(world).packed.pair_mu
+    bodies, may = np.array(world.surface_bodies), world_arrays(world).packed.pair_mu
     for s, plane in enumerate(world.half_spaces):
         heights = middle @ plane.normal - plane.offset
         start, end = heights[:n][step, shape], heights[n:][step, shape]
@@ -277,7 +285,7 @@ def _planes(
 
 
 def _may_touch(world: World) -> NDArray[np.bool_]:
-    """Which shapes of bodies may touch which."""
+    """Return which shapes of bodies can touch which."""
     touching, n = build_collision_filter(world), len(world.surfaces)
     may = np.zeros((n, n), dtype=bool)
     if touching is None:

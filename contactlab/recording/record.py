@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from contactlab.certificate import Choice
 from contactlab.recording.events import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
+from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
 from contactlab.stepping.record_schema import FIELDS, Rows
 from contactlab.world.errors import SimulationConfigError
@@ -126,7 +126,7 @@ class Record:
 
     @cached_property
     def asleep(self) -> NDArray[np.bool_]:
-        """Which bodies (n_steps, nb) slept through each step."""
+        """Flags (n_steps, nb) of the bodies that slept through each step."""
         trees, asleep = self.world.body_trees, self.rows["asleep"] != 0
         out = np.zeros((self.n_steps, trees.size), dtype=bool)
         if asleep.shape[1]:
@@ -136,7 +136,7 @@ class Record:
     @cached_property
     def contacts(self) -> ContactTable:
         """All contacts of all steps."""
-        return ContactTable.from_rows(self.rows, ContactScope.of(self.world, self.h))
+        return ContactTable.from_rows(self.rows, ContactContext.of(self.world, self.h))
 
     def contacts_at(self, i: int) -> ContactTable:
         """Return the contacts of step ``i``."""
@@ -162,7 +162,7 @@ class Record:
 
     @cached_property
     def certificates(self) -> CertificateTable:
-        """How well each island of each step was solved."""
+        """The certificate of each island of each step."""
         return CertificateTable.from_rows(self.rows, self.selection)
 
     @property
@@ -172,7 +172,7 @@ class Record:
 
     @property
     def coulomb_misfit(self) -> FloatArray:
-        """How far each step is from Coulomb's law, (n_steps,): its worst condition, violation over scale.
+        """Distance (n_steps,) of each step from Coulomb's law: its worst condition, violation over scale.
 
         Rounding where that law was solved. A friction backend may state another one, such as
         `contactlab.ConvexRelaxation`; ``certificates.scaled`` is then the residual of the law that it states.
@@ -200,7 +200,7 @@ class Record:
         return self._per_step("island_pivots")
 
     @property
-    def warm_hits(self) -> IntArray:
+    def warm_start_solves(self) -> IntArray:
         """Islands per step solved without a pivot, with the previous step's contacts at hand (n_steps,)."""
         return self._per_step("island_warm")
 
@@ -258,11 +258,11 @@ STEPS, CONTACTS = 1 << 14, 1 << 16
 _WHOLE = ("origins", "start", "start_rows")
 
 
-def portion(recording: Record, first: int, last: int) -> Record:
+def slice_steps(recording: Record, first: int, last: int) -> Record:
     """Return the steps ``first`` .. ``last`` - 1 as a record whose step 0 is ``first``.
 
     What it says of its steps is what the record says of them. What the first one was started from, beyond its state
-    (``start_...``), remains that of the record: questions about steps, not runs to go on with.
+    (``start_...``), remains the record's: questions about steps, not runs to go on with.
     """
     ranges = {"states": slice(first, last + 1), "steps": slice(first, last), "taus": slice(first, last)}
     for axis in ("contacts", "joints", "islands"):
@@ -276,9 +276,9 @@ def portion(recording: Record, first: int, last: int) -> Record:
     return replace(recording, rows=rows, timings={})
 
 
-def portions(recording: Record) -> Iterator[Record]:
+def iter_slices(recording: Record) -> Iterator[Record]:
     """Yield all steps in portions, in order; one without steps for a record that has none."""
     n = recording.n_steps
     ends = np.unique([*range(0, n, STEPS), *map(int, recording.rows["contact_step"][::CONTACTS]), 0, n])
     for first, last in list(pairwise(map(int, ends))) or [(0, 0)]:
-        yield portion(recording, first, last)
+        yield slice_steps(recording, first, last)

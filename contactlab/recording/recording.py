@@ -13,7 +13,7 @@ import numpy as np
 
 from contactlab.multibody import body_poses
 from contactlab.recording.island import forces_of, formed, solution_of, trees_of
-from contactlab.recording.record import Record, portion
+from contactlab.recording.record import Record, slice_steps
 from contactlab.recording.storage import read_recording, save_recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import OPEN, IntArray
@@ -36,7 +36,7 @@ from problem_data import ConstraintForces, ConstraintVelProblemData
 if TYPE_CHECKING:
     from contactlab.recording.energy_ledger import EnergyLedger
     from contactlab.recording.events import ContactEvent, SolverStatistics
-    from contactlab.recording.plausibility import Notice
+    from contactlab.recording.notices import Notice
     from contactlab.stepping.time_stepping import TimeStepping
 
 
@@ -87,7 +87,7 @@ class Recording(Record):
         Parameters
         ----------
         path
-            The one given to `simulate`. Where both forms are there, the folder is that of the later run.
+            The one given to `simulate`. Where both forms are there, the folder is of the later run.
         mesh_roots
             Folders in which the mesh files of visuals are looked for. A record names them and leads to none itself;
             what is not found is drawn by the shapes it touches with.
@@ -123,26 +123,26 @@ class Recording(Record):
             raise IndexError(f"{n} steps: the record holds 0 .. {self.n_steps}")
         portions = np.searchsorted(self.timings["timing_step"], n, "right") if self.timings else 0
         timings = {name: array[:portions] for name, array in self.timings.items()}
-        return replace(self, rows=portion(self, 0, n).rows, timings=timings)
+        return replace(self, rows=slice_steps(self, 0, n).rows, timings=timings)
 
     @cached_property
     def ledger(self) -> EnergyLedger:
-        """Where the energy went, step by step; computed on first use."""
+        """The energy ledger, step by step; computed on first use."""
         from contactlab.recording.energy_ledger import energy_ledger
 
         return energy_ledger(self)
 
     @cached_property
     def notices(self) -> tuple[Notice, ...]:
-        """What no certificate says: overlaps, steps too long for what moves, impacts that gained energy; mostly none.
+        """Doubts that no certificate covers: overlaps, steps too long, impacts that gained energy; mostly none.
 
         Nor does one say anything where there is none: see `uncertified`.
 
         `simulate` warns of each (`ImplausibleWarning`).
         """
-        from contactlab.recording.plausibility import notices_of
+        from contactlab.recording.notices import find_notices
 
-        return notices_of(self)
+        return find_notices(self)
 
     def events(self) -> tuple[ContactEvent, ...]:
         """Return what happened between bodies: contacts made and broken, sliding begun and ended, in order."""
@@ -152,7 +152,7 @@ class Recording(Record):
 
     @property
     def statistics(self) -> SolverStatistics:
-        """What the solver did step by step, and how long the run took."""
+        """The solver's work step by step, and the time of the run."""
         from contactlab.recording.events import solver_statistics
 
         return solver_statistics(self)
@@ -177,7 +177,7 @@ class Recording(Record):
         return solution_of(self, i, island)
 
     def forces(self, i: int, island: int = 0) -> ConstraintForces:
-        """Return the contact forces [N] and those of rows of joints [N, N m] of an island of step ``i``."""
+        """Return the forces of contacts [N] and of rows of joints [N, N m] of an island of step ``i``."""
         return forces_of(self, i, island)
 
     def v_plus(self, i: int, island: int = 0) -> FloatArray:
@@ -247,8 +247,8 @@ class Recording(Record):
 PIECE = 256
 
 
-class KeptSteps:
-    """What steps from one state, ``start``, left in the chunk, in order."""
+class StepCollector:
+    """The rows of steps from one state, ``start``, in order."""
 
     def __init__(self, world: World, stepper: TimeStepping, start: StepperState) -> None:
         self._world, self._stepper, self._start = world, stepper, start
@@ -258,7 +258,7 @@ class KeptSteps:
         self._recording: Recording | None = None
 
     def add(self, rows: Rows) -> None:
-        """Keep the rows of a chunk (`copy_of_chunk`), which are those of the next step."""
+        """Keep the rows of a chunk (`copy_of_chunk`), which belong to the next step."""
         self._recording = None
         self._steps.append(rows)
         if len(self._steps) >= PIECE:

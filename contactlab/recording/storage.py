@@ -41,7 +41,7 @@ META_FILE = "meta.json"
 LOAD_BYTES = 1 << 26
 
 
-class Parts(NamedTuple):
+class RecordParts(NamedTuple):
     """The values of a `Recording`, in their order."""
 
     world: World
@@ -130,7 +130,7 @@ def pack(path: Path, meta: str, chunks: Sequence[Path], lengths: Mapping[str, in
         write_npz(path, sources, compress=size <= LOAD_BYTES)
 
 
-def read_recording(path: Path) -> Parts:
+def read_recording(path: Path) -> RecordParts:
     """Return what a `Recording` is made of from a record in either form; see `Recording.open`."""
     if path.is_dir():
         return _open_folder(path)
@@ -153,10 +153,10 @@ def read_recording(path: Path) -> Parts:
     for array in arrays.values():
         array.flags.writeable = False
     rows, timings = ({name: arrays[name] for name in names if name in arrays} for names in (FIELDS, TIMINGS))
-    return Parts(world, stepper, rows, meta["environment"], meta["solver"], timings)
+    return RecordParts(world, stepper, rows, meta["environment"], meta["solver"], timings)
 
 
-def _open_folder(folder: Path) -> Parts:
+def _open_folder(folder: Path) -> RecordParts:
     meta = read_meta(folder)
     world, stepper = _world_and_stepper(folder / META_FILE, meta)
     files, lengths = [NpzFile(file, RecordError) for file in chunk_files(folder)], row_lengths(world, stepper)
@@ -165,7 +165,7 @@ def _open_folder(folder: Path) -> Parts:
     if _size(files) <= LOAD_BYTES:
         # Now, while the files are there: the run may go on and be packed.
         rows, timings = dict(rows.items()), dict(timings.items())
-    return Parts(world, stepper, rows, meta["environment"], meta["solver"], timings)
+    return RecordParts(world, stepper, rows, meta["environment"], meta["solver"], timings)
 
 
 def _joined(files: Sequence[NpzFile], fields: Iterable[str], lengths: Mapping[str, int]) -> Rows:
@@ -245,7 +245,7 @@ def read_meta(path: Path) -> dict[str, Any]:
 def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path) -> None:
     """Check the files of one record, in order: its chunks, or the packed file alone; a `RecordError` names the field.
 
-    ``path`` is that of the record as a whole; ``lengths``: nq, nv, w.
+    ``path`` leads to the record as a whole; ``lengths``: nq, nv, w.
     """
     totals: dict[str, int] = {}
     for file in files:

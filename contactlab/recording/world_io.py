@@ -20,8 +20,8 @@ from contactlab.multibody import JointLimits, ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.stepping.sleep import Sleep
 from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.stepping.world_numbers import Sleep
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import Coefficient, JointActions, JointPolynomial, Loop, MimicJoint, PointSpring
@@ -117,7 +117,7 @@ def _loop_to_json(loop: Loop) -> Json:
     return {"type": name, **values, "erp": loop.erp}
 
 
-class ForgottenMotion:
+class RecordedMotion:
     """A motion of the user's own of which a record knows where it has been, not where it goes."""
 
     def __init__(self, start: Transform) -> None:
@@ -141,9 +141,9 @@ def motion_to_json(motion: PrescribedMotion, start: Transform) -> Json:
 
 
 def motion_from_json(data: Json) -> PrescribedMotion:
-    """Return the motion; see `ForgottenMotion`."""
+    """Return the motion; see `RecordedMotion`."""
     if data["type"] == "Motion":
-        return ForgottenMotion(Transform(*data["start"]))
+        return RecordedMotion(Transform(*data["start"]))
     if data["type"] not in _MOTIONS:
         raise SimulationConfigError("motion", f"unknown type {data['type']!r}")
     motion: PrescribedMotion = _from_json(_MOTIONS[data["type"]], data)
@@ -307,7 +307,7 @@ def _surface_to_json(surface: Collider) -> Json:
 
 
 def _visual_to_json(visual: Visual) -> Json:
-    """Of a mesh the name and the scale: a record holds no mesh, and leads to no place of this machine."""
+    """Return a visual; of a mesh the name and the scale, for a record holds no mesh and no path of this machine."""
     seen = visual.shape
     shape = {"mesh": seen.name, "scale": list(seen.scale)} if isinstance(seen, VisualMesh) else _shape_to_json(seen)
     color = {} if visual.rgba is None else {"rgba": list(visual.rgba)}

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.recording.environment import changes, environment
-from contactlab.recording.lock import Lock, Taken
+from contactlab.recording.environment import environment, environment_changes
+from contactlab.recording.lock import Lock, LockHeldError
 from contactlab.recording.record import RecordError
 from contactlab.recording.recording import Recording
 from contactlab.recording.storage import (
@@ -97,7 +97,7 @@ class RecordWriter:
         """
         stepper = stepper.in_world(world)
         meta = meta_text(world, stepper, {**environment(), **stamp}, stepper.solver_text)
-        with _right_to(_file_path(path)) as right:
+        with _write_lock(_file_path(path)) as right:
             writer = cls(path, world, stepper, meta, 0, flush_seconds)
             if not overwrite and (path.exists() or is_record(writer.folder)):
                 what = (
@@ -133,7 +133,7 @@ class RecordWriter:
         folder = chunk_folder(_file_path(path))
         if not (path.is_file() or is_record(folder)):
             return None
-        with _right_to(path) as right:
+        with _write_lock(path) as right:
             packed = not is_record(folder)
             if packed and not path.is_file():
                 return None
@@ -218,14 +218,14 @@ class RecordWriter:
 
 
 @contextlib.contextmanager
-def _right_to(path: Path) -> Iterator[contextlib.ExitStack]:
+def _write_lock(path: Path) -> Iterator[contextlib.ExitStack]:
     """Hold the right to write a record; what is yielded gives it up, with the folder if that is empty."""
     folder = chunk_folder(path)
     with contextlib.ExitStack() as right:
         with writing(folder):
             try:
                 lock = Lock(folder / LOCK_FILE)
-            except Taken as owner:
+            except LockHeldError as owner:
                 raise RecordError(path, "", f"is being written by {owner}") from None
             right.callback(_leave, folder)
             right.callback(lock.release)
@@ -304,7 +304,7 @@ def _difference(name: str, a: Any, b: Any) -> tuple[str, Any, Any] | None:
 def _resumed(old: dict[str, str], done: int) -> dict[str, str]:
     """Add to a record's stamp that it was gone on with, where, and what has changed since."""
     now = environment()
-    changed = changes(old, now)
+    changed = environment_changes(old, now)
     line = f"{now['date']} at step {done}" + (f" ({', '.join(changed)})" if changed else "")
     before = old.get("resumed")
     return {**old, "resumed": line if before is None else f"{before}; {line}"}

@@ -47,8 +47,8 @@ from contactlab.recording import (
 )
 from contactlab.simulation.batch import Batch, rollout
 from contactlab.simulation.batch_runs import Rollout
-from contactlab.simulation.running import Simulation
-from contactlab.simulation.simulating import simulate
+from contactlab.simulation.simulate_run import simulate
+from contactlab.simulation.simulation_run import Simulation
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.stepping import (
     OPEN,
@@ -63,8 +63,8 @@ from contactlab.stepping import (
     StepResult,
     TimeStepping,
     WorstCertificate,
-    carry_over,
     contacts_at,
+    transfer_state,
 )
 from contactlab.stepping.wrenches import Wrench
 from contactlab.verification import VerificationFailure, VerificationReport, verify
@@ -102,7 +102,7 @@ __all__ = [
     "Recording", "Rollout", "Simulation", "SimulationConfigError", "SimulationError", "SolverStatistics", "Sleep",
     "StepResult", "StepperState", "Collider", "TimeStepping", "Transition", "UncertifiedTable", "VelocityDrive",
     "VerificationFailure", "VerificationReport", "Visual", "VisualMesh", "WorstCertificate", "Wrench", "World",
-    "WorldBuilder", "carry_over", "gradient", "linearize", "parameter", "contacts_at", "rollout", "sensors",
+    "WorldBuilder", "transfer_state", "gradient", "linearize", "parameter", "contacts_at", "rollout", "sensors",
     "simulate", "transition", "verify",
 ]  # fmt: skip
 

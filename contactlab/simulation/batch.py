@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.recording.plausibility import Notice, new_kinds, warn_of
+from contactlab.recording.notices import Notice, new_kinds, warn_of
 from contactlab.simulation.batch_runs import (
     BatchRuns,
     BatchWorlds,
     Rollout,
+    arrays_of_run,
     copy_of_states,
     last_h,
-    last_rows,
+    last_step_rows,
     read_runs,
-    read_slot,
     states_of,
 )
-from contactlab.simulation.batch_worker import Kept
-from contactlab.simulation.running import LOOK, MOST
+from contactlab.simulation.batch_worker import StateHistory
+from contactlab.simulation.simulation_run import LOOK, MOST
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
-from contactlab.stepping.contact_table import ContactScope, ContactTable
+from contactlab.stepping.contact_table import ContactContext, ContactTable
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.stepping.wrenches import Wrenches, checked_wrenches
@@ -144,11 +144,11 @@ class Batch:
     @property
     def states(self) -> tuple[StepperState, ...]:
         """The present states, from which any other run can go on."""
-        return tuple(read_slot(self._runs.slots, i) for i in range(len(self)))
+        return tuple(arrays_of_run(self._runs.slots, i).read() for i in range(len(self)))
 
     @property
     def failed(self) -> Mask:
-        """Which runs have stopped, (B,); each stands where the step that failed began."""
+        """Flags (B,) of the runs that have stopped; each is where the step that failed began."""
         return np.isin(np.arange(len(self)), list(self._runs.errors))
 
     @property
@@ -158,7 +158,7 @@ class Batch:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What no certificate says (`Recording.notices`), the worst of each kind when it was first found.
+        """Doubts that no certificate covers (`Recording.notices`), the worst of each kind when it was first found.
 
         Contacts and motion are looked at in the first call, and ever more rarely to every 1024th step (in `rollout` all
         steps of the call); impacts that gain energy and islands that nothing solved in all.
@@ -181,7 +181,7 @@ class Batch:
         taus
             (B, nv) applied generalized forces, dual to v; None for none.
         targets
-            (B, nd) of the drives, in the order of `World.joint_actions`; None for those of each world.
+            (B, nd) of the drives, in the order of `World.joint_actions`; None for the targets of each world.
         n
             How many.
         mask
@@ -221,12 +221,12 @@ class Batch:
         """Make steps of these runs under the forces that the slots hold; return what is newly found."""
         slots = self._runs.slots
         look = self._look_at(count)
-        found = self._runs.make(count, look, chosen)
+        found = self._runs.step_runs(count, look, chosen)
         if look:
             after = slots.time, slots.q, slots.v
             before = slots.time_before, slots.q_before, slots.v_before
             runs = chosen[slots.steps[chosen] > 0]
-            found += self._runs.long(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
+            found += self._runs.long_step_notices(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
         return self._new(_worst(found)) if found else ()
 
     def _new(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
@@ -250,7 +250,7 @@ class Batch:
         taus
             (B, steps, nv) applied generalized forces of every step; None for none.
         targets
-            (B, steps, nd) targets of the drives, in the order of `World.joint_actions`; None for those of each world.
+            (B, steps, nd) targets of the drives, in the order of `World.joint_actions`; None for the worlds' own.
         steps
             How many; not needed where ``taus`` or ``targets`` say so.
         f_ext
@@ -291,14 +291,16 @@ class Batch:
         model = self._worlds.first.world.model
         wrenches = None if f_ext is None else checked_wrenches(model, f_ext, B, steps=wanted)
         # Not filled: memory that is new is slow to be written the first time, which threads do side by side.
-        kept = Kept(*(np.empty((B, wanted + 1, *one.shape[1:])) for one in (slots.q, slots.v, slots.time)))
+        kept = StateHistory(*(np.empty((B, wanted + 1, *one.shape[1:])) for one in (slots.q, slots.v, slots.time)))
         kept.q[:, 0], kept.v[:, 0], kept.time[:, 0] = slots.q, slots.v, slots.time
         slots.tau[:], slots.target[:] = 0.0, self._worlds.targets
         look = self._look_at(wanted)
         made, found = slots.steps.copy(), []
         if wanted and B:
             asked = wanted, look, np.arange(B), kept, forces, aims
-            found = self._runs.make(*asked) if wrenches is None else self._runs.push(*asked, wrenches)
+            found = (
+                self._runs.step_runs(*asked) if wrenches is None else self._runs.step_with_wrenches(*asked, wrenches)
+            )
         done = self._runs.slots.steps - made
         for i in np.flatnonzero(done < wanted):
             for one in kept:
@@ -311,7 +313,7 @@ class Batch:
             whole = run.size == both[0].size
             moves = [one.reshape(-1, *one.shape[2:]) if whole else one[run, step] for one in both]
             run += first
-            found += self._runs.long(run, made[run] + step, *moves)
+            found += self._runs.long_step_notices(run, made[run] + step, *moves)
         return Rollout(kept.q, kept.v, self.failed, self.errors, _worst(found), copy_of_states(self._runs.slots))
 
     def _look_at(self, steps: int) -> bool:
@@ -347,7 +349,7 @@ class Batch:
             begins = states_of(states)
         if len(begins) != runs.size:
             raise SimulationConfigError("states", f"must be one for each of {runs.size} runs, got {len(begins)}")
-        self._runs.put(runs.tolist(), begins)
+        self._runs.set_states(runs.tolist(), begins)
         self._contacts = None
 
     @property
@@ -357,18 +359,18 @@ class Batch:
         So ``contacts.between("box", "floor").force_on("box")`` is (B, 3). Empty for runs that have made no step.
         """
         if self._contacts is None:
-            rows = last_rows(self._runs.slots, "contact")
+            rows = last_step_rows(self._runs.slots, "contact")
             for column in rows.values():
                 column.flags.writeable = False
             self._contacts = ContactTable.from_rows(
-                rows, ContactScope.of(self._worlds.first.world, last_h(self._runs.slots, self.stepper))
+                rows, ContactContext.of(self._worlds.first.world, last_h(self._runs.slots, self.stepper))
             )
         return self._contacts
 
     @property
     def joint_rows(self) -> JointTable:
         """The rows of joints of every run's last step, with their forces; ``step`` is the number of the run."""
-        return JointTable.from_rows(last_rows(self._runs.slots, "joint"))
+        return JointTable.from_rows(last_step_rows(self._runs.slots, "joint"))
 
     def read(self, sensor: Sensor) -> FloatArray:
         """Return the readings (B, d) of a sensor (`contactlab.simulation.sensors`), of the present state or last step.

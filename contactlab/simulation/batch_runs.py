@@ -12,17 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.recording.long_steps import Moves
-from contactlab.recording.plausibility import Notice, too_long
-from contactlab.simulation.batch_worker import CHUNK, WAKING, Kept, Line, Task, Worker
-from contactlab.simulation.watching import Watch
+from contactlab.recording.long_steps import StepMotions
+from contactlab.recording.notices import Notice, long_step_notices
+from contactlab.simulation.batch_worker import CHUNK, MIN_PARALLEL_SECONDS, RunQueue, StateHistory, StepWorker, Task
+from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.stepping.callbacks import StepCallbacks, poses_at
 from contactlab.stepping.contact_table import ContactTable
-from contactlab.stepping.kernels.slot_layout import CALLED_OFF, LEFT, STEPS, Slots
-from contactlab.stepping.prepared import Prepared, checked_state, differing_layout, lcp_width, prepare
+from contactlab.stepping.kernels.batch_layout import QUEUE_LENGTH, SHUTDOWN, STEPS, BatchState
+from contactlab.stepping.prepared import (
+    Prepared,
+    StateArrays,
+    checked_state,
+    layout_difference,
+    lcp_variables_per_contact,
+    prepare,
+)
 from contactlab.stepping.record_schema import Rows, columns_of, new_rows
 from contactlab.stepping.time_stepping import TimeStepping, check_run
-from contactlab.stepping.user_code import UserCode, poses_at
 from contactlab.stepping.wrenches import Wrench, applied_by
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.sensors import Sensor, StepView
@@ -32,7 +39,7 @@ from lcp.hearing import LOOK, Crew, processor_seconds
 
 
 class BatchWorlds:
-    """Which world each of B runs steps: ``of_run``; all have the layout of the ``first``.
+    """The world that each of B runs steps: ``of_run``; all have the layout of the ``first``.
 
     ``watches`` watch runs of each world, and have found nothing; ``targets`` (B, nd) are what drives of each run aim at
     where nothing is told.
@@ -51,19 +58,21 @@ class BatchWorlds:
         known = {world: prepare(world, stepper) for world in different}
         self.first = known[different[0]]
         for world, prepared in known.items():
-            differs = "" if prepared is self.first else differing_layout(self.first, prepared)
+            differs = "" if prepared is self.first else layout_difference(self.first, prepared)
             if differs:
                 detail = f"has other {differs} than worlds[0]: one batch does not hold both"
                 raise SimulationConfigError(f"worlds[{given.index(world)}]", detail)
         self.of_run = [known[world] for world in given]
-        self.watches: dict[Prepared, Watch] = {known[world]: Watch(world, stepper) for world in different}
+        self.watches: dict[Prepared, NoticeMonitor] = {
+            known[world]: NoticeMonitor(world, stepper) for world in different
+        }
         self.targets = np.zeros((len(given), len(self.first.world.joint_actions.drives)))
         for i, world in enumerate(given):
             self.targets[i] = [drive.target for drive in world.joint_actions.drives]
         self._number = np.array([different.index(world) for world in given], dtype=np.int64)
         self._different = different
 
-    def parts(self, runs: IntArray) -> Iterator[tuple[World, IntArray]]:
+    def by_world(self, runs: IntArray) -> Iterator[tuple[World, IntArray]]:
         """Yield each world and the places in ``runs`` of those that step it."""
         numbers = self._number[runs]
         for number in np.unique(numbers):
@@ -72,14 +81,14 @@ class BatchWorlds:
     def applied_by(self, q: FloatArray, wrenches: Mapping[str, Wrench]) -> FloatArray:
         """Generalized forces (B, nv) of wrenches, by body, at the configurations q (B, nq) of all runs."""
         found = np.empty((q.shape[0], self.first.world.nv))
-        for world, own in self.parts(np.arange(q.shape[0])):
+        for world, own in self.by_world(np.arange(q.shape[0])):
             of_them = {name: wrench.of_runs(own) for name, wrench in wrenches.items()}
             found[own] = applied_by(world.model, q[own], of_them)
         return found
 
     @property
     def given(self) -> World | tuple[World, ...]:
-        """The world, or that of each run where they differ."""
+        """The world, or the world of each run if they differ."""
         return self._different[0] if len(self._different) == 1 else tuple(one.world for one in self.of_run)
 
 
@@ -99,27 +108,29 @@ class BatchRuns:
     """B runs, and what makes their steps; ``slots`` are their states, ``errors`` why runs stopped, by number."""
 
     def __init__(self, worlds: BatchWorlds, states: Sequence[StepperState], threads: int) -> None:
-        from lcp.compiler.held import available
+        from lcp.compiler.bound_call import supports_bound_calls
 
         self.worlds = worlds
-        self.slots = new_slots(worlds.first, len(states))
+        self.slots = allocate_batch_state(worlds.first, len(states))
         self.errors: dict[int, Exception] = {}
         self._threads = threads
-        self._workers: list[Worker] = []
+        self._workers: list[StepWorker] = []
         self._crew = Crew(threads)
-        self._line = Line(len(states), threads)
+        self._line = RunQueue(len(states), threads)
         # What passes without a look, from call to call.
         self._passing: Task | None = None
-        self._found: dict[int, Watch] = {}
+        self._found: dict[int, NoticeMonitor] = {}
         # Whether some run may have made no step yet.
         self._begins = True
-        self.put(range(len(states)), states)
+        self.set_states(range(len(states)), states)
         # What impacts gain is looked at in every step; motions, and rows of the user's own, are asked for in each.
-        asks = UserCode(worlds.first.world, None, None, None, worlds.first.motions).asks
-        self._passes = available() and not asks and not any(watch.bounces for watch in worlds.watches.values())
+        asks = StepCallbacks(worlds.first.world, None, None, None, worlds.first.motions).needs_callback
+        self._passes = (
+            supports_bound_calls() and not asks and not any(watch.bounces for watch in worlds.watches.values())
+        )
         self._state = states[0] if states else worlds.first.world.initial_state()
 
-    def put(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
+    def set_states(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
         """Put runs at states, of which one that does not fit is refused before anything changes."""
         checked = [
             checked_state(self.worlds.of_run[i], state, f"states[{k}]")
@@ -127,17 +138,17 @@ class BatchRuns:
         ]
         self._begins = True
         for i, state, (q, v) in zip(runs, states, checked, strict=True):
-            self.slots = write_slot(self.slots, i, state, q, v)
+            self.slots = write_run(self.slots, i, state, q, v)
             self.slots.energy[i] = self.worlds.watches[self.worlds.of_run[i]].energy_of(state)
             self.errors.pop(i, None)
             self._found.pop(i, None)
 
-    def make(
+    def step_runs(
         self,
         steps: int,
         look: bool,
         chosen: IntArray,
-        kept: Kept | None = None,
+        kept: StateHistory | None = None,
         taus: FloatArray | None = None,
         targets: FloatArray | None = None,
     ) -> list[Notice]:
@@ -150,7 +161,7 @@ class BatchRuns:
             if usual is None or usual.slots is not self.slots:
                 usual = self._task(steps, look=False, found=[])
             self._passing, usual.steps = usual, steps
-            self._guarded(functools.partial(self._let_pass, usual, chosen))
+            self._discard_on_error(functools.partial(self._process_queue, usual, chosen))
             notices, usual.notices = usual.notices, []
             return notices
         every = chosen
@@ -167,12 +178,12 @@ class BatchRuns:
 
         def work() -> None:
             if every.size:
-                task.left = iter(every.tolist())
-                self._share(task, min(self._threads, every.size))
+                task.pending_runs = iter(every.tolist())
+                self._run_on_threads(task, min(self._threads, every.size))
             if queue.size:
-                self._let_pass(task, queue)
+                self._process_queue(task, queue)
 
-        self._guarded(work)
+        self._discard_on_error(work)
         return found
 
     def _task(
@@ -180,36 +191,36 @@ class BatchRuns:
         steps: int,
         look: bool,
         found: list[Notice],
-        kept: Kept | None = None,
+        kept: StateHistory | None = None,
         taus: FloatArray | None = None,
         targets: FloatArray | None = None,
     ) -> Task:
         watched = self.worlds.of_run, self.worlds.watches, self._found if kept is None else {}
         return Task(self.slots, *watched, steps, iter(()), look, taus, targets, kept, self.errors, found)
 
-    def _guarded(self, work: Callable[[], None]) -> None:
+    def _discard_on_error(self, work: Callable[[], None]) -> None:
         """Do some work of the threads; where it ends early, none goes on, and their memory is nobody's any more."""
         try:
             work()
         except BaseException:
             # Ctrl-C may have come where their memory was in the midst of a change; the slots are whole at any time.
-            self._line.words[LEFT] = 0
-            self._call_off(given_up=True)
-            self._workers, self._line = [], Line(len(self.slots.time), self._threads)
+            self._line.words[QUEUE_LENGTH] = 0
+            self._stop_queue(given_up=True)
+            self._workers, self._line = [], RunQueue(len(self.slots.time), self._threads)
             self._passing = None
             raise
 
-    def push(
+    def step_with_wrenches(
         self,
         steps: int,
         look: bool,
         chosen: IntArray,
-        kept: Kept,
+        kept: StateHistory,
         taus: FloatArray | None,
         targets: FloatArray | None,
         wrenches: Mapping[str, Wrench],
     ) -> list[Notice]:
-        """Make steps as `make` does, under wrenches on bodies besides: one by one, since they turn with the bodies."""
+        """Make steps as `step_runs` does, under wrenches on bodies: one by one, since they turn with the bodies."""
         found: list[Notice] = []
         for k in range(steps):
             # Growth makes others of them.
@@ -218,14 +229,14 @@ class BatchRuns:
             slots.tau[:] += self.worlds.applied_by(slots.q, {name: one.of_step(k) for name, one in wrenches.items()})
             if targets is not None:
                 slots.target[:] = targets[:, k]
-            found += self.make(1, look, chosen, Kept(*(one[:, k : k + 2] for one in kept)))
+            found += self.step_runs(1, look, chosen, StateHistory(*(one[:, k : k + 2] for one in kept)))
         return found
 
-    def _share(self, task: Task, threads: int) -> None:
+    def _run_on_threads(self, task: Task, threads: int) -> None:
         """Have what is left of a task done by so many threads."""
         task.compiled = compiled = None if self._workers or self.worlds.first in _stepped else threading.Event()
         while len(self._workers) < threads:
-            self._workers.append(Worker(self.worlds.first, self._state))
+            self._workers.append(StepWorker(self.worlds.first, self._state))
         wanted = [0] * threads
 
         def one(number: int) -> None:
@@ -233,51 +244,51 @@ class BatchRuns:
             while number and compiled is not None and not compiled.wait(LOOK):
                 processor_seconds()
             try:
-                wanted[number] = self._workers[number].work(task)
+                wanted[number] = self._workers[number].run_task(task)
             finally:
                 if compiled is not None:
                     compiled.set()
 
-        self._call_off()
+        self._stop_queue()
         while threads:
             self._crew.work(one, threads)
             _stepped.add(self.worlds.first)
             if not any(wanted):
                 return
-            self.slots = task.slots = grow_slots(self.slots, max(wanted))
+            self.slots = task.slots = grow_batch_state(self.slots, max(wanted))
 
-    def _let_pass(self, task: Task, queue: IntArray) -> None:
+    def _process_queue(self, task: Task, queue: IntArray) -> None:
         """Have the steps of runs made that need no Python, all threads taking from one line."""
         line, threads = self._line, min(self._threads, queue.size)
         while len(self._workers) < threads:
-            self._workers.append(Worker(self.worlds.first, self._state))
+            self._workers.append(StepWorker(self.worlds.first, self._state))
         while queue.size:
             if line.task is None or line.task.slots is not self.slots:
-                self._call_off()
+                self._stop_queue()
             line.task = task
             line.queue[: queue.size] = queue
             line.words[STEPS] = task.steps
             # Who still looks for more need not be woken.
-            if threads > 1 and queue.size * task.steps * self._workers[0].pace > WAKING:
-                self._crew.begin(lambda number: self._workers[number].serve(line, number), threads)
-            self._workers[0].serve(line, 0, queue.size)
+            if threads > 1 and queue.size * task.steps * self._workers[0].pace > MIN_PARALLEL_SECONDS:
+                self._crew.begin(lambda number: self._workers[number].process_queue(line, number), threads)
+            self._workers[0].process_queue(line, 0, queue.size)
             if not any(line.wanted):
                 return
-            self._call_off()
-            left = max(0, int(line.words[LEFT]))
-            line.words[LEFT] = 0
+            self._stop_queue()
+            left = max(0, int(line.words[QUEUE_LENGTH]))
+            line.words[QUEUE_LENGTH] = 0
             queue = np.array([*line.back, *line.queue[:left]], dtype=np.int64)
             line.back, line.wanted = [], [0] * self._threads
             # What could not be stored is, and slots grow.
-            self._share(task, len(self._workers))
+            self._run_on_threads(task, len(self._workers))
 
-    def _call_off(self, given_up: bool = False) -> None:
+    def _stop_queue(self, given_up: bool = False) -> None:
         """Have nobody wait for runs in line any more."""
-        self._line.words[CALLED_OFF] = 1
+        self._line.words[SHUTDOWN] = 1
         self._crew.end(given_up)
-        self._line.words[CALLED_OFF] = 0
+        self._line.words[SHUTDOWN] = 0
 
-    def long(
+    def long_step_notices(
         self,
         runs: IntArray,
         steps: IntArray,
@@ -289,7 +300,7 @@ class BatchRuns:
         v_next: FloatArray,
     ) -> Iterator[Notice]:
         """Yield what some steps are too long for, each of a run and with its number there."""
-        for world, of_it in self.worlds.parts(runs):
+        for world, of_it in self.worlds.by_world(runs):
             # Of one world all, without a copy.
             own = slice(None) if of_it.size == runs.size else of_it
 
@@ -298,10 +309,12 @@ class BatchRuns:
 
             pose, pose_next = poses_at(world, time[own]), poses_at(world, time_next[own])
             h = time_next[own] - time[own]
-            yield from too_long(Moves(world, q[own], v[own], q_next[own], v_next[own], h, pose, pose_next, name))
+            yield from long_step_notices(
+                StepMotions(world, q[own], v[own], q_next[own], v_next[own], h, pose, pose_next, name)
+            )
 
 
-def last_rows(slots: Slots, table: str) -> Rows:
+def last_step_rows(slots: BatchState, table: str) -> Rows:
     """Return the rows of a table ("contact", "joint") of every run's last step, numbered by run in place of steps."""
     held, counts = getattr(slots, table), getattr(slots, f"{table}_rows")
     rows = columns_of(table, held[np.arange(held.shape[1]) < counts[:, None]])
@@ -309,14 +322,14 @@ def last_rows(slots: Slots, table: str) -> Rows:
     return rows
 
 
-def last_h(slots: Slots, stepper: TimeStepping) -> FloatArray:
+def last_h(slots: BatchState, stepper: TimeStepping) -> FloatArray:
     """Return the size of every run's last step [s], (B,); of one that has made none the stepper's."""
     return np.where(slots.steps > 0, slots.last_h, stepper.h)
 
 
 def read_runs(
     worlds: BatchWorlds,
-    slots: Slots,
+    slots: BatchState,
     stepper: TimeStepping,
     sensor: Sensor,
     runs: IntArray,
@@ -324,7 +337,7 @@ def read_runs(
 ) -> FloatArray:
     """Return the readings (n, d) of n runs, all of which or none have made steps."""
     parts: list[tuple[IntArray, FloatArray]] = []
-    for world, places in worlds.parts(runs):
+    for world, places in worlds.by_world(runs):
         own, trees = runs[places], world.body_trees
 
         def of_them(own: IntArray = own) -> ContactTable:
@@ -354,7 +367,7 @@ def read_runs(
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """What became of B runs.
+    """The results of B runs.
 
     Attributes
     ----------
@@ -374,27 +387,26 @@ class Rollout:
     failed: NDArray[np.bool_]
     errors: tuple[Exception | None, ...]
     notices: tuple[Notice, ...]
-    _ends: Slots = field(repr=False)
+    _ends: BatchState = field(repr=False)
 
     @functools.cached_property
     def states(self) -> tuple[StepperState, ...]:
-        """Where each run ended, with all that the next step starts from: there one long run goes on, bit for bit."""
-        return tuple(read_slot(self._ends, i) for i in range(self.failed.size))
+        """The state in which each run ended: from it a run goes on, bit for bit."""
+        return tuple(arrays_of_run(self._ends, i).read() for i in range(self.failed.size))
 
 
 _BY_CONTACT = ("contact_id", "contact_z", "contact")
-_OF_STATE = ("q", "v", "time", "last_h", "contacts", "contact_id", "contact_z", "was", "row_z", "rest", "tau_before")
 # Room for contacts at first.
 FIRST_CONTACTS = 8
 
 
-def new_slots(prepared: Prepared, runs: int) -> Slots:
+def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
     """Slots for so many runs of a world, or of others of its layout."""
     world, arrays = prepared.world, prepared.arrays
     rows = 0 if arrays.joints is None else len(world.joint_rows)
     sleepers = prepared.sleepers
-    width = lcp_width(prepared.edges, arrays.moments is not None)
-    return Slots(
+    width = lcp_variables_per_contact(prepared.edges, arrays.moments is not None)
+    return BatchState(
         q=np.zeros((runs, world.nq)),
         v=np.zeros((runs, world.nv)),
         time=np.zeros(runs),
@@ -402,10 +414,10 @@ def new_slots(prepared: Prepared, runs: int) -> Slots:
         contacts=np.zeros(runs, dtype=np.int64),
         contact_id=np.zeros((runs, FIRST_CONTACTS), dtype=np.int64),
         contact_z=np.zeros((runs, FIRST_CONTACTS, width)),
-        was=np.zeros((runs, rows), dtype=np.int64),
+        was_active=np.zeros((runs, rows), dtype=np.int64),
         row_z=np.zeros((runs, rows, 2)),
         rest=np.zeros((runs, sleepers)),
-        tau_before=np.zeros((runs, world.nv if sleepers else 0)),
+        previous_tau=np.zeros((runs, world.nv if sleepers else 0)),
         tau=np.zeros((runs, world.nv)),
         target=np.zeros((runs, len(world.joint_actions.drives))),
         q_before=np.zeros((runs, world.nq)),
@@ -421,7 +433,7 @@ def new_slots(prepared: Prepared, runs: int) -> Slots:
     )
 
 
-def grow_slots(slots: Slots, contacts: int) -> Slots:
+def grow_batch_state(slots: BatchState, contacts: int) -> BatchState:
     """Room for so many contacts of every run, by half as many again at least; what is held is kept."""
     held = slots.contact_id.shape[1]
     room = max(contacts, held * 3 // 2)
@@ -433,46 +445,26 @@ def grow_slots(slots: Slots, contacts: int) -> Slots:
     return slots._replace(**grown)
 
 
-def write_slot(slots: Slots, i: int, state: StepperState, q: FloatArray, v: FloatArray) -> Slots:
+def write_run(slots: BatchState, i: int, state: StepperState, q: FloatArray, v: FloatArray) -> BatchState:
     """Begin run i at a state, as if nothing had run before; q and v are those that `checked_state` gave for it.
 
     The slots, which may have grown, are returned.
     """
     count = state.contact_ids.size
     if count > slots.contact_id.shape[1]:
-        slots = grow_slots(slots, count)
-    slots.q[i], slots.v[i], slots.time[i], slots.last_h[i] = q, v, state.time, state.h
-    slots.contacts[i] = count
-    if count:
-        slots.contact_id[i, :count], slots.contact_z[i, :count] = state.contact_ids, state.z
-    slots.was[i], slots.row_z[i] = 0, 0.0
-    if slots.was.shape[1]:
-        slots.was[i, state.row_ids], slots.row_z[i, state.row_ids] = 1, state.row_z
-    if slots.rest.shape[1]:
-        slots.rest[i] = state.rest if state.rest.size else 0.0
-        slots.tau_before[i] = state.tau if state.tau.size else 0.0
+        slots = grow_batch_state(slots, count)
+    arrays_of_run(slots, i).write(state, q, v)
     slots.energy[i], slots.asleep[i] = np.inf, 0
     slots.steps[i] = slots.contact_rows[i] = slots.joint_rows[i] = 0
     return slots
 
 
-def copy_of_states(slots: Slots) -> Slots:
-    """Return slots whose states stay as they are now, for `read_slot`; the rest they have in common."""
-    return slots._replace(**{name: getattr(slots, name).copy() for name in _OF_STATE})
+def copy_of_states(slots: BatchState) -> BatchState:
+    """Return slots whose states stay as they are now, for `arrays_of_run`; the rest they have in common."""
+    return slots._replace(**{name: getattr(slots, name).copy() for name in StateArrays._fields})
 
 
-def read_slot(slots: Slots, i: int) -> StepperState:
-    """Return the state of run i."""
-    count, row_ids = int(slots.contacts[i]), np.flatnonzero(slots.was[i])
-    return StepperState.of_run(
-        float(slots.time[i]),
-        float(slots.last_h[i]),
-        q=slots.q[i],
-        v=slots.v[i],
-        contact_ids=slots.contact_id[i, :count],
-        z=slots.contact_z[i, :count],
-        row_ids=row_ids,
-        row_z=slots.row_z[i, row_ids],
-        rest=slots.rest[i],
-        tau=slots.tau_before[i],
-    )
+def arrays_of_run(slots: BatchState, i: int) -> StateArrays:
+    """Return the arrays that hold the state of run i."""
+    numbers = (getattr(slots, name)[i : i + 1] for name in StateArrays._fields[:3])
+    return StateArrays(*numbers, *(getattr(slots, name)[i] for name in StateArrays._fields[3:]))

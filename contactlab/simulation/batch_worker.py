@@ -1,4 +1,4 @@
-"""What one thread does for a batch: runs pass through its memory, one after the other."""
+"""The work of one thread for a batch: runs pass through its memory, one after the other."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from contactlab.recording.failure import simulation_error
-from contactlab.recording.plausibility import GAIN, Notice
+from contactlab.recording.notices import GAIN, Notice
 from contactlab.recording.recording import Recording
-from contactlab.simulation.watching import Watch
+from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.driver import Driver
-from contactlab.stepping.kernels import slot_layout
-from contactlab.stepping.kernels.slot_layout import WORDS, WORKING, OfJoints, Slots, Start
-from contactlab.stepping.packing import array_of
+from contactlab.stepping.kernels import batch_layout
+from contactlab.stepping.kernels.batch_layout import ACTIVE_THREADS, WORDS, BatchState, ChunkStart, JointWarmStart
+from contactlab.stepping.packing import as_array
 from contactlab.stepping.prepared import Prepared
 from contactlab.world.state import StepperState
 from lcp.hearing import processor_seconds
 
 if TYPE_CHECKING:
-    from lcp.compiler.held import HeldCall
+    from lcp.compiler.bound_call import BoundCall
 
 # Steps of one run after which its chunk is full; and seconds in which runs pass, for which Ctrl-C waits.
 CHUNK, SECONDS = 64, 0.05
 # How often a thread without work looks for more before it sleeps, in some 100 us: to wake it takes as long as a few
 # runs. And the seconds that all runs of a line must take for that to be worth it.
-TURNS = 50_000
-WAKING = 3e-5
+SPIN_LIMIT = 50_000
+MIN_PARALLEL_SECONDS = 3e-5
 
 
-class Kept(NamedTuple):
+class StateHistory(NamedTuple):
     """States of B runs, those at the start first; NaN where there are none."""
 
     q: FloatArray  # (B, steps + 1, nq)
@@ -47,22 +47,22 @@ class Kept(NamedTuple):
 class Task:
     """Steps that runs of a batch are to make."""
 
-    slots: Slots  # the states
+    slots: BatchState  # the states
     worlds: Sequence[Prepared]  # of each run
-    watches: Mapping[Prepared, Watch]  # what watches runs of a world, before it has found anything
-    found: dict[int, Watch]  # those that found something, by run
+    watches: Mapping[Prepared, NoticeMonitor]  # what watches runs of a world, before it has found anything
+    found: dict[int, NoticeMonitor]  # those that found something, by run
     steps: int  # how many each makes
-    left: Iterator[int]  # numbers of the runs to begin, taken by whoever is free
+    pending_runs: Iterator[int]  # numbers of the runs to begin, taken by whoever is free
     look: bool  # whether contacts are looked at
     taus: FloatArray | None  # (B, steps, n) for each step; None: what the slots say
     targets: FloatArray | None  # likewise
-    kept: Kept | None  # what the states after each step are kept in, if they are
+    kept: StateHistory | None  # what the states after each step are kept in, if they are
     errors: dict[int, Exception]  # why runs stopped, by number
     notices: list[Notice]  # what was found
     compiled: threading.Event | None = None  # set when the first of the threads has made a step; None: it need not
 
 
-class Line:
+class RunQueue:
     """At most so many ``runs`` that pass through compiled code alone, of which nothing is looked at or kept."""
 
     def __init__(self, runs: int, threads: int) -> None:
@@ -73,143 +73,147 @@ class Line:
         self.back: list[int] = []  # runs that were taken, and must be begun with more room
 
 
-class Worker:
+class StepWorker:
     """The memory of one thread, of the first world and any state of it; after an exception there is no use for it."""
 
     def __init__(self, prepared: Prepared, state: StepperState) -> None:
         world, stepper = prepared.world, prepared.stepper
         self._driver = driver = Driver(world, stepper, state, tau=np.zeros(world.nv), chunk_steps=CHUNK)
-        self._order = np.full(slot_layout.ORDER, -1, dtype=np.int64)
+        self._order = np.full(batch_layout.COMMAND_SIZE, -1, dtype=np.int64)
         # The same, read and written from Python in a third of the time.
         self._numbers = memoryview(self._order)  # type: ignore[arg-type]  # numpy declares no buffer before 3.12
         # An adaptive stepper tries smaller steps first.
-        self._order[slot_layout.GO_ON] = stepper.goes_on and not stepper.adaptive
+        self._order[batch_layout.ALLOW_UNCERTIFIED] = stepper.accepts_uncertified and not stepper.adaptive
         joints = driver.joints
-        self._start = Start(np.zeros(world.nq), np.zeros(world.nv), np.zeros(1))
-        self._joints = None if joints is None else OfJoints(joints.was, joints.previous_z, joints.target)
-        self._rest = array_of(driver.control), array_of(driver.parameters), np.array([stepper.smallest_h])
+        self._start = ChunkStart(np.zeros(world.nq), np.zeros(world.nv), np.zeros(1))
+        self._joints = None if joints is None else JointWarmStart(joints.was_active, joints.previous_z, joints.target)
+        self._rest = as_array(driver.control), as_array(driver.parameters), np.array([stepper.smallest_h])
         # The call of the exchange, and the buffers it holds that may be others.
-        self._held: HeldCall | None = None
+        self._held: BoundCall | None = None
         self._of_held: tuple[Any, ...] = ()
         # The run that the memory holds, whose steps are made, and the one to come; -1 for none.
         self._made = self._next = -1
         # Of runs that pass: the call, and what it holds.
-        self._passing: HeldCall | None = None
+        self._passing: BoundCall | None = None
         self._of_passing: tuple[Any, ...] = ()
-        self._calls: dict[Prepared, HeldCall] = {}
-        self._order[[slot_layout.MADE, slot_layout.AT_WORK]] = 0
-        self._order[slot_layout.MOST] = 1
+        self._calls: dict[Prepared, BoundCall] = {}
+        self._order[[batch_layout.RUNS_DONE, batch_layout.AT_WORK]] = 0
+        self._order[batch_layout.RUN_LIMIT] = 1
         #: what a step of a run that passes took last [s]
         self.pace = np.inf
         self._tables: list[tuple[int, ...] | None] = [None, None]
 
-    def work(self, task: Task) -> int:
+    def run_task(self, task: Task) -> int:
         """Make runs' steps until none is left: 0; or until the slots have not the room for so many contacts."""
         self._take_tables(task)
         driver, order = self._driver, self._order
         while True:
             if self._next < 0:
-                self._next = next(task.left, -1)
+                self._next = next(task.pending_runs, -1)
             if self._next < 0 and self._made < 0:
                 return 0
             if self._next >= 0:
-                driver.turn_to(task.worlds[self._next])
-            order[slot_layout.STORE], order[slot_layout.LOAD] = self._made, self._next
+                driver.switch_world(task.worlds[self._next])
+            order[batch_layout.STORE], order[batch_layout.LOAD] = self._made, self._next
             said = int(self._exchange(task.slots)())
-            if said == slot_layout.SLOTS_ARE_SMALL:
+            if said == batch_layout.STATE_CAPACITY_EXCEEDED:
                 return int(driver.control.n_previous)
             self._made = -1
-            if said == slot_layout.MEMORY_IS_SMALL:
-                driver.make_room(int(task.slots.contacts[self._next]))
+            if said == batch_layout.BUFFER_CAPACITY_EXCEEDED:
+                driver.reserve_contacts(int(task.slots.contacts[self._next]))
                 continue
             if self._next < 0:
                 continue
             self._make(task, self._next)
             self._made, self._next = self._next, -1
 
-    def serve(self, line: Line, number: int, puts: int = 0) -> None:
+    def process_queue(self, line: RunQueue, number: int, puts: int = 0) -> None:
         """Let runs in line pass: as the first thread until all have, as another one while there are any, and a little.
 
         ``puts``: so many stand in its queue, and are put in line at once.
         Notes how many contacts the slots had not the room for, which ends it.
         """
         driver, order = self._driver, self._numbers
-        order[slot_layout.WAITS], order[slot_layout.TURNS], order[slot_layout.PUTS] = int(number == 0), TURNS, puts
+        order[batch_layout.WAIT_FOR_ALL], order[batch_layout.SPIN_LIMIT], order[batch_layout.PUBLISH_COUNT] = (
+            int(number == 0),
+            SPIN_LIMIT,
+            puts,
+        )
         try:
             while True:
                 processor_seconds()  # nobody may be waiting any more
                 clock = time.perf_counter()
-                said = int(self._hold(line)())
+                said = int(self._bound_queue_kernel(line)())
                 task = line.task
                 assert task is not None
-                if said in (slot_layout.DONE, slot_layout.PAUSED):
-                    self._measure_runs(time.perf_counter() - clock, task.steps)
-                    if said == slot_layout.DONE and (number or not line.words[WORKING]):
+                if said in (batch_layout.DONE, batch_layout.PAUSED):
+                    self._update_run_limit(time.perf_counter() - clock, task.steps)
+                    if said == batch_layout.DONE and (number or not line.words[ACTIVE_THREADS]):
                         return
-                    if said == slot_layout.DONE:
+                    if said == batch_layout.DONE:
                         # Others may wait for the processor that this one waits on.
                         time.sleep(0.0)
-                elif said == slot_layout.SLOTS_ARE_SMALL:
-                    self._made = order[slot_layout.STORE]
+                elif said == batch_layout.STATE_CAPACITY_EXCEEDED:
+                    self._made = order[batch_layout.STORE]
                     line.wanted[number] = int(driver.control.n_previous)
                     return
-                elif said == slot_layout.MEMORY_IS_SMALL:
-                    driver.make_room(int(task.slots.contacts[order[slot_layout.HAND]]))
-                elif said == slot_layout.UNUSUAL:
-                    i = order[slot_layout.STORE]
-                    driver.turn_to(task.worlds[i])
-                    self._make(task, i, order[slot_layout.REASON], order[slot_layout.UNSOLVED])
+                elif said == batch_layout.BUFFER_CAPACITY_EXCEEDED:
+                    driver.reserve_contacts(int(task.slots.contacts[order[batch_layout.CLAIMED_RUN]]))
+                elif said == batch_layout.NEEDS_PYTHON:
+                    i = order[batch_layout.STORE]
+                    driver.switch_world(task.worlds[i])
+                    self._make(task, i, order[batch_layout.REASON], order[batch_layout.UNSOLVED])
         except BaseException:
             line.wanted[number] = -1
             raise
         finally:
-            if order[slot_layout.HAND] >= 0:
-                line.back.append(order[slot_layout.HAND])
-                order[slot_layout.HAND] = -1
-            if order[slot_layout.AT_WORK]:
-                from contactlab.stepping.kernels.slots import leave_work
+            if order[batch_layout.CLAIMED_RUN] >= 0:
+                line.back.append(order[batch_layout.CLAIMED_RUN])
+                order[batch_layout.CLAIMED_RUN] = -1
+            if order[batch_layout.AT_WORK]:
+                from contactlab.stepping.kernels.batch_swap import mark_idle
 
-                order[slot_layout.AT_WORK] = 0
-                leave_work(line.words)
+                order[batch_layout.AT_WORK] = 0
+                mark_idle(line.words)
 
-    def _measure_runs(self, seconds: float, steps: int) -> None:
+    def _update_run_limit(self, seconds: float, steps: int) -> None:
         """Note what a run of so many steps takes, and let as many pass as Ctrl-C may wait for."""
-        made = self._numbers[slot_layout.MADE]
+        made = self._numbers[batch_layout.RUNS_DONE]
         if made:
             self.pace = seconds / (made * max(1, steps))
-            self._numbers[slot_layout.MOST] = max(1, int(SECONDS * made / max(seconds, 1e-9)))
+            self._numbers[batch_layout.RUN_LIMIT] = max(1, int(SECONDS * made / max(seconds, 1e-9)))
 
-    def _hold(self, line: Line) -> HeldCall:
+    def _bound_queue_kernel(self, line: RunQueue) -> BoundCall:
         """Return the call that lets runs pass, made anew where buffers are others."""
         driver, task = self._driver, line.task
         assert task is not None
         now = line, task.slots, driver.work, driver.chunk, driver.island, driver.growth
         if self._passing is None or not all(map(operator.is_, self._of_passing, now)):
-            from contactlab.stepping.kernels.slots import let_pass
-            from lcp.compiler.held import HeldCall
+            from contactlab.stepping.kernels.batch_swap import process_queue
+            from lcp.compiler.bound_call import BoundCall
 
             self._of_passing, calls = now, {}
             for prepared in dict.fromkeys(task.worlds):
-                driver.turn_to(prepared)
-                calls[prepared] = driver.entered()
+                driver.switch_world(prepared)
+                calls[prepared] = driver.bound_loop()
             codes = np.array([calls[prepared].addresses for prepared in task.worlds])
             limits = np.array([prepared.stepper.thresholds for prepared in task.worlds])
             given = self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
-            self._passing = HeldCall(let_pass, (line.words, line.queue, codes, limits, task.slots, *given))
+            self._passing = BoundCall(process_queue, (line.words, line.queue, codes, limits, task.slots, *given))
             # They live as long as what calls them.
             self._calls = calls
         return self._passing
 
-    def _exchange(self, slots: Slots) -> HeldCall:
+    def _exchange(self, slots: BatchState) -> BoundCall:
         """Return the call that exchanges runs, made anew where buffers have grown."""
         now = slots, self._driver.work, self._driver.chunk
         if self._held is None or not all(map(operator.is_, self._of_held, now)):
-            from contactlab.stepping.kernels.slots import enter_exchange
-            from lcp.compiler.held import HeldCall
+            from contactlab.stepping.kernels.batch_swap import enter_exchange
+            from lcp.compiler.bound_call import BoundCall
 
             slots, work, chunk = self._of_held = now
             given = slots, self._start, self._order, work, self._joints, chunk, *self._rest
-            self._held = HeldCall(enter_exchange, given)
+            self._held = BoundCall(enter_exchange, given)
         return self._held
 
     def _take_tables(self, task: Task) -> None:
@@ -217,7 +221,7 @@ class Worker:
         wanted = [None if given is None else given.shape[1:] for given in (task.taus, task.targets)]
         if wanted != self._tables:
             self._tables = wanted
-            self._driver.schedule(*(None if shape is None else np.zeros(shape) for shape in wanted))
+            self._driver.set_input_tables(*(None if shape is None else np.zeros(shape) for shape in wanted))
 
     def _make(self, task: Task, i: int, reason: int | None = None, unsolved: int | None = None) -> None:
         """Make the steps of a run that was loaded.
@@ -225,7 +229,7 @@ class Worker:
         Of one that was begun: what the loop asks for, and the islands that nothing had solved before.
         """
         driver, steps = self._driver, task.steps
-        driver.forget()
+        driver.clear_solver_cache()
         if task.taus is not None:
             driver.work.tau_table[:] = task.taus[i]
         if task.targets is not None and driver.joints is not None:
@@ -274,13 +278,16 @@ class Worker:
         """Empty the chunk, which begins with the present state."""
         driver, start = self._driver, self._start
         start.q[:], start.v[:], start.time[0] = driver.work.q, driver.work.v, driver.time
-        driver.empty()
+        driver.clear_chunk()
 
     def _look(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
         """Look at the steps in the chunk of run i, so many."""
         driver, chunk, template = self._driver, self._driver.chunk, task.watches[task.worlds[i]]
         before = int(task.slots.steps[i])
-        deep, uncertified = (task.look or before == 0) and template.deep(driver), driver.uncertified > unsolved
+        deep, uncertified = (
+            (task.look or before == 0) and template.has_deep_contact(driver),
+            driver.uncertified > unsolved,
+        )
         gained = False
         if energy is not None:
             sums = chunk.kinetic[:count] + chunk.potential[:count]
@@ -291,7 +298,7 @@ class Worker:
             return
         watch = task.found.get(i)
         if watch is None:
-            watch = template.anew(lambda step: f"step {before + step} of run {i}")
+            watch = template.copy_empty(lambda step: f"step {before + step} of run {i}")
         new: tuple[Notice, ...] = ()
         if beyond:
             new += watch.start(self._start.q)

@@ -1,4 +1,4 @@
-"""What can be said of a step that failed, from the files that the run left."""
+"""The explanation of a step that failed, from the files that the run left."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> 
 
 
 def _is_record(path: Path) -> bool:
-    """Whether a path is that of a record: chunks, a run that was stopped, or a file with a description."""
+    """Whether a path leads to a record: chunks, a run that was stopped, or a file with a description."""
     if path.is_dir() or path.with_name(path.name + ".chunks").is_dir():
         return True
     if not path.is_file():
@@ -172,7 +172,7 @@ def _explained(
     result: lcp.Result | lcp.FrictionResult,
     stepper: TimeStepping | None = None,
 ) -> Explanation:
-    """What a problem and its answer say beside when and where it came up."""
+    """Return the facts of a problem and its solution, besides its time and place."""
     blocks = problem.blocks()
     N, J = blocks.J[: blocks.nc], blocks.J
     response = N @ blocks.Y[: blocks.nc].T

@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
-from contactlab.stepping.carrying import carry_over
 from contactlab.stepping.contact_table import (
     OPEN,
     SLIDE,
     STICK,
     CertificateTable,
+    ContactContext,
     ContactPair,
-    ContactScope,
     ContactTable,
     WorstCertificate,
 )
 from contactlab.stepping.contacts_at import contacts_at
 from contactlab.stepping.external_contacts import EXTERNAL_ID, ExternalContact
 from contactlab.stepping.joint_table import JointTable
-from contactlab.stepping.prepared import Prepared, arrays_of, prepare
-from contactlab.stepping.sleep import Sleep
+from contactlab.stepping.prepared import Prepared, prepare, world_arrays
+from contactlab.stepping.state_transfer import transfer_state
 from contactlab.stepping.step_result import StepResult
 from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.stepping.world_numbers import Sleep
 
 __all__ = [
     "EXTERNAL_ID",
@@ -31,7 +31,7 @@ __all__ = [
     "STICK",
     "CertificateTable",
     "ContactPair",
-    "ContactScope",
+    "ContactContext",
     "ContactTable",
     "ExternalContact",
     "JointTable",
@@ -40,8 +40,8 @@ __all__ = [
     "StepResult",
     "TimeStepping",
     "WorstCertificate",
-    "arrays_of",
-    "carry_over",
+    "world_arrays",
+    "transfer_state",
     "contacts_at",
     "prepare",
 ]

@@ -27,7 +27,7 @@ __all__ = [
     "STICK",
     "CertificateTable",
     "ContactPair",
-    "ContactScope",
+    "ContactContext",
     "ContactTable",
     "WorstCertificate",
 ]
@@ -36,8 +36,8 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class ContactScope:
-    """What the numbers in a contact table refer to.
+class ContactContext:
+    """The names and step sizes that the numbers in a contact table refer to.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class ContactScope:
     h: FloatArray
 
     @classmethod
-    def of(cls, world: World, h: FloatArray, first: int = 0) -> ContactScope:
+    def of(cls, world: World, h: FloatArray, first: int = 0) -> ContactContext:
         """Return the scope of steps of the sizes ``h`` (n,) in a world, the first of them with this number."""
         return cls(world.model.names, world.half_space_names, first, h)
 
@@ -133,10 +133,10 @@ class ContactTable:
     restitution: FloatArray
     moment: FloatArray
 
-    scope: ContactScope
+    scope: ContactContext
 
     @classmethod
-    def from_rows(cls, rows: Rows, scope: ContactScope) -> ContactTable:
+    def from_rows(cls, rows: Rows, scope: ContactContext) -> ContactTable:
         """Take the contact columns of a record's arrays."""
         return cls(**{name: rows[f"contact_{name}"] for name in _columns()}, scope=scope)
 
@@ -181,7 +181,7 @@ class ContactTable:
     def between(self, a: str, b: str | None = None) -> ContactPair:
         """Return the contacts between two bodies, or a body and a half-space; "world": whatever is the world's own.
 
-        Without ``b`` those of ``a`` with whatever it touches.
+        Without ``b`` all contacts of ``a``.
 
         Raises
         ------
@@ -293,7 +293,7 @@ class ContactPair:
 
 @dataclass(frozen=True, eq=False)
 class CertificateTable:
-    """How well each island of each step was solved; rows in the order of step and island.
+    """The certificate of each island of each step; rows in the order of step and island.
 
     Attributes
     ----------
@@ -367,7 +367,7 @@ class CertificateTable:
 
     @functools.cached_property
     def selection(self) -> FloatArray:
-        """How far contact forces are from the selected ones, of the largest force, (n,); computed when asked for.
+        """Distance (n,) of contact forces from the selected ones, of the largest force; computed when read.
 
         0 where no other forces make the same velocities, infinite where none are selected. Each problem is formed again
         and its forces selected by the step's kernels, which takes as long as some steps: ask it of the `rows` that
@@ -377,7 +377,7 @@ class CertificateTable:
         return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
 
     def answered(self) -> dict[str, int]:
-        """Return how many islands each attempt answered, by name; ``"solver"`` those of no attempt."""
+        """Return how many islands each attempt answered, by name; ``"solver"`` are islands of no attempt."""
         counts = np.bincount(self.attempt, minlength=len(RECORDED) + 1).tolist()
         named = zip(("solver", *RECORDED), counts, strict=True)
         return {name: count for name, count in named if count or name in ("solver", *STRATEGY_NAMES)}

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.arguments import check_configuration
 from contactlab.spatial.arrays import finite_number
 from contactlab.spatial.errors import MultibodyError
-from contactlab.stepping.contact_table import OPEN, ContactScope, ContactTable
+from contactlab.stepping.contact_table import OPEN, ContactContext, ContactTable
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.time_stepping import TimeStepping, check_run
@@ -84,7 +84,7 @@ def contacts_at(
 
     Notes
     -----
-    The compiled loop is entered and left where it has found the contacts, so that rows are those of a step from q, bit
+    The compiled loop is entered and left where it has found the contacts, so that rows equal a step's from q, bit
     for bit: a step lists of them those with gap <= margin + h max(0, -N v). Contacts from outside the loop are the
     caller's own, and not among them. A call costs about as much as `TimeStepping.step`.
     """
@@ -124,4 +124,4 @@ def _table(world: World, driver: Driver, within: float) -> ContactTable:
     columns |= {name: np.full((near.size, *tail), np.nan) for name, tail in _UNSOLVED.items()}
     columns["step"], columns["mode"] = np.zeros(near.size, dtype=np.int64), np.full(near.size, OPEN)
     columns["island"] = work.island_of[world.body_trees[columns["body_b"]]]
-    return ContactTable(**columns, scope=ContactScope.of(world, np.array([np.nan])))
+    return ContactTable(**columns, scope=ContactContext.of(world, np.array([np.nan])))

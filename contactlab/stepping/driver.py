@@ -11,16 +11,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from contactlab.formulation.strategy_solver import MAX_SECONDS
+from contactlab.stepping.callbacks import Motions, StepCallbacks, Targets, Tau
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_view import IslandView
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import LITTLE
 from contactlab.stepping.prepared import prepare
-from contactlab.stepping.run_memory import RunMemory
-from contactlab.stepping.user_code import Motions, Targets, Tau, UserCode
+from contactlab.stepping.step_buffers import StepBuffers
 from contactlab.world.errors import check_type
 from contactlab.world.state import StepperState
 from lcp.hearing import processor_seconds
@@ -29,16 +27,15 @@ if TYPE_CHECKING:
     import lcp
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
-    from lcp.compiler.held import HeldCall
 
 __all__ = ["Driver", "Targets", "Tau"]
 
 
 #: Seconds after which the loop returns, so that Ctrl-C is heard, unless one step takes longer.
-BRIEF = 0.05
+MAX_BLOCKING_SECONDS = 0.05
 
 
-class Driver(RunMemory):
+class Driver(StepBuffers):
     """One run of the loop over its own memory.
 
     Parameters
@@ -85,7 +82,7 @@ class Driver(RunMemory):
     ) -> None:
         check_type("state", state, StepperState)
         prepared = prepare(world, stepper)
-        asked = UserCode(world, tau, targets, supply, prepared.motions if motions is None else motions)
+        asked = StepCallbacks(world, tau, targets, supply, prepared.motions if motions is None else motions)
         held = state.contact_ids.size
         super().__init__(prepared, asked, held, chunk_steps=chunk_steps, external=external, steps=steps, end=end)
         self._external = external
@@ -104,45 +101,48 @@ class Driver(RunMemory):
 
         One that does not fit is refused, and nothing changes.
         """
-        self.put(state, first)
-        self.begin_again(h)
+        self.set_state(state, first)
+        self.restart_step(h)
 
-    def begin_again(self, h: float | None = None) -> None:
+    def restart_step(self, h: float | None = None) -> None:
         """Go to the beginning of the step in progress, at the size that a state from here would have, or at h.
 
         Nothing of the state changes before a step is finished, so that any may be left for another.
         """
-        self._place[0], self._failure[0] = layout.BEGIN, layout.FAILURE_NONE
-        self.lent()
+        self._stage[0], self._failure[0] = layout.BEGIN, layout.FAILURE_NONE
+        self.invalidate_kinematics()
         # An adaptive stepper tries smaller steps first.
-        self._may_go_on[0] = self._stepper.goes_on and not self._stepper.adaptive
+        self._may_go_on[0] = self._stepper.accepts_uncertified and not self._stepper.adaptive
         self._h[0] = self._stepper.next_h(float(self._last_h.item())) if h is None else h
-        self.forget()
+        self.clear_solver_cache()
 
-    def stay(self) -> None:
+    def restart_here(self) -> None:
         """Go on from the present state, its steps and rows forgotten: as `restart` from it, without a look at it."""
-        self.empty()
+        self.clear_chunk()
         self._step[0] = 0
-        self.begin_again()
+        self.restart_step()
 
-    def forget(self) -> None:
+    def clear_solver_cache(self) -> None:
         """Forget what the solver outside answered and user code said: another run begins."""
         self.last_result = None
         self._long = -1, 0.0
         self._asked_of = -1
 
-    def advance(self, steps: int | None = None, reason: int | None = None) -> int:
-        """Run until a chunk is full, the steps are done or one failed; return that reason.
+    def advance(self, steps: int | None = None, reason: int | None = None) -> bool:
+        """Run until a chunk is full, the steps are done or one failed; whether the run goes on from there.
 
-        After so many ``steps`` the chunk counts as full. ``reason``: what the loop, entered by another, asks for.
+        After so many ``steps`` the chunk counts as full. ``reason``: why the loop, entered by another, has returned.
         """
-        first = self.step
-        limit = self._target if steps is None else min(self._target, first + steps)
-        reason = self._run(limit, reason)
-        if self.failed:
-            return layout.FAILED
-        goes_on = reason == layout.DONE and limit < self._target and self.step == limit and self.time < self._end
-        return layout.CHUNK_FULL if goes_on else reason
+        self._run(self._target if steps is None else min(self._target, self.step + steps), reason)
+        return not self.failed and self.step < self._target and self.time < self._end
+
+    def advance_alone(self, end: int) -> bool:
+        """Make steps that are alone until there are ``end``, or to one to be looked at or failed; whether there is one.
+
+        Of a driver whose chunk has room for one step, with no limit of its own, that has set ``looks``.
+        """
+        self._run(end)
+        return bool(self.looks[layout.LOOK]) or self.failed
 
     def form(self, island: int) -> IslandView:
         """Form the problem of one island of the next step, without solving any; needs ``external``.
@@ -155,7 +155,7 @@ class Driver(RunMemory):
         reason = self._run(self._target)
         if reason == layout.UNSOLVED and 0 < island < self.control.n_islands:
             self.control.island = island
-            self.control.place = layout.ISLANDS
+            self.control.stage = layout.NEXT_ISLAND
             reason = self._run(self._target)
         if reason != layout.UNSOLVED or not 0 <= island < self.control.n_islands:
             raise IndexError(f"island {island}: the step has {self.control.n_islands}")
@@ -167,30 +167,32 @@ class Driver(RunMemory):
 
     def compile(self) -> None:
         """Compile whatever a run of this world may come to, or find it on disk: also what most runs never need."""
-        from contactlab.stepping.kernels.next_island import attempt_later
-        from contactlab.stepping.kernels.step import PARTS
+        from contactlab.stepping.kernels.next_island import run_fallback_strategies
+        from contactlab.stepping.kernels.step_stages import STAGE_GROUPS
         from lcp.compiler import compile_for
-        from lcp.compiler.held import available
+        from lcp.compiler.bound_call import supports_bound_calls
 
-        compile_for(attempt_later, self.work.tree_start, self.island, self.joints, self.control, self.parameters)
-        self.entered()
-        if available():
+        compile_for(
+            run_fallback_strategies, self.work.tree_start, self.island, self.joints, self.control, self.parameters
+        )
+        self.bound_loop()
+        if supports_bound_calls():
             # What a run comes to last goes first: a run beside may come to the rest meanwhile.
-            for part in reversed(PARTS):
-                self.find_part(part.places[0])
+            for group in reversed(STAGE_GROUPS):
+                self.compile_stage(group.stages[0])
 
     def _run(self, limit: int, reason: int | None = None) -> int:
-        """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served.
+        """Enter the loop, serve what it asks for, and enter it again; return the reason that is not served.
 
-        The loop ends when ``limit`` steps are made.
+        OK where ``limit`` steps are made, or one that is alone and to be looked at.
         """
         try:
             while True:
                 if reason is None:
                     self._set_target(limit)
-                    reason = self._enter() if limit - self.step > 1 else self.entered()()
-                if reason == layout.DONE:
-                    if self.step >= limit or self.time >= self._end:
+                    reason = self._enter() if limit - self.step > 1 else self.bound_loop()()
+                if reason == layout.OK:
+                    if self.step >= limit or self.looks[layout.LOOK] or self.time >= self._end:
                         return reason
                     processor_seconds()  # on a thread of a batch nobody may be waiting any more
                 elif not self._serve(reason):
@@ -198,62 +200,70 @@ class Driver(RunMemory):
                 reason = None
         except BaseException:
             # User code or Ctrl-C in the midst of a step, which may have asked for what was not answered.
-            self.begin_again()
+            self.restart_step()
             raise
 
     def _enter(self) -> int:
         """Enter the loop, and measure how many steps it makes while Ctrl-C may wait."""
         first, clock = self.step, time.perf_counter()
-        reason: int = self.entered()()
+        reason: int = self.bound_loop()()
         made, seconds = self.step - first, time.perf_counter() - clock
         if made:
-            self._portion = max(1, min(2 * self._portion, int(BRIEF * made / max(seconds, 1e-9))))
+            self._portion = max(1, min(2 * self._portion, int(MAX_BLOCKING_SECONDS * made / max(seconds, 1e-9))))
         return reason
 
     def _set_target(self, limit: int) -> None:
         """Have the loop make some steps, none beyond ``limit``; or one, about which user code is asked if it begins."""
         step = self.step
-        if not self._asked.asks:
+        if not self._asked.needs_callback:
             self._aim[0] = min(limit, step + self._portion)
             return
-        if self._place.item() == layout.BEGIN:
-            if step >= limit or self.time >= self._end or self._used[0].item() >= self._chunk_steps:
+        if self._stage.item() == layout.BEGIN:
+            full = self._used[0].item() >= self._chunk_steps and not self.looks[layout.ALONE]
+            if full or step >= limit or self.time >= self._end:
                 self._aim[0] = limit
                 return
             if self._asked_of != step:
-                self.work = self._asked.ask(self.work, self.joints, self.time, self.h)
+                self.work = self._asked.call_at_start(self.work, self.joints, self.time, self.h)
                 self._asked_of = step
         self._aim[0] = step + 1
 
     def _serve(self, reason: int) -> bool:
         """Do what the loop asks for; False where that is for the caller, or cannot be done."""
-        if reason == layout.NEED_SPACE:
-            return self._has_room_for(self.grow)
-        elif reason == layout.CHUNK_FULL and self.control.chunk_steps == 0:
+        control = self.control
+        if reason == layout.NEED_SPACE and control.short == layout.SHORT_OF_CODE:
+            self.compile_stage(int(control.wanted))
+        elif reason == layout.NEED_SPACE and control.short == layout.SHORT_OF_ROWS:
+            if control.chunk_steps:
+                return False
             # Nothing to take: this one step has more contacts than there are rows.
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
-        elif reason == layout.UNSOLVED and (self.control.place != layout.VERDICT or not self._external):
-            return self._has_room_for(self._solve)
-        elif reason == layout.NEED_PART:
-            self.find_part(self.control.place)
+        elif reason == layout.NEED_SPACE:
+            return self._has_room_for(self.grow)
+        elif self._external:
+            return False
+        elif self.failed:
+            return self._stepper.adaptive and self._shrink()
         else:
-            return reason == layout.FAILED and self._stepper.adaptive and not self._external and self._shrink()
+            return self._has_room_for(self._solve)
         return True
 
     def _solve(self) -> None:
         """Make the later attempts at the island in progress, go on with its solve, or ask the solver outside."""
-        control = self.control
-        if control.place == layout.LATER:
-            from contactlab.stepping.kernels.next_island import attempt_later
+        control, progress = self.control, self.progress
+        if control.stage in (layout.FIRST_STRATEGIES, layout.SWEEPS, layout.VERIFY):
+            from contactlab.stepping.kernels.next_island import run_fallback_strategies
 
-            attempt_later(self.work.tree_start, self.island, self.joints, control, self.parameters)
+            control.stage = run_fallback_strategies(
+                self.work.tree_start, self.island, self.joints, control, self.parameters
+            )
             return
         # A solve in the loop knows no time: after too long those outside are asked instead. Pivots after all attempts
         # are limited in number.
-        patient = control.tried != 0 or self._begin()
-        if control.place == layout.SOLVE and (patient or self._external):
+        patient = progress.tried != 0 or self._begin()
+        if patient and control.stage == layout.SOLVE_LCP and progress.pivots < 0:
             return
-        control.place = layout.VERDICT
+        control.stage = layout.VERIFY
         island = self.view()
         answer = island.solve()
         self.last_result = answer.result
@@ -284,28 +294,32 @@ class Driver(RunMemory):
         """Set the failed step back to its start with a smaller h; False when that would be too small."""
         h = self._stepper.shrink * self.h
         if h < self._stepper.smallest_h or not self._begin():
-            return self._take_best()
+            return self._accept_uncertified()
         self.parameters.h = h
         self.control.failure = layout.FAILURE_NONE
-        self.control.place = layout.BEGIN
+        self.control.stage = layout.BEGIN
         self.last_result = None
         # tau and contacts stay: they were asked for at the start of this step, which is still the state. What depends
         # on its end does not.
-        self._asked.ask_of_end(self.work, self.joints, self.time, self.h)
+        self._asked.call_at_end(self.work, self.joints, self.time, self.h)
         return True
 
-    def _take_best(self) -> bool:
+    def _accept_uncertified(self) -> bool:
         """Let the best forces found for the island in progress do, as no smaller h is left; False where they do not."""
-        if not self._stepper.goes_on or self.control.failure != layout.FAILURE_LCP or self.control.go_on:
+        if (
+            not self._stepper.accepts_uncertified
+            or self.control.failure != layout.FAILURE_LCP
+            or self.control.allow_uncertified
+        ):
             return False
-        self.control.failure, self.control.go_on = layout.FAILURE_NONE, True
+        self.control.failure, self.control.allow_uncertified = layout.FAILURE_NONE, True
         return True
 
 
 _LAST = threading.local()
 
 
-def taken(
+def acquire_driver(
     world: World,
     stepper: TimeStepping,
     state: StepperState,
@@ -326,105 +340,15 @@ def taken(
             world, stepper, state, first=first, steps=steps, end=end, tau=tau, supply=supply, targets=targets,
             chunk_steps=chunk_steps,
         )  # fmt: skip
-    last.serve(UserCode(world, tau, targets, None, last.prepared.motions), chunk_steps, steps, end)
+    last.configure_run(StepCallbacks(world, tau, targets, None, last.prepared.motions), chunk_steps, steps, end)
     last.restart(state, first=first)
     return last
 
 
-def given_back(driver: Driver) -> None:
+def release_driver(driver: Driver) -> None:
     """Keep a driver whose run came to its end, without its rows and the user's code, unless it holds much."""
-    if driver.work.given_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
+    if driver.work.external_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
         return
     prepared = driver.prepared
-    driver.serve(UserCode(prepared.world, None, None, None, prepared.motions), 1, None, None)
+    driver.configure_run(StepCallbacks(prepared.world, None, None, None, prepared.motions), 1, None, None)
     _LAST.driver = driver
-
-
-class SingleSteps:
-    """Makes steps of a driver whose chunk has room for one, each alone in it.
-
-    Parameters
-    ----------
-    driver
-        Of no limit of its own.
-
-    Attributes
-    ----------
-    q, v
-        Configuration (nq,) and velocity (nv,) before the last step.
-    looks
-        (2,) when to look: at the first step, at steps beyond ``looks[0]``, and at one that leaves more than
-        ``looks[1]`` islands unsolved.
-    """
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self.q, self.v = np.empty_like(driver.work.q), np.empty_like(driver.work.v)
-        self.looks = np.zeros(2, dtype=np.int64)
-        # The call of the loop, and the one that makes single steps through it; None without the compiler, and where
-        # user code is asked about every step.
-        self._entered: HeldCall | None = None
-        self._held: HeldCall | None = None
-        # Steps of a call, as many as take a moment.
-        self._portion = 1
-
-    def make(self, end: int) -> bool:
-        """Step until ``end`` steps are made, or to one that is to be looked at or failed; whether there is one."""
-        driver = self._driver
-        first = driver.step
-        while first < end:
-            count = end - first
-            if count > 1:
-                count, clock = min(count, self._portion), time.perf_counter()
-            reason = self._call(first + count)
-            if reason == layout.GO_ON:
-                return True
-            if reason != layout.DONE:
-                driver.advance(1, reason)
-                if driver.failed or self._to_look():
-                    return True
-            now = driver.step
-            if count > 1:
-                seconds = (time.perf_counter() - clock) / (now - first)
-                self._portion = max(1, min(2 * self._portion, int(BRIEF / max(seconds, 1e-9))))
-            first = now
-        return False
-
-    def _call(self, target: int) -> int:
-        """Enter the loop, and return what it asks for."""
-        driver = self._driver
-        self.compile()
-        held = self._held
-        if held is None:
-            driver.empty()
-            self.q[:], self.v[:] = driver.work.q, driver.work.v
-            driver.advance(1)
-            return layout.GO_ON if driver.failed or self._to_look() else layout.DONE
-        try:
-            driver.aim(target)
-            reason: int = held()
-        except BaseException:
-            # As in `Driver`: Ctrl-C in the midst of a step.
-            driver.begin_again()
-            raise
-        return reason
-
-    def compile(self) -> None:
-        """Hold what the loop is entered with, compiled or found on disk, where it is not held."""
-        entered = self._driver.entered()
-        if entered is self._entered:
-            return
-        from contactlab.stepping.kernels.step import enter_single
-        from lcp.compiler.held import HeldCall, available
-
-        self._held = None
-        if available() and not self._driver.asks:
-            work, (control, parts) = self._driver.work, entered.arguments
-            given = control, parts, self.looks, work.q, work.v, self.q, self.v
-            self._held = HeldCall(enter_single, given)
-        self._entered = entered
-
-    def _to_look(self) -> bool:
-        """Whether the step just made is to be looked at."""
-        step = self._driver.step
-        return step == 1 or step > self.looks[0] or self._driver.uncertified > self.looks[1]

@@ -114,7 +114,7 @@ def _checked_id(value: int) -> int:
     return number
 
 
-def supply_of(world: World, contacts: Contacts) -> Supply | None:
+def contact_supplier(world: World, contacts: Contacts) -> Supply | None:
     """Return what the loop asks for contacts, None for none; what the function returns is checked every time."""
     if contacts is None:
         return None

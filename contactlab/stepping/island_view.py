@@ -14,7 +14,7 @@ from contactlab.formulation.discretized import ConeProblem, cone_problem, form_d
 from contactlab.formulation.friction_backend import LawCheck, check_law
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Joints
+from contactlab.stepping.kernels.layout import JointRows
 from problem_data import ConstraintVelProblemData, VelocityBlocks
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class IslandAnswer(NamedTuple):
-    """What a solver outside the loop answered; of a friction backend also how well it meets the law that it states."""
+    """The result of a solver outside the loop; for a friction backend also how well it meets the law that it states."""
 
     result: lcp.Result | lcp.FrictionResult
     law: LawCheck | None = None
@@ -46,15 +46,21 @@ class IslandView:
 
     prepared: Prepared  # of the run
     # The buffers.
-    work: layout.Work
-    island: layout.Island
-    control: layout.Control
-    joints: Joints | None
+    work: layout.StepWork
+    island: layout.IslandWork
+    control: layout.StepControl
+    joints: JointRows | None
     h: float  # step in progress [s]
 
     @property
+    def progress(self) -> layout.IslandProgress:
+        """Sizes of the island, and how far its forces have come."""
+        progress: layout.IslandProgress = self.island.progress[0]
+        return progress
+
+    @property
     def number(self) -> int:
-        """Which island of the step it is."""
+        """Number of the island in the step."""
         return int(self.control.island)
 
     def trees(self) -> NDArray[np.int64]:
@@ -86,21 +92,21 @@ class IslandView:
 
     def contradictions(self) -> list[int]:
         """Return the numbers of the rows of joints whose equations are off by about as much as the worst one."""
-        if self.joints is None or self.control.ng == 0:
+        if self.joints is None or self.progress.ng == 0:
             return []
-        nv, nb = int(self.control.nv), int(self.control.ng)
-        first = int(self.control.nc) + int(self.control.nr) + int(self.control.nl)
+        nv, nb = int(self.progress.nv), int(self.progress.ng)
+        first = int(self.progress.nc) + int(self.progress.nr) + int(self.progress.nl)
         G = self.island.J[first * nv : (first + nb) * nv].reshape(nb, nv)
         rates = np.abs(G @ self.island.v_plus[:nv] + self.island.k[first : first + nb])
-        start = int(self.joints.row_start[self.number]) + int(self.control.nl)
+        start = int(self.joints.row_start[self.number]) + int(self.progress.nl)
         numbers = self.joints.island_rows[start : start + nb]
         return [int(number) for number in numbers[rates > 0.1 * rates.max()]]
 
     def problem(self) -> ConstraintVelProblemData:
         """Return its problem data, as copies."""
-        control, island = self.control, self.island
-        nc, nv, nl, nb, nbox = (int(n) for n in (control.nc, control.nv, control.nl, control.ng, control.nbox))
-        nr, ncone = int(control.nr), int(control.ncone)
+        progress, island = self.progress, self.island
+        nc, nv, nl, nb, nbox = (int(n) for n in (progress.nc, progress.nv, progress.nl, progress.ng, progress.nbox))
+        nr, ncone = int(progress.nr), int(progress.ncone)
         m = nc + nr + nl + nb + nbox
         lo, hi = (np.zeros(0), np.zeros(0)) if self.joints is None else (self.joints.lo, self.joints.hi)
         blocks = VelocityBlocks(
@@ -130,22 +136,22 @@ class IslandView:
 
     def warm_start(self) -> FloatArray | None:
         """Return what its solver is started from, as a copy; None for a cold start."""
-        return self.island.z0[: int(self.control.n)].copy() if self.control.has_z0 else None
+        return self.island.z0[: int(self.progress.n)].copy() if self.progress.has_z0 else None
 
     def solve(self) -> IslandAnswer:
         """Return its solution through the public path."""
-        stepper, n = self.prepared.stepper, int(self.control.n)
-        if stepper.asks_backend and int(self.control.nc):
+        stepper, n = self.prepared.stepper, int(self.progress.n)
+        if stepper.asks_backend and int(self.progress.nc):
             return self._by_backend(stepper)
         M, q = self.island.M[: n * n].reshape(n, n), self.island.q[:n]
         if stepper.friction == "cone":
             cones, z0 = self._cones(), self.warm_start()
             start = None if z0 is None else cones.start(z0)
             return IslandAnswer(lcp.solve(cones.problem, stepper.lcp_solver, z0=start, tolerance=stepper.tolerance))
-        nbox = int(self.control.nbox)
+        nbox = int(self.progress.nbox)
         lo, hi = (q[:0], q[:0]) if self.joints is None else (self.joints.lo[:nbox], self.joints.hi[:nbox])
-        first_cone = int(self.control.nc) + 2 * int(self.control.nr)
-        problem = stated_lcp(M, q, lo, hi, first_cone, int(self.control.ncone))
+        first_cone = int(self.progress.nc) + 2 * int(self.progress.nr)
+        problem = stated_lcp(M, q, lo, hi, first_cone, int(self.progress.ncone))
         result = lcp.solve(problem, stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance)
         return IslandAnswer(result)
 
@@ -159,29 +165,29 @@ class IslandView:
     def write(self, answer: IslandAnswer) -> None:
         """Write a solution where the loop goes on from."""
         result = answer.result
-        self.control.pivots = result.iterations
+        self.progress.pivots = result.iterations
         if answer.law is not None:
             assert isinstance(result, lcp.Result)
             self._write_verdict(result, answer.law)
         if isinstance(result, lcp.FrictionResult):
-            self.control.answered = layout.ANSWERED if result.solved else layout.REFUSED
-            self.island.z[: int(self.control.n)] = self._cones().vector(result.r, result.u)
+            self.progress.answered = layout.ANSWERED if result.solved else layout.REFUSED
+            self.island.z[: int(self.progress.n)] = self._cones().vector(result.r, result.u)
             self._write_measures(result)
         else:
             self.island.z[: result.z.size] = result.z
 
     def _tree_starts(self, nv: int) -> NDArray[np.int64]:
         """Return the first velocity of each tree, and nv."""
-        return np.append(self.work.local[self.trees()], nv)
+        return np.append(self.work.tree_offset[self.trees()], nv)
 
     def _write_verdict(self, result: lcp.Result, law: LawCheck) -> None:
         """Write whether forces meet the law that their backend states, and its residual in the place of an LCP's."""
         from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED
 
-        stepper, measures = self.prepared.stepper, self.island.measures
+        stepper, measures = self.prepared.stepper, self.island.residuals
         answers = law.holds(stepper.law_tolerance)
-        nearly = law.residual <= layout.NEAR and result.residual.finite
-        self.control.answered = layout.ANSWERED if answers else layout.NEARLY if nearly else layout.REFUSED
+        nearly = law.residual <= layout.UNCERTIFIED_TOLERANCE and result.residual.finite
+        self.progress.answered = layout.ANSWERED if answers else layout.NEARLY if nearly else layout.REFUSED
         measures[:] = 0.0
         measures[NATURAL_MAP], measures[SCALED] = result.residual.natural_map, law.residual
         measures[NATURAL_LIMIT] = result.residual.natural_map if answers else 0.0
@@ -190,7 +196,7 @@ class IslandView:
         """Write FCLIB's and the scaled residual of exact cones in the places of an LCP's measures."""
         from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING_DECIDED, SCALED
 
-        measures, residual = self.island.measures, result.residual
+        measures, residual = self.island.residuals, result.residual
         measures[:] = 0.0
         measures[NATURAL_MAP], measures[SCALED] = residual.fclib, residual.scaled
         measures[NATURAL_LIMIT] = max(result.tolerance, residual.fclib_rounding)
@@ -198,7 +204,7 @@ class IslandView:
 
     def _cones(self) -> ConeProblem:
         """Return it as a problem of exact cones."""
-        nc, n = int(self.control.nc), int(self.control.n)
+        nc, n = int(self.progress.nc), int(self.progress.n)
         island = self.island
         M, q = island.M[: n * n].reshape(n, n), island.q[:n]
         return cone_problem(M, q, island.r[:nc].copy(), island.mu[:nc])
@@ -215,7 +221,7 @@ class IslandView:
         return IslandInertia(tuple(parts))
 
 
-def known_equations(joints: Joints, nb: int) -> dict[str, FloatArray]:
+def known_equations(joints: JointRows, nb: int) -> dict[str, FloatArray]:
     """Return how well the nb rows G of an island are known, as copies."""
     return {"scaleG": joints.G_scale[:nb].copy(), "errorG": joints.G_error[:nb].copy()}
 

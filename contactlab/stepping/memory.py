@@ -13,9 +13,16 @@ import numpy as np
 from contactlab.multibody import workspace
 from contactlab.multibody.packing import head_views
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Control, Island, Moments, Parameters, Work
-from contactlab.stepping.packing import free_size, moves_accurately, new_record
-from contactlab.stepping.prepared import arrays_of, lcp_width
+from contactlab.stepping.kernels.layout import (
+    IslandProgress,
+    IslandWork,
+    MomentFriction,
+    Parameters,
+    StepControl,
+    StepWork,
+)
+from contactlab.stepping.packing import as_array, free_size, moves_accurately, new_record
+from contactlab.stepping.prepared import lcp_variables_per_contact, world_arrays
 from lcp.contacts.strategies import strategy_mask
 
 if TYPE_CHECKING:
@@ -33,7 +40,7 @@ _BY_CONTACT = (
 )
 
 
-class NoRoomError(MemoryError):
+class OutOfMemoryError(MemoryError):
     """Arrays of so many bytes were ``wanted``, more than are ``there``."""
 
     def __init__(self, wanted: int, there: int) -> None:
@@ -50,26 +57,26 @@ FIRST_ISLAND_CONTACTS = 16
 FIRST_ISLAND_NV = 6
 
 
-def new_settings(stepper: TimeStepping, edges: int) -> tuple[Control, Parameters]:
+def new_settings(stepper: TimeStepping, edges: int) -> tuple[StepControl, Parameters]:
     """Return new records of a run's control and parameters that say what the stepper's options do."""
-    control, parameters = new_record(Control), new_record(Parameters)
+    control, parameters = new_record(StepControl), new_record(Parameters)
     cone = stepper.friction == "cone"
     _, parameters.solver = stepper.kernel_options
-    control.edges = edges
+    parameters.edges = edges
     parameters.warm_start = stepper.warm_start
-    control.cone = cone
+    parameters.exact_cone = cone
     parameters.backend = stepper.asks_backend
     # Forces next to the previous ones are proposed for pyramids alone: with exact cones a solver named answers all,
     # and so does a friction backend.
-    parameters.propose = stepper.solver is None or not (cone or parameters.backend)
-    parameters.select = stepper.solver is None
-    parameters.allowed = strategy_mask(stepper.strategies)
+    parameters.use_strategies = stepper.solver is None or not (cone or parameters.backend)
+    parameters.require_equal_compliance = stepper.solver is None
+    parameters.enabled_strategies = strategy_mask(stepper.strategies)
     parameters.adaptive = stepper.adaptive
     parameters.reduce = stepper.reduce_contacts
     parameters.projection = stepper.projection
-    control.sleep = stepper.sleep is not None
-    control.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
-    control.accurate = moves_accurately(stepper)
+    parameters.sleep = stepper.sleep is not None
+    parameters.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
+    parameters.accurate = moves_accurately(stepper)
     parameters.h_max = stepper.h
     for name in ("grow", "erp", "cfm", "tolerance"):
         setattr(parameters, name, getattr(stepper, name))
@@ -87,13 +94,13 @@ def write_thresholds(parameters: Parameters, stepper: TimeStepping) -> None:
         setattr(parameters, name, value)
 
 
-def new_work(world: World, contacts: int, edges: int) -> Work:
+def new_work(world: World, contacts: int, edges: int) -> StepWork:
     """Arrays of a step for at most ``contacts`` contacts."""
-    width, packed = lcp_width(edges, world.has_moment_friction), arrays_of(world).packed
+    width, packed = lcp_variables_per_contact(edges, world.has_moment_friction), world_arrays(world).packed
     nq, nv, trees = world.nq, world.nv, packed.trees.shape[0] - 1
     W = workspace(world.model)
     S, _, origins, *_ = head_views(W, world.model)
-    return Work(
+    return StepWork(
         q=np.zeros(nq),
         v=np.zeros(nv),
         tau=np.zeros(nv),
@@ -110,12 +117,12 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         v_free=np.zeros(nv),
         v_plus=np.zeros(nv),
         v_seen=np.zeros((layout.LOOKS, nv)),
-        spread=np.zeros(nv),
+        dv_deps=np.zeros(nv),
         motion_pose=np.zeros((len(world.motions), 12)),
         motion_twist=np.zeros((len(world.motions), 6)),
         motion_next=np.zeros((len(world.motions), 12)),
         belt_twist=np.zeros((len(world.motions), 6)),
-        shift=np.zeros(nv),
+        projection_displacement=np.zeros(nv),
         q_plus=np.zeros(nq),
         energy=np.zeros(2),
         contact_int=np.zeros((contacts, layout.CONTACT_INTS), dtype=np.int64),
@@ -123,18 +130,18 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         contact_z=np.zeros((contacts, width)),
         contact_moment=np.zeros((contacts, 3)),
         listed=np.zeros(0, dtype=np.int64),
-        given_int=np.zeros((0, layout.CONTACT_INTS), dtype=np.int64),
-        given_float=np.zeros((0, layout.CONTACT_FLOATS)),
+        external_int=np.zeros((0, layout.CONTACT_INTS), dtype=np.int64),
+        external_float=np.zeros((0, layout.CONTACT_FLOATS)),
         previous_id=np.zeros(contacts, dtype=np.int64),
         previous_z=np.zeros((contacts, width)),
-        parent=np.zeros(trees, dtype=np.int64),
+        union_find_parent=np.zeros(trees, dtype=np.int64),
         island_of=np.zeros(trees, dtype=np.int64),
-        local=np.zeros(trees, dtype=np.int64),
+        tree_offset=np.zeros(trees, dtype=np.int64),
         tree_start=np.zeros(trees + 1, dtype=np.int64),
         island_trees=np.zeros(trees, dtype=np.int64),
         asleep=np.zeros(trees, dtype=np.int64),
         rest=np.zeros(trees),
-        tau_before=np.zeros(nv),
+        previous_tau=np.zeros(nv),
         products=np.zeros(nv),
         parts=np.zeros(trees, dtype=np.int64),
         free=np.zeros(free_size(packed)),
@@ -145,23 +152,23 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
     )
 
 
-def first_memory(
+def allocate_buffers(
     world: World, stepper: TimeStepping, edges: int, held: int, *, selects: bool
-) -> tuple[Work, Island, Moments | None]:
+) -> tuple[StepWork, IslandWork, MomentFriction | None]:
     """Memory of a run that begins with ``held`` contacts; it grows on demand."""
-    arrays = arrays_of(world)
+    arrays = world_arrays(world)
     points = arrays.packed.radii.size * arrays.packed.offsets.size
     if arrays.collision is not None:
         points = max(points, FIRST_CONTACTS)
     work = new_work(world, max(held, min(points, FIRST_CONTACTS), 1), edges)
     contacts, nv = min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV)
     options, _ = stepper.kernel_options
-    resists, trees = arrays.moments is not None, min(nv, work.parent.size)
+    resists, trees = arrays.moments is not None, min(nv, work.union_find_parent.size)
     island = new_island(contacts, nv, trees, edges, options, moments=resists, selects=selects)
     return work, island, None if arrays.moments is None else new_moments(arrays.moments, contacts, edges)
 
 
-def grow_contacts(work: Work, contacts: int) -> Work:
+def grow_contacts(work: StepWork, contacts: int) -> StepWork:
     """Room for ``contacts`` contacts, everything held so far kept."""
     grown = {}
     for name in _BY_CONTACT:
@@ -183,12 +190,12 @@ def new_island(
     *,
     moments: bool = False,
     selects: bool = False,
-) -> Island:
+) -> IslandWork:
     """Arrays of an island in progress: ``contacts`` contacts at most, on ``trees`` trees of ``nv`` velocities in all.
 
     ``rows`` and ``variables``, where larger, are what rows of joints need besides: all rows, all variables of the LCP.
     With ``moments`` every contact may have torsional and rolling friction. Where forces are selected (``selects``), no
-    LCP beyond `layout.MOST_UNKNOWNS` is ever formed.
+    LCP beyond `layout.MAX_UNKNOWNS` is ever formed.
     """
     from lcp.contacts.kernels.column_ranges import SPAN_INTS
     from lcp.contacts.kernels.island_acceptance import STATE
@@ -197,15 +204,15 @@ def new_island(
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
     m = max(rows, contacts * (1 + edges // 2) * (2 if moments else 1))
-    n = max(variables, contacts * lcp_width(edges, moments))
-    dense = min(n, layout.MOST_UNKNOWNS) if selects else n
+    n = max(variables, contacts * lcp_variables_per_contact(edges, moments))
+    dense = min(n, layout.MAX_UNKNOWNS) if selects else n
     cones = contacts * (layout.CONES if moments else 1)
     floats: dict[str, int | tuple[int, int]] = {
         "mu": cones,
         "J": m * nv,
         "Y": m * nv,
-        "frame": 10 * nv,
-        "turns": (edges // 2, 2),
+        "contact_jacobian_work": 10 * nv,
+        "edge_directions": (edges // 2, 2),
         "k": m,
         "gamma": m,
         "gammaE": cones,
@@ -218,57 +225,58 @@ def new_island(
         "w": n,
         "f": m,
         "v_plus": nv,
-        "spread": nv,
-        "measures": layout.MEASURES,
+        "dv_deps": nv,
+        "residuals": layout.MEASURES,
         "certificate": layout.CERTIFICATE,
         "certificate_work": nv + 1,
-        "best": n,
+        "best_z": n,
         "state": STATE,
-        "proposal_floats": int(workspace_float_size(contacts, cones, m - contacts, m, nv)),
+        "strategy_float_work": int(workspace_float_size(contacts, cones, m - contacts, m, nv)),
         "float_work": int(lemke_float_size(dense)),
     }
     ints: dict[str, int | tuple[int, int]] = {
         "r": cones,
         "cone_contacts": cones,
-        "spans": (m, SPAN_INTS),
-        "starts": trees + 1,
-        "proposal_ints": int(state_int_size(cones, m, trees)),
+        "column_ranges": (m, SPAN_INTS),
+        "tree_starts": trees + 1,
+        "strategy_int_work": int(state_int_size(cones, m, trees)),
         "int_work": int(lemke_int_size(dense)),
         "info": INFO_SIZE,
     }
     # Before any of it is taken: what the system promises it may not have.
     sizes = (*floats.values(), *ints.values())
-    make_sure_of(8 * sum(size if isinstance(size, int) else math.prod(size) for size in sizes))
+    check_memory(8 * sum(size if isinstance(size, int) else math.prod(size) for size in sizes))
     arrays: dict[str, Any] = {name: np.zeros(size) for name, size in floats.items()}
     arrays |= {name: np.zeros(size, dtype=np.int64) for name, size in ints.items()}
-    return Island(options=options, **arrays)
+    return IslandWork(progress=as_array(new_record(IslandProgress)), options=options, **arrays)
 
 
 def grow_island(
-    island: Island, control: Control, edges: int, trees: int, *, moments: bool, selects: bool
-) -> tuple[int, int, Island]:
+    island: IslandWork, edges: int, trees: int, *, moments: bool, selects: bool
+) -> tuple[int, int, IslandWork]:
     """Room for the island that the loop found too large, by half as much again; its contacts and velocities."""
-    nc, of_joints = control.nc, control.nl + control.nbox
+    progress = island.progress[0]
+    nc, of_joints = progress.nc, progress.nl + progress.nbox
     contacts, nv, rows, variables = (
         max(int(wanted), size * 3 // 2) if wanted > size else size
         for wanted, size in (
             (nc, island.r.size // (layout.CONES if moments else 1)),
-            (control.nv, island.Mv.size),
-            (nc + control.nr + of_joints + control.ng, island.k.size),
-            (nc + 2 * control.nr + control.ncone + of_joints + control.nbox, island.q.size),
+            (progress.nv, island.Mv.size),
+            (nc + progress.nr + of_joints + progress.ng, island.k.size),
+            (nc + 2 * progress.nr + progress.ncone + of_joints + progress.nbox, island.q.size),
         )
     )
     options = island.options
     grown = new_island(contacts, nv, min(nv, trees), edges, options, rows, variables, moments=moments, selects=selects)
-    return contacts, nv, grown
+    return contacts, nv, grown._replace(progress=island.progress)
 
 
-def make_sure_of(wanted: int) -> None:
-    """Raise a `NoRoomError` where so many bytes are more than there are for this process."""
+def check_memory(wanted: int) -> None:
+    """Raise a `OutOfMemoryError` where so many bytes are more than there are for this process."""
     if wanted > LITTLE:
         there = memory_bytes()
         if wanted > there:
-            raise NoRoomError(wanted, there)
+            raise OutOfMemoryError(wanted, there)
 
 
 def memory_bytes() -> int:
@@ -286,6 +294,6 @@ def memory_bytes() -> int:
     return min(limits)
 
 
-def new_moments(moments: Moments, contacts: int, edges: int) -> Moments:
+def new_moments(moments: MomentFriction, contacts: int, edges: int) -> MomentFriction:
     """Return the lengths of a world with room for an island of ``contacts`` contacts."""
     return moments._replace(axes=np.zeros((contacts * (1 + edges // 2), 3)))

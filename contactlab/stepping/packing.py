@@ -30,8 +30,8 @@ from contactlab.stepping.kernels.layout import (
     MAX_SHAPES,
     Collision,
     Drive,
-    Joints,
-    Moments,
+    JointRows,
+    MomentFriction,
     PackedWorld,
     Spring,
 )
@@ -48,13 +48,13 @@ __all__ = [
     "FREE_ALONE",
     "FREE_EULER",
     "all_joints",
-    "array_of",
-    "collision_in",
+    "as_array",
+    "with_collision_workspace",
     "free_kinds",
     "free_size",
     "grow_collision",
     "grow_joints",
-    "joints_in",
+    "with_joint_workspace",
     "moves_accurately",
     "new_collision",
     "new_joints",
@@ -83,7 +83,7 @@ def new_record(kind: type[R]) -> R:
     return record
 
 
-def array_of(record: Any) -> NDArray[Any]:
+def as_array(record: Any) -> NDArray[Any]:
     """The array of one record that a record of `new_record` lies in."""
     array: NDArray[Any] = record.base
     return array
@@ -179,14 +179,14 @@ def _with_least(sizes: FloatArray) -> FloatArray:
     return np.append(sizes, least if math.isfinite(least) else 1.0)
 
 
-def pack_moments(world: World) -> Moments | None:
+def pack_moments(world: World) -> MomentFriction | None:
     """Lay the lengths of torsional and rolling friction out; None where no surface resists turning."""
     if not world.has_moment_friction:
         return None
     _, (torsional, rolling) = material_pairs(world, combine_moments)
     if world.plane is not None:
         torsional = np.zeros_like(torsional)  # nothing turns about a normal
-    return Moments(torsional, rolling, axes=np.zeros((0, 3)))
+    return MomentFriction(torsional, rolling, axes=np.zeros((0, 3)))
 
 
 def different_materials(world: World) -> list[Material]:
@@ -197,7 +197,7 @@ def different_materials(world: World) -> list[Material]:
 def material_pairs(
     world: World, combined: Callable[[Material, Material], tuple[float, float]]
 ) -> tuple[IntArray, FloatArray]:
-    """Number the different materials; return that of each surface, half-spaces last, and two numbers (2, n, n) by pair.
+    """Number the different materials; return each surface's, half-spaces last, and two numbers (2, n, n) by pair.
 
     ``combined`` is the rule that makes the two of a pair of materials.
     """
@@ -212,7 +212,7 @@ def material_pairs(
 def touching_materials(
     packed: PackedWorld, half_space: IntArray, shape_a: IntArray, shape_b: IntArray
 ) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
-    """Which rows of a contact table have two surfaces, and the numbers of their materials, of those rows alone."""
+    """Return which rows of a contact table have two surfaces, and the numbers of the materials of these rows."""
     a = np.where(half_space >= 0, packed.material.size - packed.offsets.size + half_space, shape_a)
     known = (a >= 0) & (shape_b >= 0)
     return known, packed.material[a[known]], packed.material[shape_b[known]]
@@ -275,7 +275,7 @@ def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Colli
     return packed._replace(**{**_room(n, pairs, contacts), "work": work, "ints": ints})
 
 
-def collision_in(held: Collision, packed: Collision) -> Collision:
+def with_collision_workspace(held: Collision, packed: Collision) -> Collision:
     """Return packed shapes in the workspaces of others, of the same number."""
     return packed._replace(**{name: getattr(held, name) for name in _room(0, 0, 0)})
 
@@ -291,12 +291,12 @@ def grow_collision(held: Collision, pairs: int, contacts: int) -> Collision:
 OF_A_WORLD = ("damping", "rows", "row_trees", "trees", "drives", "springs", "loop_ints", "loop_floats")
 
 
-def pack_joints(world: World) -> Joints | None:
+def pack_joints(world: World) -> JointRows | None:
     """Lay out what acts on the joints of a checked world; None where nothing does."""
     return None if world.joint_actions.is_empty else all_joints(world)
 
 
-def all_joints(world: World) -> Joints:
+def all_joints(world: World) -> JointRows:
     """Lay out what acts on the joints of a checked world, also where nothing does."""
     actions = world.joint_actions
     rows, nv = world.joint_rows, world.nv
@@ -315,11 +315,11 @@ def all_joints(world: World) -> Joints:
         np.zeros(0),
     )
     empty |= dict.fromkeys(
-        ("active", "missed", "row_start", "island_rows", "was", "locked"), np.zeros(0, dtype=np.int64)
+        ("active", "missed", "row_start", "island_rows", "was_active", "locked"), np.zeros(0, dtype=np.int64)
     )
     empty |= dict.fromkeys(("z", "previous_z"), np.zeros((0, 2)))
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
-    return Joints(
+    return JointRows(
         damping=damping,
         rows=records_of({"kind": "int", "rank": "int", **numbers}, rows),
         row_trees=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
@@ -335,13 +335,13 @@ def all_joints(world: World) -> Joints:
         loop_rate=np.zeros(packed.n),
         loop_scale=np.zeros(packed.n),
         loop_work=np.zeros(SCRATCH),
-        nothing=np.zeros(0),
+        empty_floats=np.zeros(0),
         **empty,
     )
 
 
-def new_joints(packed: Joints, trees: int) -> Joints:
-    """Give packed rows workspaces of their own, those of islands still empty."""
+def new_joints(packed: JointRows, trees: int) -> JointRows:
+    """Give packed rows workspaces of their own; the ones of islands are empty."""
     n = packed.rows.size
     return packed._replace(
         target=packed.target.copy(),
@@ -356,17 +356,17 @@ def new_joints(packed: Joints, trees: int) -> Joints:
         row_start=np.zeros(trees + 1, dtype=np.int64),
         island_rows=np.zeros(n, dtype=np.int64),
         z=np.zeros((n, 2)),
-        was=np.zeros(n, dtype=np.int64),
+        was_active=np.zeros(n, dtype=np.int64),
         previous_z=np.zeros((n, 2)),
     )
 
 
-def joints_in(held: Joints, packed: Joints) -> Joints:
+def with_joint_workspace(held: JointRows, packed: JointRows) -> JointRows:
     """Return packed rows in the workspaces of others, of the same number."""
     return held._replace(**{name: getattr(packed, name) for name in OF_A_WORLD})
 
 
-def grow_joints(held: Joints, rows: int, nv: int, equations: int) -> Joints:
+def grow_joints(held: JointRows, rows: int, nv: int, equations: int) -> JointRows:
     """Room for an island of so many rows, velocities and rows G, at least."""
     from contactlab.formulation.kernels.bilateral import bilateral_work_size
 

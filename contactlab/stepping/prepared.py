@@ -9,14 +9,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from contactlab.multibody.arguments import check_configuration, check_velocity
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.errors import MultibodyError
-from contactlab.stepping.kernels.layout import Collision, Joints, Moments, PackedWorld
+from contactlab.stepping.callbacks import Motions, motion_callback
+from contactlab.stepping.kernels.layout import Collision, JointRows, MomentFriction, PackedWorld
 from contactlab.stepping.packing import pack_collision, pack_joints, pack_moments, pack_world
-from contactlab.stepping.sleep import sleepers
-from contactlab.stepping.user_code import Motions, motions_of
+from contactlab.stepping.world_numbers import sleeping_tree_count
 from contactlab.world.errors import SimulationConfigError, check_type
-from contactlab.world.state import StepperState
+from contactlab.world.state import NO_IDS, NO_PAIRS, StepperState
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -24,20 +24,74 @@ if TYPE_CHECKING:
 
 
 class WorldArrays(NamedTuple):
-    """What the kernels take of a world. Writable for the compiler's sake alone: never to be modified."""
+    """The arrays of a world that kernels take. Writable for the compiler's sake alone: never to be modified."""
 
     packed: PackedWorld  # trees, support points, half-spaces, materials
     collision: Collision | None  # the shapes that can touch one another, None where none can
-    joints: Joints | None  # what acts on joints, None where nothing does
-    moments: Moments | None  # torsional and rolling friction, None where no surface has any
+    joints: JointRows | None  # what acts on joints, None where nothing does
+    moments: MomentFriction | None  # torsional and rolling friction, None where no surface has any
+
+
+class StateArrays(NamedTuple):
+    """Arrays that hold the state of one run: a driver's, or a slot's of a batch. Numbers are arrays (1,)."""
+
+    time: FloatArray
+    last_h: FloatArray
+    contacts: IntArray
+    q: FloatArray
+    v: FloatArray
+    contact_id: IntArray  # (capacity,)
+    contact_z: FloatArray  # (capacity, w)
+    was_active: IntArray  # (n,) whether the row of joints took part
+    row_z: FloatArray  # (n, 2)
+    rest: FloatArray  # no entries where nothing sleeps
+    previous_tau: FloatArray
+
+    def write(self, state: StepperState, q: FloatArray, v: FloatArray) -> None:
+        """Write a state whose contacts fit; q and v are those that `checked_state` gave for it."""
+        count = state.contact_ids.size
+        self.time[0], self.last_h[0], self.contacts[0] = state.time, state.h, count
+        self.q[:], self.v[:] = q, v
+        if count:
+            self.contact_id[:count], self.contact_z[:count] = state.contact_ids, state.z
+        if self.was_active.size:
+            self.was_active[:] = 0
+            self.was_active[state.row_ids], self.row_z[state.row_ids] = 1, state.row_z
+        for own, given in ((self.rest, state.rest), (self.previous_tau, state.tau)):
+            if own.size:
+                own[:] = given if given.size else 0.0
+
+    def read(self) -> StepperState:
+        """Return the state, as copies."""
+        count, row_ids = int(self.contacts.item()), np.flatnonzero(self.was_active) if self.was_active.size else NO_IDS
+        return StepperState.of_run(
+            self.time.item(),
+            self.last_h.item(),
+            q=self.q,
+            v=self.v,
+            contact_ids=self.contact_id[:count],
+            z=self.contact_z[:count],
+            row_ids=row_ids,
+            row_z=self.row_z[row_ids] if row_ids.size else NO_PAIRS,
+            rest=self.rest,
+            tau=self.previous_tau,
+        )
+
+    def copy_from(self, other: StateArrays) -> None:
+        """Hold the state that other arrays hold, whose contacts fit."""
+        count = int(other.contacts.item())
+        for name, own, given in zip(self._fields, self, other, strict=True):
+            part = slice(count if name.startswith("contact_") else None)
+            if own.size:
+                own[part] = given[part]
 
 
 # A world never changes, so that its arrays are made once, and go with it.
 _ARRAYS: WeakKeyDictionary[World, WorldArrays] = WeakKeyDictionary()
 
 
-def arrays_of(world: World) -> WorldArrays:
-    """Return the arrays of a world, those of the last call where there was one."""
+def world_arrays(world: World) -> WorldArrays:
+    """Return the arrays of a world, which are made once."""
     arrays = _ARRAYS.get(world)
     if arrays is None:
         arrays = WorldArrays(pack_world(world), pack_collision(world), pack_joints(world), pack_moments(world))
@@ -58,7 +112,7 @@ class Prepared:
     motions
         What moves the kinematic bodies, None where there are none.
     edges
-        Edges of the friction pyramid, of a cone those of its tangents.
+        Edges of the friction pyramid, and of the tangents of a cone.
     sleepers
         How many trees may sleep: all, or none.
     """
@@ -76,10 +130,12 @@ def prepare(world: World, stepper: TimeStepping) -> Prepared:
     stepper.check_world(world)
     stepper = stepper.in_world(world)
     edges = stepper.edges_in(world)
-    return Prepared(world, stepper, arrays_of(world), motions_of(world), edges, sleepers(world, stepper))
+    return Prepared(
+        world, stepper, world_arrays(world), motion_callback(world), edges, sleeping_tree_count(world, stepper)
+    )
 
 
-def differing_layout(one: Prepared, other: Prepared) -> str:
+def layout_difference(one: Prepared, other: Prepared) -> str:
     """Return in what two worlds differ that no memory serves both; nothing where one does.
 
     Masses, materials, gravity, gains, sizes of shapes and the like may differ.
@@ -115,8 +171,8 @@ def _shape_list(world: World) -> list[tuple[int, type, int]]:
     return [(int(body), type(surface.shape), len(surface.support_points()[1])) for body, surface in bodies]
 
 
-def lcp_width(edges: int, moments: bool) -> int:
-    """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda; those of its moments, where any has."""
+def lcp_variables_per_contact(edges: int, moments: bool) -> int:
+    """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda; and the ones of moments."""
     return 2 + edges + (4 + edges if moments else 0)
 
 
@@ -127,7 +183,7 @@ def checked_state(prepared: Prepared, state: StepperState, field: str = "state")
     """
     check_type(field, state, StepperState)
     world, stepper, edges = prepared.world, prepared.stepper, prepared.edges
-    width = lcp_width(edges, prepared.arrays.moments is not None)
+    width = lcp_variables_per_contact(edges, prepared.arrays.moments is not None)
     if state.contact_ids.size and state.z.shape[1] != width:
         detail = f"has {state.z.shape[1]} variables per contact, {edges} edges need {width}; see without_warm_start()"
         raise SimulationConfigError(f"{field}.z", detail)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from contactlab.multibody import workspace
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.stepping.callbacks import motion_poses
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Chunk, Control
-from contactlab.stepping.prepared import arrays_of, lcp_width
-from contactlab.stepping.sleep import sleepers
-from contactlab.stepping.user_code import motion_poses
+from contactlab.stepping.kernels.layout import Chunk, StepControl
+from contactlab.stepping.prepared import lcp_variables_per_contact, world_arrays
+from contactlab.stepping.world_numbers import sleeping_tree_count
 from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
@@ -141,20 +141,20 @@ def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
     return {
         "nq": world.nq,
         "nv": world.nv,
-        "w": lcp_width(stepper.edges_in(world), world.has_moment_friction),
+        "w": lcp_variables_per_contact(stepper.edges_in(world), world.has_moment_friction),
         "drives": len(world.joint_actions.drives),
         "motions": len(world.motions),
-        "sleepers": sleepers(world, stepper),
+        "sleepers": sleeping_tree_count(world, stepper),
         "sleeping_nv": 0 if stepper.sleep is None else world.nv,
     }
 
 
 #: Contacts a step for which a chunk has room where nothing is known, and rows for which it has because of more.
-HANDFUL, MOST_ROWS = 8, 1 << 16
+CONTACTS_PER_STEP, MOST_ROWS = 8, 1 << 16
 
 
 def new_chunk(
-    world: World, stepper: TimeStepping, steps: int, contacts: int, *, with_tau: bool, crowd: int = HANDFUL
+    world: World, stepper: TimeStepping, steps: int, contacts: int, *, with_tau: bool, crowd: int = CONTACTS_PER_STEP
 ) -> Chunk:
     """Rows for ``steps`` steps with a handful of rows each, or a ``crowd``; for the first sixteen with ``contacts``."""
     trees, joints = world.tree_starts.size - 1, len(world.joint_rows)
@@ -162,7 +162,9 @@ def new_chunk(
         "states": steps,
         "steps": steps,
         "taus": steps if with_tau else 0,
-        "contacts": max(min(steps, 16) * contacts, min(steps * min(contacts, crowd), max(MOST_ROWS, steps * HANDFUL))),
+        "contacts": max(
+            min(steps, 16) * contacts, min(steps * min(contacts, crowd), max(MOST_ROWS, steps * CONTACTS_PER_STEP))
+        ),
         "islands": max(trees, steps * min(trees, 8)),
         "joints": max(joints, steps * min(joints, 48)),
     }
@@ -222,17 +224,17 @@ def copy_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
     return {name: array.copy() if array.size else array for name, array in used_of_chunk(chunk, used).items()}
 
 
-def places_in(chunk: Chunk) -> dict[str, tuple[int, Any, tuple[int, ...], int]]:
-    """Where in a chunk of one step each array begins, its type, the shape of its rows, and which of `USED` has them."""
+def array_offsets(chunk: Chunk) -> dict[str, tuple[int, Any, tuple[int, ...], int]]:
+    """Return where in a chunk of one step each array begins, its type, its rows' shape, and its entry of `USED`."""
     ends = np.cumsum([array.nbytes for array in chunk]).tolist()
     parts = zip(Chunk._fields, chunk, ends, _USED_BY, strict=True)
     return {name: (end - array.nbytes, array.dtype, array.shape[1:], axis) for name, array, end, axis in parts}
 
 
 class StepRows(Mapping[str, NDArray[Any]]):
-    """What `copy_of_chunk` returns, of a chunk of one step: copied at once, and made into arrays when they are read.
+    """The rows of a chunk of one step as of `copy_of_chunk`: copied together, and made into arrays when they are read.
 
-    ``places`` are `places_in` it, ``used`` how many rows of each of `USED` are.
+    ``places`` are `array_offsets` it, ``used`` how many rows of each of `USED` are.
     """
 
     def __init__(self, chunk: Chunk, places: Mapping[str, Any], used: Sequence[int]) -> None:
@@ -284,7 +286,7 @@ def columns_of_parts(table: str, parts: Sequence[NDArray[Any]]) -> dict[str, NDA
     return {f"{table}_{column}": array for column, array in columns.items()}
 
 
-def table_rows(chunk: Chunk, control: Control, table: str) -> dict[str, NDArray[Any]]:
+def table_rows(chunk: Chunk, control: StepControl, table: str) -> dict[str, NDArray[Any]]:
     """Copy the used rows of one table of a chunk ("contact", "joint", "island") into named arrays."""
     rows, used = getattr(chunk, table), int(getattr(control, f"chunk_{table}s"))
     return columns_of(table, rows[:used])
@@ -293,12 +295,12 @@ def table_rows(chunk: Chunk, control: Control, table: str) -> dict[str, NDArray[
 def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) -> dict[str, NDArray[Any]]:
     """Return the first piece of a record: the start and its warm basis."""
     from contactlab.multibody.kernels.kinematics import fill_frames
-    from contactlab.stepping.kernels.finish import measure
+    from contactlab.stepping.kernels.finish import compute_energies
 
-    packed, W, energy = arrays_of(world).packed, workspace(world.model), np.zeros(2)
+    packed, W, energy = world_arrays(world).packed, workspace(world.model), np.zeros(2)
     q, v = state.q.copy(), state.v.copy()
     fill_frames(packed.ints, packed.floats, q, v, np.zeros((0, CUSTOM_ROW)), NOTHING, VELOCITIES, W)
-    measure(packed, W, q, v, np.zeros(11), energy)
+    compute_energies(packed, W, q, v, np.zeros(11), energy)
     ids = np.array(state.contact_ids)
     return {
         "time": np.array([state.time]),
@@ -352,7 +354,7 @@ class RunRows(Mapping[str, NDArray[Any]]):
     Parameters
     ----------
     pieces
-        Of one run, in order: rows by name, or those of tables together as the loop writes them (`used_of_chunk`). They
+        Of one run, in order: rows by name, or rows of tables together as the loop writes them (`used_of_chunk`). They
         are this object's from here on, and given up as their arrays are made.
     lengths
         See `record_schema.row_lengths`.
@@ -403,6 +405,6 @@ class RunRows(Mapping[str, NDArray[Any]]):
             piece.pop(held if parts else name, None)
 
 
-def peek(rows: Rows, name: str) -> NDArray[Any]:
+def read_column(rows: Rows, name: str) -> NDArray[Any]:
     """Return one column of a table of a record, for a look at nothing else."""
     return rows.peek(name) if isinstance(rows, RunRows) else rows[name]

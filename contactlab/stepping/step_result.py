@@ -1,4 +1,4 @@
-"""What one step of `TimeStepping` leaves."""
+"""The result of one step of `TimeStepping`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
+from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.record_schema import Rows, rows_of_chunks
 from contactlab.world.state import StepperState
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Steps:
+class StepBatch:
     """Steps just made, of which more may be asked."""
 
     world: World
@@ -28,7 +28,7 @@ class Steps:
 
     @functools.cached_property
     def rows(self) -> Rows:
-        """What they left, as named arrays."""
+        """Their rows, as named arrays."""
         return rows_of_chunks([self.left])
 
     def selection(self, step: int, island: int) -> float:
@@ -56,7 +56,7 @@ class StepResult:
     state: StepperState
     kinetic: float
     potential: float
-    _steps: Steps = field(repr=False)
+    _steps: StepBatch = field(repr=False)
     _number: int = field(repr=False)
 
     @classmethod
@@ -64,11 +64,11 @@ class StepResult:
         cls, world: World, stepper: TimeStepping, start: StepperState, rows: Rows, state: StepperState, step: int
     ) -> StepResult:
         """Return what the last step from ``start``, the one of this number, left in a chunk (`copy_of_chunk`)."""
-        steps = Steps(world, stepper, start, rows, step + 1 - rows["h"].size)
+        steps = StepBatch(world, stepper, start, rows, step + 1 - rows["h"].size)
         return cls.of_steps(steps, rows["kinetic"].item(-1), rows["potential"].item(-1), state, step)
 
     @classmethod
-    def of_steps(cls, steps: Steps, kinetic: float, potential: float, state: StepperState, step: int) -> StepResult:
+    def of_steps(cls, steps: StepBatch, kinetic: float, potential: float, state: StepperState, step: int) -> StepResult:
         """The same of steps and energies that were found."""
         result = object.__new__(cls)
         result.__dict__.update(state=state, kinetic=kinetic, potential=potential, _steps=steps, _number=step)
@@ -80,7 +80,7 @@ class StepResult:
     def contacts(self) -> ContactTable:
         """The contacts that took part, with their impulses."""
         rows = self._steps.rows
-        contacts = ContactTable.from_rows(rows, ContactScope.of(self._steps.world, rows["h"][-1:], self._number))
+        contacts = ContactTable.from_rows(rows, ContactContext.of(self._steps.world, rows["h"][-1:], self._number))
         return contacts.rows(contacts.step == self._number)
 
     @functools.cached_property
@@ -91,6 +91,6 @@ class StepResult:
 
     @functools.cached_property
     def certificate(self) -> CertificateTable:
-        """How well each island was solved."""
+        """The certificate of each island."""
         certificate = CertificateTable.from_rows(self._steps.rows, self._steps.selection)
         return certificate.rows(certificate.step == self._number)

@@ -17,13 +17,12 @@ from contactlab.formulation.friction_backend import LAWS, FrictionBackend, frict
 from contactlab.formulation.solution import SMALLEST_FRACTION
 from contactlab.formulation.strategy_solver import EqualCompliance
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
+from contactlab.stepping.callbacks import is_constant
 from contactlab.stepping.driver import Driver, Targets, Tau
-from contactlab.stepping.external_contacts import Contacts, Supply, supply_of
+from contactlab.stepping.external_contacts import Contacts, Supply, contact_supplier
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.sleep import Sleep
-from contactlab.stepping.step_result import StepResult, Steps
-from contactlab.stepping.user_code import numbers
-from contactlab.stepping.world_numbers import Thresholds, in_world
+from contactlab.stepping.step_result import StepBatch, StepResult
+from contactlab.stepping.world_numbers import Sleep, Thresholds, in_world
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.motion import PLANAR_EDGES
@@ -49,7 +48,7 @@ class TimeStepping:
     """Semi-implicit first-order step of Stewart and Trinkle (1996) and Anitescu and Potra (1997).
 
     M (v+ - v) = h (tau + bias + contact forces) with the contact conditions at v+, then q+ = q moved along v+ for h.
-    The bias (weight, velocity products) is that of the start of the step, but for the gyroscopic torque of a tree that
+    The bias (weight, velocity products) is taken at the start of the step, but for the gyroscopic torque of a tree that
     is one free or ball-jointed link: by default the implicit midpoint rule, which neither gains nor loses energy. Trees
     of several links on which no row acts in a step move by the Runge-Kutta method, see ``integrator``. Where links of
     others turn by more than a tenth of a radian in a step, velocity products give no energy. Every island of kinematic
@@ -251,7 +250,7 @@ class TimeStepping:
 
     @functools.cached_property
     def lcp_solver(self) -> Any:
-        """The solver that is asked: the one given; by default, of what is not selected, that of `EqualCompliance`.
+        """The solver that is asked: the one given, or by default the one that `EqualCompliance` has for other forces.
 
         With ``friction="cone"`` a friction solver; beside a friction backend, of islands without contacts.
         """
@@ -271,18 +270,18 @@ class TimeStepping:
 
     @property
     def law_tolerance(self) -> float:
-        """Bound on the residual of that law: the ``tolerance``, or that of a friction backend where it is larger."""
+        """Bound on the residual of that law: the ``tolerance``, or a friction backend's if it is larger."""
         own = getattr(self.solver, "tolerance", 0.0) if self.asks_backend else 0.0
         return max(self.tolerance, float(own))
 
     @property
     def solver_text(self) -> str:
-        """What answers the problems of its steps, as records say it."""
+        """Return the text by which records name the solver of its steps."""
         return repr(self.constraint_solver.lcp_solver or self.lcp_solver)
 
     @property
     def constraint_solver(self) -> ConstraintSolver:
-        """What solves a step's problem in public as this stepper does: to the bit, from the same start."""
+        """Return the solver that gives a step's forces on the public path: to the bit, from the same start."""
         solver = EqualCompliance(strategies=self.strategies) if self.solver is None else self.solver
         return ConstraintSolver(solver, self.tolerance, self.friction)
 
@@ -306,12 +305,12 @@ class TimeStepping:
         return SMALLEST_FRACTION * self.h if self.h_min is None else self.h_min
 
     @property
-    def goes_on(self) -> bool:
+    def accepts_uncertified(self) -> bool:
         """Whether a run may go on with forces that no certificate holds for."""
         return self.on_unsolved == ON_UNSOLVED[0]
 
     def edges_in(self, world: World) -> int:
-        """Edges of the friction pyramid in a world: 2 in a planar one; of a cone those of its tangents, both ways."""
+        """Edges of the friction pyramid in a world: 2 in a planar one; a cone has edges along its tangents."""
         edges = CONE_EDGES if self.friction == "cone" else self.edges
         return edges if world.plane is None else PLANAR_EDGES
 
@@ -374,19 +373,19 @@ class TimeStepping:
         """
         check_run(world, self, state)
         stepper = in_world(self, world)
-        supply, tau = supply_of(world, contacts), with_wrenches(world, tau, f_ext)
+        supply, tau = contact_supplier(world, contacts), with_wrenches(world, tau, f_ext)
         driver = _driver_at(world, stepper, state, tau, supply, targets)
         driver.advance(1)
         if driver.failed:
             # The one import against the order of rooms: the error carries a record.
             from contactlab.recording import Recording, simulation_error
 
-            raise simulation_error(driver, Recording.of_run(world, stepper, state, [driver.take()]))
+            raise simulation_error(driver, Recording.of_run(world, stepper, state, [driver.pop_chunk()]))
         end, rows = driver.state(), driver.step_made()
-        if not driver.asks:
+        if not driver.needs_callback:
             _LAST.run = driver, end
         chunk = driver.chunk
-        steps = Steps(world, stepper, state, rows, 0)
+        steps = StepBatch(world, stepper, state, rows, 0)
         return StepResult.of_steps(steps, chunk.kinetic.item(0), chunk.potential.item(0), end, 0)
 
     def check_world(self, world: World) -> None:
@@ -421,7 +420,7 @@ def _driver_at(
     world: World, stepper: TimeStepping, state: StepperState, tau: Tau, supply: Supply | None, targets: Targets
 ) -> Driver:
     """Return a driver that stands at a state: the last of this thread, which is its no longer, or another."""
-    if supply is not None or not numbers(targets):
+    if supply is not None or not is_constant(targets):
         return Driver(world, stepper, state, tau=tau, supply=supply, targets=targets)
     last: tuple[Driver, StepperState] | None = getattr(_LAST, "run", None)
     _LAST.run = None
@@ -430,7 +429,7 @@ def _driver_at(
     else:
         driver, stands_at = last
         if state is stands_at:
-            driver.stay()
+            driver.restart_here()
         else:
             driver.restart(state)
     applied = np.zeros(world.nv)
@@ -440,7 +439,7 @@ def _driver_at(
         applied = finite_array(value, field, applied.shape, SimulationConfigError)
     elif tau is not None:
         applied = finite_array(tau, "tau", applied.shape, SimulationConfigError)
-    driver.apply(applied, targets)
+    driver.set_inputs(applied, targets)
     return driver
 
 

@@ -6,11 +6,14 @@ the same at another scale (lengths s, times sqrt(s)), has the same contacts and 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+
+from contactlab.spatial.arrays import finite_number
+from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -29,7 +32,7 @@ ARM = 10.0
 
 
 class Thresholds(NamedTuple):
-    """What takes part in a step, and what is an impact: of contacts and stops of lengths, and of stops of angles."""
+    """Bounds of the gaps that take part in a step, and of the speeds of impacts, for lengths and for angles."""
 
     margin: float  # [m]
     v_min: float  # [m/s]
@@ -76,3 +79,36 @@ def size_of(world: World) -> float:
     thick = world.extents.min_width[moves]
     thick = thick[np.isfinite(thick)]
     return float(thick.min()) if thick.size else NO_SHAPE
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """Islands at rest sleep: neither solved nor moved, until something wakes them.
+
+    An island falls asleep when every velocity of all its trees has stayed below ``speed`` for ``time``: its velocities
+    are set to 0, and its configuration keeps its bits. It wakes when it touches what is awake (a body that moves, or
+    has not yet rested as long), a kinematic body that moves, or a contact from outside the loop, when what it lies on
+    is gone, and when the applied force on it changes. Where rows of joints take part, nothing sleeps. Contacts within a
+    sleeping island are not in the record.
+
+    Parameters
+    ----------
+    speed
+        Bound on each entry of v [m/s, rad/s].
+    time
+        How long it must hold [s].
+    """
+
+    speed: float = 1e-3
+    time: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("speed", "time"):
+            object.__setattr__(
+                self, name, finite_number(getattr(self, name), name, SimulationConfigError, positive=True)
+            )
+
+
+def sleeping_tree_count(world: World, stepper: TimeStepping) -> int:
+    """Return how many trees may sleep: all of them, or none."""
+    return 0 if stepper.sleep is None else world.tree_starts.size - 1

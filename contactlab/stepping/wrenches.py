@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody import MultibodyError, body_poses, point_jacobian_6d
 from contactlab.multibody.points import ORIGIN, columns
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
-from contactlab.stepping.user_code import Tau
+from contactlab.stepping.callbacks import Tau
 from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Wrench:
     force
         (3,) [N]; in a batch also (B, 3), in a rollout (B, steps, 3), as are the other two.
     moment
-        (3,) [N m] beside that of the force.
+        (3,) [N m] besides the moment of the force.
     at
         (3,) [m] where the force acts, in body coordinates: at the body's origin where not given.
     axes
@@ -64,12 +64,12 @@ class Wrench:
         object.__setattr__(self, "axes", axes)
 
     def of_runs(self, runs: IntArray) -> Wrench:
-        """That of some runs of a batch."""
+        """Return the wrench of some runs of a batch."""
         force, moment, at = (x if x.ndim == 1 else x[runs] for x in (self.force, self.moment, self.at))
         return _unchecked(force, moment, at, self.axes)
 
     def of_step(self, step: int) -> Wrench:
-        """That of one step of a rollout."""
+        """Return the wrench of one step of a rollout."""
         force, moment, at = (x if x.ndim < 3 else x[:, step] for x in (self.force, self.moment, self.at))
         return _unchecked(force, moment, at, self.axes)
 
@@ -135,7 +135,7 @@ def applied_by(model: Model, q: FloatArray, wrenches: Mapping[str, Wrench]) -> F
         if one.axes == "body":
             R = pose[:9].reshape(3, 3) if q.ndim == 1 else body_poses(model, q, name)[0]
             force, moment = _turned(R, force), _turned(R, moment)
-        # Sums of fewer than eight, which numpy makes from left to right; those of BLAS depend on how arrays lie.
+        # Sums of fewer than eight, which numpy makes from left to right; sums by BLAS depend on how arrays lie.
         total += np.add.reduce(moment[..., None] * J[..., :3, :], axis=-2)
         total += np.add.reduce(force[..., None] * J[..., 3:, :], axis=-2)
     return total
@@ -147,7 +147,7 @@ def _turned(R: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def with_wrenches(world: World, tau: Tau, f_ext: WrenchLaw) -> Tau:
-    """The applied force of a run under both: ``tau`` and, at the start of every step, that of the wrenches."""
+    """The applied force of a run under both: ``tau`` and, at the start of every step, the wrenches' force."""
     if f_ext is None:
         return tau
     model = world.model

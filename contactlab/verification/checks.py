@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.contact import BodyShape
-from contactlab.recording.world_io import ForgottenMotion
+from contactlab.recording.world_io import RecordedMotion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import OPEN, SLIDE, STICK
 from contactlab.verification.contacts import frames_of, pairs_of, surface_motion
@@ -136,7 +136,7 @@ def _kinematic(portion: StepSlice) -> Iterator[Found]:
     # A pose has rotation, then position; a twist has angular, then linear velocity.
     pose_unit, twist_unit = np.repeat((1.0, length), (9, 3)), np.repeat((1.0, length), 3)
     for row, (_, motion) in enumerate(portion.recording.world.motions):
-        if isinstance(motion, ForgottenMotion):
+        if isinstance(motion, RecordedMotion):
             continue
         for s, (i, h) in enumerate(zip(portion.steps, portion.h, strict=True)):
             time = float(portion.recording.time[i])

@@ -1,17 +1,23 @@
-"""How kernels are compiled: all that the project knows of numba's insides.
+"""The compilation of kernels: all that the project knows of numba's internals.
 
 What is private to numba is a patch with an entry in `releases`; a release without it compiles to the same bits.
 """
 
+from lcp.compiler.compile_events import (
+    CompilationCounter,
+    compilation_seconds,
+    compiling,
+    count_compilations,
+    on_first_compilation,
+)
 from lcp.compiler.decorator import compile_for, kernel
-from lcp.compiler.watch import CompileWatch, compiling, kernel_seconds, watch_compilation, when_compiling
 
 __all__ = [
-    "CompileWatch",
+    "CompilationCounter",
     "compile_for",
     "compiling",
     "kernel",
-    "kernel_seconds",
-    "watch_compilation",
-    "when_compiling",
+    "compilation_seconds",
+    "count_compilations",
+    "on_first_compilation",
 ]

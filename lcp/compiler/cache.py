@@ -2,8 +2,9 @@
 
 numba keys its cache on the place of the file a function stands in, and misses edits to functions called from other
 files. Here code is found by what it was compiled from: the sources of all kernel modules that a file reaches by its
-imports (``from ... import ...``, the form used in every folder of kernels), and those of the compiler; and by what it
-was compiled with and for: versions, a tier of processors. So another environment, checkout or container takes it.
+imports (``from ... import ...``, the form used in every folder of kernels), and the sources of the compiler; and by the
+versions and the tier of processors that it was compiled with and for. So another environment, checkout or container
+takes it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from lcp.compiler.folders import cache_folder, made_with, remove_unused
+from lcp.compiler.folders import build_tag, cache_folder, remove_unused
+from lcp.compiler.kernel_files import known, seed_file
 from lcp.compiler.pipeline import rebuild_inner
-from lcp.compiler.processor import machine
-from lcp.compiler.seed import known, seed_file
+from lcp.compiler.releases import machine
 
 __all__ = ["cache_folder", "kernel_cache"]
 
@@ -70,7 +71,7 @@ def _source_hash(file: Path) -> str:
 
 
 def _place(function: Callable[..., Any], file: str) -> str:
-    """Name of the folder, below that of `made_with`, for the code of the kernels in a file."""
+    """Name of the folder, below the one of `build_tag`, for the code of the kernels in a file."""
     name = function.__module__
     if "kernels" not in name.split("."):
         # What such a file reads beside kernels is not known: another one of the same text is another.
@@ -85,14 +86,14 @@ def kernel_cache() -> Any:
     from numba.core import caching
     from numba.core.serialize import dumps
 
-    from lcp.compiler.entries import KernelFile
+    from lcp.compiler.kernel_files import KernelFile
 
     class Locator(caching._CacheLocator):
         def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
             self._file, self._place = py_file, _place(py_func, py_file)
 
         def get_cache_path(self) -> str:
-            return os.path.join(cache_folder() or "", made_with(), self._place)
+            return os.path.join(cache_folder() or "", build_tag(), self._place)
 
         def get_source_stamp(self) -> str:
             return _source_hash(Path(self._file))

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from lcp.compiler.releases import tried
+from lcp.compiler.releases import is_tested
 from lcp.hearing import heard
 
 __all__ = ["compile_for", "kernel"]
@@ -82,13 +82,15 @@ def kernel(
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if inner:
         options["no_cpython_wrapper"] = True
-    if not allocates and tried("uncounted"):
+    if not allocates and is_tested("uncounted"):
         options["_nrt"] = False
     if inline:
         options["inline"] = "always"
     dispatcher = _dispatcher(function, options, short_loops, long_loops, vectors)
-    if not inner and not inline and tried("inner"):
-        _called_by_kernels(dispatcher, _dispatcher(function, options | {"no_cpython_wrapper": True}, False, long_loops))
+    if not inner and not inline and is_tested("inner"):
+        _allow_calls_from_kernels(
+            dispatcher, _dispatcher(function, options | {"no_cpython_wrapper": True}, False, long_loops)
+        )
     return dispatcher
 
 
@@ -105,25 +107,25 @@ def _dispatcher(
     import numba
 
     from lcp.compiler.cache import kernel_cache
+    from lcp.compiler.compile_events import announce_compilations
     from lcp.compiler.pipeline import compiler_class
-    from lcp.compiler.watch import announce_compilations
 
-    if tried("inner") or tried("values"):
+    if is_tested("inner") or is_tested("values"):
         options = options | {"pipeline_class": compiler_class(short_loops, long_loops, vectors)}
     dispatcher = numba.njit(**options)(function)
     dispatcher.is_kernel = True
     announce_compilations()
-    if tried("cache"):
+    if is_tested("cache"):
         dispatcher._cache = kernel_cache()(function)
         dispatcher._cache.inner = "no_cpython_wrapper" in options
-    if tried("literals"):
+    if is_tested("literals"):
         _one_version_per_type(dispatcher)
-    _compile_swiftly(dispatcher)
-    _compile_heard(dispatcher)
+    _compile_fast(dispatcher)
+    _compile_interruptibly(dispatcher)
     return dispatcher
 
 
-def _called_by_kernels(dispatcher: Any, inner: Any) -> None:
+def _allow_calls_from_kernels(dispatcher: Any, inner: Any) -> None:
     """Let other kernels call a kernel as one that Python never calls: see `pipeline`."""
     dispatcher.get_call_template = inner.get_call_template
     dispatcher.get_overload = inner.get_overload
@@ -146,11 +148,11 @@ def _one_version_per_type(dispatcher: Any) -> None:
     dispatcher.get_call_template = get_call_template
 
 
-def _compile_heard(dispatcher: Any) -> None:
+def _compile_interruptibly(dispatcher: Any) -> None:
     """Compile on a thread of its own: Ctrl-C is heard at once, and not in the midst of numba, which it would break."""
     from numba.core.compiler_lock import global_compiler_lock
 
-    from lcp.compiler.watch import waited_for
+    from lcp.compiler.compile_events import count_as_waiting
 
     original = dispatcher.compile
 
@@ -158,22 +160,22 @@ def _compile_heard(dispatcher: Any) -> None:
         if global_compiler_lock.is_locked():
             # This thread compiles what calls the kernel: another one would wait for it for ever.
             return original(signature)
-        with waited_for():
+        with count_as_waiting():
             return heard(lambda: original(signature), ends=True)
 
     dispatcher.compile = compile_heard
 
 
-def _compile_swiftly(dispatcher: Any) -> None:
-    from lcp.compiler.indices import indexing
-    from lcp.compiler.lookups import swiftly
+def _compile_fast(dispatcher: Any) -> None:
+    from lcp.compiler.type_lookup_cache import fast_compilation
+    from lcp.compiler.views import plain_indexing
 
     module = dispatcher.py_func.__module__
     compiler = dispatcher._compiler
     original = compiler.compile
 
     def compile_swiftly(args: Any, return_type: Any) -> Any:
-        with swiftly(), indexing(module):
+        with fast_compilation(), plain_indexing(module):
             return original(args, return_type)
 
     compiler.compile = compile_swiftly

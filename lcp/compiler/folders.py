@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept on disk: a folder of this user's alone, bounded in size."""
+"""The folder on disk for compiled kernels: only this user's, bounded in size."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import time
 import warnings
 from pathlib import Path
 
-from lcp.compiler.processor import machine
+from lcp.compiler.releases import machine
 
-__all__ = ["alone", "cache_folder", "made_with", "note_use", "remove_unused"]
+__all__ = ["is_private", "cache_folder", "build_tag", "touch", "remove_unused"]
 
 #: Bytes of compiled code that are kept. Of one version of all sources it is a tenth of that.
 MOST = 1 << 30
@@ -22,7 +22,7 @@ MOST = 1 << 30
 _IN_USE, _NOTED = 3600.0, 86400.0
 
 
-def alone(status: os.stat_result, *owners: int) -> bool:
+def is_private(status: os.stat_result, *owners: int) -> bool:
     """Whether a folder or file is this user's, or one of those named, alone to write: code is run from it."""
     if not hasattr(os, "getuid"):
         return True
@@ -50,7 +50,7 @@ def cache_folder() -> str | None:
             os.makedirs(place, exist_ok=True)
             with contextlib.suppress(FileExistsError):
                 os.mkdir(folder, 0o700)
-            if not alone(os.stat(folder)):
+            if not is_private(os.stat(folder)):
                 warnings.warn(
                     f"compiled kernels are neither taken from {folder} nor kept there: another user owns it or may "
                     f"write to it, and what stands there is run; `chmod go-w {folder}`, or remove it",
@@ -66,7 +66,7 @@ def cache_folder() -> str | None:
 
 
 @functools.cache
-def made_with() -> str:
+def build_tag() -> str:
     """Versions and machine that code is for, as the name of a folder."""
     import llvmlite
     import numba
@@ -84,7 +84,7 @@ def made_with() -> str:
     return "_".join(re.sub(r"[^\w.-]", "-", name) for name in (*names, triple, *processor))
 
 
-def note_use(folder: Path) -> None:
+def touch(folder: Path) -> None:
     """Note that code was taken from a folder: what nobody takes goes first."""
     with contextlib.suppress(OSError):
         if time.time() - folder.stat().st_mtime > _NOTED:

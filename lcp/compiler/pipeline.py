@@ -15,8 +15,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from lcp.compiler.processor import mark, marked
-from lcp.compiler.releases import tried
+from lcp.compiler.releases import is_tested, marked, set_target_attributes
 
 __all__ = ["compiler_class", "rebuild_inner"]
 
@@ -56,7 +55,7 @@ def _lowering(short_loops: bool, long_loops: bool, vectors: bool) -> Any:
     class KernelLower(Lower):
         def _find_singly_assigned_variable(self) -> None:
             super()._find_singly_assigned_variable()
-            if not tried("values"):
+            if not is_tested("values"):
                 return
             kept = self._singly_assigned_vars
             definitions = lowering.compute_use_defs(self.func_ir.blocks)
@@ -84,7 +83,7 @@ def _lowering(short_loops: bool, long_loops: bool, vectors: bool) -> Any:
         def run_pass(self, state: Any) -> bool:
             flags = state.flags
             target = state.targetctx
-            if not (flags.no_cpython_wrapper and tried("inner")):
+            if not (flags.no_cpython_wrapper and is_tested("inner")):
                 state.library = _entry_library(short_loops)(target.codegen(), state.func_id.func_qualname)
                 state.library.enable_object_caching()
                 return bool(super().run_pass(state))
@@ -141,7 +140,7 @@ def _marking_library() -> Any:
 
     class MarkingLibrary(JITCodeLibrary):
         def add_ir_module(self, ir_module: Any) -> None:
-            mark(ir_module)
+            set_target_attributes(ir_module)
             super().add_ir_module(ir_module)
 
         def add_linking_library(self, library: Any) -> None:
@@ -157,7 +156,7 @@ def _marking_library() -> Any:
 
 
 class _Marked:
-    """What is linked of a library of numba's own into one of ours."""
+    """Return the modules of a library of numba's own that are linked into one of ours."""
 
     def __init__(self, library: Any) -> None:
         self._reload_init = library._reload_init
@@ -173,9 +172,9 @@ def _entry_library(short_loops: bool) -> Any:
 
     class EntryLibrary(_marking_library()):  # type: ignore[misc]
         def _optimize_final_module(self) -> None:
-            if tried("arguments"):
+            if is_tested("arguments"):
                 _drop_unused_arguments(self._final_module, self._codegen)
-            if not (short_loops and tried("loops")):
+            if not (short_loops and is_tested("loops")):
                 super()._optimize_final_module()
                 return
             passes, builder = _passes(self._codegen, loops=False)
@@ -197,7 +196,7 @@ def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
             passes, builder = self._codegen._function_pass_manager(opt=1)
             for function in ll_module.functions:
                 passes.run(function, builder)
-            if (long_loops or vectors) and tried("loops"):
+            if (long_loops or vectors) and is_tested("loops"):
                 # Whoever takes them in may leave loops as they are.
                 passes, builder = _passes(self._codegen, long_loops, vectors)
                 passes.run(ll_module, builder)
@@ -241,7 +240,7 @@ def _defined(library: Any) -> frozenset[str]:
 
 
 def _entry(descriptor: Any, environment: Any, library: Any) -> Any:
-    """What numba knows an overload by: an object that Python could call, were there code behind it."""
+    """The object by which numba knows an overload: Python could call it if it had code."""
     from numba import _dynfunc
 
     name = descriptor.qualname.split(".")[-1]

@@ -6,14 +6,20 @@ A release without an entry does without: numba compiles kernels in its usual way
 from __future__ import annotations
 
 import functools
+import os
+import platform
+import re
+import sys
+from typing import Any
 
-__all__ = ["TRIED", "tried"]
+__all__ = ["TESTED_RELEASES", "machine", "set_target_attributes", "marked", "target_cpu", "is_tested"]
+
 
 # 0.66 is not among them: its `pointer_add` is compiled wrongly on x86-64 (numba issue 10695), and `views` calls it.
 _RELEASES = ("0.65", "0.67", "0.68")
 
 #: Patch, and the minor releases of numba it was tried with.
-TRIED: dict[str, tuple[str, ...]] = {
+TESTED_RELEASES: dict[str, tuple[str, ...]] = {
     # numba's cache takes a locator that is keyed on all sources of a kernel (`cache`).
     "cache": _RELEASES,
     # The option `_nrt` leaves out reference counting, and with it the fusion of array expressions, which allocates.
@@ -50,8 +56,88 @@ TRIED: dict[str, tuple[str, ...]] = {
 
 
 @functools.cache
-def tried(patch: str) -> bool:
+def is_tested(patch: str) -> bool:
     """Whether a patch was tried with the installed release."""
     import numba
 
-    return numba.__version__.rpartition(".")[0] in TRIED[patch]
+    return numba.__version__.rpartition(".")[0] in TESTED_RELEASES[patch]
+
+
+# Tiers of x86-64, the highest first, and what a processor must have beyond the one below (psABI). There is a fourth,
+# with AVX-512: kernels gain nothing from it.
+_X86_TIERS = {
+    "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
+    "x86-64-v2": ("cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2"),
+    "x86-64": (),
+}
+_TIERS = {"x86_64": tuple(_X86_TIERS), "amd64": tuple(_X86_TIERS), "aarch64": ("generic",)}
+#: Names a tier that is below the one of the processor at hand.
+VARIABLE = "CONTACTLAB_PROCESSOR"
+
+
+@functools.cache
+def target_cpu() -> str | None:
+    """The tier that kernels are compiled for; None where that is numba's choice, the very processor at hand."""
+    from numba.core import config
+    from numba.core.codegen import get_host_cpu_features
+
+    kind = platform.machine().lower()
+    if sys.platform == "darwin" and kind == "arm64":
+        possible: tuple[str, ...] = ("apple-m1",)
+    else:
+        possible = _TIERS.get(kind, ())
+    if config.CPU_NAME is not None or config.CPU_FEATURES is not None or not is_tested("tiers"):
+        return None
+    if possible and possible[0] in _X86_TIERS:
+        has = set(get_host_cpu_features().split(","))
+        lacking = [name for name in possible if any(f"+{feature}" not in has for feature in _X86_TIERS[name])]
+        possible = possible[possible.index(lacking[-1]) + 1 :] if lacking else possible
+    wanted = os.environ.get(VARIABLE)
+    if wanted and wanted not in possible:
+        raise ValueError(f"{VARIABLE}: this processor has {', '.join(possible) or 'no tiers'}, not {wanted!r}")
+    return wanted or (possible[0] if possible else None)
+
+
+@functools.cache
+def machine() -> tuple[str, ...]:
+    """Return the platform of compiled code: system and tier, or processor with all its features."""
+    from llvmlite import binding
+    from numba.core.registry import cpu_target
+
+    kind = target_cpu()
+    if kind is not None:
+        return binding.get_process_triple(), kind
+    named: tuple[str, ...] = cpu_target.target_context.codegen().magic_tuple()
+    return named
+
+
+def _attributes() -> str:
+    # The second: not numba's features of the processor at hand, which the target machine has.
+    return f'"target-cpu"="{target_cpu()}" "target-features"=""'
+
+
+def set_target_attributes(ir_module: Any) -> None:
+    """Mark the functions that a module of llvmlite's defines."""
+    if target_cpu() is None:
+        return
+    for function in ir_module.functions:
+        if not function.is_declaration:
+            # llvmlite admits words alone.
+            set.add(function.attributes, _attributes())
+
+
+# A function's definition up to its attributes, of which a number may stand there already.
+_DEFINITION = re.compile(
+    r"^(define .*?\)(?: local_unnamed_addr| unnamed_addr)?)"
+    r"(?=(?: #\d+)?(?: (?:section|comdat|align|gc|personality|!).*)? \{$)",
+    re.MULTILINE,
+)
+
+
+def marked(module: Any) -> Any:
+    """A module that numba has compiled, to be linked into a kernel, with its functions marked."""
+    from llvmlite import binding
+
+    if target_cpu() is None:
+        return module
+    return binding.parse_assembly(_DEFINITION.sub(lambda match: f"{match[1]} {_attributes()}", str(module)))

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.compiler import kernel, when_compiling
+from lcp.compiler import kernel, on_first_compilation
 
-__all__ = ["Floats", "Ints", "kernel", "when_compiling"]
+__all__ = ["Floats", "Ints", "kernel", "on_first_compilation"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -24,7 +24,7 @@ from contactlab.lab.racing.row import CRASHED, TIMEOUT, RaceRow, family_of
 from contactlab.lab.sweeps import sweep
 from contactlab.lab.sweeps.store import finished_rows
 from lcp.asking import Witness
-from lcp.compiler import watch_compilation
+from lcp.compiler import count_compilations
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.residuals import measure
 from lcp.options import with_fields
@@ -140,7 +140,7 @@ def timed(problem: Any, solver: Any, tolerance: float, again: Callable[[int, flo
     """Solve, and once more while ``again`` says so of the number and the seconds of the solves that count."""
     least, cpu, total, runs, spoilt = math.inf, math.inf, 0.0, 0, 0
     while runs == 0 or again(runs, total):
-        with watch_compilation() as watch:
+        with count_compilations() as watch:
             clock, processor = time.perf_counter(), time.process_time()
             result = lcp.solve(problem, solver, tolerance=tolerance)
             seconds, worked = time.perf_counter() - clock, time.process_time() - processor

@@ -49,7 +49,7 @@ def load_experiment(path: str | os.PathLike[str]) -> SceneGrid | ProblemGrid:
             raise root.error(key, f"unknown section{suggestion(key, _TOP)}")
     root.required("sweep")
     head = root.table("sweep", ("scene", "seeds", "problems", "tolerance"))
-    if head.one_of("scene", "problems") == "scene":
+    if head.exactly_one_of("scene", "problems") == "scene":
         _refuse(head, _OF_PROBLEMS, "belongs to problems")
         _refuse(root, ("solver",), "belongs to problems; of a scene it is the parameter stepper.solver")
         parameters = _leaves(root, "parameters", lists=True)
@@ -57,11 +57,11 @@ def load_experiment(path: str | os.PathLike[str]) -> SceneGrid | ProblemGrid:
         seeds = _seeds(head)
         if spread and not seeds:
             raise head.error("seeds", "is missing: [spread] draws by the seed")
-        return SceneGrid(head.beside("scene", head.text("scene")), parameters, seeds, spread)
+        return SceneGrid(head.resolve_path("scene", head.text("scene")), parameters, seeds, spread)
     _refuse(head, _OF_SCENES, "belongs to a scene")
     _refuse(root, ("parameters", "spread"), "belongs to a scene; settings of a solver stand in its [[solver]]")
     problems = tuple(
-        text if text in SOURCES and not (path.parent / text).exists() else head.beside("problems", text)
+        text if text in SOURCES and not (path.parent / text).exists() else head.resolve_path("problems", text)
         for text in head.texts("problems")
     )
     root.required("solver")
@@ -122,6 +122,6 @@ def _solvers(root: Table) -> dict[str, dict[str, list[Any]]]:
         for key, value in given.items():
             if not isinstance(value, list) or not value:
                 raise table.error(key, f"must be a list of values, got {value!r}")
-        with table.blame("name"):
+        with table.wrap_errors("name"):
             check_solver(name, solvers[name])
     return solvers

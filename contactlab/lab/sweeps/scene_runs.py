@@ -19,7 +19,7 @@ from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.tasks import FunctionName, load_function, name_of, whole
 from contactlab.simulation import SimulationError, simulate
 from contactlab.simulation.scene import Scene, SceneError, load_scene
-from contactlab.simulation.scene.loading import change_table, value_at
+from contactlab.simulation.scene.loading import value_at, with_overrides
 from contactlab.simulation.scene.parsing import parse_scene
 from contactlab.simulation.scene.table import Table, read_document
 
@@ -155,7 +155,7 @@ def _scene(task: dict[str, Any]) -> Scene:
         raise SceneError(path, 0, "", "has changed since the sweep was begun")
     changes = dict(task["parameters"])
     if task.get("spread"):
-        changes |= _drawn(change_table(root, changes), task["spread"], task["seed"])
+        changes |= _drawn(with_overrides(root, changes), task["spread"], task["seed"])
     return load_scene(path, changes)
 
 
@@ -182,17 +182,17 @@ def _checked_file(path: Path, parameters: Mapping[str, Sequence[Any]], spread: M
     """Refuse what the scene refuses, each value beside the first ones of the others; return the file's SHA-256."""
     root, text = read_document(path)
     points = grid(parameters)
-    parse_scene(change_table(root, points[0]))
+    parse_scene(with_overrides(root, points[0]))
     for name, values in parameters.items():
         for value in values[1:]:
-            parse_scene(change_table(root, {**points[0], name: _plain(value)}))
+            parse_scene(with_overrides(root, {**points[0], name: _plain(value)}))
     if spread:
-        first = change_table(root, points[0])
+        first = with_overrides(root, points[0])
         for name, deviation in spread.items():
             value, width = np.asarray(_numbers(first, name)), np.asarray(deviation, dtype=np.float64)
             if width.shape not in ((), value.shape) or not np.isfinite(width).all() or (width < 0.0).any():
                 raise SweepError(f"spread: '{name}' must be a number >= 0, or one for each entry, got {deviation!r}")
-        parse_scene(change_table(first, _drawn(first, spread, 0)))
+        parse_scene(with_overrides(first, _drawn(first, spread, 0)))
     return _sha256(text)
 
 

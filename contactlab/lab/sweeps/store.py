@@ -14,7 +14,7 @@ from typing import Any
 
 from contactlab.lab.errors import RowsError, SweepError
 from contactlab.lab.sweeps.tasks import RESERVED
-from contactlab.recording.lock import Lock, Taken
+from contactlab.recording.lock import Lock, LockHeldError
 from problem_data.files import partial_files, write_atomic
 
 ROWS = "rows.jsonl"
@@ -70,7 +70,7 @@ def write_lock(folder: Path, taken: str) -> Lock:
     """Return the right to write to a folder; where it is another's, a `SweepError` that says so and whose."""
     try:
         return Lock(folder / LOCK)
-    except Taken as owner:
+    except LockHeldError as owner:
         raise SweepError(f"{folder}: {taken}: {owner}") from None
 
 

@@ -17,7 +17,7 @@ from contactlab.multibody.kernels.column_derivatives import column_rates
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.stepping.kernels.blocks import materials_of
-from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
+from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -26,11 +26,11 @@ from contactlab.stepping.kernels.layout import (
     MU,
     NORMAL,
     POINT,
-    Control,
     FloatArray,
     IntArray,
     PackedWorld,
-    Work,
+    StepControl,
+    StepWork,
 )
 from contactlab.stepping.kernels.moments import rolling_axes
 from lcp.compiler.views import rows_at
@@ -50,7 +50,7 @@ def dot(a: FloatArray, b: FloatArray) -> float:
 
 
 @kernel(inner=True)
-def at_start(world: PackedWorld, work: Work, m: DerivativeWork) -> None:
+def at_start(world: PackedWorld, work: StepWork, m: DerivativeWork) -> None:
     """Set state and kinematics in work to the start of the step."""
     for j in range(work.q.shape[0]):
         work.q[j] = m.q[j]
@@ -71,12 +71,14 @@ def read_cone(own: FloatArray, number: int, z: FloatArray, at: int, turns: Float
 
 
 @kernel(inner=True)
-def read_contacts(world: PackedWorld, work: Work, lengths: FloatArray, m: DerivativeWork, control: Control) -> None:
+def read_contacts(
+    world: PackedWorld, work: StepWork, lengths: FloatArray, m: DerivativeWork, control: StepControl
+) -> None:
     """Fill forces, bounds and axes of the contacts of the step, and add their wrenches on the bodies.
 
     With ``lengths`` of moments, work must hold the kinematics at the start.
     """
-    r = control.edges // 2
+    r = m.turns.shape[0] // 2
     for c in range(control.n_contacts):
         own, floats, ints, z = m.contact[c], work.contact_float[c], work.contact_int[c], work.contact_z[c]
         a, b = ints[BODY_A], ints[BODY_B]
@@ -197,7 +199,7 @@ def add_velocity(f: Frames, t: Tree, body: int, x: FloatArray, sign: float, out:
 
 @kernel(inner=True)
 def relative_motion(
-    world: PackedWorld, work: Work, f: Frames, t: Tree, a: int, b: int, x: FloatArray, told: int, out: FloatArray
+    world: PackedWorld, work: StepWork, f: Frames, t: Tree, a: int, b: int, x: FloatArray, told: int, out: FloatArray
 ) -> None:
     """Fill out (6,) with velocity and angular velocity of b at x relative to a; ``told``: kinematic row or -1."""
     # Difference of the two bodies' motions.
@@ -208,14 +210,14 @@ def relative_motion(
     # Motion of a kinematic body's surface.
     if told >= 0:
         surface = work.scratch[45:48]
-        carried(work, told, x, surface)
+        kinematic_point_velocity(work, told, x, surface)
         for k in range(3):
             out[k] -= surface[k]
             out[3 + k] -= work.motion_twist[told, k]
 
 
 @kernel
-def contact_frames(world: PackedWorld, work: Work, m: DerivativeWork, control: Control) -> None:
+def contact_frames(world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl) -> None:
     """Fill the frames of all contacts, and their rates at the velocity that m.V is filled for."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     u = work.scratch[30:36]
@@ -224,7 +226,7 @@ def contact_frames(world: PackedWorld, work: Work, m: DerivativeWork, control: C
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
         # Relative velocity after the step.
         count = fill_columns(world, f, m, a, b, x)
-        driven = motion_of(world, a)
+        driven = kinematic_index(world, a)
         relative_motion(world, work, f, t, a, b, x, driven, u)
         # Along each axis: its rate, and its row.
         for i in range(m.frame.shape[1]):

@@ -23,10 +23,10 @@ from contactlab.stepping.kernels.layout import (
     NORMAL,
     POINT,
     Collision,
-    Control,
     FloatArray,
     PackedWorld,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.kernels import kernel
 
@@ -105,7 +105,7 @@ def pair_of(contact: int) -> int:
 
 @kernel(inner=True)
 def differenced(
-    work: Work, c: Collision, m: DerivativeWork, i: int, j: int, moved: int, stride: float, first: int, last: int
+    work: StepWork, c: Collision, m: DerivativeWork, i: int, j: int, moved: int, stride: float, first: int, last: int
 ) -> bool:
     """Fill the rates of contacts first .. last, of one pair, by centred differences, and mark the ones on a kink.
 
@@ -202,7 +202,7 @@ def about(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def pair_rates(work: Work, c: Collision, m: DerivativeWork, first: int, last: int) -> None:
+def pair_rates(work: StepWork, c: Collision, m: DerivativeWork, first: int, last: int) -> None:
     """Fill the rates of contacts first .. last, all of one pair of shapes, and mark those on a kink in m.on_kink."""
     pair = pair_of(work.contact_int[first, CONTACT_ID])
     i = pair // c.kind.shape[0]
@@ -227,7 +227,9 @@ def use_normal_as_gap_gradient(n: FloatArray, rates: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def contact_motions(world: PackedWorld, work: Work, c: Collision | None, m: DerivativeWork, control: Control) -> None:
+def contact_motions(
+    world: PackedWorld, work: StepWork, c: Collision | None, m: DerivativeWork, control: StepControl
+) -> None:
     """Fill the rates of all contacts of the step, and mark those on a kink in m.on_kink."""
     number = 0
     while number < control.n_contacts:

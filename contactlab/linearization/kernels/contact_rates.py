@@ -28,8 +28,8 @@ from contactlab.linearization.kernels.layout import (
 )
 from contactlab.multibody.kernels.kinematics import add_cross_motion
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
-from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
-from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, Control, FloatArray, PackedWorld, Work
+from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
+from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, FloatArray, PackedWorld, StepControl, StepWork
 from contactlab.stepping.kernels.moments import STILL
 from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
@@ -105,7 +105,13 @@ def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, 
 
 @kernel
 def speed_rates(
-    world: PackedWorld, work: Work, m: DerivativeWork, control: Control, before: bool, told_too: bool, out: FloatArray
+    world: PackedWorld,
+    work: StepWork,
+    m: DerivativeWork,
+    control: StepControl,
+    before: bool,
+    told_too: bool,
+    out: FloatArray,
 ) -> None:
     """Fill out (nc, na, nx) with derivatives of all contacts' rates at the velocity of m.V, by q and with turning axes.
 
@@ -130,10 +136,10 @@ def speed_rates(
                 for j in range(out.shape[2]):
                     out[c, k, j] = 0.0
         # Relative motion, and velocities of a kinematic body's surface.
-        driven = motion_of(world, a) if told_too else -1
+        driven = kinematic_index(world, a) if told_too else -1
         relative_motion(world, work, f, t, a, b, x, driven, u)
         if driven >= 0:
-            carried(work, driven, x, told)
+            kinematic_point_velocity(work, driven, x, told)
             belt_velocity(work, driven, x, belt)
         for place in range(count):
             j = m.dofs[place]
@@ -147,7 +153,7 @@ def speed_rates(
             if driven >= 0:
                 for k in range(3):
                     shift[k] = x[k] + dp[k]
-                carried(work, driven, shift, six)
+                kinematic_point_velocity(work, driven, shift, six)
                 for k in range(3):
                     du[k] -= six[k] - told[k]
             # Change of the normal rate.
@@ -215,7 +221,9 @@ def point_change(m: DerivativeWork, c: int, j: int, n: FloatArray, dp: FloatArra
 
 
 @kernel
-def contact_rates(world: PackedWorld, work: Work, m: DerivativeWork, control: Control, h: float, kinks: int) -> int:
+def contact_rates(
+    world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl, h: float, kinks: int
+) -> int:
     """Fill derivatives of forces, add the effect of forces that move with contacts to X; return the number of kinks.
 
     The head of work.W holds the kinematics of the start, m.V the same with any velocity.
@@ -323,7 +331,7 @@ def turn_rolling(own: FloatArray, w: FloatArray, speed: float, dw: FloatArray, d
 
 
 @kernel
-def rolling_rates(world: PackedWorld, work: Work, m: DerivativeWork, control: Control) -> None:
+def rolling_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl) -> None:
     """Fill the derivatives of the first axes of rolling; m.V has the velocity before the step, m.rates are filled."""
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     K = rows_at(m.V, f.start + 6 * nl, nv, 18)
@@ -338,7 +346,7 @@ def rolling_rates(world: PackedWorld, work: Work, m: DerivativeWork, control: Co
             for k in range(3):
                 rolled[j, k] = 0.0
         # Speed of the rolling before the step.
-        relative_motion(world, work, f, t, a, b, x, motion_of(world, a), u)
+        relative_motion(world, work, f, t, a, b, x, kinematic_index(world, a), u)
         w, dw = u[3:6], du[3:6]
         own[ROLLING] = math.sqrt(max(0.0, dot(w, w) - dot(n, w) ** 2))
         if planar:

@@ -36,12 +36,12 @@ from contactlab.stepping.kernels.layout import (
     GYROSCOPIC_IMPLICIT,
     TREE_DOF,
     TREE_LINK,
-    Control,
     FloatArray,
     IntArray,
-    Joints,
+    JointRows,
     PackedWorld,
-    Work,
+    Parameters,
+    StepWork,
 )
 from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
@@ -133,7 +133,7 @@ def spin_rates(
 
 
 @kernel(inner=True)
-def turning_rates(world: PackedWorld, work: Work, m: DerivativeWork, i: int, h: float, spins: bool) -> None:
+def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int, h: float, spins: bool) -> None:
     """Add the derivatives of `turning_impulse` by q, v and tau to X, for a link i that is a whole tree."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
     Ri, a = f.R[i], t.iv[i]
@@ -189,12 +189,12 @@ def turning_rates(world: PackedWorld, work: Work, m: DerivativeWork, i: int, h: 
 
 @kernel
 def limited_rates(
-    world: PackedWorld, work: Work, joints: Joints | None, m: DerivativeWork, h: float, control: Control
+    world: PackedWorld, work: StepWork, joints: JointRows | None, m: DerivativeWork, h: float, p: Parameters
 ) -> None:
     """Add the derivatives of limited velocity products of trees that turn fast to X, by differences in q and v."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
     none = rows_at(work.W, 0, 0, CUSTOM_ROW)
-    rule = control.gyroscopic
+    rule = p.gyroscopic
     nt = world.trees.shape[0] - 1
     for tree_number in range(nt):
         # Only trees whose velocity products are limited.
@@ -220,18 +220,18 @@ def limited_rates(
                     work.v[j] += way
                 # Free motion with limited less free motion with explicit velocity products.
                 for explicit in range(2):
-                    control.gyroscopic = GYROSCOPIC_EXPLICIT if explicit else rule
+                    p.gyroscopic = GYROSCOPIC_EXPLICIT if explicit else rule
                     fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
-                    free_motion(world, work, joints, h, control)
+                    free_motion(world, work, joints, h, p)
                     sign = (1.0 if side == 0 else -1.0) * (-1.0 if explicit else 1.0)
                     for k in range(a, b):
                         m.X[k, j if column < b - a else nv + j] += sign * work.Mv[k] / (2.0 * STRIDE)
-    control.gyroscopic = rule
+    p.gyroscopic = rule
 
 
 @kernel
 def free_rates(
-    world: PackedWorld, work: Work, joints: Joints | None, m: DerivativeWork, h: float, control: Control
+    world: PackedWorld, work: StepWork, joints: JointRows | None, m: DerivativeWork, h: float, p: Parameters
 ) -> int:
     """Fill X (nv, columns) with r by q, v, tau and targets, and work with M^ and free motion; return `GOOD` or a code.
 
@@ -259,14 +259,14 @@ def free_rates(
         m.X[j, 2 * nv + j] = h
     # Gyroscopic terms of free bodies, and limited velocity products.
     at_start(world, work, m)
-    if control.gyroscopic != GYROSCOPIC_EXPLICIT:
+    if p.gyroscopic != GYROSCOPIC_EXPLICIT:
         t = tree(world.ints, world.floats)
         for k in range(world.trees.shape[0] - 1):
             first = world.trees[k, TREE_LINK]
             if is_free_rotor(t, first, world.trees[k + 1, TREE_LINK]):
-                turning_rates(world, work, m, first, h, control.gyroscopic == GYROSCOPIC_IMPLICIT)
+                turning_rates(world, work, m, first, h, p.gyroscopic == GYROSCOPIC_IMPLICIT)
         if turns_fast(world, work.W, h):
-            limited_rates(world, work, joints, m, h, control)
+            limited_rates(world, work, joints, m, h, p)
             at_start(world, work, m)
     # Springs of joints, by q and targets.
     if joints is not None:
@@ -275,7 +275,7 @@ def free_rates(
             stiffness = joints.drives[spring.drive].stiffness
             m.X[spring.dof, spring.dof] -= h * stiffness
             m.X[spring.dof, 3 * nv + spring.drive] += h * stiffness
-    free_motion(world, work, joints, h, control)
+    free_motion(world, work, joints, h, p)
     return GOOD
 
 
@@ -288,12 +288,12 @@ KINDS: Final = 3
 
 @kernel
 def move_again(
-    world: PackedWorld, work: Work, joints: Joints | None, control: Control, h: float, parts: IntArray
+    world: PackedWorld, work: StepWork, joints: JointRows | None, p: Parameters, h: float, parts: IntArray
 ) -> None:
     """Move the free trees of the step once more, from the state and forces in work, to q_plus and v_plus."""
     none = rows_at(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
-    free_motion(world, work, joints, h, control)
+    free_motion(world, work, joints, h, p)
     for j in range(work.q.shape[0]):
         work.q_plus[j] = work.q[j]
     for k in range(parts.shape[0]):
@@ -304,7 +304,7 @@ def move_again(
 @kernel
 def add_moved(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     m: DerivativeWork,
     parts: IntArray,
     q_base: FloatArray,
@@ -334,7 +334,7 @@ def add_moved(
 @kernel
 def perturb(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     m: DerivativeWork,
     parts: IntArray,
     tau: FloatArray,
@@ -368,9 +368,9 @@ def perturb(
 @kernel
 def free_tree_rates(
     world: PackedWorld,
-    work: Work,
-    joints: Joints | None,
-    control: Control,
+    work: StepWork,
+    joints: JointRows | None,
+    p: Parameters,
     h: float,
     m: DerivativeWork,
     parts: IntArray,
@@ -395,7 +395,7 @@ def free_tree_rates(
     for j in range(nv):
         tau[j] = work.tau[j]
     perturb(world, work, m, parts, tau, BY_V, 0, 0.0)
-    move_again(world, work, joints, control, h, parts)
+    move_again(world, work, joints, p, h, parts)
     for j in range(q_base.shape[0]):
         q_base[j] = work.q_plus[j]
     # By q, v and tau, centred differences.
@@ -404,7 +404,7 @@ def free_tree_rates(
             for side in range(2):
                 way = STRIDE if side == 0 else -STRIDE
                 perturb(world, work, m, parts, tau, kind, each, way)
-                move_again(world, work, joints, control, h, parts)
+                move_again(world, work, joints, p, h, parts)
                 add_moved(world, work, m, parts, q_base, kind * nv, each, 0.5 / way)
     perturb(world, work, m, parts, tau, BY_V, 0, 0.0)
     # By targets of drives.
@@ -414,7 +414,7 @@ def free_tree_rates(
             for side in range(2):
                 way = STRIDE if side == 0 else -STRIDE
                 joints.target[drive] = target + way
-                move_again(world, work, joints, control, h, parts)
+                move_again(world, work, joints, p, h, parts)
                 add_moved(world, work, m, parts, q_base, 3 * nv + drive, -1, 0.5 / way)
             joints.target[drive] = target
 
@@ -422,9 +422,9 @@ def free_tree_rates(
 @kernel
 def add_free_parameter(
     world: PackedWorld,
-    work: Work,
-    joints: Joints | None,
-    control: Control,
+    work: StepWork,
+    joints: JointRows | None,
+    p: Parameters,
     h: float,
     m: DerivativeWork,
     parts: IntArray,
@@ -438,5 +438,5 @@ def add_free_parameter(
         work.v[j] = m.v[j]
     for j in range(m.q.shape[0]):
         work.q[j] = m.q[j]
-    move_again(world, work, joints, control, h, parts)
+    move_again(world, work, joints, p, h, parts)
     add_moved(world, work, m, parts, q_base, column, -1, weight)

@@ -57,12 +57,12 @@ from contactlab.stepping.kernels.layout import (
     RESTITUTION,
     VN_MINUS,
     Chunk,
-    Control,
     FloatArray,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
@@ -115,7 +115,7 @@ def rate_along_direction(m: DerivativeWork, u: int) -> float:
 
 
 @kernel(inner=True)
-def add_slip(m: DerivativeWork, control: Control, c: int, cone: int, x: float, y: float) -> float:
+def add_slip(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> float:
     """Add to m.way the gradient of the slip along (x, y), compliance of its force included; return that slip."""
     own, u, eps, i = m.contact[c], m.first[c, 1 + cone], m.contact[c, EPS], 2 * cone
     value = add_rate(m, c, 1 + i, x, eps)
@@ -123,7 +123,7 @@ def add_slip(m: DerivativeWork, control: Control, c: int, cone: int, x: float, y
         value += add_rate(m, c, 2 + i, y, eps)
     add_force(m, m.first[c, 0], eps * (x * own[SLIDE + i] + y * own[SLIDE + i + 1]))
     if m.first[c, 2 + cone] > u and m.mode[c, cone] != STICK:
-        ex, ey = transverse_direction(m, control, c, cone)
+        ex, ey = transverse_direction(m, c, cone)
         add_force(m, u, eps * (x * ex + y * ey))
     return value + eps * (x * own[FORCE + 1 + i] + y * own[FORCE + 2 + i])
 
@@ -182,7 +182,9 @@ def push_kinks(
 
 
 @kernel(inner=True)
-def normal_kinks(world: PackedWorld, work: Work, m: DerivativeWork, c: int, p: Parameters, h: float, kinks: int) -> int:
+def normal_kinks(
+    world: PackedWorld, work: StepWork, m: DerivativeWork, c: int, p: Parameters, h: float, kinks: int
+) -> int:
     """Record kinks of the normal row of one contact; return the number of kinks."""
     nv = m.v.shape[0]
     own, floats = m.contact[c], work.contact_float[c]
@@ -232,13 +234,13 @@ def normal_kinks(world: PackedWorld, work: Work, m: DerivativeWork, c: int, p: P
 
 
 @kernel(inner=True)
-def friction_kinks(m: DerivativeWork, control: Control, c: int, cone: int, h: float, kinks: int) -> int:
+def friction_kinks(m: DerivativeWork, c: int, cone: int, h: float, kinks: int) -> int:
     """Record kinks of one friction cone of a loaded contact; return the number of kinks."""
     own, mode, u, mu = m.contact[c], m.mode[c, cone], m.first[c, 0], m.contact[c, BOUND + cone]
-    at, r, turns = m.first[c, 1 + cone], directions(control, cone), polygon_corners(m, cone)
+    at, r, turns = m.first[c, 1 + cone], directions(m, cone), polygon_corners(m, cone)
     i = 2 * cone
     x, y, fN = own[FORCE + 1 + i], own[FORCE + 2 + i], own[FORCE]
-    exact = is_circular(control, cone)
+    exact = is_circular(m, cone)
     if mu == 0.0:
         return kinks
     clear(m.way)
@@ -271,7 +273,7 @@ def friction_kinks(m: DerivativeWork, control: Control, c: int, cone: int, h: fl
         clear(m.way)
     # Sliding on the exact cone: the slip reaches 0.
     if exact:
-        value = add_slip(m, control, c, cone, -own[SLIDE] / mu, -own[SLIDE + 1] / mu)
+        value = add_slip(m, c, cone, -own[SLIDE] / mu, -own[SLIDE + 1] / mu)
         return record_kink(m, kinks, NEARLY_STICKING, c, cone, -1, value, 1.0, STICK)
     # Sliding along a corner: the slip turns to a neighbouring side, or reaches 0.
     j = (mode - SLIDE_EDGE) // 2
@@ -281,13 +283,13 @@ def friction_kinks(m: DerivativeWork, control: Control, c: int, cone: int, h: fl
             ex, ey = turns[other, 0] - turns[j, 0], turns[other, 1] - turns[j, 1]
             size = math.sqrt(ex * ex + ey * ey)
             clear(m.way)
-            value = add_slip(m, control, c, cone, ex / size, ey / size)
+            value = add_slip(m, c, cone, ex / size, ey / size)
             neighbour = STICK if r == 1 else SLIDE_FACE + 2 * (j if side == 0 else other)
             kinks = record_kink(m, kinks, NEXT_EDGE if r > 1 else NEARLY_STICKING, c, cone, -1, value, 1.0, neighbour)
         return kinks
     # Sliding between two corners: the slip reaches 0, or the force a corner.
-    ex, ey = transverse_direction(m, control, c, cone)
-    value = add_slip(m, control, c, cone, -ey, ex)
+    ex, ey = transverse_direction(m, c, cone)
+    value = add_slip(m, c, cone, -ey, ex)
     kinks = record_kink(m, kinks, NEARLY_STICKING, c, cone, -1, value, 1.0, STICK)
     reach = 0.5 * math.sqrt((turns[j + 1, 0] - turns[j, 0]) ** 2 + (turns[j + 1, 1] - turns[j, 1]) ** 2)
     for side in range(2):
@@ -314,8 +316,8 @@ def add_row_rate(m: DerivativeWork, J: FloatArray) -> None:
 
 @kernel(inner=True)
 def joint_row_kinks(
-    work: Work,
-    joints: Joints,
+    work: StepWork,
+    joints: JointRows,
     m: DerivativeWork,
     record: int,
     u: int,
@@ -385,11 +387,11 @@ def joint_row_kinks(
 
 @kernel(inner=True)
 def joint_kinks(
-    work: Work,
-    joints: Joints,
+    work: StepWork,
+    joints: JointRows,
     m: DerivativeWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
     h: float,
     u: int,
@@ -408,10 +410,10 @@ def joint_kinks(
 @kernel
 def contact_kinks(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     m: DerivativeWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
     h: float,
     kinks: int,
@@ -438,5 +440,5 @@ def contact_kinks(
             kinks = append_kink(m, kinks, MOVED, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
         if m.mode[c, 0] != OPEN:
             for cone in range(m.mode.shape[1]):
-                kinks = friction_kinks(m, control, c, cone, h, kinks)
+                kinks = friction_kinks(m, c, cone, h, kinks)
     return kinks

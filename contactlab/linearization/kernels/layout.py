@@ -97,6 +97,7 @@ class DerivativeWork(NamedTuple):
     carried: FloatArray  # (nv, nv)
     points: FloatArray  # (2, 4, 6, nv)
     loop_forces: FloatArray  # (nloop,)
+    exact: IntArray  # (1,) whether friction has the exact cone
     turns: FloatArray  # (2 r + 1, 2) corners of the friction polygon
     line: FloatArray  # (3, 2) of the one of spin
     lengths: FloatArray  # (2, materials, materials) of torsional and rolling friction [m]; 0 materials without

@@ -55,12 +55,12 @@ from contactlab.stepping.kernels.layout import (
     RESTITUTION,
     VN_MINUS,
     Chunk,
-    Control,
     FloatArray,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
@@ -101,7 +101,7 @@ def slope(
 
 @kernel(inner=True)
 def fill_normal_laws(
-    world: PackedWorld, work: Work, m: DerivativeWork, control: Control, p: Parameters, h: float
+    world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl, p: Parameters, h: float
 ) -> None:
     """Fill k, gamma and their slopes of the contacts' normal rows."""
     nv = m.v.shape[0]
@@ -140,9 +140,9 @@ def largest_force(m: DerivativeWork, contacts: int) -> float:
 
 
 @kernel(inline=True)
-def directions(control: Control, cone: int) -> int:
+def directions(m: DerivativeWork, cone: int) -> int:
     """Return half the number of corners of a cone's polygon; for spin it is a line."""
-    return 1 if cone == 1 else control.edges // 2
+    return 1 if cone == 1 else m.turns.shape[0] // 2
 
 
 @kernel(inline=True)
@@ -152,9 +152,9 @@ def polygon_corners(m: DerivativeWork, cone: int) -> FloatArray:
 
 
 @kernel(inline=True)
-def is_circular(control: Control, cone: int) -> bool:
+def is_circular(m: DerivativeWork, cone: int) -> bool:
     """Return True if a cone is the exact one."""
-    return control.cone != 0 and directions(control, cone) > 1
+    return m.exact[0] != 0 and directions(m, cone) > 1
 
 
 @kernel(inner=True)
@@ -169,9 +169,9 @@ def next_corner(turns: FloatArray, r: int, x: float, y: float) -> int:
 
 
 @kernel(inner=True)
-def friction_direction(m: DerivativeWork, control: Control, c: int, cone: int) -> tuple[float, float]:
+def friction_direction(m: DerivativeWork, c: int, cone: int) -> tuple[float, float]:
     """Return the unit direction of friction at its bound; at a bound of 0 against the slip, and 0 without slip."""
-    own, r, bound = m.contact[c], directions(control, cone), m.contact[c, BOUND + cone]
+    own, r, bound = m.contact[c], directions(m, cone), m.contact[c, BOUND + cone]
     if bound > 0.0:
         return own[SLIDE + 2 * cone] / bound, own[SLIDE + 2 * cone + 1] / bound
     # Against the slip, on the circle or at the nearest corner.
@@ -179,7 +179,7 @@ def friction_direction(m: DerivativeWork, control: Control, c: int, cone: int) -
     size = math.sqrt(x * x + y * y)
     if size < SLIPS:
         return 0.0, 0.0
-    if is_circular(control, cone):
+    if is_circular(m, cone):
         return x / size, y / size
     turns = polygon_corners(m, cone)
     j = next_corner(turns, r, x, y)
@@ -197,20 +197,20 @@ def set_slide(m: DerivativeWork, c: int, cone: int) -> None:
 
 
 @kernel(inner=True)
-def find_modes(m: DerivativeWork, control: Control) -> None:
+def find_modes(m: DerivativeWork, control: StepControl) -> None:
     """Fill the modes of the contacts, and the direction of friction, times its bound, of those that slide."""
     least = NO_FORCE * largest_force(m, control.n_contacts)
     for c in range(control.n_contacts):
         for cone in range(m.mode.shape[1]):
-            find_mode(m, control, c, cone, least)
+            find_mode(m, c, cone, least)
 
 
 @kernel(inner=True)
-def find_mode(m: DerivativeWork, control: Control, c: int, cone: int, least: float) -> None:
+def find_mode(m: DerivativeWork, c: int, cone: int, least: float) -> None:
     """Fill mode and direction of one friction cone; a contact with a force of at most ``least`` is open."""
-    own, r, turns = m.contact[c], directions(control, cone), polygon_corners(m, cone)
+    own, r, turns = m.contact[c], directions(m, cone), polygon_corners(m, cone)
     mu, x, y = own[BOUND + cone], own[FORCE + 1 + 2 * cone], own[FORCE + 2 + 2 * cone]
-    bound, exact = mu * own[FORCE], is_circular(control, cone)
+    bound, exact = mu * own[FORCE], is_circular(m, cone)
     own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = 0.0, 0.0
     # Open, sticking, or at the bound: on the circle, along a corner or between two.
     mode = OPEN
@@ -238,10 +238,10 @@ def find_mode(m: DerivativeWork, control: Control, c: int, cone: int, least: flo
 
 
 @kernel(inline=True)
-def transverse_direction(m: DerivativeWork, control: Control, c: int, cone: int) -> tuple[float, float]:
+def transverse_direction(m: DerivativeWork, c: int, cone: int) -> tuple[float, float]:
     """Return the direction of the second force of a contact that slides between two corners, or on the exact cone."""
     own, turns = m.contact[c], polygon_corners(m, cone)
-    if is_circular(control, cone):
+    if is_circular(m, cone):
         mu = own[BOUND + cone]
         return -own[SLIDE + 2 * cone + 1] / mu, own[SLIDE + 2 * cone] / mu
     j = (m.mode[c, cone] - SLIDE_EDGE) // 2
@@ -251,15 +251,15 @@ def transverse_direction(m: DerivativeWork, control: Control, c: int, cone: int)
 
 
 @kernel(inner=True)
-def unknown_direction(m: DerivativeWork, control: Control, c: int, cone: int, place: int) -> tuple[float, float]:
+def unknown_direction(m: DerivativeWork, c: int, cone: int, place: int) -> tuple[float, float]:
     """Return the direction of an unknown force of friction, in the axes of its cone."""
     if m.mode[c, cone] == STICK:
         return 1.0 - place, float(place)
-    return transverse_direction(m, control, c, cone)
+    return transverse_direction(m, c, cone)
 
 
 @kernel(inner=True)
-def contact_unknowns(m: DerivativeWork, control: Control, c: int, u: int) -> int:
+def contact_unknowns(m: DerivativeWork, c: int, u: int) -> int:
     """Fill the rows of the forces of one contact from row u on; return the next free row."""
     cones = m.mode.shape[1]
     # An open contact has none.
@@ -288,16 +288,16 @@ def contact_unknowns(m: DerivativeWork, control: Control, c: int, u: int) -> int
         m.first[c, 1 + cone] = u
         mode, at, count, give = m.mode[c, cone], 1 + 2 * cone, 0, 0.0
         if mode == STICK:
-            count = min(directions(control, cone), 2)
+            count = min(directions(m, cone), 2)
         elif mode != SLIDE_EDGE and (mode - SLIDE_EDGE) % 2 == 1:
             count = 1
-            if is_circular(control, cone):
+            if is_circular(m, cone):
                 # A slip of 0, or backwards, occurs with redundant contacts, at the scale of the compliance.
                 mu = own[BOUND + cone]
                 slip = -(own[RATE + at] * own[SLIDE] + own[RATE + at + 1] * own[SLIDE + 1]) / mu
                 give = max(slip, 0.0) / (mu * own[FORCE])
         for place in range(count):
-            x, y = unknown_direction(m, control, c, cone, place)
+            x, y = unknown_direction(m, c, cone, place)
             tangential_unknown(m, c, at, x, y, give, u)
             u += 1
     # Owner of the rows.
@@ -331,7 +331,7 @@ def clear_right(m: DerivativeWork, u: int) -> None:
 
 @kernel(inner=True)
 def find_row_modes(
-    work: Work, m: DerivativeWork, joints: Joints, chunk: Chunk, control: Control, p: Parameters, h: float
+    work: StepWork, m: DerivativeWork, joints: JointRows, chunk: Chunk, control: StepControl, p: Parameters, h: float
 ) -> None:
     """Fill which rows of joints have unknown forces, and the slopes of limits."""
     for record in range(control.chunk_joints):
@@ -365,7 +365,7 @@ def find_row_modes(
 
 @kernel(inner=True)
 def joint_unknown(
-    work: Work, m: DerivativeWork, joints: Joints, record: int, chunk: Chunk, p: Parameters, h: float, u: int
+    work: StepWork, m: DerivativeWork, joints: JointRows, record: int, chunk: Chunk, p: Parameters, h: float, u: int
 ) -> int:
     """Fill row u of a row of joints if its force is unknown; return the next free row."""
     nv = m.v.shape[0]
@@ -408,7 +408,7 @@ def joint_unknown(
 
 
 @kernel(inner=True)
-def joint_row(J: FloatArray, joints: Joints, number: int) -> bool:
+def joint_row(J: FloatArray, joints: JointRows, number: int) -> bool:
     """Fill J (nv,) of a row of joints; return False if it is zero."""
     row = joints.rows[number]
     kind = row.kind

@@ -32,20 +32,20 @@ from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     Chunk,
     Collision,
-    Control,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
-from lcp.compiler.held import taken
+from lcp.compiler.bound_call import unpack_arguments
 from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.contact_modes import OPEN, STICK
 from lcp.kernels import kernel
 
 
 @kernel
-def read_loops(work: Work, joints: Joints, m: DerivativeWork, chunk: Chunk, control: Control) -> None:
+def read_loops(work: StepWork, joints: JointRows, m: DerivativeWork, chunk: Chunk, control: StepControl) -> None:
     """Fill derivatives of the rows of loops and springs, `m.loops` and `m.carried`, and add their wrenches."""
     # Clear the outputs.
     for number in range(4):
@@ -126,7 +126,7 @@ def integration(world: PackedWorld, m: DerivativeWork, h: float) -> None:
 
 
 @kernel(inner=True)
-def write_forces(m: DerivativeWork, control: Control) -> None:
+def write_forces(m: DerivativeWork, control: StepControl) -> None:
     """Fill the derivatives of the contact forces, in world axes."""
     nv = m.v.shape[0]
     # The force held in its axes moves with q; unknown forces change along their directions.
@@ -139,7 +139,7 @@ def write_forces(m: DerivativeWork, control: Control) -> None:
             n, x, y = 1.0, own[SLIDE], own[SLIDE + 1]
             if row > u:
                 n = 0.0
-                x, y = unknown_direction(m, control, c, 0, row - u - 1)
+                x, y = unknown_direction(m, c, 0, row - u - 1)
             for axis in range(3):
                 along = n * own[AXES + axis] + x * own[AXES + 3 + axis] + y * own[AXES + 6 + axis]
                 for k in range(m.A.shape[1]):
@@ -147,7 +147,7 @@ def write_forces(m: DerivativeWork, control: Control) -> None:
 
 
 @kernel(inner=True)
-def add_parameters(joints: Joints | None, m: DerivativeWork, chunk: Chunk, control: Control, h: float) -> None:
+def add_parameters(joints: JointRows | None, m: DerivativeWork, chunk: Chunk, control: StepControl, h: float) -> None:
     """Add derivatives of impulses by parameters to X, with sliding friction and forces at their bounds."""
     nv, count = m.v.shape[0], m.by_parameter.shape[1]
     begin = m.X.shape[1] - count
@@ -162,7 +162,7 @@ def add_parameters(joints: Joints | None, m: DerivativeWork, chunk: Chunk, contr
         for cone in range(m.mode.shape[1]):
             if m.mode[c, cone] in (OPEN, STICK):
                 continue
-            x, y = friction_direction(m, control, c, cone)
+            x, y = friction_direction(m, c, cone)
             for j in range(nv):
                 along = x * m.frame[c, 1 + 2 * cone, j] + y * m.frame[c, 2 + 2 * cone, j]
                 for k in range(count):
@@ -185,12 +185,12 @@ def add_parameters(joints: Joints | None, m: DerivativeWork, chunk: Chunk, contr
 @kernel
 def prepared(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
     collision: Collision | None,
-    joints: Joints | None,
+    joints: JointRows | None,
     m: DerivativeWork,
 ) -> int:
     """Fill the terms that do not depend on the piece, and find the piece; return the number of kinks, or < 0."""
@@ -207,7 +207,7 @@ def prepared(
     if joints is not None and loops:
         read_loops(work, joints, m, chunk, control)
     # Derivatives without constraint forces, and of forces of loops.
-    if free_rates(world, work, joints, m, h, control) != GOOD:
+    if free_rates(world, work, joints, m, h, p) != GOOD:
         return -1
     if loops:
         for i in range(nv):
@@ -244,11 +244,11 @@ def prepared(
 @kernel
 def solved(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
-    joints: Joints | None,
+    joints: JointRows | None,
     m: DerivativeWork,
     kinks: int,
 ) -> int:
@@ -272,7 +272,7 @@ def solved(
             c = work.island_contacts[place]
             m.contact[c, EPS] = 0.0
             first = u
-            u = contact_unknowns(m, control, c, u)
+            u = contact_unknowns(m, c, u)
             for row in range(first, u):
                 clear_right(m, row)
             if u > first:
@@ -304,7 +304,7 @@ def solved(
         for k in range(columns):
             m.A[nv + j, k] = m.moved[j, k]
     for k in range(world.trees.shape[0] - 1):
-        if control.sleep != 0 and work.asleep[k] == ASLEEP:
+        if p.sleep != 0 and work.asleep[k] == ASLEEP:
             for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
                 for i in range(columns):
                     m.A[nv + j, i] = 0.0
@@ -315,12 +315,12 @@ def solved(
 @kernel
 def linearized(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
     collision: Collision | None,
-    joints: Joints | None,
+    joints: JointRows | None,
     m: DerivativeWork,
     directed: int,
 ) -> int:
@@ -340,7 +340,7 @@ def linearized(
         choose_gap_sides(world, work, joints, m, chunk, control, p, p.last_h)
     while True:
         kinks = solved(world, work, chunk, control, p, joints, m, features)
-        if directed == 0 or not cross_first(m, control, features, kinks):
+        if directed == 0 or not cross_first(m, features, kinks):
             return kinks
         turns += 1
         if turns > MOST_TURNS:
@@ -349,6 +349,6 @@ def linearized(
 
 @kernel
 def enter(held: Any, types: Any) -> int:
-    """Call `linearized` with the arguments stored in a buffer: see `HeldCall`."""
-    world, work, chunk, control, parameters, collision, joints, memory, directed = taken(held, types)
+    """Call `linearized` with the arguments stored in a buffer: see `BoundCall`."""
+    world, work, chunk, control, parameters, collision, joints, memory, directed = unpack_arguments(held, types)
     return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory, directed[0])

@@ -29,13 +29,13 @@ from contactlab.stepping.kernels.layout import (
     VN_MINUS,
     Chunk,
     Collision,
-    Control,
     FloatArray,
     IntArray,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
@@ -81,12 +81,12 @@ def friction_of(world: PackedWorld, c: Collision | None, ints: IntArray, mu: flo
 @kernel
 def add_parameter_difference(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
     collision: Collision | None,
-    joints: Joints | None,
+    joints: JointRows | None,
     lengths: FloatArray,
     m: DerivativeWork,
     column: int,
@@ -101,7 +101,7 @@ def add_parameter_difference(
     before = p.h
     p.h = h
     at_start(world, work, m)
-    free_motion(world, work, joints, h, control)
+    free_motion(world, work, joints, h, p)
     y, out = m.way[:nv], m.way[nv : 2 * nv]
     for k in range(world.trees.shape[0] - 1):
         a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]

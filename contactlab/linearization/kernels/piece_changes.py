@@ -41,7 +41,7 @@ from contactlab.linearization.kernels.linear_piece import (
     set_slide,
 )
 from contactlab.stepping.kernels.blocks import compliance_of
-from contactlab.stepping.kernels.layout import GAP, Chunk, Control, Joints, PackedWorld, Parameters, Work
+from contactlab.stepping.kernels.layout import GAP, Chunk, JointRows, PackedWorld, Parameters, StepControl, StepWork
 from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
 
@@ -54,11 +54,11 @@ FALLS: Final = 1e-9
 @kernel(inner=True)
 def choose_gap_sides(
     world: PackedWorld,
-    work: Work,
-    joints: Joints | None,
+    work: StepWork,
+    joints: JointRows | None,
     m: DerivativeWork,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: Parameters,
     h: float,
 ) -> None:
@@ -93,11 +93,11 @@ def error_reduction(stiffness: float, dissipation: float, erp: float, h: float) 
 
 
 @kernel(inner=True)
-def begin_to_slide(m: DerivativeWork, control: Control, c: int, cone: int, x: float, y: float) -> None:
+def begin_to_slide(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> None:
     """Set the mode of a contact to sliding, with friction along (x, y)."""
-    own, r = m.contact[c], directions(control, cone)
+    own, r = m.contact[c], directions(m, cone)
     # The exact cone.
-    if is_circular(control, cone):
+    if is_circular(m, cone):
         mu, size = own[BOUND + cone], math.sqrt(x * x + y * y)
         own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = mu * x / size, mu * y / size
         # Without a force a turn of the slip has no effect.
@@ -115,16 +115,16 @@ def begin_to_slide(m: DerivativeWork, control: Control, c: int, cone: int, x: fl
 
 
 @kernel(inner=True)
-def activate_friction(m: DerivativeWork, control: Control, c: int, cone: int) -> None:
+def activate_friction(m: DerivativeWork, c: int, cone: int) -> None:
     """Give friction of an unloaded contact a mode: sliding against its slip, or sticking if it has none."""
-    own, r = m.contact[c], directions(control, cone)
+    own, r = m.contact[c], directions(m, cone)
     mu, x, y = own[BOUND + cone], -own[RATE + 1 + 2 * cone], -own[RATE + 2 + 2 * cone]
     m.mode[c, cone] = STICK if mu > 0.0 else SLIDE_EDGE
     if mu == 0.0 or x * x + y * y < SLIPS * SLIPS:
         return
     # Against the slip: on the exact cone, or at the nearest corner.
-    if is_circular(control, cone):
-        begin_to_slide(m, control, c, cone, x, y)
+    if is_circular(m, cone):
+        begin_to_slide(m, c, cone, x, y)
         return
     m.mode[c, cone] = SLIDE_EDGE + 2 * next_corner(polygon_corners(m, cone), r, x, y)
     set_slide(m, c, cone)
@@ -140,7 +140,7 @@ def set_cone_mode(m: DerivativeWork, c: int, cone: int, mode: int) -> None:
 
 
 @kernel(inner=True)
-def cross(m: DerivativeWork, control: Control, number: int) -> bool:
+def cross(m: DerivativeWork, number: int) -> bool:
     """Change to the mode beyond a kink; return False if there is none."""
     kink = m.kinks[number]
     why, c, row, cone, neighbour = kink[REASON], kink[CONTACT], kink[ROW], kink[CONE], kink[NEIGHBOUR]
@@ -153,7 +153,7 @@ def cross(m: DerivativeWork, control: Control, number: int) -> bool:
     # A contact that is loaded or unloaded, begins to slide, or changes its mode of sliding.
     if why == TOUCHING_UNLOADED:
         for each in range(m.mode.shape[1]):
-            activate_friction(m, control, c, each)
+            activate_friction(m, c, each)
     elif why == NEARLY_OPEN:
         for each in range(m.mode.shape[1]):
             set_cone_mode(m, c, each, OPEN)
@@ -161,21 +161,21 @@ def cross(m: DerivativeWork, control: Control, number: int) -> bool:
         u, x, y = m.first[c, 1 + cone], m.contact[c, FORCE + 1 + 2 * cone], m.contact[c, FORCE + 2 + 2 * cone]
         if not m.contact[c, FORCE] > 0.0:
             x = rate_along_direction(m, u)
-            y = rate_along_direction(m, u + 1) if directions(control, cone) > 1 else 0.0
-        begin_to_slide(m, control, c, cone, x, y)
+            y = rate_along_direction(m, u + 1) if directions(m, cone) > 1 else 0.0
+        begin_to_slide(m, c, cone, x, y)
     else:
         set_cone_mode(m, c, cone, neighbour)
     return True
 
 
 @kernel(inner=True)
-def cross_first(m: DerivativeWork, control: Control, first: int, kinks: int) -> bool:
+def cross_first(m: DerivativeWork, first: int, kinks: int) -> bool:
     """Cross the first kink that the direction crosses; return False if there is none."""
     size = 0.0
     for k in range(m.direction.shape[0]):
         size += m.direction[k] * m.direction[k]
     for number in range(first, kinks):
         way, slope = m.kink_distances[number, 1], m.kink_distances[number, 2]
-        if way <= CROSSED and m.towards[number] < -FALLS * slope * math.sqrt(size) and cross(m, control, number):
+        if way <= CROSSED and m.towards[number] < -FALLS * slope * math.sqrt(size) and cross(m, number):
             return True
     return False

@@ -24,7 +24,15 @@ from contactlab.linearization.kernels.linear_piece import unknown_direction
 from contactlab.multibody.kernels.codes import POSES
 from contactlab.multibody.kernels.ltl import solve_l, solve_lt
 from contactlab.stepping.kernels.blocks import solve_tree
-from contactlab.stepping.kernels.layout import TREE_BLOCK, TREE_DOF, Control, FloatArray, IntArray, PackedWorld, Work
+from contactlab.stepping.kernels.layout import (
+    TREE_BLOCK,
+    TREE_DOF,
+    FloatArray,
+    IntArray,
+    PackedWorld,
+    StepControl,
+    StepWork,
+)
 from lcp.compiler.views import rows_at
 from lcp.kernels import Floats, kernel
 from lcp.kernels.basis_solve import lu_factor
@@ -143,7 +151,7 @@ def release_cone(
 
 
 @kernel(inner=True, long_loops=True)
-def apply_inverse(world: PackedWorld, work: Work, X: FloatArray) -> None:
+def apply_inverse(world: PackedWorld, work: StepWork, X: FloatArray) -> None:
     """Replace X (nv, columns) by M^^-1 X, tree by tree."""
     for k in range(world.trees.shape[0] - 1):
         a = world.trees[k, TREE_DOF]
@@ -154,7 +162,7 @@ def apply_inverse(world: PackedWorld, work: Work, X: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def gather_island(world: PackedWorld, work: Work, m: DerivativeWork, i: int, u: int, end: int) -> tuple[int, int]:
+def gather_island(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int, u: int, end: int) -> tuple[int, int]:
     """Fill Y of the unknowns u .. end of island i, and copies of H, Y and X with the island's velocities and columns.
 
     Return the numbers of these velocities and columns.
@@ -292,9 +300,7 @@ def add_compliance_velocity(m: DerivativeWork, S: FloatArray, h: float, u: int, 
 
 
 @kernel(inner=True)
-def subtract_compliance_terms(
-    m: DerivativeWork, control: Control, columns: int, u: int, end: int, eps: float, out: FloatArray
-) -> None:
+def subtract_compliance_terms(m: DerivativeWork, columns: int, u: int, end: int, eps: float, out: FloatArray) -> None:
     """Subtract eps (dH) times the compliance velocity from out (n, columns), for contacts' unknowns u .. end."""
     cones = m.mode.shape[1]
     # Contact by contact: the normal row, then the rows of each cone.
@@ -308,7 +314,7 @@ def subtract_compliance_terms(
         add_compliance_term(m, columns, -eps, drawn[0], out[row - u])
         for cone in range(cones):
             for other in range(first[1 + cone], first[2 + cone]):
-                x, y = unknown_direction(m, control, c, cone, other - first[1 + cone])
+                x, y = unknown_direction(m, c, cone, other - first[1 + cone])
                 add_compliance_term(m, columns, -eps * x, drawn[1 + 2 * cone], out[other - u])
                 add_compliance_term(m, columns, -eps * y, drawn[2 + 2 * cone], out[other - u])
         row = first[1 + cones]
@@ -341,7 +347,7 @@ def add_motion(h: float, Y: FloatArray, f: FloatArray, moved: FloatArray) -> Non
 
 @kernel
 def solve_island(
-    world: PackedWorld, work: Work, m: DerivativeWork, control: Control, h: float, i: int, u: int, end: int
+    world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl, h: float, i: int, u: int, end: int
 ) -> None:
     """Fill `m.solved` and `m.moved` of island i, with its unknowns u .. end."""
     size = end - u
@@ -377,7 +383,7 @@ def solve_island(
             m.friction_released[i] = 1 if release_conflicting_friction(m, H, right, Y, asked, u, end) else 0
         # The list of degrees of freedom was overwritten.
         gather_island(world, work, m, i, u, end)
-        subtract_compliance_terms(m, control, columns, u, end, eps, right)
+        subtract_compliance_terms(m, columns, u, end, eps, right)
     solve_rows(S, m.perm, right, f)
     if eps > 0.0:
         # f(eps) = (S + eps)^-1 (r - eps r1) has the error eps (S + eps)^-1 (f + r1), up to the square of eps.
@@ -385,7 +391,7 @@ def solve_island(
         for row in range(size):
             for k in range(columns):
                 late[row, k] = f[row, k]
-        subtract_compliance_terms(m, control, columns, u, end, -1.0, late)
+        subtract_compliance_terms(m, columns, u, end, -1.0, late)
         solve_rows(S, m.perm, late, right)
         for row in range(size):
             for k in range(columns):

@@ -63,7 +63,7 @@ class Scene:
 
     @property
     def stamp(self) -> dict[str, str]:
-        """What a record says of the scene it was run from: the text, its SHA-256, and the changes if there are any."""
+        """Return a record's entries on its scene: the text, its SHA-256, and the changes if there are any."""
         stamp = {"scene": self.text, "scene_sha256": hashlib.sha256(self.text.encode()).hexdigest()}
         return {**stamp, "scene_changes": json.dumps(dict(self.changes))} if self.changes else stamp
 
@@ -88,7 +88,7 @@ def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
     """
     path = Path(path)
     root, text = read_document(path)
-    root = change_table(root, changes or {})
+    root = with_overrides(root, changes or {})
     entry = parse_scene(root)
     world = build_world(entry)
     _check_solver(root, world)
@@ -111,7 +111,7 @@ def _check_solver(root: Table, world: World) -> None:
 _PART = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']+?))\s*(?:\.|$)""")
 
 
-def change_table(root: Table, changes: Mapping[str, Any]) -> Table:
+def with_overrides(root: Table, changes: Mapping[str, Any]) -> Table:
     """Return a copy of the root table of a scene with other values by path.
 
     A path is names of keys with dots between them, as in ``stepper.h``. An entry of an array of tables is called by its
@@ -188,12 +188,12 @@ def _error(root: Table, path: str, detail: str) -> SceneError:
 
 def build_world(scene: schema.SceneEntry) -> World:
     """Return the world; descriptions of robots are looked for in the scene's folder only."""
-    with scene.table.blame():
+    with scene.table.wrap_errors():
         builder = WorldBuilder(scene.gravity, body_contacts=scene.body_contacts, planar=scene.planar)
     number = 0
     for plane in scene.half_spaces:
         material = _material(plane.surface, scene, plane.table)
-        with plane.table.blame():
+        with plane.table.wrap_errors():
             half_space = HalfSpace.through(plane.point, plane.normal)
             builder.add_half_space(plane.name, half_space, material, **plane.filter)
     for fixed in scene.fixed:
@@ -208,19 +208,19 @@ def build_world(scene: schema.SceneEntry) -> World:
     for robot in scene.robots:
         _add_robot(builder, robot, scene)
     for loop in scene.loops:
-        with loop.table.blame():
+        with loop.table.wrap_errors():
             builder.add_loop(loop.rows, erp=loop.erp)
     for table in scene.ignored:
-        with table.blame("bodies"):
+        with table.wrap_errors("bodies"):
             builder.exclude_collision(*table.texts("bodies"))
-    with scene.table.blame():
+    with scene.table.wrap_errors():
         return builder.build()
 
 
 def _add_standing(builder: WorldBuilder, body: schema.FixedEntry, scene: schema.SceneEntry) -> None:
     """Add a body that stands fixed, or moves as it is told."""
     shapes, bits = _placed(body, scene), body.parts[0].filter
-    with body.table.blame():
+    with body.table.wrap_errors():
         if isinstance(body, schema.KinematicEntry):
             builder.add_kinematic_body(body.name, *shapes[0], body.motion(), **bits)
         else:
@@ -230,7 +230,7 @@ def _add_standing(builder: WorldBuilder, body: schema.FixedEntry, scene: schema.
 
 def _add_body(builder: WorldBuilder, body: schema.BodyEntry, scene: schema.SceneEntry) -> None:
     table, shapes = body.table, _placed(body, scene)
-    with table.blame("inertia" if "inertia" in table else ""):
+    with table.wrap_errors("inertia" if "inertia" in table else ""):
         inertia = _inertia(body, [shape for shape, _ in shapes])
     q, v = _pose(body.pose)
     single = body.count == (1, 1, 1)
@@ -238,7 +238,7 @@ def _add_body(builder: WorldBuilder, body: schema.BodyEntry, scene: schema.Scene
         q_own = q.copy()
         q_own[:3] += np.array(place) * body.spacing
         name = body.name if single else f"{body.name} {n}"
-        with table.blame():
+        with table.wrap_errors():
             builder.add_free_body(name, inertia, *shapes[0], q_own, v, **body.parts[0].filter)
         _add_further(builder, body, name, shapes)
 
@@ -258,12 +258,12 @@ def _add_further(
     builder: WorldBuilder, body: schema.FixedEntry, name: str, shapes: list[tuple[PlacedShape, Material]]
 ) -> None:
     for part, (shape, material) in zip(body.parts[1:], shapes[1:], strict=True):
-        with part.table.blame():
+        with part.table.wrap_errors():
             builder.add_shape(name, shape, material, **part.filter)
 
 
 def _inertia(body: schema.BodyEntry, shapes: list[PlacedShape]) -> RigidInertia:
-    """Return the inertia as given, or that of homogeneous shapes of one density, overlaps counted twice."""
+    """Return the inertia as given, or the inertia of homogeneous shapes of one density, overlaps counted twice."""
     solids = [shape.shape.inertia() for shape in shapes]
     if None in solids:
         if body.mass is None or body.inertia is None:
@@ -279,8 +279,8 @@ def _inertia(body: schema.BodyEntry, shapes: list[PlacedShape]) -> RigidInertia:
 
 
 def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.SceneEntry) -> None:
-    table, path = robot.table, robot.table.beside("urdf", robot.urdf, "the scene's folder", file=True)
-    with table.blame("urdf"), warnings.catch_warnings():
+    table, path = robot.table, robot.table.resolve_path("urdf", robot.urdf, "the scene's folder", file=True)
+    with table.wrap_errors("urdf"), warnings.catch_warnings():
         # What the reader warns of is in the file, not in the scene.
         warnings.simplefilter("ignore")
         model = Model.from_urdf(path, floating_base=robot.floating_base, gravity=scene.gravity)
@@ -288,7 +288,7 @@ def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.Sc
         raise table.error("urdf", f"has {model.nb} links, at most {MOST_BODIES} are taken")
     prefix = f"{robot.name}/"
     q, v = _start(model, robot, "q"), _start(model, robot, "v")
-    with table.blame():
+    with table.wrap_errors():
         builder.add_model(model, q, v, prefix=prefix, **model_arguments(robot.joints, table, model))
     add_joints(builder, robot.joints, prefix, model)
     dressed = add_visuals(builder, model, prefix)
@@ -298,14 +298,14 @@ def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.Sc
             if isinstance(geometry.shape, UrdfMesh):
                 detail = f"link '{geometry.body}' collides as a mesh, which is not taken yet"
                 raise table.error("collisions", f"{detail}; give [[robot.shape]]")
-            with table.blame("collisions"):
+            with table.wrap_errors("collisions"):
                 link, shown, at = prefix + geometry.body, geometry.body not in dressed, geometry.placement
                 builder.add_shape(link, solid_of(geometry), material, placement=at, shown=shown, **robot.filter)
     for one in robot.shapes:
         if one.body not in model.names:
             raise one.table.error("body", f"no link is called '{one.body}'{suggestion(one.body, model.names)}")
         material = _material(one.surface, scene, one.table)
-        with one.table.blame():
+        with one.table.wrap_errors():
             place = one.pose.placement()
             builder.add_shape(prefix + one.body, one.shape, material, placement=place, **one.filter)
 

@@ -26,7 +26,7 @@ from contactlab.world.surface import ALL
 MOST_POINTS = 1000
 MOST_ROWS = 500
 
-#: The shapes of a scene by their names: those of their classes in small letters, but for `ConvexPoints`. Meshes come
+#: The shapes of a scene by their names: their classes in small letters, but for `ConvexPoints`. Meshes come
 #: from files of their own, which a scene does not read.
 SHAPES: dict[str, type[Shape]] = {
     "points" if cls is ConvexPoints else re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower(): cls
@@ -57,7 +57,7 @@ def parse_shape(table: Table) -> Shape:
     for key in SHAPE_KEYS[1:]:
         if key in table and key not in keys and (kind, key) != ("box", "size"):
             raise table.error(key, f"does not belong to a {kind}")
-    if kind == "box" and table.one_of("half_extents", "size") == "size":
+    if kind == "box" and table.exactly_one_of("half_extents", "size") == "size":
         numbers: dict[str, Any] = {"half_extents": tuple(0.5 * value for value in table.vector("size", 3))}
         keys = {}
     else:
@@ -67,7 +67,7 @@ def parse_shape(table: Table) -> Shape:
         # A shape of no numbers at all is none: the first is always asked for.
         known = None if i == 0 or default is inspect.Parameter.empty else default
         numbers[field.name] = _read(table, key, str(field.type), known)
-    with table.blame():
+    with table.wrap_errors():
         return SHAPES[kind](**numbers)
 
 
@@ -144,7 +144,7 @@ def parse_scene(root: Table) -> schema.SceneEntry:
         materials=materials,
         stepper=stepper,
         half_spaces=tuple(half_spaces),
-        fixed=tuple(schema.FixedEntry(**_standing(table)) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
+        fixed=tuple(schema.FixedEntry(**_common_fields(table)) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
         bodies=tuple(bodies),
         kinematic=tuple(kinematic),
         robots=tuple(robots),
@@ -170,7 +170,7 @@ def _stepper(table: Table) -> TimeStepping:
             options[key] = table.whole(key, None, 4, 256)
         elif key == "sleep":
             inner = table.table("sleep", ("speed", "time"))
-            with inner.blame():
+            with inner.wrap_errors():
                 options[key] = Sleep(**{name: inner.number(name) for name in inner.values})
         elif key in ("gyroscopic", "friction", "on_unsolved", "integrator"):
             options[key] = table.text(key)
@@ -179,7 +179,7 @@ def _stepper(table: Table) -> TimeStepping:
     if "solver" in table:
         solver = _solver(table, "solver", (*_LCP_SOLVERS, *_BACKENDS))
         options["solver"] = solver if qp_code_objection(solver) is None else StaggeredProjections(solver)
-    with table.blame():
+    with table.wrap_errors():
         return TimeStepping(**options)
 
 
@@ -203,7 +203,7 @@ def _solver(table: Table, key: str, allowed: tuple[Any, ...]) -> Any:
     for option in given:
         if option not in known:
             raise table.error(key, f"{name} has no option '{option}'{suggestion(option, known)}")
-    with table.blame(key):
+    with table.wrap_errors(key):
         return classes[name](**given)
 
 
@@ -219,7 +219,7 @@ def _half_space(table: Table) -> schema.HalfSpaceEntry:
     return schema.HalfSpaceEntry(table.text("name"), normal, point, _surface(table), _filter(table), table)
 
 
-def _standing(table: Table) -> dict[str, Any]:
+def _common_fields(table: Table) -> dict[str, Any]:
     """Return what every kind of body has."""
     table.required("name")
     return {
@@ -232,8 +232,8 @@ def _standing(table: Table) -> dict[str, Any]:
 
 
 def _body(table: Table) -> schema.BodyEntry:
-    standing = _standing(table)
-    weight = table.one_of("mass", "density")
+    standing = _common_fields(table)
+    weight = table.exactly_one_of("mass", "density")
     inertia = table.vectors("inertia", 3, 3) if "inertia" in table else None
     count = table.vector("count", 3, (1.0, 1.0, 1.0))
     if any(n < 1 or n != int(n) for n in count) or math.prod(count) > MOST_BODIES:
@@ -252,9 +252,9 @@ def _body(table: Table) -> schema.BodyEntry:
 
 
 def _parts(table: Table) -> tuple[schema.PartEntry, ...]:
-    """Return the shapes of a body: its own one, in its own axes, or those of its parts."""
+    """Return the shapes of a body: its own one, in its own axes, or the shapes of its parts."""
     whole = _filter(table)
-    if table.one_of("shape", "part") == "shape":
+    if table.exactly_one_of("shape", "part") == "shape":
         return (schema.PartEntry(parse_shape(table), schema.PoseEntry(), None, whole, table),)
     for key in SHAPE_KEYS:
         if key in table:
@@ -264,7 +264,7 @@ def _parts(table: Table) -> tuple[schema.PartEntry, ...]:
         part.required("shape")
         surface = _own_surface(part)
         if surface is None:
-            table.one_of("material", "mu")
+            table.exactly_one_of("material", "mu")
         parts.append(schema.PartEntry(parse_shape(part), _pose(part), surface, _filter(part, whole), part))
     return tuple(parts)
 
@@ -277,7 +277,7 @@ def _own_surface(table: Table) -> schema.Surface | None:
 
 
 def _kinematic(table: Table) -> schema.KinematicEntry:
-    standing = _standing(table)
+    standing = _common_fields(table)
     swing: dict[str, schema.Vector | float] = {}
     for key in SWING:
         if key in table:
@@ -289,7 +289,7 @@ def _kinematic(table: Table) -> schema.KinematicEntry:
             if key in table:
                 raise table.error(key, "does not go with an oscillation: it has 'translation' and 'rotation'")
     entry = schema.KinematicEntry(**standing, belt=belt, swing=swing)
-    with table.blame():
+    with table.wrap_errors():
         entry.motion()
     return entry
 
@@ -336,7 +336,7 @@ def _state(table: Table, key: str) -> schema.Vector | dict[str, float]:
 
 
 def _surface(table: Table) -> schema.Surface:
-    if table.one_of("material", "mu") == "material":
+    if table.exactly_one_of("material", "mu") == "material":
         for key in _NUMBERS[1:]:
             if key in table:
                 raise table.error(key, "belongs to 'mu'; a material has its own")
@@ -345,16 +345,16 @@ def _surface(table: Table) -> schema.Surface:
 
 
 def _numbers(table: Table) -> Material:
-    # Restitution may be a table, that of its law.
+    # Restitution may be a table of its law.
     by_law = isinstance(table.values.get("restitution"), dict)
     given = ("mu", *(key for key in _NUMBERS[1:] if key in table and not (by_law and key == "restitution")))
     numbers: dict[str, Any] = {key: table.number(key) for key in given}
     if by_law:
         inner = table.table("restitution", tuple(entry.name for entry in dataclasses.fields(PowerLaw)))
         inner.required("e")
-        with inner.blame():
+        with inner.wrap_errors():
             numbers["restitution"] = PowerLaw(**{key: inner.number(key) for key in inner.values})
-    with table.blame():
+    with table.wrap_errors():
         return Material(**numbers)
 
 
@@ -364,10 +364,10 @@ def _filter(table: Table, whole: schema.Filter = FILTER) -> schema.Filter:
 
 
 def _pose(table: Table) -> schema.PoseEntry:
-    """Return place, turn and velocities, each that of a body at rest in the origin where not given."""
+    """Return place, turn and velocities, as of a body at rest in the origin if not given."""
     turn: schema.Vector = (1.0, 0.0, 0.0, 0.0)
     if "quaternion" in table or "rpy" in table:
-        if table.one_of("quaternion", "rpy") == "quaternion":
+        if table.exactly_one_of("quaternion", "rpy") == "quaternion":
             given = table.vector("quaternion", 4)
             length = math.hypot(*given)
             if abs(length - 1.0) > 1e-3:

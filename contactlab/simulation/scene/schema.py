@@ -1,4 +1,4 @@
-"""What a scene file says, as frozen values, joints and loops among them: checked for form, not yet built."""
+"""The contents of a scene file as frozen values, with joints and loops: checked for form, not yet built."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ROWS = {
 
 @dataclass(frozen=True)
 class JointsEntry:
-    """Of a robot: whether the description's own are acted on, numbers by joint in their place, and what is added."""
+    """Actions on a robot's joints: whether the description's own are used, numbers by joint instead, and additions."""
 
     limits: bool
     damping: bool | dict[str, float]
@@ -61,7 +61,7 @@ def joints_entry(table: Table) -> JointsEntry:
     for one in table.tables("limit", ("joint", *limit_keys), MOST_ENTRIES):
         one.required("joint")
         numbers: dict[str, Any] = {key: one.number(key) for key in limit_keys if key in one}
-        with one.blame():
+        with one.wrap_errors():
             added.append((JointLimit(one.text("joint"), **numbers), one))
     drive_keys = {key: None for kind in _DRIVES.values() for key in _numbers(kind)}
     for one in table.tables("drive", ("joint", "kind", "name", *drive_keys), MOST_ENTRIES):
@@ -95,7 +95,7 @@ def _drive(table: Table) -> Drive:
             raise table.error(key, f"does not belong to a {kind} drive")
     table.required(*(key for key, need in needed.items() if need))
     numbers = {key: table.number(key) for key in needed if key in table}
-    with table.blame():
+    with table.wrap_errors():
         drive: Drive = _DRIVES[kind](
             table.text("joint"), **numbers, name=table.text("name") if "name" in table else None
         )
@@ -106,7 +106,7 @@ def loop_entry(table: Table) -> LoopEntry:
     """Read one ``[[loop]]``."""
     table.required("a", "b")
     zero = (0.0, 0.0, 0.0)
-    if table.one_of("holds", "axes") == "axes":
+    if table.exactly_one_of("holds", "axes") == "axes":
         axes = np.array(table.vectors("axes", 6, 6))
     else:
         kind = table.text("holds")
@@ -117,7 +117,7 @@ def loop_entry(table: Table) -> LoopEntry:
     frame_a, frame_b = (Transform(R, table.vector(f"point_{end}", 3, zero)) for R, end in zip(turns, "ab", strict=True))
     sliding = table.flag("sliding", table.values.get("holds") == "slider")
     name = table.text("name") if "name" in table else f"{table.text('a')} on {table.text('b')}"
-    with table.blame():
+    with table.wrap_errors():
         rows = tuple(
             LoopConstraint(table.text("a"), table.text("b"), frame_a, frame_b, axis, name=name, sliding=sliding)
             for axis in axes
@@ -143,7 +143,7 @@ def add_joints(builder: WorldBuilder, entry: JointsEntry, prefix: str, model: Ur
     for one, table in entry.added:
         if one.joint not in model.joint_data:
             raise table.error("joint", f"no joint is called '{one.joint}'{suggestion(one.joint, model.joint_data)}")
-        with table.blame():
+        with table.wrap_errors():
             own = dataclasses.replace(one, joint=prefix + one.joint)
             if isinstance(own, JointLimit):
                 builder.add_joint_limit(own)
@@ -235,7 +235,7 @@ class KinematicEntry(FixedEntry):
     swing: dict[str, Vector | float]
 
     def motion(self) -> PrescribedMotion:
-        """Return the motion; velocities are those of the pose, both in world axes."""
+        """Return the motion; velocities belong to the pose, both in world axes."""
         start = self.pose.placement()
         if self.swing:
             values = {key: np.array(value) if isinstance(value, tuple) else value for key, value in self.swing.items()}
@@ -248,7 +248,7 @@ class KinematicEntry(FixedEntry):
 class RobotEntry:
     """``[[robot]]``: a model from a URDF file in the scene's folder.
 
-    ``q`` and ``v`` are whole vectors, or numbers by the joints' names; ``pose`` is that of a floating base.
+    ``q`` and ``v`` are whole vectors, or numbers by the joints' names; ``pose`` is the pose of a floating base.
     """
 
     name: str

@@ -150,7 +150,7 @@ class Table:
         return SceneError(self.path, self.lines.line((*self.place, key) if key else self.place), name, detail)
 
     @contextmanager
-    def blame(self, key: str = "") -> Iterator[None]:
+    def wrap_errors(self, key: str = "") -> Iterator[None]:
         """Turn what the library refuses inside into an error of a key, or of the table."""
         try:
             yield
@@ -173,7 +173,7 @@ class Table:
             if key not in self.values:
                 raise self.error(key, "is missing")
 
-    def one_of(self, *keys: str) -> str:
+    def exactly_one_of(self, *keys: str) -> str:
         """Return which one of the keys is given; exactly one must be."""
         given = [key for key in keys if key in self.values]
         if len(given) != 1:
@@ -248,7 +248,7 @@ class Table:
         place, label = (*self.place, key), f"[[{self._prefix()}{key}]]"
         return [Table(self.path, self.lines, (*place, i), label, entry, known) for i, entry in enumerate(value)]
 
-    def beside(self, key: str, text: str, folder: str = "the folder of this file", *, file: bool = False) -> Path:
+    def resolve_path(self, key: str, text: str, folder: str = "the folder of this file", *, file: bool = False) -> Path:
         """Return the path of a file, or anything, in the document's folder or below, links followed."""
         home = self.path.parent.resolve()
         # A path with a NUL character, in a circle of links, or too long is refused by the system.

@@ -1,13 +1,21 @@
-"""What the energy ledger needs of every step, through the stages that the steps used."""
+"""Terms of the energy ledger for every step, recomputed by the stages that the steps used."""
 
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, POSES, VELOCITIES
 from contactlab.multibody.kernels.kinematics import fill_frames
-from contactlab.stepping.kernels.finish import measure
+from contactlab.stepping.kernels.finish import compute_energies
 from contactlab.stepping.kernels.free_motion import free_motion, move_free_trees
 from contactlab.stepping.kernels.kinematic import relative_turning, relative_velocity
-from contactlab.stepping.kernels.layout import TREE_DOF, Control, FloatArray, IntArray, Joints, PackedWorld, Work
+from contactlab.stepping.kernels.layout import (
+    TREE_DOF,
+    FloatArray,
+    IntArray,
+    JointRows,
+    PackedWorld,
+    Parameters,
+    StepWork,
+)
 from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
@@ -15,9 +23,9 @@ from lcp.kernels import kernel
 @kernel(inner=True)
 def account_free_trees(
     world: PackedWorld,
-    work: Work,
-    control: Control,
-    joints: Joints | None,
+    work: StepWork,
+    parameters: Parameters,
+    joints: JointRows | None,
     targets: FloatArray,
     in_island: IntArray,
     h: float,
@@ -31,8 +39,8 @@ def account_free_trees(
     if joints is not None:
         for j in range(joints.target.shape[0]):
             joints.target[j] = targets[j]
-        free_motion(world, work, joints, h, control)
-    move_free_trees(world, work, control, h)
+        free_motion(world, work, joints, h, parameters)
+    move_free_trees(world, work, h, parameters)
     for k in range(in_island.shape[0]):
         moved[k] = 1 if work.parts[k] > 0 else 0
         if moved[k] != 0:
@@ -41,7 +49,7 @@ def account_free_trees(
                 work.v[j] = work.v_plus[j]
     # M v+, for M.
     fill_frames(world.ints, world.floats, work.q, work.v, none, POSES, VELOCITIES, work.W)
-    free_motion(world, work, None, h, control)
+    free_motion(world, work, None, h, parameters)
     for k in range(in_island.shape[0]):
         if moved[k] != 0:
             for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
@@ -49,15 +57,15 @@ def account_free_trees(
 
 
 @kernel
-def account(
+def recompute_energy_terms(
     world: PackedWorld,
-    work: Work,
-    control: Control,
+    work: StepWork,
+    parameters: Parameters,
     q: FloatArray,
     v: FloatArray,
     tau: FloatArray,
     h: FloatArray,
-    joints: Joints | None,
+    joints: JointRows | None,
     targets: FloatArray,
     in_island: IntArray,
     contact_step: IntArray,
@@ -73,7 +81,7 @@ def account(
 
     Parameters
     ----------
-    world, work, control
+    world, work, parameters
         As for the loop; the last two are overwritten.
     q, v, h
         (n + 1, nq), (n + 1, nv), (n,): states and sizes of the steps.
@@ -92,7 +100,7 @@ def account(
         (n,) filled with the kinetic energy of v[i + 1] at q[i].
     before, after
         (k, 6) filled with the velocity of the contact's point as one of B less that as one of A, and the angular
-        velocity of B less that of A, at q[i], under v[i] and under v[i + 1].
+        velocity of B less the velocity of A, at q[i], under v[i] and under v[i + 1].
     moved
         (n, nt) filled with whether the Runge-Kutta method moves the tree.
     """
@@ -107,11 +115,11 @@ def account(
         fill_frames(
             world.ints, world.floats, work.q, work.v, rows_at(work.W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, work.W
         )
-        free_motion(world, work, None, h[i], control)
+        free_motion(world, work, None, h[i], parameters)
         for j in range(v.shape[1]):
             bias[i, j] = work.Mv[j] - work.momentum[j] - h[i] * work.tau[j]
-        if control.accurate != 0 and world.free.shape[0] > 0:
-            account_free_trees(world, work, control, joints, targets[i], in_island[i], h[i], bias[i], moved[i])
+        if parameters.accurate != 0 and world.free.shape[0] > 0:
+            account_free_trees(world, work, parameters, joints, targets[i], in_island[i], h[i], bias[i], moved[i])
         while c < contact_step.shape[0] and contact_step[c] == i:
             a = contact_body[c, 0]
             b = contact_body[c, 1]
@@ -123,5 +131,5 @@ def account(
         fill_frames(
             world.ints, world.floats, work.q, v[i + 1], rows_at(work.W, 0, 0, CUSTOM_ROW), POSES, VELOCITIES, work.W
         )
-        measure(world, work.W, work.q, v[i + 1], work.scratch[6:17], work.energy)
+        compute_energies(world, work.W, work.q, v[i + 1], work.scratch[6:17], work.energy)
         kinetic[i] = work.energy[0]

@@ -1,7 +1,7 @@
-"""Of `next_island`: the constraint blocks of one island, in the layout of `problem_data.VelocityBlocks`.
+"""The stage NEXT_ISLAND: the constraint blocks of one island, in the layout of `problem_data.VelocityBlocks`.
 
 Rows [N; F]: one normal row per contact, then the r friction directions contact by contact. J is the Jacobian on the
-island's own velocities, those of its trees one after the other; Y has row i = M^-1 J[i].
+island's own velocities, tree by tree; Y has row i = M^-1 J[i].
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from contactlab.multibody.kernels.ltl import (
     solve_vector_l,
     solve_vector_lt,
 )
-from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
+from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -44,14 +44,14 @@ from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     VN_FREE,
     VN_MINUS,
-    Control,
     FloatArray,
     IntArray,
-    Island,
-    Joints,
+    IslandWork,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.column_ranges import combine3_range, combine3_six, row_ranges, sparse_dot
@@ -75,7 +75,7 @@ SEEN_BOUNCING_DEPTH = 0.02
 
 
 @kernel(inner=True)
-def solve_tree(world: PackedWorld, work: Work, k: int, Y: FloatArray) -> None:
+def solve_tree(world: PackedWorld, work: StepWork, k: int, Y: FloatArray) -> None:
     """Replace the share of tree ``k`` in a row of J by that in M^-1 J."""
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
@@ -86,13 +86,15 @@ def solve_tree(world: PackedWorld, work: Work, k: int, Y: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def solve_tree_frame(world: PackedWorld, work: Work, k: int, P: FloatArray, X: FloatArray, scratch: FloatArray) -> None:
+def solve_tree_frame(
+    world: PackedWorld, work: StepWork, k: int, P: FloatArray, X: FloatArray, scratch: FloatArray
+) -> None:
     """Fill the share of tree ``k`` in the three rows of X = M^-1 P; ``scratch`` (4 nv,)."""
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
     branch = world.branch[a : a + n]
     L = rows_at(work.L, world.trees[k, TREE_BLOCK], n, n)
-    first = work.local[k]
+    first = work.tree_offset[k]
     if is_free_body(branch):
         solve_three_of_six(L, P, X, first)
         return
@@ -111,7 +113,7 @@ def clear_frame(spans: IntArray, P: FloatArray) -> None:
 
 @kernel(inner=True)
 def fill_responses(
-    world: PackedWorld, work: Work, a: int, b: int, P: FloatArray, X: FloatArray, scratch: FloatArray
+    world: PackedWorld, work: StepWork, a: int, b: int, P: FloatArray, X: FloatArray, scratch: FloatArray
 ) -> None:
     """Fill X = M^-1 P within the spans of a contact of bodies a and b; ``scratch`` (4 nv,)."""
     k = world.bodies[b, BODY_TREE]
@@ -122,9 +124,9 @@ def fill_responses(
 
 
 @kernel(inner=True)
-def contact_frame(
+def contact_jacobian(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     spans: IntArray,
     a: int,
     b: int,
@@ -135,27 +137,27 @@ def contact_frame(
 ) -> None:
     """Fill P and X = M^-1 P, (3, nv) each, within the contact's spans: what each unit of v does to the motion at x.
 
-    The motion is that of body b less that of body a, in world axes, v the island's velocities. Body b moves; body a may
+    The motion is relative: body b less body a, in world axes, v the island's velocities. Body b moves; body a may
     be the world (-1), or fixed to it. ``scratch`` (4 nv,).
     """
     clear_frame(spans, P)
     k = world.bodies[b, BODY_TREE]
     o = work.origins[world.bodies[b, BODY_ROOT]]
-    shift = work.local[k] - world.trees[k, TREE_DOF]
+    shift = work.tree_offset[k] - world.trees[k, TREE_DOF]
     add_contact_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], o, x, 1.0, shift, P)
     other = world.bodies[a, BODY_TREE] if a >= 0 else -1
     if other >= 0:
         # In one tree, degrees of freedom below both bodies cancel.
         o = work.origins[world.bodies[a, BODY_ROOT]]
-        shift = work.local[other] - world.trees[other, TREE_DOF]
+        shift = work.tree_offset[other] - world.trees[other, TREE_DOF]
         add_contact_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, -1.0, shift, P)
     fill_responses(world, work, a, b, P, X, scratch)
 
 
 @kernel(inner=True)
-def turning_frame(
+def angular_jacobian(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     spans: IntArray,
     a: int,
     b: int,
@@ -163,14 +165,14 @@ def turning_frame(
     X: FloatArray,
     scratch: FloatArray,
 ) -> None:
-    """Fill P and X as `contact_frame` does, for the angular velocity of body b less that of body a."""
+    """Fill P and X as `contact_jacobian` does, for the angular velocity of body b relative to body a."""
     clear_frame(spans, P)
     k = world.bodies[b, BODY_TREE]
-    shift = work.local[k] - world.trees[k, TREE_DOF]
+    shift = work.tree_offset[k] - world.trees[k, TREE_DOF]
     add_turning_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], 1.0, shift, P)
     other = world.bodies[a, BODY_TREE] if a >= 0 else -1
     if other >= 0:
-        shift = work.local[other] - world.trees[other, TREE_DOF]
+        shift = work.tree_offset[other] - world.trees[other, TREE_DOF]
         add_turning_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], -1.0, shift, P)
     fill_responses(world, work, a, b, P, X, scratch)
 
@@ -188,7 +190,7 @@ def fill_along(spans: IntArray, d: FloatArray, P: FloatArray, row: FloatArray) -
 
 
 @kernel(inline=True)
-def along(direction: FloatArray, velocity: FloatArray) -> float:
+def dot3(direction: FloatArray, velocity: FloatArray) -> float:
     """Speed along a direction."""
     return direction[0] * velocity[0] + direction[1] * velocity[1] + direction[2] * velocity[2]
 
@@ -253,15 +255,15 @@ def fastest_of_stops(parameters: Parameters, rate: float) -> float:
 
 
 @kernel(inner=True)
-def place_spans(world: PackedWorld, work: Work, island: Island, i: int, edges: int) -> None:
+def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i: int, edges: int) -> None:
     """Fill spans of island ``i``, and where its trees start."""
     first = work.contact_start[i]
     nc = work.contact_start[i + 1] - first
     r = edges // 2
     trees = work.tree_start[i + 1] - work.tree_start[i]
     for n in range(trees):
-        island.starts[n] = work.local[work.island_trees[work.tree_start[i] + n]]
-    island.starts[trees] = work.island_nv[i]
+        island.tree_starts[n] = work.tree_offset[work.island_trees[work.tree_start[i] + n]]
+    island.tree_starts[trees] = work.island_nv[i]
     for c in range(nc):
         index = work.island_contacts[first + c]
         lower = world.bodies[work.contact_int[index, BODY_B], BODY_TREE]
@@ -270,16 +272,16 @@ def place_spans(world: PackedWorld, work: Work, island: Island, i: int, edges: i
         if upper < 0:
             upper = lower
         lower, upper = min(lower, upper), max(lower, upper)
-        span = island.spans[c]
-        span[0] = work.local[lower]
+        span = island.column_ranges[c]
+        span[0] = work.tree_offset[lower]
         span[1] = span[0] + world.trees[lower + 1, TREE_DOF] - world.trees[lower, TREE_DOF]
-        span[2] = work.local[upper]
+        span[2] = work.tree_offset[upper]
         span[3] = span[2] + world.trees[upper + 1, TREE_DOF] - world.trees[upper, TREE_DOF]
         if lower == upper:
             span[2] = span[1]
         for row in range(nc + c * r, nc + (c + 1) * r):
             for j in range(4):
-                island.spans[row, j] = span[j]
+                island.column_ranges[row, j] = span[j]
 
 
 @kernel(inner=True)
@@ -295,18 +297,21 @@ def complete_rows(J: FloatArray, Y: FloatArray, spans: IntArray) -> None:
 
 
 @kernel(inner=True)
-def build_blocks(world: PackedWorld, work: Work, island: Island, control: Control, parameters: Parameters) -> None:
+def build_blocks(
+    world: PackedWorld, work: StepWork, island: IslandWork, control: StepControl, parameters: Parameters
+) -> None:
     """Fill r, mu, k, gamma, gammaE, Mv, v_free of the island in progress, starts and spans, J and Y within the spans.
 
     The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0, and F v+ - d . V is the slip. In the first V is
     the velocity of the body, in the second the velocity of its surface; the two differ for belts.
     """
+    progress = island.progress[0]
     h = parameters.h
     i = control.island
-    edges = control.edges
+    edges = parameters.edges
     first = work.contact_start[i]
-    nc = control.nc
-    nv = control.nv
+    nc = progress.nc
+    nv = progress.nv
     r = edges // 2
     m = nc * (1 + r)
     J = rows_at(island.J, 0, m, nv)
@@ -314,20 +319,21 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
     direction = work.scratch[0:3]
     surface = work.scratch[3:6]
 
+    # velocities of the trees
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
         for j in range(world.trees[k + 1, TREE_DOF] - a):
-            island.Mv[work.local[k] + j] = work.Mv[a + j]
-            island.v_free[work.local[k] + j] = work.v_free[a + j]
-            island.spread[work.local[k] + j] = work.spread[a + j]
+            island.Mv[work.tree_offset[k] + j] = work.Mv[a + j]
+            island.v_free[work.tree_offset[k] + j] = work.v_free[a + j]
+            island.dv_deps[work.tree_offset[k] + j] = work.dv_deps[a + j]
     for row in range(m):
         island.k[row] = 0.0
         island.gamma[row] = 0.0
-    place_spans(world, work, island, i, edges)
-    P = rows_at(island.frame, 0, 3, nv)
-    X = rows_at(island.frame, 3 * nv, 3, nv)
-    turns = island.turns
+    fill_column_ranges(world, work, island, i, edges)
+    P = rows_at(island.contact_jacobian_work, 0, 3, nv)
+    X = rows_at(island.contact_jacobian_work, 3 * nv, 3, nv)
+    turns = island.edge_directions
     # The directions of a run are always the same: its memory begins with zeros.
     if r > 0 and turns[0, 0] != 1.0:
         for e in range(r):
@@ -342,12 +348,13 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
         normal = floats[NORMAL : NORMAL + 3]
         t1 = floats[TANGENTS : TANGENTS + 3]
         t2 = floats[TANGENTS + 3 : TANGENTS + 6]
+        # motion of the contact point, and the response to it
         planar_tangents(normal, world.plane, t1, t2)
-        told = motion_of(world, body_a)
+        told = kinematic_index(world, body_a)
         if told >= 0:
-            carried(work, told, point, surface)
-        spans = island.spans[c]
-        contact_frame(world, work, spans, body_a, body_b, point, P, X, island.frame[6 * nv :])
+            kinematic_point_velocity(work, told, point, surface)
+        spans = island.column_ranges[c]
+        contact_jacobian(world, work, spans, body_a, body_b, point, P, X, island.contact_jacobian_work[6 * nv :])
         # X was just written: vectors of it are read last.
         fill_along(spans, normal, P, J[c])
         for e in range(r):
@@ -359,17 +366,19 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
             tangential(turns[e, 0], turns[e, 1], t1, t2, direction)
             fill_along(spans, direction, X, Y[row])
             if told >= 0:
-                island.k[row] = -along(direction, surface)
-        lower, middle, upper, end = row_ranges(island.spans, c, nv)
+                island.k[row] = -dot3(direction, surface)
+        # normal velocity without contact forces
+        lower, middle, upper, end = row_ranges(island.column_ranges, c, nv)
         vn_free = sparse_dot(lower, middle, upper, end, J[c], island.v_free)
         drive = 0.0
         if told >= 0:
             # normal row: the body's own velocity
-            drive = -along(normal, surface)
+            drive = -dot3(normal, surface)
             belt_velocity(work, told, point, surface)
-            drive += along(normal, surface)
+            drive += dot3(normal, surface)
         vn_free += drive
         floats[VN_FREE] = vn_free
+        # law of the normal row
         stiffness, dissipation = compliance_of(world, work.contact_int[index])
         k, island.gamma[c] = unilateral_law(
             floats[GAP],
@@ -392,12 +401,13 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
 
 
 @kernel(inner=True)
-def warm_vector(work: Work, island: Island, control: Control) -> bool:
+def fill_warm_start(work: StepWork, island: IslandWork, control: StepControl, edges: int) -> bool:
     """Fill the contacts' part of z0 from the previous step, 0 for new contacts; False when none matched."""
+    progress = island.progress[0]
     first = work.contact_start[control.island]
-    nc = control.nc
-    r = control.edges // 2
-    nr = control.nr
+    nc = progress.nc
+    r = edges // 2
+    nr = progress.nr
     matched = False
     for c in range(nc):
         old = work.contact_int[work.island_contacts[first + c], PREVIOUS]
@@ -418,50 +428,51 @@ def warm_vector(work: Work, island: Island, control: Control) -> bool:
 
 
 @kernel(inline=True)
-def posed_rows(island: Island, joints: Joints | None, control: Control, h: float) -> ContactSystem:
+def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> ContactSystem:
     """All rows [N; F; L; G; B] as they were posed.
 
-    The island's spans are those of [N; F; L; B], once rows of joints are added. Where there are rows G, they have all
-    columns, and so have those behind them.
+    The island's column ranges belong to [N; F; L; B], once rows of joints are added. If there are rows G, they and the
+    rows after them have all columns.
     """
-    nc = control.nc
-    nv = control.nv
-    nr = control.nr
-    m = nc + nr + control.nl + control.ng + control.nbox
+    progress = island.progress[0]
+    nc = progress.nc
+    nv = progress.nv
+    nr = progress.nr
+    m = nc + nr + progress.nl + progress.ng + progress.nbox
     lo = island.k[:0]
     hi = island.k[:0]
     if joints is not None:
-        lo = joints.lo[: control.nbox]
-        hi = joints.hi[: control.nbox]
+        lo = joints.lo[: progress.nbox]
+        hi = joints.hi[: progress.nbox]
     return ContactSystem(
         h,
         nc,
         nr,
-        control.nl,
-        control.ng,
-        island.r[: control.ncone],
-        island.mu[: control.ncone],
-        island.cone_contacts[: control.ncone],
+        progress.nl,
+        progress.ng,
+        island.r[: progress.ncone],
+        island.mu[: progress.ncone],
+        island.cone_contacts[: progress.ncone],
         rows_at(island.J, 0, m, nv),
         rows_at(island.Y, 0, m, nv),
         island.k[:m],
         island.gamma[:m],
-        island.gammaE[: control.ncone],
+        island.gammaE[: progress.ncone],
         lo,
         hi,
         island.v_free[:nv],
         island.Mv[:nv],
-        island.spans[: m if control.ng == 0 else nc + nr + control.nl],
+        island.column_ranges[: m if progress.ng == 0 else nc + nr + progress.nl],
         island.k[:0],
         island.k[:0],
         island.k[:0],
-        island.spans[:0],
+        island.column_ranges[:0],
     )
 
 
 @kernel(inline=True)
-def rows_left(rows: ContactSystem, island: Island, joints: Joints) -> ContactSystem:
-    """Rows [N; F; L; B] once `eliminate` has taken the rows G out of them."""
+def rows_left(rows: ContactSystem, island: IslandWork, joints: JointRows) -> ContactSystem:
+    """Rows [N; F; L; B] once `eliminate_equalities` has taken the rows G out of them."""
     nv = rows.v_free.shape[0]
     m = rows.k.shape[0] - rows.nb
     return ContactSystem(
@@ -482,9 +493,9 @@ def rows_left(rows: ContactSystem, island: Island, joints: Joints) -> ContactSys
         rows.hi,
         joints.v0[:nv],
         rows.Mv,
-        island.spans[:m],
+        island.column_ranges[:m],
         joints.k[:0],
         joints.k[:0],
         joints.k[:0],
-        island.spans[:0],
+        island.column_ranges[:0],
     )

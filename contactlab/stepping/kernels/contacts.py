@@ -1,4 +1,4 @@
-"""Of `detect`: contacts with half-spaces and from outside the loop; those between shapes are in `pairs`."""
+"""The stage DETECT: contacts with half-spaces and from outside the loop; contacts between shapes are in `pairs`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contactlab.contact.kernels.layout import ContactBuffer
 from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import body_pose, field_at, velocity_of, world_point
 from contactlab.stepping.kernels.blocks import seen_depth
-from contactlab.stepping.kernels.kinematic import belt_velocity, motion_of, relative_velocity
+from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, relative_velocity
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -29,7 +29,7 @@ from contactlab.stepping.kernels.layout import (
     SHAPE_B,
     VN_MINUS,
     PackedWorld,
-    Work,
+    StepWork,
 )
 from lcp.kernels import kernel
 
@@ -41,7 +41,7 @@ def contact_id(body: int, half_space: int, point: int) -> int:
 
 
 @kernel(inline=True)
-def move_contact(work: Work, c: int, place: int) -> None:
+def move_contact(work: StepWork, c: int, place: int) -> None:
     """Copy contact ``c`` of the table to an earlier place."""
     for j in range(CONTACT_INTS):
         work.contact_int[place, j] = work.contact_int[c, j]
@@ -51,7 +51,7 @@ def move_contact(work: Work, c: int, place: int) -> None:
 
 @kernel(inner=True)
 def half_space_contacts(
-    world: PackedWorld, work: Work, h: float, margin: float, reduce: bool, looks: int, count: int
+    world: PackedWorld, work: StepWork, h: float, margin: float, reduce: bool, looks: int, count: int
 ) -> int:
     """List the contacts with gap <= margin + h max(0, -N v), in the order body, half-space, point, after ``count``.
 
@@ -124,19 +124,19 @@ def half_space_contacts(
 
 
 @kernel(inner=True)
-def add_given(world: PackedWorld, work: Work, h: float, margin: float, count: int) -> int:
+def add_external_contacts(world: PackedWorld, work: StepWork, h: float, margin: float, count: int) -> int:
     """List the contacts from outside with gap <= margin + h max(0, -N v), in the order given, after ``count``.
 
     Returns the number of all, as `half_space_contacts` does.
     """
     moving = work.scratch[0:3]
     other = work.scratch[3:6]
-    for i in range(work.given_int.shape[0]):
-        from_int = work.given_int[i]
-        from_float = work.given_float[i]
+    for i in range(work.external_int.shape[0]):
+        from_int = work.external_int[i]
+        from_float = work.external_float[i]
         point = from_float[POINT : POINT + 3]
         relative_velocity(world, work, from_int[BODY_A], from_int[BODY_B], point, work.v, other, moving)
-        row = motion_of(world, from_int[BODY_A])
+        row = kinematic_index(world, from_int[BODY_A])
         if row >= 0:
             # a belt moves along its body, which alone closes the gap
             belt_velocity(work, row, point, other)
@@ -156,7 +156,7 @@ def add_given(world: PackedWorld, work: Work, h: float, margin: float, count: in
 
 
 @kernel(inner=True)
-def match_previous(work: Work, n_contacts: int, n_previous: int) -> None:
+def match_previous(work: StepWork, n_contacts: int, n_previous: int) -> None:
     """Find every contact's row in the previous step. Both lists ascend in id, so one pass is enough."""
     j = 0
     for i in range(n_contacts):

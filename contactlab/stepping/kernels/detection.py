@@ -1,4 +1,4 @@
-"""The stages `detect` and `label`: free motion, contacts and where they stood in the previous step; islands.
+"""The stages `detect` and `find_islands`: free motion, contacts and where they stood in the previous step; islands.
 
 An island is a set of kinematic trees joined by contacts, by rows of joints and by loops. The world is no tree: a
 contact with it joins nothing. Islands are numbered in ascending order of their lowest tree; trees and contacts
@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.stepping.kernels.blocks import allowance_of
-from contactlab.stepping.kernels.contacts import add_given, half_space_contacts, match_previous, move_contact
+from contactlab.stepping.kernels.contacts import (
+    add_external_contacts,
+    half_space_contacts,
+    match_previous,
+    move_contact,
+)
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.joint_rows import beyond_stops, find_joint_rows
 from contactlab.stepping.kernels.kinematic import predict_poses, turns_far
@@ -22,26 +27,26 @@ from contactlab.stepping.kernels.layout import (
     BODY_B,
     BODY_TREE,
     CONTACT_ID,
-    FAILED,
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
-    FINISH,
+    FAILURE_SINGULAR,
+    FIND_ISLANDS,
     GAP,
     GAP_CORRECTION,
-    GO_ON,
-    LABEL,
+    INTEGRATE,
     LOOPS,
     NEED_SPACE,
-    ROOM,
+    RESERVE,
     SHORT_OF_CONTACTS,
     TREE_DOF,
+    UNSOLVED,
     Collision,
-    Control,
     FloatArray,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from contactlab.stepping.kernels.pairs import pair_contacts
 from contactlab.stepping.kernels.sleeping import put_to_sleep
@@ -50,7 +55,7 @@ from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def is_state(work: Work, q: FloatArray, v: FloatArray) -> bool:
+def state_equals(work: StepWork, q: FloatArray, v: FloatArray) -> bool:
     """Whether this is the state."""
     same = True
     for j in range(q.shape[0]):
@@ -61,7 +66,7 @@ def is_state(work: Work, q: FloatArray, v: FloatArray) -> bool:
 
 
 @kernel(inner=True)
-def too_deep(world: PackedWorld, work: Work, n_contacts: int, parameters: Parameters) -> bool:
+def too_deep(world: PackedWorld, work: StepWork, n_contacts: int, parameters: Parameters) -> bool:
     """Whether any contact is deeper than is left alone."""
     for i in range(n_contacts):
         gap = work.contact_float[i, GAP]
@@ -73,7 +78,7 @@ def too_deep(world: PackedWorld, work: Work, n_contacts: int, parameters: Parame
 
 
 @kernel(inner=True)
-def has_corrections(work: Work, n_contacts: int) -> bool:
+def has_corrections(work: StepWork, n_contacts: int) -> bool:
     """Whether turning takes anything off the gap of any contact."""
     least = 0.0
     for i in range(n_contacts):
@@ -82,7 +87,7 @@ def has_corrections(work: Work, n_contacts: int) -> bool:
 
 
 @kernel(inner=True)
-def keep_listed(work: Work, n_contacts: int) -> int:
+def keep_listed(work: StepWork, n_contacts: int) -> int:
     """Leave the contacts whose ids are listed; return how many there are."""
     left = 0
     for c in range(n_contacts):
@@ -98,33 +103,37 @@ def keep_listed(work: Work, n_contacts: int) -> int:
 
 
 @kernel(inline=True)
-def move_freely(world: PackedWorld, work: Work, joints: Joints | None, control: Control, parameters: Parameters) -> int:
+def move_freely(
+    world: PackedWorld, work: StepWork, joints: JointRows | None, control: StepControl, parameters: Parameters
+) -> int:
     """Fill the kinematics and the free motion; FAILURE_NONE, or why there is none."""
     W = work.W
     # Mostly those that the step before has ended with.
-    ready = VELOCITIES if control.filled != 0 and is_state(work, work.q_plus, work.v_plus) else NOTHING
-    control.filled = 0
+    ready = VELOCITIES if control.kinematics_valid != 0 and state_equals(work, work.q_plus, work.v_plus) else NOTHING
+    control.kinematics_valid = 0
     code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
     if code != GOOD:
         return FAILURE_NOT_FINITE
-    return free_motion(world, work, joints, parameters.h, control)
+    return free_motion(world, work, joints, parameters.h, parameters)
 
 
 @kernel(inline=True)
 def detect(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     collision: Collision | None,
-    joints: Joints | None,
-    control: Control,
+    joints: JointRows | None,
+    control: StepControl,
     parameters: Parameters,
 ) -> int:
     """Find free motion, and contacts with their rows in the previous step."""
+    # free motion
     if control.again == 0:
         failure = move_freely(world, work, joints, control, parameters)
         if failure != FAILURE_NONE:
-            control.failure = failure
-            return FAILED
+            control.failure, control.wanted = min(failure, FAILURE_SINGULAR), failure - FAILURE_SINGULAR
+            return UNSOLVED
+    # velocities that contacts are looked for by, and the poses that they predict
     h, margin = parameters.h, parameters.margin + parameters.more
     # By the velocities seen at the end of the step as well, where there are any.
     looks = control.again if work.listed.shape[0] == 0 else 1
@@ -132,42 +141,39 @@ def detect(
     if parameters.projection != 0 and work.listed.shape[0] == 0 and (control.again > 0 or turns_far(world, work, h)):
         predicted = work.v_free if control.again == 0 else work.v_seen[control.again - 1]
         predict_poses(world, work, predicted, h)
+    # contacts of pairs of bodies, with half-spaces, and from the caller
     count = pair_contacts(world, work, collision, h, margin, parameters.reduce != 0, looks, predicted, control)
     if count < 0:
         return NEED_SPACE
     count = half_space_contacts(world, work, h, margin, parameters.reduce != 0, looks, count)
-    count = add_given(world, work, h, margin, count)
+    count = add_external_contacts(world, work, h, margin, count)
     if count > work.contact_int.shape[0]:
         control.short, control.wanted = SHORT_OF_CONTACTS, count
         return NEED_SPACE
     if work.listed.shape[0] > 0:
         count = keep_listed(work, count)
-    if (
-        control.again != 0
-        and control.missed == 0
-        and control.sleep == 0
-        and count == control.n_found
-        and not has_corrections(work, count)
-    ):
+    # a further look that finds nothing new ends the step as it is
+    if control.again != 0 and parameters.sleep == 0 and count == control.n_found and not has_corrections(work, count):
         # Nothing was left out: what was found holds.
-        control.place = FINISH
-        return GO_ON
+        return INTEGRATE
+    # depth, velocities without contacts, the same contacts in the previous step
     control.n_contacts = count
     control.n_found = count
     control.deep = 1 if parameters.projection != 0 and too_deep(world, work, count, parameters) else 0
-    for j in range(work.shift.shape[0]):
-        work.shift[j] = 0.0
+    for j in range(work.projection_displacement.shape[0]):
+        work.projection_displacement[j] = 0.0
         # A contact of the look before may be gone.
         work.v_plus[j] = work.v_free[j]
     match_previous(work, count, control.n_previous)
-    control.place = LABEL
     if control.again == 0 and joints is not None and joints.loop_G.shape[0] > 0:
-        control.place = LOOPS
-    return GO_ON
+        return LOOPS
+    return FIND_ISLANDS
 
 
 @kernel(inline=True)
-def label(world: PackedWorld, work: Work, joints: Joints | None, control: Control, parameters: Parameters) -> int:
+def find_islands(
+    world: PackedWorld, work: StepWork, joints: JointRows | None, control: StepControl, parameters: Parameters
+) -> int:
     """Find rows of joints, and islands."""
     count = control.n_contacts
     if joints is not None:
@@ -175,14 +181,13 @@ def label(world: PackedWorld, work: Work, joints: Joints | None, control: Contro
         if parameters.projection != 0 and beyond_stops(joints):
             control.deep = 1
     control.n_islands = label_islands(world, work, joints, count)
-    if control.sleep != 0:
+    if parameters.sleep != 0:
         left = put_to_sleep(world, work, joints, count, control.n_islands, parameters)
         if left < count:
             control.n_contacts = left
             control.n_islands = label_islands(world, work, joints, left)
     control.island = 0
-    control.place = ROOM
-    return GO_ON
+    return RESERVE
 
 
 @kernel
@@ -195,11 +200,12 @@ def find(parent: NDArray[np.int64], i: int) -> int:
 
 
 @kernel
-def label_islands(world: PackedWorld, work: Work, joints: Joints | None, n_contacts: int) -> int:
+def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, n_contacts: int) -> int:
     """Fill island_of, local, island_nv and the lists of trees, contacts and rows by island; return their number."""
-    nt = work.parent.shape[0]
+    # union-find over the trees that contacts join
+    nt = work.union_find_parent.shape[0]
     for k in range(nt):
-        work.parent[k] = k
+        work.union_find_parent[k] = k
         work.island_of[k] = -1
     for i in range(n_contacts):
         k = world.bodies[work.contact_int[i, BODY_B], BODY_TREE]
@@ -208,24 +214,26 @@ def label_islands(world: PackedWorld, work: Work, joints: Joints | None, n_conta
         if other >= 0 and world.bodies[other, BODY_TREE] >= 0:
             m = world.bodies[other, BODY_TREE]
             work.island_of[m] = 0
-            a = find(work.parent, m)
-            b = find(work.parent, k)
+            a = find(work.union_find_parent, m)
+            b = find(work.union_find_parent, k)
             # The lower tree becomes the root: an island is then met first at its lowest tree.
-            work.parent[max(a, b)] = min(a, b)
+            work.union_find_parent[max(a, b)] = min(a, b)
     if joints is not None:
         join_trees(work, joints)
 
+    # islands in ascending order of their lowest tree
     n_islands = 0
     for k in range(nt):
         if work.island_of[k] < 0:
             continue
-        root = find(work.parent, k)
+        root = find(work.union_find_parent, k)
         if root == k:
             work.island_of[k] = n_islands
             n_islands += 1
         else:
             work.island_of[k] = work.island_of[root]
 
+    # how many trees and contacts each has
     for i in range(n_islands + 1):
         work.tree_start[i] = 0
         work.contact_start[i] = 0
@@ -245,7 +253,7 @@ def label_islands(world: PackedWorld, work: Work, joints: Joints | None, n_conta
         if i >= 0:
             work.island_trees[work.tree_start[i]] = k
             work.tree_start[i] += 1
-            work.local[k] = work.island_nv[i]
+            work.tree_offset[k] = work.island_nv[i]
             work.island_nv[i] += world.trees[k + 1, TREE_DOF] - world.trees[k, TREE_DOF]
     for c in range(n_contacts):
         i = work.island_of[world.bodies[work.contact_int[c, BODY_B], BODY_TREE]]
@@ -262,7 +270,7 @@ def label_islands(world: PackedWorld, work: Work, joints: Joints | None, n_conta
 
 
 @kernel(inner=True)
-def join_trees(work: Work, joints: Joints) -> None:
+def join_trees(work: StepWork, joints: JointRows) -> None:
     """Mark the trees with rows that take part and join those that one row acts on."""
     for i in range(joints.active.shape[0]):
         if joints.active[i] == 0:
@@ -272,13 +280,13 @@ def join_trees(work: Work, joints: Joints) -> None:
             k = joints.trees[n]
             work.island_of[k] = 0
             if n > first:
-                a = find(work.parent, joints.trees[first])
-                b = find(work.parent, k)
-                work.parent[max(a, b)] = min(a, b)
+                a = find(work.union_find_parent, joints.trees[first])
+                b = find(work.union_find_parent, k)
+                work.union_find_parent[max(a, b)] = min(a, b)
 
 
 @kernel(inner=True)
-def list_joint_rows(work: Work, joints: Joints, n_islands: int) -> None:
+def list_joint_rows(work: StepWork, joints: JointRows, n_islands: int) -> None:
     """Fill the lists of rows by island, ascending within each."""
     start = joints.row_start
     for i in range(n_islands + 1):

@@ -1,4 +1,4 @@
-"""The stage `finish`: velocities of the islands, configuration, energies, and the basis for the next step."""
+"""The stage `integrate_step`: velocities of the islands, configuration, energies, and the basis for the next step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import velocity_of
 from contactlab.stepping.kernels.blocks import SEEN_DEPTH
 from contactlab.stepping.kernels.free_motion import move_free_trees
-from contactlab.stepping.kernels.joint_island import keep_joints
+from contactlab.stepping.kernels.joint_island import store_joint_warm_start
 from contactlab.stepping.kernels.joint_rows import misses_stops
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
@@ -21,20 +21,19 @@ from contactlab.stepping.kernels.layout import (
     BODY_ROOT,
     CONTACT_ID,
     DETECT,
-    FAILED,
     FAILURE_NOT_FINITE,
-    GO_ON,
     LOOKS,
     TREE_DOF,
+    UNSOLVED,
     Chunk,
     Collision,
-    Control,
     FloatArray,
-    Island,
-    Joints,
+    IslandWork,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from contactlab.stepping.kernels.pairs import outruns
 from contactlab.stepping.kernels.sleeping import count_rest, keep_asleep
@@ -46,18 +45,18 @@ STRUCK = 0.05
 
 
 @kernel(inline=True)
-def scatter_velocity(world: PackedWorld, work: Work, island: Island, i: int) -> None:
+def scatter_velocity(world: PackedWorld, work: StepWork, island: IslandWork, i: int) -> None:
     """Copy the island's velocities after the step to their trees, and what is kept by velocity."""
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
         for j in range(world.trees[k + 1, TREE_DOF] - a):
-            work.v_plus[a + j] = island.v_plus[work.local[k] + j]
-            work.spread[a + j] = island.spread[work.local[k] + j]
+            work.v_plus[a + j] = island.v_plus[work.tree_offset[k] + j]
+            work.dv_deps[a + j] = island.dv_deps[work.tree_offset[k] + j]
 
 
 @kernel
-def measure(
+def compute_energies(
     world: PackedWorld, W: FloatArray, q: FloatArray, v: FloatArray, sums: FloatArray, energy: FloatArray
 ) -> bool:
     """Fill ``energy`` (2,), kinetic and potential [J], of the state (q, v) that the head of W is filled for.
@@ -75,7 +74,7 @@ def measure(
 
 
 @kernel(inline=True)
-def commit(work: Work, n_contacts: int) -> None:
+def commit(work: StepWork, n_contacts: int) -> None:
     """Make the step's result the state; contacts and z are kept for the next."""
     for j in range(work.v.shape[0]):
         work.v[j] = work.v_plus[j]
@@ -88,7 +87,7 @@ def commit(work: Work, n_contacts: int) -> None:
 
 
 @kernel(inline=True)
-def write_state(work: Work, chunk: Chunk, row: int, time: float, h: float) -> None:
+def write_state(work: StepWork, chunk: Chunk, row: int, time: float, h: float) -> None:
     """Record time, q, v, kinematic bodies and the energies of the state, and the step that led to it."""
     chunk.time[row] = time
     chunk.kinetic[row] = work.energy[0]
@@ -108,10 +107,10 @@ def write_state(work: Work, chunk: Chunk, row: int, time: float, h: float) -> No
 @kernel(inner=True)
 def looks_again(
     world: PackedWorld,
-    work: Work,
-    joints: Joints | None,
+    work: StepWork,
+    joints: JointRows | None,
     collision: Collision | None,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
 ) -> bool:
     """Whether contacts are to be looked for again, by v+, or stops that were left out would be passed.
@@ -119,6 +118,7 @@ def looks_again(
     A body that is struck may go where nothing was looked for at the velocity that it had. `detect` finds what there is,
     and ends the step as it is where nothing was left out.
     """
+    # stops that were left out, and bodies that were struck
     missed = joints is not None and misses_stops(work, joints, parameters.h)
     moves = False
     if control.again < LOOKS:
@@ -133,9 +133,11 @@ def looks_again(
             if collision is not None:
                 moves = outruns(world, work, collision, before, after, parameters.h, parameters.margin)
             moves = moves or whips(world, work, before, after, parameters)
+    # another look, or none
     if control.again < LOOKS and (missed or moves):
         control.again += 1
-        control.missed = 1 if missed else 0
+        if missed:
+            control.n_found = -1
         return True
     if joints is not None:
         for i in range(joints.missed.shape[0]):
@@ -144,7 +146,7 @@ def looks_again(
 
 
 @kernel(inner=True)
-def whips(world: PackedWorld, work: Work, old: FloatArray, new: FloatArray, parameters: Parameters) -> bool:
+def whips(world: PackedWorld, work: StepWork, old: FloatArray, new: FloatArray, parameters: Parameters) -> bool:
     """Whether support points that were not near a half-space under velocities ``old`` come to it under ``new``."""
     for b in range(world.bodies.shape[0]):
         j = world.bodies[b, BODY_DOF]
@@ -170,20 +172,20 @@ def whips(world: PackedWorld, work: Work, old: FloatArray, new: FloatArray, para
 
 
 @kernel(inline=True)
-def finish(
+def integrate_step(
     world: PackedWorld,
-    work: Work,
-    joints: Joints | None,
+    work: StepWork,
+    joints: JointRows | None,
     collision: Collision | None,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
 ) -> int:
     """Move q, measure what came of it, make it the state and record it."""
     h = parameters.h
     if parameters.projection != 0 and looks_again(world, work, joints, collision, control, parameters):
-        control.place = DETECT
-        return GO_ON
+        return DETECT
+    # the configuration after the step
     control.again = 0
     ints = world.ints
     floats = world.floats
@@ -193,29 +195,32 @@ def finish(
         # Nobody needs the bias any more.
         motion = work.bias
         for j in range(motion.shape[0]):
-            motion[j] = work.v_plus[j] + work.shift[j] / h
+            motion[j] = work.v_plus[j] + work.projection_displacement[j] / h
     integrate_configuration(ints, floats, work.q, motion, h, work.q_plus)
-    if control.accurate != 0 and world.free.shape[0] > 0:
-        move_free_trees(world, work, control, h)
-    if control.sleep != 0:
+    if parameters.accurate != 0 and world.free.shape[0] > 0:
+        move_free_trees(world, work, h, parameters)
+    if parameters.sleep != 0:
         keep_asleep(world, work)
+    # its kinematics and energies
     code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
-    if code != GOOD or not measure(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
+    if code != GOOD or not compute_energies(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
         control.failure = FAILURE_NOT_FINITE
-        return FAILED
+        return UNSOLVED
+    # rows of the record, and the state of the next step
     row = control.chunk_steps
     if chunk.tau.shape[0] > 0:
         for j in range(work.tau.shape[0]):
             chunk.tau[row, j] = work.tau[j]
-    if control.sleep != 0:
+    if parameters.sleep != 0:
         count_rest(world, work, control.n_islands, parameters, h)
         for k in range(work.rest.shape[0]):
             chunk.asleep[row, k] = 1 if work.asleep[k] == ASLEEP else 0
             chunk.rest[row, k] = work.rest[k]
     commit(work, control.n_contacts)
-    control.filled = 1
+    control.kinematics_valid = 1
     if joints is not None:
-        keep_joints(joints, chunk, control)
+        store_joint_warm_start(joints, chunk, control)
+    # numbers of the run
     control.n_previous = control.n_contacts
     parameters.time += h
     parameters.last_h = h
@@ -226,5 +231,4 @@ def finish(
     control.step += 1
     if parameters.adaptive != 0:
         parameters.h = min(parameters.h_max, parameters.grow * h)
-    control.place = BEGIN
-    return GO_ON
+    return BEGIN

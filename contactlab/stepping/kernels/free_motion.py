@@ -1,8 +1,8 @@
-"""Of `detect`: motion without contacts: mass matrix and its factors, momentum, free velocity.
+"""The stage DETECT: motion without contacts: mass matrix and its factors, momentum, free velocity.
 
 Everything comes from the multibody core: bias forces by `rnea`, the mass matrix by the composite-rigid-body algorithm
 and its factors tree by tree. Gravity and velocity products are taken at the start of the step, but for trees that are
-one freely turning link: their gyroscopic torque is that of the midpoint rule (see the core's `gyroscopic`), or left
+one freely turning link: their gyroscopic torque follows the midpoint rule (see the core's `gyroscopic`), or is left
 out; and what velocity products of fast chains would gain in energy is taken out (`velocity_products`).
 
 Trees of several links on which no row acts in the step move by the Runge-Kutta method (`move_free_trees`, of `finish`).
@@ -52,11 +52,11 @@ from contactlab.stepping.kernels.layout import (
     TREE_BLOCK,
     TREE_DOF,
     TREE_LINK,
-    Control,
     FloatArray,
-    Joints,
+    JointRows,
     PackedWorld,
-    Work,
+    Parameters,
+    StepWork,
 )
 from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
@@ -75,20 +75,21 @@ def turns_fast(world: PackedWorld, W: FloatArray, h: float) -> bool:
 
 
 @kernel
-def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float, control: Control) -> int:
+def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h: float, parameters: Parameters) -> int:
     """Fill momentum, L, Mv and v_free; FAILURE_NONE, or why there is no such motion.
 
     The head of W holds the kinematics at (q, v). Mv = M v + h (tau - bias), v_free = M^-1 Mv; v_plus starts as v_free.
     Damping and drives that ``joints`` has within the mass matrix are in M and Mv from there on.
-    ``control`` hears of a singular place.
+    FAILURE_SINGULAR + j says that the degree of freedom j moves no mass.
     """
     W = work.W
-    fast = control.gyroscopic != GYROSCOPIC_EXPLICIT and turns_fast(world, W, h)
+    fast = parameters.gyroscopic != GYROSCOPIC_EXPLICIT and turns_fast(world, W, h)
     if fast:
         previous_kinetic_energy(world.ints, world.floats, work.q, work.v, h, work.q_plus, W, work.v_plus)
     link_forces(world.ints, world.floats, W[0:0], rows_at(W, 0, 0, 6), W)
     if joint_forces(world.ints, W, work.bias) != GOOD:
         return FAILURE_NOT_FINITE
+    # inertias of the composites
     t = tree(world.ints, world.floats)
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
@@ -96,9 +97,10 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
     B = rows_at(W, start, nl, 10)
     six = work.scratch[0:6]
-    regular = True
+    singular = -1
     world_inertias(t, f.R, f.p, B)
     for k in range(world.trees.shape[0] - 1):
+        # mass matrix, momentum and impulses of one tree
         first = world.trees[k, TREE_LINK]
         last = world.trees[k + 1, TREE_LINK]
         a = world.trees[k, TREE_DOF]
@@ -110,13 +112,14 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
         branch_times(branch, L, work.v[a:b], work.momentum[a:b])
         for j in range(a, b):
             work.Mv[j] = work.momentum[j] + h * (work.tau[j] - work.bias[j])
-        several = control.accurate != 0 and world.free.shape[0] > 0 and world.free[k, FREE_KIND] == FREE_KICKED
+        # velocity products: by the midpoint rule, or within their limits
+        several = parameters.accurate != 0 and world.free.shape[0] > 0 and world.free[k, FREE_KIND] == FREE_KICKED
         if several:
             weights(t, work.S[a:b], B, first, last, work.products[a:b])
             for j in range(a, b):
                 work.products[j] = work.Mv[j] + h * (work.bias[j] - work.products[j])
-        if control.gyroscopic != GYROSCOPIC_EXPLICIT and is_free_rotor(t, first, last):
-            spins = control.gyroscopic == GYROSCOPIC_IMPLICIT
+        if parameters.gyroscopic != GYROSCOPIC_EXPLICIT and is_free_rotor(t, first, last):
+            spins = parameters.gyroscopic == GYROSCOPIC_IMPLICIT
             gyroscopic_impulse(t, f.R, f.S, first, work.v, work.tau, h, spins, six, work.Mv)
         elif fast:
             share = limiter_weight(t, f.V, first, last, h)
@@ -127,22 +130,23 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
         if several:
             for j in range(a, b):
                 work.products[j] -= work.Mv[j]
+        # drives and dampers that act within the mass matrix
         if joints is not None:
             add_implicit(joints, work.q, h, a, b, L, work.Mv)
         # The bias of this tree has had its use.
         code = factor_ltl(branch, 0, work.bias[a:b], L)
         if code != GOOD:
             # The momenta of the other trees are asked for all the same, by the energy ledger.
-            if regular:
-                control.singular_dof = a + (SINGULAR - code)
-            regular = False
+            if singular < 0:
+                singular = a + (SINGULAR - code)
             continue
+        # the free velocity
         for j in range(a, b):
             work.v_free[j] = work.Mv[j]
         solve_vector_lt(branch, 0, L, work.v_free[a:b])
         solve_vector_l(branch, 0, L, work.v_free[a:b])
-    if not regular:
-        return FAILURE_SINGULAR
+    if singular >= 0:
+        return FAILURE_SINGULAR + singular
     for j in range(nv):
         if not math.isfinite(work.v_free[j]):
             return FAILURE_NOT_FINITE
@@ -181,10 +185,10 @@ def is_slow(t: Tree, V: FloatArray, first: int, last: int, h: float) -> bool:
 
 
 @kernel(inner=True)
-def move_tree(world: PackedWorld, work: Work, k: int, h: float, wanted: int) -> int:
+def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int) -> int:
     """Write the end of the step of tree k to v_plus and q_plus; in how many parts, 0 where it is left to Euler's rule.
 
-    ``wanted``: in so many, 0 for as many as it takes. v_free, L and the products are those of `free_motion`.
+    ``wanted``: in so many, 0 for as many as it takes. `free_motion` has filled v_free, L and the products.
     """
     row = world.free[k]
     ints = world.free_ints[row[FREE_INT] : row[FREE_INT_END]]
@@ -213,7 +217,7 @@ def move_tree(world: PackedWorld, work: Work, k: int, h: float, wanted: int) -> 
 
 
 @kernel
-def move_free_trees(world: PackedWorld, work: Work, control: Control, h: float) -> None:
+def move_free_trees(world: PackedWorld, work: StepWork, h: float, parameters: Parameters) -> None:
     """Move all trees that are free in the step and not moved well by Euler's rule, as long as the method can.
 
     The head of W holds the kinematics at the start. What turns so fast that the method would take too many parts is
@@ -224,7 +228,7 @@ def move_free_trees(world: PackedWorld, work: Work, control: Control, h: float) 
     for k in range(world.trees.shape[0] - 1):
         work.parts[k] = 0
         kind = world.free[k, FREE_KIND]
-        if kind == FREE_EULER or work.island_of[k] >= 0 or (control.sleep != 0 and work.asleep[k] == ASLEEP):
+        if kind == FREE_EULER or work.island_of[k] >= 0 or (parameters.sleep != 0 and work.asleep[k] == ASLEEP):
             continue
         first, last = world.trees[k, TREE_LINK], world.trees[k + 1, TREE_LINK]
         if kind != FREE_ALONE and is_slow(t, f.V, first, last, h):

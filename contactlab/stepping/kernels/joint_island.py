@@ -1,4 +1,4 @@
-"""What rows of joints bring to an island's problem: the rows, the elimination of the equations, and what is kept."""
+"""Rows of joints in an island's problem: the rows, the elimination of the equations, and their warm start."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from contactlab.formulation.kernels.bilateral import (
 from contactlab.stepping.kernels.joint_rows import equation_scale, fill_joint_row
 from contactlab.stepping.kernels.layout import (
     BOXED,
-    GIVES_WAY,
+    COMPLIANT_EQUATION,
     LIMIT,
     Chunk,
-    Control,
     FloatArray,
     IntArray,
-    Island,
-    Joints,
+    IslandWork,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
@@ -36,30 +36,31 @@ from lcp.kernels import kernel
 @kernel(inline=True)
 def is_boxed(rank: int, cfm: float) -> bool:
     """Whether a row is one of B: equations of positions that give way are, with no bounds on their forces."""
-    return rank == BOXED or (cfm > 0.0 and rank == GIVES_WAY)
+    return rank == BOXED or (cfm > 0.0 and rank == COMPLIANT_EQUATION)
 
 
 @kernel(inner=True)
-def count_joint_rows(joints: Joints, control: Control, cfm: float) -> None:
+def count_joint_rows(joints: JointRows, island: IslandWork, i: int, cfm: float) -> None:
     """Note how many rows L, G and B the island in progress has."""
     nl = 0
     nbox = 0
-    first = joints.row_start[control.island]
-    last = joints.row_start[control.island + 1]
+    first = joints.row_start[i]
+    last = joints.row_start[i + 1]
     for place in range(first, last):
         rank = joints.rows[joints.island_rows[place]].rank
         if rank == LIMIT:
             nl += 1
         elif is_boxed(rank, cfm):
             nbox += 1
-    control.nl = nl
-    control.ng = last - first - nl - nbox
-    control.nbox = nbox
+    progress = island.progress[0]
+    progress.nl = nl
+    progress.ng = last - first - nl - nbox
+    progress.nbox = nbox
 
 
 @kernel(inner=True)
 def add_joint_rows(
-    world: PackedWorld, work: Work, joints: Joints, rows: ContactSystem, i: int, parameters: Parameters
+    world: PackedWorld, work: StepWork, joints: JointRows, rows: ContactSystem, i: int, parameters: Parameters
 ) -> int:
     """Fill the rows [L; G; B] of island ``i``, and the bounds of B; return the number of variables of its LCP."""
     first = joints.row_start[i]
@@ -82,8 +83,9 @@ def add_joint_rows(
 
 
 @kernel(inner=True)
-def eliminate(rows: ContactSystem, spans: IntArray, joints: Joints) -> None:
+def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows) -> None:
     """Fill J, Y, k, gamma and v0 of [N; F; L; B], within their ``spans``, and the pseudo-inverse P of the rows G."""
+    # factors of the equations
     nv = rows.v_free.shape[0]
     ng = rows.nb
     nu = rows.nc + rows.nr + rows.nl
@@ -94,6 +96,7 @@ def eliminate(rows: ContactSystem, spans: IntArray, joints: Joints) -> None:
     factor_bilateral(G, YG, joints.G_scale[:ng], joints.G_error[:ng], P, joints.work[: bilateral_work_size(ng, nv)])
     left = rows_at(joints.J, 0, own, nv)
     responses = rows_at(joints.Y, 0, own, nv)
+    # the rows that are left
     for row in range(own):
         place = row if row < nu else row + ng
         joints.k[row] = rows.k[place]
@@ -105,9 +108,11 @@ def eliminate(rows: ContactSystem, spans: IntArray, joints: Joints) -> None:
         for p in range(c, d):
             left[row, p] = rows.J[place, p]
             responses[row, p] = rows.Y[place, p]
+    # their projection along the equations
     fill_posed(rows.J, rows.Y, rows.k, rows.v_free, spans, nu, ng, joints.posed[: 2 * own])
     locked = joints.locked[:own]
     project_rows(G, YG, P, left, responses, spans, locked, joints.work)
+    # velocity that meets the equations
     v0 = joints.v0[:nv]
     for p in range(nv):
         v0[p] = rows.v_free[p]
@@ -122,9 +127,9 @@ def eliminate(rows: ContactSystem, spans: IntArray, joints: Joints) -> None:
 
 @kernel(inner=True)
 def recover_with_equations(
-    rows: ContactSystem, joints: Joints, forces: FloatArray, f: FloatArray, v_plus: FloatArray
+    rows: ContactSystem, joints: JointRows, forces: FloatArray, f: FloatArray, v_plus: FloatArray
 ) -> None:
-    """Fill the forces f of all rows and v+ from those of the rows left (`forces`), which `recover` has filled.
+    """Fill the forces f of all rows and v+ from the ``forces`` of the rows left, which `recover` has filled.
 
     v+ is formed from the forces and M^-1 alone, so that the certificate judges the forces.
     """
@@ -146,7 +151,7 @@ def recover_with_equations(
 
 
 @kernel(inner=True)
-def warm_joints(island: Island, joints: Joints, rows: ContactSystem, i: int, cfm: float) -> bool:
+def fill_joint_warm_start(island: IslandWork, joints: JointRows, rows: ContactSystem, i: int, cfm: float) -> bool:
     """Fill z0 behind the contacts with the previous step's variables of the same rows; False when none took part."""
     xs, _ = boxed_variables(rows.lo, rows.hi)
     matched = False
@@ -156,12 +161,12 @@ def warm_joints(island: Island, joints: Joints, rows: ContactSystem, i: int, cfm
         row = joints.island_rows[place]
         rank = joints.rows[row].rank
         if rank == LIMIT:
-            island.z0[x] = joints.previous_z[row, 0] if joints.was[row] != 0 else 0.0
-            matched = matched or joints.was[row] != 0
+            island.z0[x] = joints.previous_z[row, 0] if joints.was_active[row] != 0 else 0.0
+            matched = matched or joints.was_active[row] != 0
             x += 1
         elif is_boxed(rank, cfm):
             if rows.lo[b] != rows.hi[b]:
-                was = joints.was[row] != 0
+                was = joints.was_active[row] != 0
                 island.z0[x] = joints.previous_z[row, 0] if was else 0.0
                 island.z0[x + xs] = joints.previous_z[row, 1] if was else 0.0
                 matched = matched or was
@@ -171,8 +176,11 @@ def warm_joints(island: Island, joints: Joints, rows: ContactSystem, i: int, cfm
 
 
 @kernel(inner=True)
-def write_joint_rows(rows: ContactSystem, island: Island, joints: Joints, chunk: Chunk, control: Control) -> None:
+def write_joint_rows(
+    rows: ContactSystem, island: IslandWork, joints: JointRows, chunk: Chunk, control: StepControl
+) -> None:
     """Write the rows of joints of the island in progress, and keep their LCP variables by row."""
+    progress = island.progress[0]
     i = control.island
     before = rows.nc + rows.nr
     nu = before + rows.nl
@@ -194,7 +202,7 @@ def write_joint_rows(rows: ContactSystem, island: Island, joints: Joints, chunk:
             z[1] = island.z[x + xs]
             x += 1
         rate = 0.0
-        for p in range(control.nv):
+        for p in range(progress.nv):
             rate += rows.J[row, p] * island.v_plus[p]
         record = chunk.joint[control.chunk_joints + first + place]
         record.step = control.step
@@ -209,10 +217,10 @@ def write_joint_rows(rows: ContactSystem, island: Island, joints: Joints, chunk:
 
 
 @kernel(inner=True)
-def keep_joints(joints: Joints, chunk: Chunk, control: Control) -> None:
+def store_joint_warm_start(joints: JointRows, chunk: Chunk, control: StepControl) -> None:
     """Keep what the next step starts from, and record the targets of the step."""
     for i in range(joints.active.shape[0]):
-        joints.was[i] = joints.active[i]
+        joints.was_active[i] = joints.active[i]
         joints.previous_z[i, 0] = joints.z[i, 0]
         joints.previous_z[i, 1] = joints.z[i, 1]
     for d in range(joints.target.shape[0]):

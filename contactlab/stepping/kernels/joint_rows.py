@@ -25,16 +25,18 @@ from contactlab.stepping.kernels.blocks import STOP_DEPTH, STOP_PUSH_RATE, faste
 from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     FloatArray,
-    Joints,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepWork,
 )
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def add_implicit(joints: Joints, q: FloatArray, h: float, first: int, last: int, M: FloatArray, Mv: FloatArray) -> None:
+def add_implicit(
+    joints: JointRows, q: FloatArray, h: float, first: int, last: int, M: FloatArray, Mv: FloatArray
+) -> None:
     """Add damping and unbounded position drives of the degrees of freedom first .. last to M of a tree and to Mv."""
     for j in range(first, last):
         M[j - first, j - first] += h * joints.damping[j]
@@ -51,13 +53,13 @@ def add_implicit(joints: Joints, q: FloatArray, h: float, first: int, last: int,
 
 
 @kernel(inner=True)
-def evaluate_loops(joints: Joints, W: FloatArray) -> None:
+def evaluate_loops(joints: JointRows, W: FloatArray) -> None:
     """Fill G, scales and position errors of the loops from the kinematics in the head of W.
 
     Rows of the user's own are there already, and in no block: they keep what they are.
     """
     G = joints.loop_G
-    nothing = joints.nothing
+    nothing = joints.empty_floats
     for i in range(G.shape[0]):
         joints.loop_scale[i] = largest_entry(G[i])
     constraint_rows(
@@ -79,8 +81,8 @@ def evaluate_loops(joints: Joints, W: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def find_joint_rows(work: Work, joints: Joints, parameters: Parameters) -> None:
-    """Fill errors, and which rows take part; those of loops are there (`evaluate_loops`).
+def find_joint_rows(work: StepWork, joints: JointRows, parameters: Parameters) -> None:
+    """Fill errors, and which rows take part; `evaluate_loops` has filled the errors of loops.
 
     A stop does where gap <= margin + h max(0, approach) at v, at the free velocity or at what its coordinate's drive
     wants: a stop that is left out can be passed by what other joints do to this one alone.
@@ -114,7 +116,7 @@ def find_joint_rows(work: Work, joints: Joints, parameters: Parameters) -> None:
 
 
 @kernel(inner=True)
-def misses_stops(work: Work, joints: Joints, h: float) -> bool:
+def misses_stops(work: StepWork, joints: JointRows, h: float) -> bool:
     """Whether v+ passes rigid stops that took no part in the step; they are noted, and take part from then on."""
     missed = False
     for i in range(joints.rows.shape[0]):
@@ -129,7 +131,7 @@ def misses_stops(work: Work, joints: Joints, h: float) -> bool:
 
 
 @kernel(inner=True)
-def beyond_stops(joints: Joints) -> bool:
+def beyond_stops(joints: JointRows) -> bool:
     """Whether any joint is further beyond a rigid stop than is left alone."""
     for i in range(joints.rows.shape[0]):
         row = joints.rows[i]
@@ -139,7 +141,9 @@ def beyond_stops(joints: Joints) -> bool:
 
 
 @kernel(inner=True)
-def joint_law(work: Work, joints: Joints, number: int, parameters: Parameters) -> tuple[float, float, float, float]:
+def joint_law(
+    work: StepWork, joints: JointRows, number: int, parameters: Parameters
+) -> tuple[float, float, float, float]:
     """k, gamma, and the bounds of the force of a row, of the errors at hand."""
     h = parameters.h
     cfm = parameters.cfm
@@ -170,7 +174,7 @@ def joint_law(work: Work, joints: Joints, number: int, parameters: Parameters) -
 
 
 @kernel(inline=True)
-def equation_scale(joints: Joints, number: int) -> float:
+def equation_scale(joints: JointRows, number: int) -> float:
     """Return the size of the terms that entries of an equation are made of."""
     row = joints.rows[number]
     if row.kind == LOOP:
@@ -181,8 +185,8 @@ def equation_scale(joints: Joints, number: int) -> float:
 @kernel(inner=True)
 def fill_joint_row(
     world: PackedWorld,
-    work: Work,
-    joints: Joints,
+    work: StepWork,
+    joints: JointRows,
     number: int,
     parameters: Parameters,
     J: FloatArray,
@@ -198,7 +202,7 @@ def fill_joint_row(
         tree = joints.trees[n]
         first = world.trees[tree, TREE_DOF]
         last = world.trees[tree + 1, TREE_DOF]
-        at = work.local[tree]
+        at = work.tree_offset[tree]
         if kind in (LOOP, SPRING):
             for j in range(first, last):
                 J[at + j - first] = joints.loop_G[row.loop_row, j]

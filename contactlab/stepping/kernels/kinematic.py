@@ -15,21 +15,21 @@ from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Frames, Tree, frames, tree
 from contactlab.multibody.kernels.points import body_pose, velocity_of
-from contactlab.stepping.kernels.layout import BODY_DOF, BODY_ROOT, FloatArray, PackedWorld, Work
+from contactlab.stepping.kernels.layout import BODY_DOF, BODY_ROOT, FloatArray, PackedWorld, StepWork
 from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def motion_of(world: PackedWorld, body: int) -> int:
+def kinematic_index(world: PackedWorld, body: int) -> int:
     """Row of a body among the kinematic ones, -1 for any other and for the world."""
     return world.motion[body] if body >= 0 else -1
 
 
 @kernel(inner=True)
-def placed_body(world: PackedWorld, work: Work, t: Tree, f: Frames, body: int, out: FloatArray) -> None:
+def placed_body(world: PackedWorld, work: StepWork, t: Tree, f: Frames, body: int, out: FloatArray) -> None:
     """Fill ``out`` (12,) with the pose of a body, kinematic or not."""
-    row = motion_of(world, body)
+    row = kinematic_index(world, body)
     if row < 0:
         body_pose(t, f.R, f.p, body, out)
     else:
@@ -38,13 +38,13 @@ def placed_body(world: PackedWorld, work: Work, t: Tree, f: Frames, body: int, o
 
 
 @kernel(inner=True)
-def carried(work: Work, row: int, x: FloatArray, out: FloatArray) -> None:
+def kinematic_point_velocity(work: StepWork, row: int, x: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` (3,) with the velocity of the surface of kinematic body ``row`` at x, from its pose at the start."""
     twist_at(work.motion_twist[row], work.motion_pose[row], x, out)
 
 
 @kernel(inner=True)
-def belt_velocity(work: Work, row: int, x: FloatArray, out: FloatArray) -> None:
+def belt_velocity(work: StepWork, row: int, x: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` (3,) with the velocity of the surface of kinematic body ``row`` at x relative to the body itself.
 
     It is exactly 0 unless the surface moves along the body. Normal rows see the body: they subtract this velocity.
@@ -53,9 +53,9 @@ def belt_velocity(work: Work, row: int, x: FloatArray, out: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def body_velocity(work: Work, row: int, x: FloatArray, belt: FloatArray, out: FloatArray) -> None:
+def body_velocity(work: StepWork, row: int, x: FloatArray, belt: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` (3,) with the velocity of kinematic body ``row`` itself at x; ``belt`` (3,) is scratch."""
-    carried(work, row, x, out)
+    kinematic_point_velocity(work, row, x, out)
     belt_velocity(work, row, x, belt)
     for k in range(3):
         out[k] -= belt[k]
@@ -73,8 +73,8 @@ def twist_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> No
 
 
 @kernel(inner=True)
-def relative_turning(world: PackedWorld, work: Work, a: int, b: int, v: FloatArray, out: FloatArray) -> None:
-    """Fill ``out`` (3,), the angular velocity under v of body b less that of a; bodies as in `relative_velocity`."""
+def relative_turning(world: PackedWorld, work: StepWork, a: int, b: int, v: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` (3,), the angular velocity under v of body b relative to a; bodies as in `relative_velocity`."""
     for k in range(3):
         out[k] = 0.0
     j = world.bodies[b, BODY_DOF]
@@ -87,15 +87,15 @@ def relative_turning(world: PackedWorld, work: Work, a: int, b: int, v: FloatArr
         for k in range(3):
             out[k] -= work.S[j, k] * v[j]
         j = world.dof_parent[j]
-    if motion_of(world, a) >= 0:
+    if kinematic_index(world, a) >= 0:
         for k in range(3):
-            out[k] -= work.motion_twist[motion_of(world, a), k]
+            out[k] -= work.motion_twist[kinematic_index(world, a), k]
 
 
 @kernel(inner=True)
 def relative_velocity(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     a: int,
     b: int,
     point: FloatArray,
@@ -115,8 +115,8 @@ def relative_velocity(
         velocity_of(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, point, v, other)
         for k in range(3):
             out[k] -= other[k]
-    elif motion_of(world, a) >= 0:
-        carried(work, motion_of(world, a), point, other)
+    elif kinematic_index(world, a) >= 0:
+        kinematic_point_velocity(work, kinematic_index(world, a), point, other)
         for k in range(3):
             out[k] -= other[k]
 
@@ -128,7 +128,7 @@ DEVIATION = 0.002
 
 
 @kernel(inner=True)
-def turns_far(world: PackedWorld, work: Work, h: float) -> bool:
+def turns_far(world: PackedWorld, work: StepWork, h: float) -> bool:
     """Whether anything turns by more than `FAST_TURN` in the step."""
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
@@ -145,7 +145,7 @@ def turns_far(world: PackedWorld, work: Work, h: float) -> bool:
 
 
 @kernel(inner=True)
-def predict_poses(world: PackedWorld, work: Work, v: FloatArray, h: float) -> None:
+def predict_poses(world: PackedWorld, work: StepWork, v: FloatArray, h: float) -> None:
     """Fill the poses at the end of a step at velocities v."""
     integrate_configuration(world.ints, world.floats, work.q, v, h, work.q_plus)
     none = rows_at(work.W, 0, 0, CUSTOM_ROW)
@@ -153,9 +153,9 @@ def predict_poses(world: PackedWorld, work: Work, v: FloatArray, h: float) -> No
 
 
 @kernel(inner=True)
-def predicted_body(world: PackedWorld, work: Work, body: int, out: FloatArray) -> None:
+def predicted_body(world: PackedWorld, work: StepWork, body: int, out: FloatArray) -> None:
     """Fill ``out`` (12,) with the pose of a body at the end of the step, as `predict_poses` found it."""
-    row = motion_of(world, body)
+    row = kinematic_index(world, body)
     if row >= 0:
         for k in range(12):
             out[k] = work.motion_next[row, k]

@@ -1,7 +1,7 @@
 """The memory of the compiled loop: its arrays by name, and the records that say where it stands.
 
-Everything the loop knows lives in these arrays, the loop position included. A run can therefore return to Python at
-any point named by a reason and be entered again, and a stage can be called alone on the same arrays.
+Everything the loop knows lives in these arrays, so that a stage can be called alone on them. One that needs something
+returns to Python with a reason, and runs again when the loop is entered again.
 
 Sizes: nb bodies, nl links, nt trees of links, nq and nv of the model, np support points, ns half-spaces, r = edges/2
 friction directions per contact, w = 2 + 2 r LCP variables per contact; within an island nc contacts, nr = r nc,
@@ -21,37 +21,40 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# What a stage says to the loop: to go on, or why it is to return.
-GO_ON: Final = -1
-DONE: Final = 0  # the target number of steps is reached
-CHUNK_FULL: Final = 1  # the rows of the chunk are used up: take them, reset the counters, enter again
-UNSOLVED: Final = 2  # an island's forces are wanted, and control.place says from what: see `Driver`
-FAILED: Final = 3  # the current island's LCP is not solved, or a velocity is no longer finite
-NEED_SPACE: Final = 4  # a buffer is too small, and control.short says which: enlarge it, enter again
-NEED_PART: Final = 5  # the part of the loop that has control.place is not compiled: see `step`
+# Why the loop returned.
+OK: Final = -1  # the steps asked for are made, or one that is to be looked at
+NEED_SPACE: Final = -2  # something is missing, and control.short says what: supply it, enter again
+UNSOLVED: Final = -3  # an island has no forces, or, where control.failure is set, the step cannot be made: see `Driver`
 
 # Pivots after which a solve under way is UNSOLVED, so that Python can heed Ctrl-C.
 PIVOT_BUDGET: Final = 256
 
-# Places in the program of one step.
+# Stages of a step: see the diagram in `step`. Each returns the one that follows, or a reason.
 BEGIN: Final = 0
 DETECT: Final = 1
-ROOM: Final = 2
-ISLANDS: Final = 3
-SOLVE: Final = 4
-VERDICT: Final = 5
-FINISH: Final = 6
-PROJECT: Final = 7  # between VERDICT and the next island, where positions are projected
-POSE: Final = 8  # behind ISLANDS, where there may be rows of joints
-ATTEMPTS: Final = 9  # behind one of these, where attempts are made at forces
-JUDGE: Final = 13  # in place of VERDICT, where attempts have not answered or have not certified all
-LOOPS: Final = 14  # behind DETECT, where there are loops or rows of the user's own
-LABEL: Final = 15  # behind these
-NEARER: Final = 10  # behind these, where there are attempts that few islands need
-LATER: Final = 12  # behind these, or in the midst of VERDICT: attempts that hardly any island needs, outside the loop
-FORM: Final = 11  # behind all of them, where none has found any: the LCP
+LOOPS: Final = 2
+FIND_ISLANDS: Final = 3
+RESERVE: Final = 4
+NEXT_ISLAND: Final = 5
+ADD_JOINT_ROWS: Final = 6
+FIRST_STRATEGIES: Final = 7
+SWEEPS: Final = 8
+FORM_LCP: Final = 9
+SOLVE_LCP: Final = 10
+VERIFY: Final = 11
+VERIFY_OTHER: Final = 12
+PROJECT: Final = 13
+INTEGRATE: Final = 14
+N_STAGES: Final = 15
 
-# Values of Parameters.solver, and of Control.gyroscopic, failure and short.
+# Entries of `looks`: whether each step is alone in the chunk, and which of these are to be looked at besides the first:
+# those beyond a number, and those after which more islands than a number have gone unsolved; whether the last is one.
+ALONE: Final = 0
+NEXT: Final = 1
+MORE_UNSOLVED: Final = 2
+LOOK: Final = 3
+
+# Values of Parameters.solver and gyroscopic, and of Control.failure and short.
 SOLVER_EXTERNAL: Final = 0
 SOLVER_LEMKE: Final = 1
 SOLVER_LEMKE_FIRST: Final = 2  # what the kernel leaves unsolved goes to the rest of a cascade outside
@@ -66,20 +69,22 @@ GYROSCOPIC_CODES: Final = {
 FAILURE_NONE: Final = 0
 FAILURE_LCP: Final = 1
 FAILURE_NOT_FINITE: Final = 2
-FAILURE_SINGULAR: Final = 3  # singular_dof says where
 FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
 FAILURE_LARGE: Final = 6  # no forces were selected, and the LCP has too many unknowns to pivot
 FAILURE_SPACE: Final = 7  # the island's arrays would take more memory than there is
+FAILURE_SINGULAR: Final = 8  # a degree of freedom moves no mass; the last code: `free_motion` adds its number
 SHORT_OF_CONTACTS: Final = 0
 SHORT_OF_PAIRS: Final = 1
 SHORT_OF_PAIR_CONTACTS: Final = 2  # of one pair of shapes
-SHORT_OF_ISLAND: Final = 3  # nc and what follows it says how large the island is
+SHORT_OF_ISLAND: Final = 3  # its `IslandProgress` says how large the island is
+SHORT_OF_ROWS: Final = 4  # of the chunk: take them, reset the counters
+SHORT_OF_CODE: Final = 5  # the part of the loop that has the stage `wanted` is not compiled
 #: Unknowns of an LCP that is formed where forces are selected.
-MOST_UNKNOWNS: Final = 4000
+MAX_UNKNOWNS: Final = 4000
 
 # Which of the forces that solve an island it has: `contactlab.certificate.Choice`.
 CHOICE_ANY: Final = 1
-CHOICE_SELECTED: Final = 2
+CHOICE_EQUAL_COMPLIANCE: Final = 2
 CHOICE_NOT_SELECTED: Final = 3
 CHOICE_UNCERTIFIED: Final = 4
 # The verdict on an answer with exact cones, and on a friction backend's by the law that it states, which
@@ -88,21 +93,21 @@ REFUSED: Final = 0
 ANSWERED: Final = 1
 NEARLY: Final = 2  # no answer, and near enough to go on with
 # What forces that no certificate holds for may be off by, and what energy they may make: see `verdict`.
-NEAR: Final = 1e-4
-COARSE: Final = 3e-4
-MADE: Final = 1e-6
+UNCERTIFIED_TOLERANCE: Final = 1e-4
+UNCERTIFIED_RESIDUAL: Final = 3e-4
+PASSIVITY_TOLERANCE: Final = 1e-6
 
 # Marks of trees.
 AWAKE: Final = 0
 ASLEEP: Final = 1
-STIRRED: Final = 2  # awake, by something other than a body that has not rested as long
+WOKEN: Final = 2  # awake, by something other than a body that has not rested as long
 
 # Whether forces that hold an island at rest were looked for.
 REST_UNTRIED: Final = 0
 REST_WANTED: Final = 1
 REST_TRIED: Final = 2
 
-# Value of Control.tried when nothing is left to try.
+# Value of IslandProgress.tried when nothing is left to try.
 ALL_TRIED: Final = 2
 # Friction cones of a contact at most, where there are moments: of sliding, of spin, of rolling.
 CONES: Final = 3
@@ -146,8 +151,8 @@ BODY_ROOT: Final = 1  # root link of the tree
 BODY_DOF: Final = 2  # the degree of freedom next to it on its way to the root
 BODY_INTS: Final = 3
 
-# The ids of contacts from outside the loop: above those of half-spaces with support points, which end below it, and
-# those of pairs of shapes, which are negative.
+# The ids of contacts from outside the loop begin here. Ids of half-spaces with support points end below, and ids of
+# pairs of shapes are negative.
 EXTERNAL_ID: Final = 1 << 62
 # Bits of a half-space, and of a support point, in the id of their contact.
 ID_BITS: Final = 21
@@ -167,13 +172,13 @@ GAP: Final = 6
 MU: Final = 7
 RESTITUTION: Final = 8
 VN_MINUS: Final = 9
-VN_FREE: Final = 10  # normal velocity after the step without contact forces; this and the tangents are those of islands
+VN_FREE: Final = 10  # normal velocity after the step without contact forces; for islands, like the tangents
 TANGENTS: Final = 11  # 6
 GAP_CORRECTION: Final = 17  # what turning in the step adds to gap + h N v [m], at most 0
 CONTACT_FLOATS: Final = 18
 
 # Shapes whose pairs fit a contact id, next to 31 bits of a feature; and the lowest of all ids. The ids of pairs are
-# negative: those of half-spaces with support points are not.
+# negative, ids of half-spaces with support points are not.
 MAX_SHAPES: Final = 1 << 16
 FEATURE_BITS: Final = 31
 LOWEST_ID: Final = -(1 << 63)
@@ -183,16 +188,16 @@ CERTIFICATE: Final = 24  # of certify, certify_boxed and certify_bilateral, one 
 SCRATCH: Final = 64
 
 
-class Control:
-    """Where a run stands, what it found, and what it was asked for; flags are 0 or 1.
+class StepControl:
+    """Progress of a run, what the loop needs, and limits; flags are 0 or 1.
 
     The class states the fields of a record (`memory.new_record`), which kernels and Python read and write alike.
     """
 
-    place: int  # in the program of a step
-    filled: int  # whether the head of Work.W holds the kinematics of Work.q_plus and Work.v_plus
+    stage: int  # of the step, that runs next; one that returned a reason runs again
+    kinematics_valid: int  # whether the head of Work.W holds the kinematics of Work.q_plus and Work.v_plus
     step: int  # steps finished
-    target: int  # steps wanted
+    target_steps: int  # steps wanted
     # Rows used in the chunk.
     chunk_steps: int
     chunk_contacts: int
@@ -201,16 +206,26 @@ class Control:
     # The step in progress.
     n_previous: int  # contacts of the step before
     n_contacts: int
-    n_found: int  # before those of bodies asleep are left out
+    n_found: int  # with the contacts of bodies asleep; -1: stops were left out that v+ would pass
     again: int  # how often contacts were looked for again, by the velocities that the step led to
-    missed: int  # whether stops were left out that these would pass
     n_islands: int
     island: int  # the one being treated
     failure: int
-    singular_dof: int  # degree of freedom that moves no mass
-    # The island in progress: contacts, friction, velocities, rows L, G and B, and the variables of its LCP.
+    allow_uncertified: int  # whether the best forces found may do where nothing is certified
+    uncertified: int  # islands so far for which they did, also in failed steps
+    # Where the loop returned NEED_SPACE: which buffer is too small, and how many entries are wanted. Where the failure
+    # is FAILURE_SINGULAR: the degree of freedom that moves no mass.
+    short: int
+    wanted: int
+    deep: int  # whether anything in the step is deeper than is allowed, and positions are projected
+
+
+class IslandProgress:
+    """Sizes of the island in progress, and how far its forces have come: the fields of a record, like `StepControl`."""
+
+    # Contacts, friction, velocities, rows L, G and B, and the variables of its LCP.
     nc: int
-    ncone: int  # friction cones and their rows F, those of moments included
+    ncone: int  # friction cones, with the cones of moments; nr are their rows F
     nr: int
     nv: int
     nl: int
@@ -218,7 +233,7 @@ class Control:
     nbox: int
     n: int
     has_z0: int
-    pivots: int
+    pivots: int  # -1 while the LCP is being solved
     warm_hit: int
     attempt: int  # that answered it, of `lcp.contacts.kernels.strategy_loop`, or NO_STRATEGY
     systems: int  # solved in all attempts at it
@@ -226,22 +241,10 @@ class Control:
     rest: int  # whether forces that hold it at rest were looked for: REST_UNTRIED, REST_WANTED, REST_TRIED
     choice: int
     answered: int  # the verdict on an answer with exact cones or of a friction backend: REFUSED, ANSWERED or NEARLY
-    go_on: int  # whether the best forces found may do where nothing is certified
-    uncertified: int  # islands so far for which they did, those of failed steps included
-    # Where the loop returned NEED_SPACE: which buffer is too small, and how many entries are wanted.
-    short: int
-    wanted: int
-    # Settings.
-    edges: int
-    cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
-    gyroscopic: int  # torque of single free links
-    accurate: int  # whether free trees of several links move by the Runge-Kutta method
-    deep: int  # whether anything in the step is deeper than is allowed, and positions are projected
-    sleep: int  # whether islands at rest sleep
 
 
 class Parameters:
-    """Time, step size and the numbers and options of the stepper: the fields of a record, like `Control`."""
+    """Time, step size and the numbers and options of the stepper: the fields of a record, like `StepControl`."""
 
     h: float  # the step in progress, or of the next one
     time: float
@@ -262,21 +265,26 @@ class Parameters:
     fastest: float
     tolerance: float
     # Options; flags are 0 or 1.
+    edges: int  # of a friction pyramid
+    exact_cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
+    gyroscopic: int  # torque of single free links
+    accurate: int  # whether free trees of several links move by the Runge-Kutta method
     solver: int
     warm_start: int
-    propose: int  # whether a proposal may take the place of a solve
-    select: int  # whether a proposal is to be the forces selected, whatever those of the step before
+    use_strategies: int  # whether a proposal may take the place of a solve
+    require_equal_compliance: int  # whether strategies look for forces of equal compliance, not near the previous ones
     backend: int  # whether a friction backend solves islands with contacts: they are solved, and judged, outside
-    allowed: int  # bits of the attempts that may be made
+    enabled_strategies: int  # bits of the attempts that may be made
     adaptive: int  # whether a failed step is tried again with a smaller h
     reduce: int  # whether a pair of shapes keeps four contacts at most
     projection: int  # whether q is moved out of penetrations after the step
+    sleep: int  # whether islands at rest sleep
     sleep_speed: float  # every velocity below which an island rests, and how long it must
     sleep_time: float
 
 
 class PackedWorld(NamedTuple):
-    """What does not change during a run."""
+    """Arrays that do not change during a run."""
 
     ints: IntArray  # the model's buffers: `contactlab.multibody.kernels.layout.tree` cuts them
     floats: FloatArray
@@ -294,7 +302,7 @@ class PackedWorld(NamedTuple):
     pair_mu: FloatArray  # (shapes, ns), -1 where the two never touch
     plane: FloatArray  # (3,) unit normal of a planar world's plane, 0 in space
     motion: IntArray  # (nb,) row of a kinematic body among their number nk, -1 for any other
-    material: IntArray  # (shapes + ns,) number of each surface's material, those of the half-spaces last
+    material: IntArray  # (shapes + ns,) number of each surface's material, half-spaces last
     restitution: FloatArray  # (m, 5) laws of the materials: `contactlab.contact.kernels.contact_rows`
     stiffness: FloatArray  # (m, m) N/m by pair of materials, infinite for rigid ones
     dissipation: FloatArray  # (m, m) N s/m
@@ -311,7 +319,7 @@ class PackedWorld(NamedTuple):
 
 
 class Collision(NamedTuple):
-    """Shapes that may touch one another, n of them, those of the bodies first, of m materials; and workspaces."""
+    """Shapes that may touch one another, n of them, shapes of bodies first, of m materials; and workspaces."""
 
     kind: IntArray  # (n,), and the next four: `contactlab.contact.kernels.layout`
     size: FloatArray
@@ -319,7 +327,7 @@ class Collision(NamedTuple):
     data: FloatArray
     loops: IntArray
     body: IntArray  # (n,) -1 for the world's half-spaces
-    link: IntArray  # (n,) the link it moves with, negative when fixed to the world; those of one link never touch
+    link: IntArray  # (n,) the link it moves with, negative when fixed to the world; shapes of one link never touch
     half_space: IntArray  # (n,) number of the world's half-space, -1 for other shapes
     category: IntArray  # (n,) bits, as `sweep_and_prune.candidates` takes them
     mask: IntArray  # (n,)
@@ -340,7 +348,7 @@ class Collision(NamedTuple):
     features: IntArray  # (capacity,)
 
 
-class Moments(NamedTuple):
+class MomentFriction(NamedTuple):
     """Torsional and rolling friction of a world in which any pair of surfaces has it."""
 
     torsional: FloatArray  # (m, m) lengths [m] by pair of materials
@@ -348,7 +356,7 @@ class Moments(NamedTuple):
     axes: FloatArray  # (rows of moments, 3) their directions, of the island in progress
 
 
-class Work(NamedTuple):
+class StepWork(NamedTuple):
     """State, contacts and islands of the step in progress."""
 
     q: FloatArray  # (nq,)
@@ -367,12 +375,12 @@ class Work(NamedTuple):
     v_free: FloatArray  # (nv,) its velocity: the one after the step if there were no contacts
     v_plus: FloatArray  # (nv,)
     v_seen: FloatArray  # (LOOKS, nv) what it was when contacts were looked for again
-    spread: FloatArray  # (nv,) from step to step: by which motion forces that were selected are spread over contacts
+    dv_deps: FloatArray  # (nv,) from step to step: by which motion forces that were selected are spread over contacts
     motion_pose: FloatArray  # (nk, 12) kinematic bodies at the start of the step, rotations by rows
     motion_twist: FloatArray  # (nk, 6) in it: angular velocity, velocity of the origin, world axes
     motion_next: FloatArray  # (nk, 12) at its end
     belt_twist: FloatArray  # (nk, 6) twist of the surface relative to its body: 0 but for belts
-    shift: FloatArray  # (nv,) displacement of the position projection
+    projection_displacement: FloatArray  # (nv,) displacement of the position projection
     q_plus: FloatArray  # (nq,) q moved along v_plus and by the shift, and the energies there
     energy: FloatArray  # (2,) kinetic, potential [J]
     contact_int: IntArray  # (capacity, CONTACT_INTS)
@@ -380,18 +388,18 @@ class Work(NamedTuple):
     contact_z: FloatArray  # (capacity, w) LCP variables by contact, see `contactlab.stepping.kernels.moments`
     contact_moment: FloatArray  # (capacity, 3) impulse [N m s] of torsional and rolling friction on body B
     listed: IntArray  # ids of the contacts that take part, ascending, where a step that was recorded is formed again
-    given_int: IntArray  # (given, CONTACT_INTS) contacts from outside the loop for this step, ascending in id
-    given_float: FloatArray  # (given, CONTACT_FLOATS), VN_MINUS not filled
+    external_int: IntArray  # (given, CONTACT_INTS) contacts from outside the loop for this step, ascending in id
+    external_float: FloatArray  # (given, CONTACT_FLOATS), VN_MINUS not filled
     previous_id: IntArray  # (capacity,)
     previous_z: FloatArray  # (capacity, w)
-    parent: IntArray  # (nt,) union-find
+    union_find_parent: IntArray  # (nt,) union-find
     island_of: IntArray  # (nt,) -1 without contacts
-    local: IntArray  # (nt,) where the tree's velocities begin in its island
+    tree_offset: IntArray  # (nt,) where the tree's velocities begin in its island
     tree_start: IntArray  # (nt + 1,) trees of island i: island_trees[tree_start[i] : tree_start[i + 1]]
     island_trees: IntArray  # (nt,)
     asleep: IntArray  # (nt,) mark of each tree in the step
     rest: FloatArray  # (nt,) s that each tree has rested
-    tau_before: FloatArray  # (nv,) applied force in the step before
+    previous_tau: FloatArray  # (nv,) applied force in the step before
     products: FloatArray  # (nv,) what velocity products have added to Mv, taken off
     parts: IntArray  # (nt,) parts in which the tree was moved by the Runge-Kutta method, 0 where it was not
     free: FloatArray  # memory of that method
@@ -401,18 +409,19 @@ class Work(NamedTuple):
     scratch: FloatArray  # (SCRATCH,)
 
 
-class Island(NamedTuple):
+class IslandWork(NamedTuple):
     """Blocks, LCP and solution of the island in progress, in flat buffers of at least the size needed."""
 
+    progress: Any  # (1,) the record `IslandProgress`
     r: IntArray  # ncone
     mu: FloatArray  # ncone
     cone_contacts: IntArray  # ncone
     J: FloatArray  # m nv
     Y: FloatArray  # m nv
-    frame: FloatArray  # 10 nv scratch: motion of one contact's point, and the response to it
-    turns: FloatArray  # (r, 2) cosines and sines of the friction directions
-    spans: IntArray  # (m, 4) columns of each row that are filled; the others are while M is assembled
-    starts: IntArray  # trees + 1: first velocity of each tree
+    contact_jacobian_work: FloatArray  # 10 nv scratch: motion of one contact's point, and the response to it
+    edge_directions: FloatArray  # (r, 2) cosines and sines of the friction directions
+    column_ranges: IntArray  # (m, 4) columns of each row that are filled; the others are while M is assembled
+    tree_starts: IntArray  # trees + 1: first velocity of each tree
     k: FloatArray  # m
     gamma: FloatArray  # m
     gammaE: FloatArray  # ncone
@@ -425,14 +434,14 @@ class Island(NamedTuple):
     w: FloatArray  # n
     f: FloatArray  # m
     v_plus: FloatArray  # nv
-    spread: FloatArray  # nv
-    measures: FloatArray  # (MEASURES,) of lcp.kernels.residuals
+    dv_deps: FloatArray  # nv
+    residuals: FloatArray  # (MEASURES,) of lcp.kernels.residuals
     certificate: FloatArray  # (CERTIFICATE,) of the kernels certify... in contactlab.formulation.kernels
     certificate_work: FloatArray  # nv + 1
-    best: FloatArray  # n: of the forces that came closest to solving it, and how close
+    best_z: FloatArray  # n: of the forces that came closest to solving it, and how close
     state: FloatArray  # (STATE,) of lcp.contacts.kernels.island_acceptance
-    proposal_floats: FloatArray  # of lcp.contacts.kernels.strategy_loop
-    proposal_ints: IntArray
+    strategy_float_work: FloatArray  # of lcp.contacts.kernels.strategy_loop
+    strategy_int_work: IntArray
     options: FloatArray  # of lcp.kernels.lemke
     float_work: FloatArray
     int_work: IntArray
@@ -463,7 +472,7 @@ class Chunk(NamedTuple):
 # Ranks of classes of rows: equations that give way, of FOLLOW and LOOP, are boxed where the stepper has a cfm.
 LIMIT: Final = 0
 EQUATION: Final = 1
-GIVES_WAY: Final = 2
+COMPLIANT_EQUATION: Final = 2
 BOXED: Final = 3
 
 
@@ -483,7 +492,7 @@ class Spring:
     drive: int
 
 
-class Joints(NamedTuple):
+class JointRows(NamedTuple):
     """Rows and drives of a world, the step in progress and its island.
 
     A world has a fixed list of rows, in the order of their classes in an island's problem, [L; G; B]. The place in that
@@ -510,16 +519,16 @@ class Joints(NamedTuple):
     loop_rate: FloatArray  # (nloop,) rate of the rows that v does not make
     loop_scale: FloatArray  # (nloop,) sizes of the terms of the rows' entries
     loop_work: FloatArray
-    nothing: FloatArray  # (0,)
+    empty_floats: FloatArray  # (0,)
     active: IntArray  # (n,) whether the row takes part
     missed: IntArray  # (n,) stops that were left out, and that the step would have passed
     error: FloatArray  # (n,) gap of a stop, position error of others
     row_start: IntArray  # (nt + 1,) rows of island i: island_rows[row_start[i] : row_start[i + 1]]
     island_rows: IntArray  # (n,)
     z: FloatArray  # (n, 2) LCP variables
-    was: IntArray  # (n,) whether the row took part in the previous step
+    was_active: IntArray  # (n,) whether the row took part in the previous step
     previous_z: FloatArray  # (n, 2)
-    # The island in progress without its rows G: those of [N; F; L; B], in flat buffers of at least the size needed, J
+    # The island in progress without its rows G: [N; F; L; B], in flat buffers of at least the size needed, J
     # and Y filled in the columns of the island's spans, elsewhere while M is assembled.
     J: FloatArray  # m nv
     Y: FloatArray

@@ -1,6 +1,6 @@
 """Torsional and rolling friction in a step: further friction cones over the normal forces of an island's contacts.
 
-With w the angular velocity of body B less that of body A, n the normal, and rho_t and rho_r the lengths that the pair
+With w the angular velocity of body B relative to body A, n the normal, and rho_t and rho_r the lengths that the pair
 of surfaces has::
 
     torsional   one row n . w,                                     |moment along n| <= rho_t fN
@@ -10,9 +10,9 @@ The first d is along the rolling that the step begins with, so that straight rol
 its direction; at rest it is the contact's first tangent. In a planar world d is the normal of the plane, and nothing
 spins about n.
 
-Rows and cones stand behind those of sliding friction, contact by contact, the torsional one first. By contact, the
+Rows and cones follow the ones of sliding friction, contact by contact, the torsional one first. By contact, the
 LCP's variables are kept as [fN | r of fF+ | r of fF- | lambda], behind which a world with such friction has, in the
-same order, those of the torsional cone (3) and those of the rolling one (2 r + 1).
+same order, the variables of the torsional cone (3) and of the rolling one (2 r + 1).
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.contact_rows import planar_tangents, tangential
-from contactlab.stepping.kernels.blocks import along, fill_along, materials_of, turning_frame
-from contactlab.stepping.kernels.kinematic import motion_of, relative_turning
+from contactlab.stepping.kernels.blocks import angular_jacobian, dot3, fill_along, materials_of
+from contactlab.stepping.kernels.kinematic import kinematic_index, relative_turning
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
     NORMAL,
     PREVIOUS,
-    Control,
     FloatArray,
     IntArray,
-    Island,
-    Moments,
+    IslandWork,
+    MomentFriction,
     PackedWorld,
-    Work,
+    Parameters,
+    StepControl,
+    StepWork,
 )
 from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
@@ -43,7 +44,7 @@ STILL = 1e-9
 
 
 @kernel(inline=True)
-def lengths_of(world: PackedWorld, moments: Moments, ints: IntArray) -> tuple[float, float]:
+def moment_friction_lengths(world: PackedWorld, moments: MomentFriction, ints: IntArray) -> tuple[float, float]:
     """Lengths of torsional and rolling friction of a contact's pair of surfaces; 0 where it has no two surfaces."""
     a, b = materials_of(world, ints)
     if a < 0:
@@ -52,32 +53,40 @@ def lengths_of(world: PackedWorld, moments: Moments, ints: IntArray) -> tuple[fl
 
 
 @kernel(inner=True)
-def count_moments(world: PackedWorld, moments: Moments, work: Work, control: Control) -> None:
-    """Note how many friction cones and rows F the island in progress has besides those of sliding."""
-    r = control.edges // 2
+def count_moments(
+    world: PackedWorld, moments: MomentFriction, work: StepWork, island: IslandWork, control: StepControl, edges: int
+) -> None:
+    """Note how many friction cones and rows F the island in progress has besides the ones of sliding."""
+    progress = island.progress[0]
+    r = edges // 2
     first = work.contact_start[control.island]
-    for c in range(control.nc):
-        torsional, rolling = lengths_of(world, moments, work.contact_int[work.island_contacts[first + c]])
+    for c in range(progress.nc):
+        torsional, rolling = moment_friction_lengths(world, moments, work.contact_int[work.island_contacts[first + c]])
         if torsional > 0.0:
-            control.ncone += 1
-            control.nr += 1
+            progress.ncone += 1
+            progress.nr += 1
         if rolling > 0.0:
-            control.ncone += 1
-            control.nr += r
+            progress.ncone += 1
+            progress.nr += r
 
 
 @kernel(inner=True)
-def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control) -> None:
+def add_moments(
+    world: PackedWorld, moments: MomentFriction, work: StepWork, island: IslandWork, control: StepControl, edges: int
+) -> None:
     """Fill the rows and cones of moments of the island in progress, J and Y within the spans of its contacts."""
-    nc = control.nc
-    nv = control.nv
-    r = control.edges // 2
+    progress = island.progress[0]
+    nc = progress.nc
+    nv = progress.nv
+    r = edges // 2
     first = work.contact_start[control.island]
-    m = nc + control.nr
+    m = nc + progress.nr
     J = rows_at(island.J, 0, m, nv)
     Y = rows_at(island.Y, 0, m, nv)
-    P = rows_at(island.frame, 0, 3, nv)
-    X = rows_at(island.frame, 3 * nv, 3, nv)
+    P = rows_at(island.contact_jacobian_work, 0, 3, nv)
+    X = rows_at(island.contact_jacobian_work, 3 * nv, 3, nv)
+    scratch = island.contact_jacobian_work[6 * nv :]
+    turns = island.edge_directions
     normal = work.scratch[0:3]
     t1 = work.scratch[3:6]
     t2 = work.scratch[6:9]
@@ -87,12 +96,14 @@ def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island
     for c in range(nc):
         index = work.island_contacts[first + c]
         ints = work.contact_int[index]
-        torsional, rolling = lengths_of(world, moments, ints)
+        torsional, rolling = moment_friction_lengths(world, moments, ints)
         if torsional == 0.0 and rolling == 0.0:
             continue
-        turning_frame(world, work, island.spans[c], ints[BODY_A], ints[BODY_B], P, X, island.frame[6 * nv :])
+        # angular velocity of body B relative to body A
+        angular_jacobian(world, work, island.column_ranges[c], ints[BODY_A], ints[BODY_B], P, X, scratch)
         for j in range(3):
             normal[j] = work.contact_float[index, NORMAL + j]
+        # cones of spin and of rolling
         if torsional > 0.0:
             for j in range(3):
                 moments.axes[row - begin, j] = normal[j]
@@ -102,24 +113,25 @@ def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island
         if rolling > 0.0:
             rolling_axes(world, work, ints[BODY_A], ints[BODY_B], normal, t1, t2)
             for e in range(r):
-                tangential(island.turns[e, 0], island.turns[e, 1], t1, t2, moments.axes[row - begin + e])
+                tangential(turns[e, 0], turns[e, 1], t1, t2, moments.axes[row - begin + e])
             add_cone(island, cone, c, r, rolling)
             cone += 1
             row += r
-        told = motion_of(world, ints[BODY_A])
+        # their rows
+        told = kinematic_index(world, ints[BODY_A])
         rows = (1 if torsional > 0.0 else 0) + (r if rolling > 0.0 else 0)
         for i in range(row - rows, row):
             axis = moments.axes[i - begin]
             for j in range(4):
-                island.spans[i, j] = island.spans[c, j]
-            fill_along(island.spans[c], axis, P, J[i])
-            fill_along(island.spans[c], axis, X, Y[i])
-            island.k[i] = -along(axis, work.motion_twist[told]) if told >= 0 else 0.0
+                island.column_ranges[i, j] = island.column_ranges[c, j]
+            fill_along(island.column_ranges[c], axis, P, J[i])
+            fill_along(island.column_ranges[c], axis, X, Y[i])
+            island.k[i] = -dot3(axis, work.motion_twist[told]) if told >= 0 else 0.0
             island.gamma[i] = 0.0
 
 
 @kernel(inline=True)
-def add_cone(island: Island, cone: int, contact: int, directions: int, length: float) -> None:
+def add_cone(island: IslandWork, cone: int, contact: int, directions: int, length: float) -> None:
     """State a cone of moments over the normal force of a contact."""
     island.r[cone] = directions
     island.mu[cone] = length
@@ -129,7 +141,7 @@ def add_cone(island: Island, cone: int, contact: int, directions: int, length: f
 
 @kernel(inner=True)
 def rolling_axes(
-    world: PackedWorld, work: Work, a: int, b: int, normal: FloatArray, t1: FloatArray, t2: FloatArray
+    world: PackedWorld, work: StepWork, a: int, b: int, normal: FloatArray, t1: FloatArray, t2: FloatArray
 ) -> None:
     """Fill two axes across the normal, the first along the rolling of body b on body a at the start of the step."""
     planar_tangents(normal, world.plane, t1, t2)
@@ -139,10 +151,10 @@ def rolling_axes(
         return
     w = work.scratch[9:12]
     relative_turning(world, work, a, b, work.v, w)
-    spin = along(normal, w)
+    spin = dot3(normal, w)
     for j in range(3):
         w[j] -= spin * normal[j]
-    speed = math.sqrt(along(w, w))
+    speed = math.sqrt(dot3(w, w))
     if speed > STILL:
         for j in range(3):
             t1[j] = w[j] / speed
@@ -152,28 +164,37 @@ def rolling_axes(
 
 
 @kernel(inner=True)
-def exchange_moments(
-    world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control, warm: bool
+def copy_moment_variables(
+    world: PackedWorld,
+    moments: MomentFriction,
+    work: StepWork,
+    island: IslandWork,
+    control: StepControl,
+    edges: int,
+    warm: bool,
 ) -> None:
     """Walk over the variables of moments, into z0 from the previous step or from z into those kept by contact.
 
     Those of a new contact start at 0.
     """
-    nc = control.nc
-    nr = control.nr
-    r = control.edges // 2
+    progress = island.progress[0]
+    nc = progress.nc
+    nr = progress.nr
+    r = edges // 2
     first = work.contact_start[control.island]
     cone = nc
     row = nc * (1 + r)
     for c in range(nc):
         index = work.island_contacts[first + c]
         ints = work.contact_int[index]
-        torsional, rolling = lengths_of(world, moments, ints)
+        torsional, rolling = moment_friction_lengths(world, moments, ints)
         kept = work.contact_z[index]
         old = ints[PREVIOUS]
+        # variables that a contact has no cone for are 0
         if not warm:
             for j in range(2 + 2 * r, kept.shape[0]):
                 kept[j] = 0.0
+        # variables of its cones of spin and of rolling
         at = 2 + 2 * r
         for kind in range(2):
             directions = 1 if kind == 0 else r
@@ -194,10 +215,13 @@ def exchange_moments(
 
 
 @kernel(inner=True)
-def moment_impulses(moments: Moments, work: Work, island: Island, control: Control, h: float) -> None:
+def moment_impulses(
+    moments: MomentFriction, work: StepWork, island: IslandWork, control: StepControl, parameters: Parameters
+) -> None:
     """Fill the impulse (3,) [N m s] of the moments of each contact of the island, on body B."""
-    nc = control.nc
-    r = control.edges // 2
+    progress = island.progress[0]
+    nc = progress.nc
+    r = parameters.edges // 2
     first = work.contact_start[control.island]
     begin = nc * (1 + r)
     for c in range(nc):
@@ -205,9 +229,9 @@ def moment_impulses(moments: Moments, work: Work, island: Island, control: Contr
         for j in range(3):
             moment[j] = 0.0
     row = begin
-    for cone in range(nc, control.ncone):
+    for cone in range(nc, progress.ncone):
         moment = work.contact_moment[work.island_contacts[first + island.cone_contacts[cone]]]
         for i in range(row, row + island.r[cone]):
             for j in range(3):
-                moment[j] += h * island.f[i] * moments.axes[i - begin, j]
+                moment[j] += parameters.h * island.f[i] * moments.axes[i - begin, j]
         row += island.r[cone]

@@ -1,54 +1,55 @@
-"""The stages from `next_island` to `solve`: rows of one island, the start of its solution, attempts; else its LCP.
+"""The stages NEXT_ISLAND to SOLVE_LCP: rows of one island, the start of its solution, strategies, and else its LCP.
 
-Rows of joints stand behind those of the contacts, [N; F; L; G; B], and the rows G are eliminated before the LCP is
-assembled, by the kernels that the public path calls too.
+Rows of joints follow the rows of the contacts, [N; F; L; G; B]. The rows G are eliminated before the LCP is assembled,
+by the kernels that the public path calls too.
 """
 
 from __future__ import annotations
 
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp, place_joint_spans
 from contactlab.spatial.arrays import IntArray
-from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, posed_rows, rows_left, warm_vector
-from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
+from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, fill_warm_start, posed_rows, rows_left
+from contactlab.stepping.kernels.joint_island import (
+    add_joint_rows,
+    count_joint_rows,
+    eliminate_equalities,
+    fill_joint_warm_start,
+)
 from contactlab.stepping.kernels.layout import (
+    ADD_JOINT_ROWS,
     ALL_TRIED,
     ANSWERED,
-    ATTEMPTS,
     CHOICE_ANY,
+    CHOICE_EQUAL_COMPLIANCE,
     CHOICE_NOT_SELECTED,
-    CHOICE_SELECTED,
     CONES,
-    FAILED,
     FAILURE_LARGE,
-    FINISH,
-    FORM,
-    GO_ON,
-    LATER,
-    MOST_UNKNOWNS,
-    NEARER,
+    FIRST_STRATEGIES,
+    FORM_LCP,
+    INTEGRATE,
+    MAX_UNKNOWNS,
     NEED_SPACE,
     PIVOT_BUDGET,
-    POSE,
     REST_TRIED,
     REST_UNTRIED,
     REST_WANTED,
     SHORT_OF_ISLAND,
-    SOLVE,
+    SOLVE_LCP,
     SOLVER_EXTERNAL,
     SOLVER_LEMKE_FIRST,
+    SWEEPS,
     UNSOLVED,
-    VERDICT,
-    Control,
-    Island,
-    Joints,
-    Moments,
+    VERIFY,
+    IslandWork,
+    JointRows,
+    MomentFriction,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
-from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
+from contactlab.stepping.kernels.moments import add_moments, copy_moment_variables, count_moments
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandProblem, IslandSolution
 from lcp.contacts.kernels.strategy_loop import (
     NEEDS_SWEEPS,
@@ -71,227 +72,253 @@ from lcp.kernels.portions import pivots_at_once
 @kernel(inline=True)
 def next_island(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
-    moments: Moments | None,
-    control: Control,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    moments: MomentFriction | None,
+    control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Form the next island's rows, for attempts or for POSE; after the last: FINISH."""
+    """Form the rows of the next island, for strategies or for ADD_JOINT_ROWS; after the last one: INTEGRATE."""
+    progress = island.progress[0]
     if control.island >= control.n_islands:
-        control.place = FINISH
-        return GO_ON
-    if not fits(world, work, island, joints, moments, control, parameters.cfm):
+        return INTEGRATE
+    if not check_capacity(world, work, island, joints, moments, control, parameters):
         return NEED_SPACE
-    nc = control.nc
-    nr = control.nr
-    n = nc + 2 * nr + control.ncone
+    # rows of contacts
+    nc = progress.nc
     build_blocks(world, work, island, control, parameters)
-    control.has_z0 = 0
-    if parameters.warm_start != 0 and warm_vector(work, island, control):
-        control.has_z0 = 1
-    if moments is not None and control.ncone > nc:
-        add_moments(world, moments, work, island, control)
-        exchange_moments(world, moments, work, island, control, True)
-    control.n = n
-    control.tried = 0
-    control.rest = REST_UNTRIED
-    control.attempt = NO_STRATEGY
-    control.systems = 0
-    control.choice = CHOICE_NOT_SELECTED if parameters.select != 0 and nc > 0 else CHOICE_ANY
-    alone = control.nl + control.ng + control.nbox == 0
-    control.place = ATTEMPTS if alone and nc > 0 and parameters.propose != 0 else POSE
-    return GO_ON
-
-
-@kernel(short_loops=True)
-def attempt(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
-    """Make the attempts that most islands need."""
-    rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
-    case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
-    answer = answer_of(rows, island, control)
-    found = solve_first(case, answer, island.proposal_floats, island.proposal_ints)
-    return made(found, island, control, parameters)
-
-
-@kernel(short_loops=True)
-def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
-    """Make those that few islands need."""
-    rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
-    case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
-    answer = answer_of(rows, island, control)
-    return made(
-        solve_from_sweeps(case, answer, island.proposal_floats, island.proposal_ints), island, control, parameters
-    )
-
-
-@kernel(short_loops=True)
-def attempt_later(
-    tree_start: IntArray, island: Island, joints: Joints | None, control: Control, parameters: Parameters
-) -> None:
-    """Make those that hardly any island needs, called by Python when the loop says UNSOLVED."""
-    rows, trees = rows_tried(tree_start, island, joints, control, parameters.h)
-    case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
-    answer = answer_of(rows, island, control)
-    if control.rest == REST_WANTED:
-        # Forces that move an island at rest are found: others are to hold it.
-        control.rest = REST_TRIED
-        control.place = VERDICT
-        found = solve_rest(case, answer, island.proposal_floats, island.proposal_ints)
-        control.systems += found.systems
-        if found.attempt != NO_STRATEGY:
-            control.attempt, control.choice = found.attempt, CHOICE_NOT_SELECTED
-        return
-    found = solve_fallback(case, answer, island.proposal_floats, island.proposal_ints)
-    made(found, island, control, parameters)
+    # the start of the solution, and rows of moments
+    progress.has_z0 = 0
+    if parameters.warm_start != 0 and fill_warm_start(work, island, control, parameters.edges):
+        progress.has_z0 = 1
+    if moments is not None and progress.ncone > nc:
+        add_moments(world, moments, work, island, control, parameters.edges)
+        copy_moment_variables(world, moments, work, island, control, parameters.edges, True)
+    # nothing is found yet
+    progress.n = nc + 2 * progress.nr + progress.ncone
+    progress.tried = 0
+    progress.rest = REST_UNTRIED
+    progress.attempt = NO_STRATEGY
+    progress.systems = 0
+    progress.choice = CHOICE_NOT_SELECTED if parameters.require_equal_compliance != 0 and nc > 0 else CHOICE_ANY
+    alone = progress.nl + progress.ng + progress.nbox == 0
+    return FIRST_STRATEGIES if alone and nc > 0 and parameters.use_strategies != 0 else ADD_JOINT_ROWS
 
 
 @kernel(inline=True)
-def rows_tried(
-    tree_start: IntArray, island: Island, joints: Joints | None, control: Control, h: float
-) -> tuple[ContactSystem, int]:
-    """The rows that attempts are made at, and the number of their trees."""
-    rows = posed_rows(island, joints, control, h)
-    trees = tree_start[control.island + 1] - tree_start[control.island]
+def check_capacity(
+    world: PackedWorld,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    moments: MomentFriction | None,
+    control: StepControl,
+    parameters: Parameters,
+) -> bool:
+    """Note the sizes of the island in progress; False if its buffers are too small."""
+    progress = island.progress[0]
+    # sizes
+    i = control.island
+    nc = work.contact_start[i + 1] - work.contact_start[i]
+    nv = work.island_nv[i]
+    progress.nc = nc
+    progress.nv = nv
+    progress.ncone = nc
+    progress.nr = nc * (parameters.edges // 2)
+    if moments is not None:
+        count_moments(world, moments, work, island, control, parameters.edges)
+    # buffers of the contacts
+    room = nc * (1 if moments is None else CONES) <= island.r.shape[0] and nv <= island.Mv.shape[0]
+    # buffers of all rows
     if joints is not None:
-        # Rows of joints may have joined trees.
+        count_joint_rows(joints, island, i, parameters.cfm)
+        m = nc + progress.nr + progress.nl + progress.ng + progress.nbox
+        n = nc + 2 * progress.nr + progress.ncone + progress.nl + 2 * progress.nbox
+        room = room and nv <= joints.v0.shape[0] and m <= min(island.k.shape[0], joints.k.shape[0])
+        room = room and n <= island.q.shape[0] and progress.ng * progress.ng <= joints.P.shape[0]
+    control.short = SHORT_OF_ISLAND
+    return room
+
+
+@kernel(short_loops=True)
+def add_joint_rows_stage(
+    world: PackedWorld,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    control: StepControl,
+    parameters: Parameters,
+) -> int:
+    """Add rows of joints, if there are any; strategies follow, or FORM_LCP."""
+    progress = island.progress[0]
+    if joints is None or progress.nl + progress.ng + progress.nbox == 0:
+        return FORM_LCP
+    i = control.island
+    # rows, and the start of their variables
+    rows = posed_rows(island, joints, parameters.h)
+    progress.n = add_joint_rows(world, work, joints, rows, i, parameters)
+    if parameters.warm_start != 0 and fill_joint_warm_start(island, joints, rows, i, parameters.cfm):
+        progress.has_z0 = 1
+    # their column ranges, and the rows left without equations
+    trees = work.tree_start[i + 1] - work.tree_start[i]
+    spans = island.column_ranges[: rows.k.shape[0] - rows.nb]
+    place_joint_spans(rows.nc + rows.nr, rows.nl, rows.nb, rows.J, rows.Y, island.tree_starts[: trees + 1], spans)
+    if rows.nb > 0:
+        eliminate_equalities(rows, spans, joints)
+    proposes = parameters.use_strategies != 0 and parameters.require_equal_compliance != 0 and rows.nc > 0
+    return FIRST_STRATEGIES if proposes else FORM_LCP
+
+
+@kernel(short_loops=True)
+def run_first_strategies(
+    work: StepWork, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
+) -> int:
+    """Run the strategies that most islands need."""
+    problem, solution = island_problem(work.tree_start, island, joints, control, parameters)
+    found = solve_first(problem, solution, island.strategy_float_work, island.strategy_int_work)
+    return dispatch_result(found, island, parameters)
+
+
+@kernel(short_loops=True)
+def run_sweeps(
+    work: StepWork, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
+) -> int:
+    """Run those that few islands need."""
+    problem, solution = island_problem(work.tree_start, island, joints, control, parameters)
+    found = solve_from_sweeps(problem, solution, island.strategy_float_work, island.strategy_int_work)
+    return dispatch_result(found, island, parameters)
+
+
+@kernel(short_loops=True)
+def run_fallback_strategies(
+    tree_start: IntArray, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
+) -> int:
+    """Run those that hardly any island needs, for Python if a stage is UNSOLVED; return the stage that follows."""
+    progress = island.progress[0]
+    problem, solution = island_problem(tree_start, island, joints, control, parameters)
+    if progress.rest == REST_WANTED:
+        # The forces found move an island at rest: others are to hold it.
+        progress.rest = REST_TRIED
+        found = solve_rest(problem, solution, island.strategy_float_work, island.strategy_int_work)
+        progress.systems += found.systems
+        if found.attempt != NO_STRATEGY:
+            progress.attempt, progress.choice = found.attempt, CHOICE_NOT_SELECTED
+        return VERIFY
+    found = solve_fallback(problem, solution, island.strategy_float_work, island.strategy_int_work)
+    return dispatch_result(found, island, parameters)
+
+
+@kernel(inline=True)
+def island_problem(
+    tree_start: IntArray, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
+) -> tuple[IslandProblem, IslandSolution]:
+    """Return the problem of the island in progress, without its equations, and where its solution is written."""
+    progress = island.progress[0]
+    # rows, and their trees, which rows of joints may have joined
+    rows = posed_rows(island, joints, parameters.h)
+    trees = tree_start[control.island + 1] - tree_start[control.island]
+    posed = island.k[:0]
+    if joints is not None:
         trees = 1
-        while island.starts[trees] < control.nv:
+        while island.tree_starts[trees] < progress.nv:
             trees += 1
         if rows.nb > 0:
             rows = rows_left(rows, island, joints)
-    return rows, trees
-
-
-@kernel(inline=True)
-def case_of(
-    rows: ContactSystem,
-    starts: IntArray,
-    island: Island,
-    joints: Joints | None,
-    control: Control,
-    parameters: Parameters,
-) -> IslandProblem:
-    """What is asked of the attempts at the island in progress."""
-    posed = island.k[:0]
-    if joints is not None and control.ng > 0:
-        posed = joints.posed[: 2 * rows.k.shape[0]]
-    return IslandProblem(
+        if progress.ng > 0:
+            posed = joints.posed[: 2 * rows.k.shape[0]]
+    # views of the buffers
+    n = progress.n
+    nv = progress.nv
+    problem = IslandProblem(
         rows,
-        starts,
-        parameters.select != 0,
-        control.has_z0 != 0,
-        control.cone != 0,
-        parameters.allowed,
-        island.z0[: control.n],
+        island.tree_starts[: trees + 1],
+        parameters.require_equal_compliance != 0,
+        progress.has_z0 != 0,
+        parameters.exact_cone != 0,
+        parameters.enabled_strategies,
+        island.z0[:n],
         parameters.tolerance,
         posed,
     )
-
-
-@kernel(inline=True)
-def answer_of(rows: ContactSystem, island: Island, control: Control) -> IslandSolution:
-    """Where they write what they find."""
-    n = control.n
-    return IslandSolution(
+    solution = IslandSolution(
         island.q[:n],
         island.z[:n],
         island.w[:n],
         island.f[: rows.k.shape[0]],
-        island.v_plus[: control.nv],
-        island.measures,
+        island.v_plus[:nv],
+        island.residuals,
         island.certificate,
-        island.certificate_work[: control.nv + 1],
-        island.best[:n],
+        island.certificate_work[: nv + 1],
+        island.best_z[:n],
         island.state,
-        island.spread[: control.nv],
+        island.dv_deps[:nv],
     )
+    return problem, solution
 
 
 @kernel(inline=True)
-def made(found: SearchResult, island: Island, control: Control, parameters: Parameters) -> int:
-    """Go on for VERDICT with what was found, for the later attempts where nothing was, or to FORM for a solver."""
-    control.systems += found.systems
+def dispatch_result(found: SearchResult, island: IslandWork, parameters: Parameters) -> int:
+    """Note the result of strategies; return the stage that follows, or UNSOLVED for the fallback strategies."""
+    progress = island.progress[0]
+    progress.systems += found.systems
     if found.outcome == NEEDS_SWEEPS:
-        control.place = NEARER
-        return GO_ON
-    control.attempt = found.attempt
+        return SWEEPS
+    progress.attempt = found.attempt
+    # forces are found
     if found.attempt != NO_STRATEGY:
-        control.choice = CHOICE_ANY
-        if parameters.select != 0:
-            control.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_SELECTED
-        control.answered = ANSWERED
-        control.pivots = 0
-        control.place = VERDICT
-        return GO_ON
-    # Forces near those of the step before, which a named solver is to better, are not gone on from.
-    tried = parameters.select != 0 and island.state[BEST_RESIDUAL] >= 0.0
-    later = tried and control.tried == 0
-    control.tried = 1 if tried else 0
-    control.place = LATER if later else FORM
-    return UNSOLVED if later else GO_ON
+        progress.choice = CHOICE_ANY
+        if parameters.require_equal_compliance != 0:
+            progress.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_EQUAL_COMPLIANCE
+        progress.answered = ANSWERED
+        progress.pivots = 0
+        return VERIFY
+    # none are: forces near the previous ones, which a named solver is to better, are not gone on from
+    tried = parameters.require_equal_compliance != 0 and island.state[BEST_RESIDUAL] >= 0.0
+    later = tried and progress.tried == 0
+    progress.tried = 1 if tried else 0
+    return UNSOLVED if later else FORM_LCP
 
 
 @kernel(short_loops=True)
-def pose(
-    world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
-) -> int:
-    """Add rows of joints, where there are any."""
-    i = control.island
-    nc = control.nc
-    nr = control.nr
-    control.place = FORM
-    if joints is not None and control.nl + control.ng + control.nbox > 0:
-        rows = posed_rows(island, joints, control, parameters.h)
-        control.n = add_joint_rows(world, work, joints, rows, i, parameters)
-        if parameters.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
-            control.has_z0 = 1
-        trees = work.tree_start[i + 1] - work.tree_start[i]
-        spans = island.spans[: rows.k.shape[0] - rows.nb]
-        place_joint_spans(nc + nr, rows.nl, rows.nb, rows.J, rows.Y, island.starts[: trees + 1], spans)
-        if rows.nb > 0:
-            eliminate(rows, spans, joints)
-        if may_propose(control, parameters):
-            control.place = ATTEMPTS
-    return GO_ON
-
-
-@kernel(short_loops=True)
-def form(island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
-    """Form the island's LCP for SOLVE, where nothing else is left to try."""
-    posed = posed_rows(island, joints, control, parameters.h)
-    # For who looks at the problem, too.
+def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters) -> int:
+    """Form the LCP of the island for SOLVE_LCP, if nothing else is left to try."""
+    progress = island.progress[0]
+    # all columns, also for who looks at the problem
+    posed = posed_rows(island, joints, parameters.h)
     complete_rows(posed.J, posed.Y, posed.column_ranges)
-    if control.tried != 0:
-        control.tried = ALL_TRIED
-        control.place = VERDICT
-        return GO_ON
-    if parameters.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
+    if progress.tried != 0:
+        progress.tried = ALL_TRIED
+        return VERIFY
+    if parameters.require_equal_compliance != 0 and parameters.exact_cone == 0 and progress.n > MAX_UNKNOWNS:
         control.failure = FAILURE_LARGE
-        return FAILED
+        return UNSOLVED
+    # M and q
     rows = posed
     if joints is not None and posed.nb > 0:
         rows = rows_left(posed, island, joints)
         complete_rows(rows.J, rows.Y, rows.column_ranges)
-    assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])
+    n = progress.n
+    assemble_lcp(rows, rows_at(island.M, 0, n, n), island.q[:n])
     # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
-    if parameters.solver == SOLVER_EXTERNAL or ((control.cone != 0 or parameters.backend != 0) and control.nc > 0):
-        control.place = VERDICT
+    outside = (parameters.exact_cone != 0 or parameters.backend != 0) and progress.nc > 0
+    if parameters.solver == SOLVER_EXTERNAL or outside:
         return UNSOLVED
     island.info[LEMKE_STAGE] = LEMKE_START
-    control.place = SOLVE
-    return GO_ON
+    progress.pivots = -1
+    return SOLVE_LCP
 
 
 @kernel(inline=True)
-def pivot(island: Island, n: int, warm: bool) -> int:
-    """Go on with the LCP of n variables in M and q, from z0 where ``warm``; RUNNING, or how it ended."""
-    return lemke_drive(
+def solve_lcp(island: IslandWork, parameters: Parameters) -> int:
+    """Solve the LCP of the island, some pivots at a time; one that this leaves unsolved may go to solvers outside."""
+    progress = island.progress[0]
+    n = progress.n
+    code = lemke_drive(
         rows_at(island.M, 0, n, n),
         island.q[:n],
         island.z0[:n],
-        warm,
+        progress.has_z0 != 0,
         island.options,
         island.float_work[: lemke_float_size(n)],
         island.int_work[: lemke_int_size(n)],
@@ -299,53 +326,7 @@ def pivot(island: Island, n: int, warm: bool) -> int:
         island.info,
         pivots_at_once(n, PIVOT_BUDGET),
     )
-
-
-@kernel(inline=True)
-def solve(island: Island, control: Control, parameters: Parameters) -> int:
-    """Solve the island's problem, some pivots at a time; one that this leaves unsolved may go to solvers outside."""
-    code = pivot(island, control.n, control.has_z0 != 0)
     if code == RUNNING:
         return UNSOLVED
-    control.pivots = island.info[PIVOTS]
-    control.place = VERDICT
-    if code != SOLVED and parameters.solver == SOLVER_LEMKE_FIRST:
-        return UNSOLVED
-    return GO_ON
-
-
-@kernel(inline=True)
-def may_propose(control: Control, parameters: Parameters) -> bool:
-    """Whether attempts are made at an island of contacts and rows of joints."""
-    return parameters.propose != 0 and parameters.select != 0 and control.nc > 0
-
-
-@kernel(inline=True)
-def fits(
-    world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
-    moments: Moments | None,
-    control: Control,
-    cfm: float,
-) -> bool:
-    """Note the sizes of the island in progress; False where its buffers are too small."""
-    i = control.island
-    nc = work.contact_start[i + 1] - work.contact_start[i]
-    nv = work.island_nv[i]
-    control.nc = nc
-    control.nv = nv
-    control.ncone = nc
-    control.nr = nc * (control.edges // 2)
-    if moments is not None:
-        count_moments(world, moments, work, control)
-    room = nc * (1 if moments is None else CONES) <= island.r.shape[0] and nv <= island.Mv.shape[0]
-    if joints is not None:
-        count_joint_rows(joints, control, cfm)
-        m = nc + control.nr + control.nl + control.ng + control.nbox
-        n = nc + 2 * control.nr + control.ncone + control.nl + 2 * control.nbox
-        room = room and nv <= joints.v0.shape[0] and m <= min(island.k.shape[0], joints.k.shape[0])
-        room = room and n <= island.q.shape[0] and control.ng * control.ng <= joints.P.shape[0]
-    control.short = SHORT_OF_ISLAND
-    return room
+    progress.pivots = island.info[PIVOTS]
+    return UNSOLVED if code != SOLVED and parameters.solver == SOLVER_LEMKE_FIRST else VERIFY

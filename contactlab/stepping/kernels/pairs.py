@@ -1,4 +1,4 @@
-"""Of `detect`, between shapes: broad phase, narrow phase, and the contacts that take part in the step.
+"""The stage DETECT, between shapes: broad phase, narrow phase, and the contacts that take part in the step.
 
 A pair can only close a gap that its shapes cross within the step, so bounds and margins are enlarged by how far each
 shape moves in it; which contacts take part is then decided one by one, by the rule that half-spaces follow.
@@ -18,7 +18,7 @@ from contactlab.contact.kernels.contact_rows import pair_restitution
 from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of
 from contactlab.stepping.kernels.blocks import seen_depth
-from contactlab.stepping.kernels.kinematic import DEVIATION, body_velocity, motion_of, placed_body, predicted_body
+from contactlab.stepping.kernels.kinematic import DEVIATION, body_velocity, kinematic_index, placed_body, predicted_body
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -41,10 +41,10 @@ from contactlab.stepping.kernels.layout import (
     SHORT_OF_PAIRS,
     VN_MINUS,
     Collision,
-    Control,
     FloatArray,
     PackedWorld,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.kernels import kernel
 
@@ -56,7 +56,7 @@ LOOK = 10.0
 
 
 @kernel(inner=True)
-def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin: float, looks: int) -> float:
+def place_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, margin: float, looks: int) -> float:
     """Fill poses, reach and bounds, each side moved out by the reach; return the largest reach.
 
     ``looks``: also as far as so many velocities seen at the end of the step lead.
@@ -74,7 +74,7 @@ def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin:
         box = c.boxes[i]
         shape_bounds(c.kind[i], c.size[i], c.poses[i], c.data, box)
         reach = 0.5 * margin
-        row = motion_of(world, c.body[i])
+        row = kinematic_index(world, c.body[i])
         if row >= 0 and c.kind[i] == shapes.HALF_SPACE:
             # As far as shapes are: see below.
             endless = True
@@ -114,7 +114,7 @@ def way_of(motion: FloatArray, radius: float) -> float:
 
 @kernel(inner=True)
 def outruns(
-    world: PackedWorld, work: Work, c: Collision, before: FloatArray, after: FloatArray, h: float, margin: float
+    world: PackedWorld, work: StepWork, c: Collision, before: FloatArray, after: FloatArray, h: float, margin: float
 ) -> bool:
     """Whether impacts have made velocities others than those by which contacts were looked for."""
     center = work.scratch[12:15]
@@ -137,13 +137,15 @@ def outruns(
 
 
 @kernel(inner=True)
-def seen_velocity(world: PackedWorld, work: Work, v: FloatArray, body: int, point: FloatArray, out: FloatArray) -> None:
+def seen_velocity(
+    world: PackedWorld, work: StepWork, v: FloatArray, body: int, point: FloatArray, out: FloatArray
+) -> None:
     """Fill ``out`` (6,), the turn of a body and the velocity of its point, under velocities v (nv,)."""
     for k in range(6):
         out[k] = 0.0
     if body < 0:
         return
-    row = motion_of(world, body)
+    row = kinematic_index(world, body)
     if row >= 0:
         body_velocity(work, row, point, work.scratch[33:36], out[3:6])
         return
@@ -159,7 +161,7 @@ def seen_velocity(world: PackedWorld, work: Work, v: FloatArray, body: int, poin
 
 @kernel(inner=True)
 def seen_rate(
-    world: PackedWorld, work: Work, looks: int, a: int, b: int, point: FloatArray, found: FloatArray, sign: float
+    world: PackedWorld, work: StepWork, looks: int, a: int, b: int, point: FloatArray, found: FloatArray, sign: float
 ) -> float:
     """The least N v of a contact under so many velocities seen at the end of the step."""
     at_a = work.scratch[21:27]
@@ -176,11 +178,11 @@ def seen_rate(
 
 
 @kernel(inner=True)
-def reach_of_planes(world: PackedWorld, work: Work, c: Collision, h: float, margin: float) -> float:
+def reach_of_planes(world: PackedWorld, work: StepWork, c: Collision, h: float, margin: float) -> float:
     """Fill the reach of kinematic half-spaces: how far they move where the farthest shape is; return the largest."""
     largest = 0.0
     for i in range(c.kind.shape[0]):
-        row = motion_of(world, c.body[i])
+        row = kinematic_index(world, c.body[i])
         if row < 0 or c.kind[i] != shapes.HALF_SPACE:
             continue
         far = 0.0
@@ -203,7 +205,7 @@ def reach_of_planes(world: PackedWorld, work: Work, c: Collision, h: float, marg
 @kernel(inner=True)
 def add_contact(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     c: Collision,
     i: int,
     j: int,
@@ -229,7 +231,7 @@ def add_contact(
         a, b, sign = j, i, -1.0
     point = found[shapes.POINT : shapes.POINT + 3]
     velocity_at(t, f.p, f.V, c.link[a], point, at_a)
-    row = motion_of(world, c.body[a])
+    row = kinematic_index(world, c.body[a])
     if row >= 0:
         body_velocity(work, row, point, at_a[0:3], at_a[3:6])
     velocity_at(t, f.p, f.V, c.link[b], point, at_b)
@@ -300,14 +302,14 @@ def add_far_ends(
 
 
 @kernel(inner=True)
-def predict_shapes(world: PackedWorld, work: Work, c: Collision, h: float, v: FloatArray) -> None:
+def predict_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, v: FloatArray) -> None:
     """Fill the poses of the shapes at the end of the step, and how far they leave their straight ways at most."""
     pose = work.scratch[0:12]
     center = work.scratch[12:15]
     motion = work.scratch[15:21]
     for i in range(c.kind.shape[0]):
         c.deviation[i] = 0.0
-        if c.link[i] < 0 and motion_of(world, c.body[i]) < 0:
+        if c.link[i] < 0 and kinematic_index(world, c.body[i]) < 0:
             for k in range(12):
                 c.predicted[i, k] = c.poses[i, k]
             continue
@@ -333,7 +335,9 @@ def predict_shapes(world: PackedWorld, work: Work, c: Collision, h: float, v: Fl
 
 
 @kernel(inner=True)
-def correct_gaps(world: PackedWorld, work: Work, begin: int, end: int, deepest: float, h: float, v: FloatArray) -> None:
+def correct_gaps(
+    world: PackedWorld, work: StepWork, begin: int, end: int, deepest: float, h: float, v: FloatArray
+) -> None:
     """Fill the gap corrections of a pair: its deepest gap at the predicted poses, less the least of gap + h N v."""
     at_a = work.scratch[0:6]
     at_b = work.scratch[6:12]
@@ -354,14 +358,14 @@ def correct_gaps(world: PackedWorld, work: Work, begin: int, end: int, deepest: 
 @kernel(inner=True)
 def pair_contacts(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     c: Collision | None,
     h: float,
     margin: float,
     reduce: bool,
     looks: int,
     predicted: FloatArray,
-    control: Control,
+    control: StepControl,
 ) -> int:
     """List the contacts between shapes, first of all, by pair and feature; return their number.
 

@@ -32,33 +32,32 @@ from contactlab.stepping.kernels.blocks import (
     STOP_DEPTH,
     STOP_PROJECTION_RATE,
     allowance_of,
-    along,
     compliance_of,
+    dot3,
     extent_of,
     fastest_of,
     fastest_of_stops,
     posed_rows,
     rows_left,
 )
-from contactlab.stepping.kernels.finish import measure
-from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
+from contactlab.stepping.kernels.finish import compute_energies
+from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     GAP,
     GAP_CORRECTION,
-    GO_ON,
-    ISLANDS,
+    NEXT_ISLAND,
     NORMAL,
     POINT,
     TREE_DOF,
     Chunk,
-    Control,
     FloatArray,
-    Island,
-    Joints,
+    IslandWork,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
 from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
@@ -77,11 +76,11 @@ LEAST_UNIT = 1e-6
 @kernel(inner=True)
 def pose_depths(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
     rows: ContactSystem,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
     e: FloatArray,
     allowed: FloatArray,
@@ -90,9 +89,10 @@ def pose_depths(
 
     Returns whether any is deeper than is allowed.
     """
+    progress = island.progress[0]
     h = parameters.h
     first = work.contact_start[control.island]
-    nc, nv = rows.nc, control.nv
+    nc, nv = rows.nc, progress.nv
     deep = False
     for c in range(nc):
         index = work.island_contacts[first + c]
@@ -103,15 +103,17 @@ def pose_depths(
         response = h * stiffness + dissipation
         if 0.0 < response < math.inf:
             continue
-        begin, middle, upper, end = row_ranges(island.spans, c, nv)
+        # rate of the gap after the step
+        begin, middle, upper, end = row_ranges(island.column_ranges, c, nv)
         rate = sparse_dot(begin, middle, upper, end, rows.J[c], island.v_plus)
-        told = motion_of(world, ints[BODY_A])
+        told = kinematic_index(world, ints[BODY_A])
         if told >= 0:
             surface = work.scratch[0:3]
-            carried(work, told, floats[POINT : POINT + 3], surface)
-            rate -= along(floats[NORMAL : NORMAL + 3], surface)
+            kinematic_point_velocity(work, told, floats[POINT : POINT + 3], surface)
+            rate -= dot3(floats[NORMAL : NORMAL + 3], surface)
             belt_velocity(work, told, floats[POINT : POINT + 3], surface)
-            rate += along(floats[NORMAL : NORMAL + 3], surface)
+            rate += dot3(floats[NORMAL : NORMAL + 3], surface)
+        # the gap to be opened
         gap = floats[GAP] + h * rate
         deep = deep or gap + floats[GAP_CORRECTION] < -allowed[c]
         e[c] = (
@@ -141,20 +143,23 @@ def pose_depths(
 
 
 @kernel(inner=True)
-def hold_turns(world: PackedWorld, work: Work, island: Island, rows: ContactSystem, control: Control) -> None:
+def hold_turns(
+    world: PackedWorld, work: StepWork, island: IslandWork, rows: ContactSystem, control: StepControl
+) -> None:
     """Let the rows of contacts shift single free bodies and not turn them.
 
     A body that rolls is a little deep in every step. Turned back by its inertia each time, it would lean more and more.
     """
+    progress = island.progress[0]
     r = rows.r[0] if rows.nc > 0 else 0
     for n in range(work.tree_start[control.island], work.tree_start[control.island + 1]):
         k = work.island_trees[n]
-        dof, begin = world.trees[k, TREE_DOF], work.local[k]
+        dof, begin = world.trees[k, TREE_DOF], work.tree_offset[k]
         if world.shifting[dof] == 0.0:
             continue
         size = world.trees[k + 1, TREE_DOF] - dof
         for c in range(rows.nc):
-            first, middle, upper, end = row_ranges(rows.column_ranges, c, control.nv)
+            first, middle, upper, end = row_ranges(rows.column_ranges, c, progress.nv)
             if not (first <= begin < middle or upper <= begin < end):
                 continue
             for t in range(1 + r):
@@ -190,7 +195,7 @@ def response(row: int, rows: ContactSystem) -> float:
 
 @kernel(inline=True)
 def second_direction(r: int) -> int:
-    """Which of r directions of friction, evenly spread over half a turn, is most across the first; -1 for none."""
+    """Return which of r directions of friction, evenly spread over half a turn, is most across the first; or -1."""
     return -1 if r < 2 else r // 2
 
 
@@ -244,6 +249,7 @@ def relax(
         borne(rows, turns, f, c, r, other, s)
         for k in range(2):
             diagonal[n + 2 * c + k] = -1.0
+    # relax row by row
     for _ in range(SWEEPS):
         change = 0.0
         for i in range(n):
@@ -259,6 +265,7 @@ def relax(
                 change = max(change, abs(by) * w / allowed[i])
             if i >= nc or r == 0:
                 continue
+            # friction of what bears or pushes
             bound = rows.mu[i] * max(0.0, new + rows.h * rows.h * f[i])
             if bound == 0.0 and s[2 * i] == 0.0 and s[2 * i + 1] == 0.0:
                 continue
@@ -273,6 +280,7 @@ def relax(
                 by = -moved(at, rows, dq) / w
                 s[2 * i + k] += by
                 displace(at, by, rows, dq)
+            # back into the cone
             a, b = s[2 * i], s[2 * i + 1]
             size = math.sqrt(max(0.0, a * a + b * b + 2.0 * cosine * a * b))
             if size > bound:
@@ -298,14 +306,14 @@ def deepest_left(rows: ContactSystem, e: FloatArray, allowed: FloatArray, dq: Fl
 
 
 @kernel(inner=True)
-def shift_island(
+def apply_projection(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
     rows: ContactSystem,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     p: FloatArray,
     s: FloatArray,
     dq: FloatArray,
@@ -317,64 +325,67 @@ def shift_island(
     first = work.contact_start[i]
     r = rows.r[0] if nc > 0 else 0
     other = second_direction(r)
+    # rows of the record
     for c in range(nc):
         row = chunk.contact[row0 + work.island_contacts[first + c]]
         row.push = p[c]
         for k in range(2):
-            along_one = s[2 * c] * island.turns[0, k] if r > 0 else 0.0
+            along_one = s[2 * c] * island.edge_directions[0, k] if r > 0 else 0.0
             if other > 0:
-                along_one += s[2 * c + 1] * island.turns[other, k]
+                along_one += s[2 * c + 1] * island.edge_directions[other, k]
             row.push_tangential[k] = along_one
     if joints is not None:
         at = control.chunk_joints + joints.row_start[i]
         for n in range(rows.nl):
             chunk.joint[at + n].push = p[nc + n]
+    # displacement of the trees
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
         for j in range(world.trees[k + 1, TREE_DOF] - a):
-            work.shift[a + j] = dq[work.local[k] + j]
+            work.projection_displacement[a + j] = dq[work.tree_offset[k] + j]
 
 
 @kernel(short_loops=True)
 def project(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
 ) -> int:
     """Find the island's displacement, where it has anything too deep, and move on to the next island."""
-    rows = posed_rows(island, joints, control, parameters.h)
+    progress = island.progress[0]
+    rows = posed_rows(island, joints, parameters.h)
     n = rows.nc + rows.nl
     e = island.q[:n]
-    allowed = island.best[:n]
+    allowed = island.best_z[:n]
     if pose_depths(world, work, island, joints, rows, control, parameters, e, allowed):
         if rows.nb + rows.nl + rows.lo.shape[0] == 0:
             hold_turns(world, work, island, rows, control)
         if joints is not None and rows.nb > 0:
             rows = rows_left(rows, island, joints)
+        # the displacement that opens the gaps
         p = island.z[:n]
         s = island.z[n : n + 2 * rows.nc]
-        dq = island.certificate_work[: control.nv]
-        for j in range(control.nv):
+        dq = island.certificate_work[: progress.nv]
+        for j in range(progress.nv):
             dq[j] = 0.0
         before = deepest_left(rows, e, allowed, dq)
-        relax(rows, island.turns, island.f, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)
+        relax(rows, island.edge_directions, island.f, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)
         # What has no room may be left worse than it was.
         if deepest_left(rows, e, allowed, dq) <= before:
-            shift_island(world, work, island, joints, rows, chunk, control, p, s, dq)
+            apply_projection(world, work, island, joints, rows, chunk, control, p, s, dq)
     control.island += 1
-    control.place = ISLANDS
-    return GO_ON
+    return NEXT_ISLAND
 
 
 @kernel
 def energies_unmoved(
     world: PackedWorld,
-    work: Work,
+    work: StepWork,
     q: FloatArray,
     v_plus: FloatArray,
     way: FloatArray,
@@ -388,4 +399,4 @@ def energies_unmoved(
         fill_frames(
             world.ints, world.floats, work.q_plus, v_plus[i], rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
         )
-        measure(world, W, work.q_plus, v_plus[i], work.scratch[0:11], out[i])
+        compute_energies(world, W, work.q_plus, v_plus[i], work.scratch[0:11], out[i])

@@ -1,4 +1,4 @@
-"""Of `verdict`: what is kept of a solved island: contact rows, LCP variables by contact, residuals and certificate."""
+"""The stage VERIFY: rows of the record of a solved island, LCP variables by contact, residuals and certificate."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ from contactlab.stepping.kernels.layout import (
     TANGENTS,
     VN_FREE,
     Chunk,
-    Control,
     FloatArray,
-    Island,
+    IslandWork,
     PackedWorld,
-    Work,
+    Parameters,
+    StepControl,
+    StepWork,
 )
 from lcp.kernels import kernel
 
@@ -41,13 +42,17 @@ SURELY = 1.0 - 1e-6
 
 
 @kernel(inner=True)
-def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, control: Control, h: float) -> None:
+def write_rows(
+    world: PackedWorld, work: StepWork, island: IslandWork, chunk: Chunk, control: StepControl, parameters: Parameters
+) -> None:
     """Write the contact rows of the island in progress, and keep its z by contact."""
+    progress = island.progress[0]
     i = control.island
     first = work.contact_start[i]
-    nc = control.nc
-    r = control.edges // 2
-    nr = control.nr
+    nc = progress.nc
+    r = parameters.edges // 2
+    h = parameters.h
+    nr = progress.nr
     moving = work.scratch[0:3]
     other = work.scratch[3:6]
     for c in range(nc):
@@ -58,6 +63,7 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
         t1 = floats[TANGENTS : TANGENTS + 3]
         t2 = floats[TANGENTS + 3 : TANGENTS + 6]
 
+        # variables of the LCP, and friction impulses along the tangents
         by_contact = work.contact_z[index]
         by_contact[0] = island.z[c]
         by_contact[1 + 2 * r] = island.z[nc + 2 * nr + c]
@@ -68,9 +74,10 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
             by_contact[1 + e] = island.z[nc + c * r + e]
             by_contact[1 + r + e] = island.z[nc + nr + c * r + e]
             push = h * island.f[nc + c * r + e]
-            along1 += push * island.turns[e, 0]
-            along2 += push * island.turns[e, 1]
+            along1 += push * island.edge_directions[e, 0]
+            along2 += push * island.edge_directions[e, 1]
 
+        # slip and mode
         a = ints[BODY_A]
         b = ints[BODY_B]
         point = floats[POINT : POINT + 3]
@@ -85,6 +92,7 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
             sticks = sticks or slip <= STICK_FRACTION * free_speeds(world, work, a, b, point)
             mode = STICK if sticks else SLIDE
 
+        # the row of the record
         at = control.chunk_contacts + index
         row = chunk.contact[at]
         row.step = control.step
@@ -117,8 +125,8 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
 
 
 @kernel(inner=True)
-def free_speeds(world: PackedWorld, work: Work, a: int, b: int, point: FloatArray) -> float:
-    """What measures a slip: the speeds that the point would have without contacts, as one of either body.
+def free_speeds(world: PackedWorld, work: StepWork, a: int, b: int, point: FloatArray) -> float:
+    """Return the scale of a slip: the speeds that the point would have without contacts, as one of either body.
 
     Of either tree, for what falls together moves, though not apart.
     """
@@ -136,20 +144,21 @@ def free_speeds(world: PackedWorld, work: Work, a: int, b: int, point: FloatArra
 
 
 @kernel(inner=True)
-def write_island(island: Island, chunk: Chunk, control: Control, of_joints: int) -> None:
+def write_island(island: IslandWork, chunk: Chunk, control: StepControl, of_joints: int) -> None:
     """Write the row of the island in progress: solution, rows of joints, residual measures and certificate."""
+    progress = island.progress[0]
     row = chunk.island[control.chunk_islands + control.island]
     row.step = control.step
     row.index = control.island
-    row.contacts = control.nc
+    row.contacts = progress.nc
     row.joints = of_joints
-    row.pivots = control.pivots
-    row.warm = control.warm_hit
-    row.choice = control.choice
+    row.pivots = progress.pivots
+    row.warm = progress.warm_hit
+    row.choice = progress.choice
     # Counted from 1: 0 are islands of no attempt, or of records that do not tell.
-    row.attempt = control.attempt + 1
-    row.systems = control.systems
+    row.attempt = progress.attempt + 1
+    row.systems = progress.systems
     for j in range(MEASURES):
-        row.measures[j] = island.measures[j]
+        row.measures[j] = island.residuals[j]
     for j in range(CERTIFICATE):
         row.certificate[j] = island.certificate[j]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.layout import tree
 from contactlab.stepping.kernels.contacts import move_contact
-from contactlab.stepping.kernels.kinematic import motion_of
+from contactlab.stepping.kernels.kinematic import kinematic_index
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
     AWAKE,
@@ -13,36 +13,41 @@ from contactlab.stepping.kernels.layout import (
     BODY_TREE,
     CONTACT_ID,
     EXTERNAL_ID,
-    STIRRED,
     TREE_DOF,
     TREE_LINK,
-    Joints,
+    WOKEN,
+    JointRows,
     PackedWorld,
     Parameters,
-    Work,
+    StepWork,
 )
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def stirred(world: PackedWorld, work: Work, k: int) -> bool:
+def has_new_force(world: PackedWorld, work: StepWork, k: int) -> bool:
     """Whether the applied force on tree ``k`` is another than in the step before."""
     changed = False
     for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
-        changed = changed or work.tau[j] != work.tau_before[j]
+        changed = changed or work.tau[j] != work.previous_tau[j]
     return changed
 
 
 @kernel(inner=True)
 def put_to_sleep(
-    world: PackedWorld, work: Work, joints: Joints | None, n_contacts: int, n_islands: int, parameters: Parameters
+    world: PackedWorld,
+    work: StepWork,
+    joints: JointRows | None,
+    n_contacts: int,
+    n_islands: int,
+    parameters: Parameters,
 ) -> int:
     """Mark the trees of islands that sleep through the step, and take their contacts out; the number left is returned.
 
-    The islands are those of `label_islands`; with contacts gone they are to be labelled again. Where rows of joints
+    `label_islands` has found the islands; with contacts gone they are to be labelled again. Where rows of joints
     take part, nothing sleeps.
     """
-    nt = work.parent.shape[0]
+    nt = work.union_find_parent.shape[0]
     for k in range(nt):
         work.asleep[k] = AWAKE
     for i in range(n_islands):
@@ -53,17 +58,17 @@ def put_to_sleep(
             k = work.island_trees[n]
             if work.rest[k] < parameters.sleep_time and mark == ASLEEP:
                 mark = AWAKE
-            if stirred(world, work, k):
-                mark = STIRRED
+            if has_new_force(world, work, k):
+                mark = WOKEN
         for n in range(work.contact_start[i], work.contact_start[i + 1]):
             ints = work.contact_int[work.island_contacts[n]]
-            told = motion_of(world, ints[BODY_A])
+            told = kinematic_index(world, ints[BODY_A])
             if told >= 0:
                 for j in range(6):
                     if work.motion_twist[told, j] != 0.0:
-                        mark = STIRRED
+                        mark = WOKEN
             if ints[CONTACT_ID] >= EXTERNAL_ID:
-                mark = STIRRED
+                mark = WOKEN
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             work.asleep[work.island_trees[n]] = mark
     left = 0
@@ -81,7 +86,7 @@ def put_to_sleep(
 
 
 @kernel(inner=True)
-def keep_asleep(world: PackedWorld, work: Work) -> None:
+def keep_asleep(world: PackedWorld, work: StepWork) -> None:
     """Give sleeping trees their configuration back, bit for bit: moving along 0 may round it."""
     t = tree(world.ints, world.floats)
     for k in range(work.asleep.shape[0]):
@@ -91,7 +96,7 @@ def keep_asleep(world: PackedWorld, work: Work) -> None:
 
 
 @kernel(inner=True)
-def count_rest(world: PackedWorld, work: Work, n_islands: int, parameters: Parameters, h: float) -> None:
+def count_rest(world: PackedWorld, work: StepWork, n_islands: int, parameters: Parameters, h: float) -> None:
     """Add the step to the time that each tree has rested, or begin to count again; remember the applied force.
 
     A tree rests where all trees of its island are slow. One that touches nothing does not rest, however slow it is.
@@ -104,12 +109,12 @@ def count_rest(world: PackedWorld, work: Work, n_islands: int, parameters: Param
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[n]
             for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
-                if not abs(work.v_plus[j]) < parameters.sleep_speed or work.shift[j] != 0.0:
+                if not abs(work.v_plus[j]) < parameters.sleep_speed or work.projection_displacement[j] != 0.0:
                     quiet = False
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[n]
-            if work.asleep[k] == STIRRED:
+            if work.asleep[k] == WOKEN:
                 work.rest[k] = 0.0
             work.rest[k] = work.rest[k] + h if quiet else 0.0
     for j in range(work.tau.shape[0]):
-        work.tau_before[j] = work.tau[j]
+        work.previous_tau[j] = work.tau[j]

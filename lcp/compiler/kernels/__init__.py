@@ -1,1 +1,1 @@
-"""What kernels are given beside numpy, found with the sources of those that ask for it."""
+"""Functions that kernels have besides numpy, found with the sources of the kernels that import them."""

@@ -1,4 +1,4 @@
-"""What happens at a compilation: it is announced, counted, timed, and starts what waits for it.
+"""Events of a compilation: it is announced, counted, timed, and starts waiting functions.
 
 numba's events come from compilations alone, not from kernels taken from disk.
 """
@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 __all__ = [
-    "CompileWatch",
+    "CompilationCounter",
     "announce_compilations",
     "compiling",
-    "kernel_seconds",
-    "waited_for",
-    "watch_compilation",
-    "when_compiling",
+    "compilation_seconds",
+    "count_as_waiting",
+    "count_compilations",
+    "on_first_compilation",
 ]
 
 # What is said at the first compilation of a process. What is taken from disk is none; a world or call of a kind that
@@ -44,8 +44,8 @@ _waited = _Waited()
 _actions: list[Callable[[], object]] = []
 
 
-class CompileWatch:
-    """What was seen so far.
+class CompilationCounter:
+    """Counts of the compilations so far.
 
     Attributes
     ----------
@@ -58,11 +58,11 @@ class CompileWatch:
 
 
 @contextlib.contextmanager
-def watch_compilation() -> Iterator[CompileWatch]:
+def count_compilations() -> Iterator[CompilationCounter]:
     """Count of the kernels compiled within the block: what a clock must not count."""
     from numba.core import event
 
-    watch = CompileWatch()
+    watch = CompilationCounter()
     with event.install_recorder("numba:compile") as recorder:
         try:
             yield watch
@@ -71,7 +71,7 @@ def watch_compilation() -> Iterator[CompileWatch]:
 
 
 @contextlib.contextmanager
-def when_compiling(action: Callable[[], object]) -> Iterator[None]:
+def on_first_compilation(action: Callable[[], object]) -> Iterator[None]:
     """Call ``action`` at the first compilation within the block, if there is any that the cache does not spare."""
     _actions.append(action)
     try:
@@ -103,13 +103,13 @@ def compiling() -> bool:
     return bool(_begun)
 
 
-def kernel_seconds() -> float:
+def compilation_seconds() -> float:
     """Seconds for which this thread has waited for kernels, compiled or read: what a clock of its steps leaves out."""
     return _waited.seconds
 
 
 @contextlib.contextmanager
-def waited_for() -> Iterator[None]:
+def count_as_waiting() -> Iterator[None]:
     """Count the block as time in which this thread waits for a kernel."""
     began = time.perf_counter()
     try:

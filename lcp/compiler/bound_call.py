@@ -12,18 +12,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from lcp.compiler.releases import tried
+from lcp.compiler.releases import is_tested
 
-__all__ = ["HeldCall", "available", "called", "taken"]
+__all__ = ["BoundCall", "supports_bound_calls", "call_address", "unpack_arguments"]
 
 
 def _intrinsics() -> tuple[Any, Any]:
     from numba.core import types
     from numba.extending import intrinsic, register_jitable
 
-    if not available():
-        # The arguments are given in place of their type.
-        return register_jitable(lambda held, types: types), None
+    if not supports_bound_calls():
+        # The arguments are given in place of their type, and calls in place of their addresses.
+        return register_jitable(lambda held, types: types), lambda code, buffer: code()
 
     def taken(typing: Any, buffer: Any, like: Any) -> Any:
         kind = like.instance_type
@@ -62,17 +62,17 @@ def _intrinsics() -> tuple[Any, Any]:
     return intrinsic(taken), intrinsic(called)
 
 
-def available() -> bool:
+def supports_bound_calls() -> bool:
     """Whether arguments are held; where not, kernels are called with them as they are."""
     from numba.core import config
 
-    return not config.DISABLE_JIT and tried("held")
+    return not config.DISABLE_JIT and is_tested("held")
 
 
-#: Within kernels: read what a buffer holds, of a type; what a `HeldCall` of these addresses returns.
-taken: Any
-called: Any
-taken, called = _intrinsics()
+#: Within kernels: read what a buffer holds, of a type; what a `BoundCall` of these addresses returns.
+unpack_arguments: Any
+call_address: Any
+unpack_arguments, call_address = _intrinsics()
 
 
 def _add_words(value: Any, words: list[int]) -> None:
@@ -90,7 +90,7 @@ def _add_words(value: Any, words: list[int]) -> None:
     elif isinstance(value, int | np.integer) and not isinstance(value, bool):
         words.append(int(value))
     else:
-        raise TypeError(f"a HeldCall holds arrays, tuples of such, integers and None, not {type(value).__name__}")
+        raise TypeError(f"a BoundCall holds arrays, tuples of such, integers and None, not {type(value).__name__}")
 
 
 def _remembered(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
@@ -129,14 +129,14 @@ def _size(entry: Any, like: Any) -> int:
     return int(context.get_abi_sizeof(context.data_model_manager[like].get_data_type()))
 
 
-class HeldCall:
+class BoundCall:
     """A kernel and the arguments it is called with, as often as wanted.
 
     Parameters
     ----------
     entry
-        A kernel of (buffer, type) that takes its arguments from the buffer by `taken`, as a tuple of that type. Without
-        the compiler it is called with None and the arguments.
+        A kernel of (buffer, type) that takes its arguments from the buffer by `unpack_arguments`, as a tuple of that
+        type. Without the compiler it is called with None and the arguments.
     arguments
         Arrays, tuples of such, integers, None. A record must be an array of one record: what is kept of it is where it
         lies. The object keeps them alive.
@@ -146,8 +146,8 @@ class HeldCall:
     Attributes
     ----------
     addresses
-        (2,) where the code and its buffer lie, for a kernel that calls them by `called`, while this object lives; 0
-        without the compiler.
+        (2,) where the code and its buffer lie, for a kernel that calls them by `call_address`, while this object lives;
+        the object itself and 0 without the compiler.
     keeps
         Other calls, which this one calls by their addresses: they live as long.
     """
@@ -161,11 +161,11 @@ class HeldCall:
         self.arguments = arguments
         self._call = entry
         self._given: tuple[Any, ...] = None, arguments
-        self.keeps: list[HeldCall] = []
-        self.addresses = np.zeros(2, dtype=np.int64)
+        self.keeps: list[BoundCall] = []
         # How many words each argument has; without the compiler none is counted.
         self._counts: list[int] = []
-        if not available():
+        if not supports_bound_calls():
+            self.addresses: Any = np.array([self, 0], dtype=object)
             return
         # The compiled code itself, which looks at no types.
         like, size, compiled, code = _compiled(entry, arguments)
@@ -174,12 +174,12 @@ class HeldCall:
         self._counts = [part.size for part in parts]
         words = self._buffer = np.concatenate(parts)
         if words.nbytes != size:
-            raise TypeError(f"arguments of a HeldCall take {size} bytes, not {words.nbytes}: not all are of words")
+            raise TypeError(f"arguments of a BoundCall take {size} bytes, not {words.nbytes}: not all are of words")
         buffer = words.view(np.uint8)
         self._call, self._given = compiled.entry_point, (buffer, like)
-        self.addresses[:] = code, buffer.ctypes.data
+        self.addresses = np.array([code, buffer.ctypes.data], dtype=np.int64)
 
-    def exchange(self, old: Any, new: Any) -> None:
+    def replace_argument(self, old: Any, new: Any) -> None:
         """Hold another argument of the same type and sizes of words in place of one, here and in `keeps`."""
         known: dict[int, tuple[Any, Any]] = {}
         for call in (self, *self.keeps):
@@ -194,7 +194,7 @@ class HeldCall:
 
     def __reduce__(self) -> NoReturn:
         # The buffer of a copy would hold the addresses of these arrays, not of its own.
-        raise TypeError("a HeldCall holds addresses of arrays, and cannot be copied or pickled")
+        raise TypeError("a BoundCall holds addresses of arrays, and cannot be copied or pickled")
 
     def __call__(self) -> Any:
         """Call the kernel."""

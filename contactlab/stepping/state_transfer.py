@@ -24,7 +24,7 @@ IntArray = NDArray[np.int64]
 _PART = (1 << layout.ID_BITS) - 1
 
 
-def carry_over(state: StepperState, old_world: World, new_world: World) -> StepperState:
+def transfer_state(state: StepperState, old_world: World, new_world: World) -> StepperState:
     """Return the state of a world that another one begins with, where bodies were added, removed or held fast.
 
     Bodies whose name and kind of joint both worlds have keep their q and v; others begin as the new world says. Time
@@ -140,7 +140,7 @@ def _body_keys(world: World) -> list[Hashable]:
 
 
 def _shape_keys(world: World) -> list[Hashable]:
-    """Of the shapes, those of bodies first: their bodies, which of them, and their kinds."""
+    """The shapes, of bodies first: their bodies, which of them, and their kinds."""
     names = world.model.names
     own = zip(world.surface_bodies, world.surfaces, strict=True)
     keys: list[Hashable] = [(names[body], type(surface.shape)) for body, surface in own]

@@ -1,4 +1,4 @@
-"""What no certificate says, looked for in runs of which no record is kept: the first of each kind."""
+"""Doubts that no certificate covers, in runs of which no record is kept: the first of each kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from contactlab.recording import energy_notices, plausibility
+from contactlab.recording import energy_notices, notices
 from contactlab.recording.events import UncertifiedTable
 from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray
@@ -26,65 +26,65 @@ from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
 
-class Watch:
+class NoticeMonitor:
     """One run's: `notices` are those found so far."""
 
     def __init__(self, world: World, stepper: TimeStepping) -> None:
-        self._world, self._stepper, self._name = world, stepper, plausibility.NAMED
+        self._world, self._stepper, self._name = world, stepper, notices.NAMED
         materials = (*(surface.material for surface in world.surfaces), *world.half_space_materials)
         self._rebounds = any(material.restitution != 0.0 for material in materials)
         #: Whether a step may gain energy: by an impact, or by a kinematic body that moves.
         self.bounces = self._rebounds or any(not isinstance(motion, Conveyor) for _, motion in world.motions)
         self._least_jam = energy_notices.least_jam(world, stepper.h)
-        self._least = plausibility.deepest(world)
-        self._stops = plausibility.rigid_stops(world, stepper)
-        self._rounding = plausibility.roundings(world, self._stops)
+        self._least = notices.penetration_threshold(world)
+        self._stops = notices.rigid_stops(world, stepper)
+        self._rounding = notices.roundings(world, self._stops)
         self._begun = 0.0
-        self.notices: tuple[plausibility.Notice, ...] = ()
+        self.notices: tuple[notices.Notice, ...] = ()
 
-    def anew(self, name: plausibility.Named = plausibility.NAMED) -> Watch:
+    def copy_empty(self, name: notices.Named = notices.NAMED) -> NoticeMonitor:
         """Return one that has found nothing, and calls a step what ``name`` does."""
         other = copy.copy(self)
         other._name, other._begun, other.notices = name, 0.0, ()
         return other
 
-    def tell(self, found: Iterable[plausibility.Notice]) -> tuple[plausibility.Notice, ...]:
+    def add_new(self, found: Iterable[notices.Notice]) -> tuple[notices.Notice, ...]:
         """Keep the first of each kind; return what is new."""
-        new = plausibility.new_kinds(found, self.notices)
+        new = notices.new_kinds(found, self.notices)
         self.notices += new
         return new
 
     def starts_beyond(self, q: FloatArray) -> bool:
         """Whether a configuration (nq,) is beyond a limit that holds what it finds."""
-        return bool(self._stops) and bool(np.any(plausibility.excess(self._stops, q[None]) > self._rounding))
+        return bool(self._stops) and bool(np.any(notices.limit_violation(self._stops, q[None]) > self._rounding))
 
-    def start(self, q: FloatArray) -> tuple[plausibility.Notice, ...]:
+    def start(self, q: FloatArray) -> tuple[notices.Notice, ...]:
         """Look at the configuration (nq,) that a run of the world begins with."""
-        return self.tell(plausibility.beyond_stops(self._world, self._stepper, q[None], self._name))
+        return self.add_new(notices.limit_violation_notices(self._world, self._stepper, q[None], self._name))
 
-    def deep(self, driver: Driver) -> bool:
+    def has_deep_contact(self, driver: Driver) -> bool:
         """Whether any contact of the steps in the driver's rows may be too deep."""
         gaps = driver.chunk.contact["gap"][: driver.contact_rows]
         return bool(gaps.size) and bool(gaps.min() < self._least)
 
-    def contacts(self, driver: Driver, *, begins: bool) -> tuple[plausibility.Notice, ...]:
+    def contacts(self, driver: Driver, *, begins: bool) -> tuple[notices.Notice, ...]:
         """Look at the contacts of the steps in the driver's rows; ``begins``: the first step of all is the world's."""
-        if not self.deep(driver):
+        if not self.has_deep_contact(driver):
             return ()
         rows = rows_of_chunks([driver.copied()])
         found = tuple(
-            plausibility.overlaps(self._world, self._stepper, rows, begins=begins, begun=self._begun, name=self._name)
+            notices.overlap_notices(self._world, self._stepper, rows, begins=begins, begun=self._begun, name=self._name)
         )
         self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
-        return self.tell(found)
+        return self.add_new(found)
 
-    def islands(self, driver: Driver) -> tuple[plausibility.Notice, ...]:
+    def islands(self, driver: Driver) -> tuple[notices.Notice, ...]:
         """Look for islands that nothing solved in the steps in the driver's rows."""
         rows = table_rows(driver.chunk, driver.control, "island")
         certificates = CertificateTable.from_rows(rows, lambda *_: math.nan)
         table = UncertifiedTable.of(certificates)
         contacts = rows_of_chunks([driver.copied()]) if len(table) else rows
-        return self.tell(plausibility.unsolved(table, self._world, contacts, self._name))
+        return self.add_new(notices.uncertified_notices(table, self._world, contacts, self._name))
 
     def energy_of(self, state: StepperState) -> tuple[float, float]:
         """Return kinetic and potential energy [J] at a start; nothing is computed where nothing asks."""
@@ -95,14 +95,14 @@ class Watch:
 
     def impacts(
         self, driver: Driver, q: FloatArray, v: FloatArray, before: tuple[float, float]
-    ) -> tuple[plausibility.Notice, ...]:
+    ) -> tuple[notices.Notice, ...]:
         """Look at the impacts of the steps in the driver's rows; state and energies [J] as they were before these."""
         if not self.bounces:
             return ()
         chunk, count = driver.chunk, int(driver.control.chunk_steps)
         kinetic, potential = np.append(before[0], chunk.kinetic[:count]), np.append(before[1], chunk.potential[:count])
         rise = np.diff(kinetic + potential)
-        rise = rise[rise > plausibility.GAIN * kinetic[:-1]]
+        rise = rise[rise > notices.GAIN * kinetic[:-1]]
         if not rise.size or not (self._rebounds or rise.max() > self._least_jam):
             return ()
         first, rows = driver.step - count, rows_of_chunks([driver.copied()])
@@ -114,7 +114,7 @@ class Watch:
         def name(i: int) -> str:
             return self._name(first + i)
 
-        return self.tell((*plausibility.gains(recording, name), *energy_notices.jams(recording, name)))
+        return self.add_new((*notices.energy_gain_notices(recording, name), *energy_notices.jams(recording, name)))
 
 
 # Seconds before the first line, and between two of them.
@@ -124,7 +124,7 @@ PAUSE = 1.0
 EMPTY = "\r\x1b[K"
 
 
-def said_of_slow_runs(held: ExitStack, before: int = 0) -> Callable[[int, int], None] | None:
+def default_progress(held: ExitStack, before: int = 0) -> Callable[[int, int], None] | None:
     """Return the ``progress`` of a run that was given none, with so many steps ``before``; None where nobody looks on.
 
     Written to standard error where that is a terminal, by the main thread of the main process alone: whoever has many

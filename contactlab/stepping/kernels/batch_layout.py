@@ -8,39 +8,39 @@ from contactlab.stepping.kernels.layout import FloatArray, IntArray
 
 # What an exchange may say.
 DONE: Final = 0
-SLOTS_ARE_SMALL: Final = 1  # the run's contacts do not fit its slot: nothing was stored or loaded
-MEMORY_IS_SMALL: Final = 2  # those in the slot do not fit the memory: the run before is stored, nothing loaded
-UNUSUAL: Final = 3  # of runs that pass, the one in memory is not finished without Python
+STATE_CAPACITY_EXCEEDED: Final = 1  # the run's contacts do not fit its slot: nothing was stored or loaded
+BUFFER_CAPACITY_EXCEEDED: Final = 2  # those in the slot do not fit the memory: the run before is stored, nothing loaded
+NEEDS_PYTHON: Final = 3  # of runs that pass, the one in memory is not finished without Python
 PAUSED: Final = 4  # of runs that pass, so many have passed
 
 # Entries of an order: what is to be exchanged,
 STORE: Final = 0  # slot that the memory's run goes to, -1 for none
 LOAD: Final = 1  # slot whose run comes into the memory, -1 for none
-GO_ON: Final = 2  # value of Control.go_on
+ALLOW_UNCERTIFIED: Final = 2  # value of StepControl.allow_uncertified
 # of runs that pass: the one taken and not loaded, -1 for none; how many have passed, and may; what the loop asked for
 # in one, and the islands that nothing had solved before it; whether the thread is at work, waits until all others have
 # ended theirs, how often it looks for more before it returns, and how many runs it puts in line, 0 for none.
-HAND: Final = 3
-MADE: Final = 4
-MOST: Final = 5
+CLAIMED_RUN: Final = 3
+RUNS_DONE: Final = 4
+RUN_LIMIT: Final = 5
 REASON: Final = 6
 UNSOLVED: Final = 7
 AT_WORK: Final = 8
-WAITS: Final = 9
-TURNS: Final = 10
-PUTS: Final = 11
-ORDER: Final = 12
+WAIT_FOR_ALL: Final = 9
+SPIN_LIMIT: Final = 10
+PUBLISH_COUNT: Final = 11
+COMMAND_SIZE: Final = 12
 
 # Words of a line of runs that pass, each in a part of memory that processors hold by itself: runs left, threads at
 # work, whether nobody is to wait for more, and the steps that each run is to make.
-LEFT: Final = 0
-WORKING: Final = 16
-CALLED_OFF: Final = 32
+QUEUE_LENGTH: Final = 0
+ACTIVE_THREADS: Final = 16
+SHUTDOWN: Final = 32
 STEPS: Final = 48
 WORDS: Final = 64
 
 
-class Slots(NamedTuple):
+class BatchState(NamedTuple):
     """B runs: the state of each, what is told for its next step, and what its last one left."""
 
     # The state.
@@ -51,10 +51,10 @@ class Slots(NamedTuple):
     contacts: IntArray  # (B,) how many the step that led here had
     contact_id: IntArray  # (B, capacity)
     contact_z: FloatArray  # (B, capacity, w)
-    was: IntArray  # (B, n) whether the row of joints took part
+    was_active: IntArray  # (B, n) whether the row of joints took part
     row_z: FloatArray  # (B, n, 2)
     rest: FloatArray  # (B, nt), without columns where nothing sleeps
-    tau_before: FloatArray  # (B, nv), likewise
+    previous_tau: FloatArray  # (B, nv), likewise
     # What is told.
     tau: FloatArray  # (B, nv)
     target: FloatArray  # (B, nd)
@@ -71,16 +71,16 @@ class Slots(NamedTuple):
     joint: Any  # (B, n) records
 
 
-class OfJoints(NamedTuple):
-    """What `Joints` hold of the step before, and the targets."""
+class JointWarmStart(NamedTuple):
+    """Arrays of `JointRows` with the step before, and the targets."""
 
-    was: IntArray
+    was_active: IntArray
     previous_z: FloatArray
     target: FloatArray
 
 
-class Start(NamedTuple):
-    """The state that the chunk in memory begins with: that of a run's last step where the chunk has no other."""
+class ChunkStart(NamedTuple):
+    """The state before the chunk in memory, in which a run's last step begins if the chunk has no other."""
 
     q: FloatArray
     v: FloatArray

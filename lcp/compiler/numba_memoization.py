@@ -1,4 +1,4 @@
-"""What numba and llvmlite do over and over in a compilation, done once or not at all.
+"""Repeated work of numba and llvmlite in a compilation, done once or not at all.
 
 To make variables assigned more than once into single ones numba walks through all blocks for each of them, also those
 that know nothing of it. What arguments a function of its own takes, and what a function or an attribute is, it asks at
@@ -20,13 +20,13 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from lcp.compiler.releases import tried
+from lcp.compiler.releases import is_tested
 
-__all__ = ["inlining_patches", "pass_patches", "patches"]
+__all__ = ["inlining_patches", "pass_patches", "numba_patches"]
 
 
-def patches() -> list[tuple[Any, str, Any]]:
-    """What is to stand in numba and llvmlite while a kernel is compiled: places, names, functions."""
+def numba_patches() -> list[tuple[Any, str, Any]]:
+    """Return replacements in numba and llvmlite for a compilation: objects, names, functions."""
     from llvmlite.binding.ffi import _lib_fn_wrapper
     from llvmlite.ir.instructions import Instruction
     from llvmlite.ir.values import Argument
@@ -38,7 +38,7 @@ def patches() -> list[tuple[Any, str, Any]]:
     return [
         (ssa, "_run_ssa", _noting_blocks(ssa._run_ssa)),
         (base, "_has_loc", _remembering_code(base._has_loc)),
-        (typing_context.BaseContext, "resolve_value_type", _remembering_values(typing_context.BaseContext)),
+        (typing_context.BaseContext, "resolve_value_type", _memoized_value_types(typing_context.BaseContext)),
         (
             typing_context.BaseContext,
             "find_matching_getattr_template",
@@ -46,19 +46,19 @@ def patches() -> list[tuple[Any, str, Any]]:
         ),
         # The text of a source with its types, for who asks numba to print it.
         (TypeAnnotation, "__str__", lambda annotation: ""),
-        (_lib_fn_wrapper, "__call__", _called),
-        (funcdesc, "default_mangler", _briefly(funcdesc.default_mangler)),
+        (_lib_fn_wrapper, "__call__", _call_llvm),
+        (funcdesc, "default_mangler", _short_mangling(funcdesc.default_mangler)),
         (Instruction, "_set_name", _set_name),
         (Argument, "__str__", _argument),
-        (base.BaseContext, "refresh", _refreshing_grown(base.BaseContext.refresh)),
+        (base.BaseContext, "refresh", _refresh_if_changed(base.BaseContext.refresh)),
         (base.BaseContext, "get_arg_packer", _remembering_packers(base.BaseContext.get_arg_packer)),
         # Names for who reads LLVM's language.
         (ArgPacker, "assign_names", lambda packer, arguments, names: None),
-        (interpreter, "peep_hole_delete_with_exit", _where(interpreter.peep_hole_delete_with_exit, _enters_context)),
+        (interpreter, "peep_hole_delete_with_exit", _only_if(interpreter.peep_hole_delete_with_exit, _enters_context)),
         (
             interpreter,
             "peep_hole_fuse_dict_add_updates",
-            _where(interpreter.peep_hole_fuse_dict_add_updates, _has_dictionary),
+            _only_if(interpreter.peep_hole_fuse_dict_add_updates, _has_dictionary),
         ),
         (untyped_passes, "fixup_var_define_in_scope", _define_in_scopes),
         (lowering, "compute_use_defs", _remembering_last(lowering.compute_use_defs)),
@@ -106,7 +106,7 @@ def _remembering_code(asked: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return answer
 
 
-def _remembering_values(context_class: Any) -> Callable[[Any, Any], Any]:
+def _memoized_value_types(context_class: Any) -> Callable[[Any, Any], Any]:
     """`resolve_value_type`: of functions, classes and modules, which kernels name over and over."""
     from types import BuiltinFunctionType, FunctionType, ModuleType
 
@@ -145,13 +145,13 @@ def _remembering_attributes(context_class: Any) -> Callable[[Any, Any, str], Any
     return found
 
 
-def _called(function: Any, *arguments: Any, **named: Any) -> Any:
+def _call_llvm(function: Any, *arguments: Any, **named: Any) -> Any:
     """Call LLVM, under its lock."""
     with function._lock._lock:
         return function._cfn(*arguments, **named)
 
 
-def _briefly(mangle: Callable[..., str]) -> Callable[..., str]:
+def _short_mangling(mangle: Callable[..., str]) -> Callable[..., str]:
     """`funcdesc.default_mangler`: of arguments and options their digest."""
     # A type is held here: another one has another id.
     known: dict[int, tuple[bytes, Any]] = {}
@@ -186,7 +186,7 @@ def _argument(argument: Any) -> str:
     return f"{argument.type} {argument.get_reference()}"
 
 
-def _refreshing_grown(refresh: Callable[[Any], None]) -> Callable[[Any], None]:
+def _refresh_if_changed(refresh: Callable[[Any], None]) -> Callable[[Any], None]:
     """`BaseContext.refresh`, asked for at every look for what may not be there: where a registry has grown since."""
     known: dict[int, tuple[list[int], Any]] = {}
 
@@ -229,7 +229,7 @@ def _remembering_last(asked: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return answer
 
 
-def _where(rewrite: Callable[[Any], Any], needed: Callable[[Any], bool]) -> Callable[[Any], Any]:
+def _only_if(rewrite: Callable[[Any], Any], needed: Callable[[Any], bool]) -> Callable[[Any], Any]:
     """A look through all statements, of a function that has what it looks for."""
     return lambda function: rewrite(function) if needed(function) else function
 
@@ -258,7 +258,7 @@ def _define_in_scopes(blocks: Any) -> None:
 
 
 def inlining_patches() -> list[tuple[Any, str, Any]]:
-    """What is to stand in numba while a kernel is compiled: places, names, functions."""
+    """Return replacements in numba for a compilation: objects, names, functions."""
     from numba.core.inline_closurecall import InlineWorker
 
     return [(InlineWorker, "run_untyped_passes", _remembering_read(InlineWorker.run_untyped_passes))]
@@ -347,8 +347,8 @@ def _how(kind: type) -> int:
 
 
 def pass_patches() -> list[tuple[Any, str, Any]]:
-    """What is to stand in numba while a kernel is compiled: places, names, functions."""
-    if not tried("passes"):
+    """Return replacements in numba for a compilation: objects, names, functions."""
+    if not is_tested("passes"):
         return []
     from numba.core import byteflow, ssa
     from numba.core.compiler_machinery import PassManager
@@ -357,15 +357,15 @@ def pass_patches() -> list[tuple[Any, str, Any]]:
 
     quiet = SimpleNamespace(debug=lambda *_: None)
     return [
-        (PassManager, "_runPass", _plainly(PassManager._runPass)),
-        (PostProcessor, "_insert_var_dels", _for_counted(PostProcessor._insert_var_dels)),
+        (PassManager, "_runPass", _run_pass_silently(PassManager._runPass)),
+        (PostProcessor, "_insert_var_dels", _only_if_refcounted(PostProcessor._insert_var_dels)),
         (Type, "__hash__", _remembering_hash(Type.__hash__)),
         (byteflow, "_logger", quiet),
         (ssa, "_logger", quiet),
     ]
 
 
-def _plainly(run_pass: Callable[..., None]) -> Callable[..., None]:
+def _run_pass_silently(run_pass: Callable[..., None]) -> Callable[..., None]:
     """`PassManager._runPass`, without announcements and clocks, unless somebody asks for them."""
     from numba.core import event
 
@@ -382,7 +382,7 @@ def _plainly(run_pass: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _for_counted(insert: Callable[..., None]) -> Callable[..., None]:
+def _only_if_refcounted(insert: Callable[..., None]) -> Callable[..., None]:
     """`PostProcessor._insert_var_dels`, of a function that counts references; others give nothing back."""
     from numba.core.targetconfig import ConfigStack
 

@@ -13,14 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from contactlab.recording.failure import simulation_error
-from contactlab.recording.plausibility import warn_of
+from contactlab.recording.notices import warn_of
 from contactlab.recording.recording import Recording
 from contactlab.recording.writer import RecordWriter
-from contactlab.simulation.watching import said_of_slow_runs
+from contactlab.simulation.notice_monitor import default_progress
 from contactlab.spatial.arrays import finite_number
-from contactlab.stepping.driver import Driver, Targets, Tau, given_back, taken
-from contactlab.stepping.external_contacts import Contacts, supply_of
-from contactlab.stepping.kernels import layout
+from contactlab.stepping.driver import Driver, Targets, Tau, acquire_driver, release_driver
+from contactlab.stepping.external_contacts import Contacts, contact_supplier
 from contactlab.stepping.memory import LITTLE, memory_bytes
 from contactlab.stepping.record_schema import Rows, rows_of_chunks
 from contactlab.stepping.step_result import StepResult
@@ -29,7 +28,7 @@ from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from lcp.compiler import kernel_seconds
+from lcp.compiler import compilation_seconds
 from lcp.hearing import processor_seconds
 
 ROUNDING = 1e-6  # part of a step
@@ -38,7 +37,7 @@ ROUNDING = 1e-6  # part of a step
 PORTION_SECONDS = 0.1
 MOST_STEPS = 256
 # Steps in a chunk that is kept in memory, and velocities in it.
-ROOM_STEPS, ROOM = 4096, 1_000_000
+ROOM_STEPS, MAX_CHUNK_VELOCITIES = 4096, 1_000_000
 
 
 def simulate(
@@ -79,9 +78,9 @@ def simulate(
         `TimeStepping.step`. They are recorded like all others; who goes on from a state of the record gives the
         function again.
     targets
-        Targets of drives by their names, in place of those of the world: a number [rad, m, rad/s, m/s], or a function
+        Targets of drives by their names, in place of the world's: a number [rad, m, rad/s, m/s], or a function
         of time that returns it, asked once per step for the time at its end. Or a law of feedback: one function of
-        (time, q, v) at the start of the step, like that of ``tau``, asked once per step, which returns all of them, an
+        (time, q, v) at the start of the step, like the one for ``tau``, asked once per step. It returns all of them, an
         array in the order of `World.joint_actions` or numbers by name. What they were is in the record.
     f_ext
         Wrenches on bodies, or a function of (time, q, v) that returns them; see `TimeStepping.step`.
@@ -91,7 +90,7 @@ def simulate(
         ``resume`` or ``overwrite`` says what to do with it.
     resume
         Go on with the record at ``path`` up to ``duration`` or ``steps``, counted from its beginning; where there is
-        none, begin it. World and stepper must be those of the record. The result is, bit for bit, that of a run which
+        none, begin it. World and stepper must be the record's. The result is, bit for bit, the record of a run which
         was never stopped, where ``tau``, ``contacts``, ``targets`` and ``f_ext`` depend on their arguments alone.
         A record that is as long already is returned as it is.
     overwrite
@@ -144,7 +143,7 @@ def simulate(
         raise SimulationConfigError("state", "is the record's where resume is given")
     begin = world.initial_state() if state is None else state
     tau = with_wrenches(world, tau, f_ext)
-    supply = supply_of(world, contacts)
+    supply = contact_supplier(world, contacts)
     target = None if path is None else Path(path)
     with contextlib.ExitStack() as held:
         writer = None
@@ -153,11 +152,11 @@ def simulate(
         stepper = stepper.in_world(world) if writer is None else writer.stepper
         start, done = (begin, 0) if writer is None else (held.enter_context(writer).state, writer.done)
         total, end = _length(stepper, begin if writer is None else writer.start, duration, steps)
-        _check_room(world, stepper, start, done, total, end, target)
+        _check_memory(world, stepper, start, done, total, end, target)
         # In memory nothing is taken out of the chunk before it is full.
         at_once = target is None and watch is None and portion is None
-        room = max(MOST_STEPS, min(ROOM_STEPS, ROOM // max(1, world.nv))) if at_once else MOST_STEPS
-        driver = taken(
+        room = max(MOST_STEPS, min(ROOM_STEPS, MAX_CHUNK_VELOCITIES // max(1, world.nv))) if at_once else MOST_STEPS
+        driver = acquire_driver(
             world,
             stepper,
             start,
@@ -170,7 +169,7 @@ def simulate(
             chunk_steps=min(portion or room, room if total is None else max(total, 1)),
         )
         if progress is None:
-            progress = said_of_slow_runs(held, done)
+            progress = default_progress(held, done)
         report = _reporter(driver, world, stepper, start, total, end, progress, watch)
         if target is None:
             chunks: list[Rows] = []
@@ -185,7 +184,7 @@ def simulate(
             recording = Recording.of_run(world, stepper, start, [*chunks, *timings], stamp)
             if driver.failed:
                 raise simulation_error(driver, recording)
-            given_back(driver)
+            release_driver(driver)
             warn_of(recording.notices)
             return recording
 
@@ -203,13 +202,13 @@ def simulate(
             writer.flush()
         if driver.failed:
             raise simulation_error(driver, Recording.open(target), path=target)
-        given_back(driver)
+        release_driver(driver)
         recording = writer.pack()
         warn_of(recording.notices)
         return recording
 
 
-def _check_room(
+def _check_memory(
     world: World,
     stepper: TimeStepping,
     start: StepperState,
@@ -276,12 +275,11 @@ def _run(
     while True:
         processor_seconds()  # on a thread of a batch nobody may be waiting any more
         # Steps are timed, not the compiler, which some of them wait for.
-        first, before = driver.step, time.perf_counter() - kernel_seconds()
-        reason = driver.advance(steps)
-        seconds = time.perf_counter() - kernel_seconds() - before
-        goes_on = reason == layout.CHUNK_FULL
+        first, before = driver.step, time.perf_counter() - compilation_seconds()
+        goes_on = driver.advance(steps)
+        seconds = time.perf_counter() - compilation_seconds() - before
         full = not goes_on or driver.step < first + steps
-        chunk: Rows = driver.take_chunk(away=at_once, goes_on=goes_on) if full or not at_once else {}
+        chunk: Rows = driver.detach_chunk(away=at_once, goes_on=goes_on) if full or not at_once else {}
         timing: Rows = {}
         if driver.step > first:
             timing = {"timing_step": np.array([driver.step]), "timing_seconds": np.array([seconds])}

@@ -1,18 +1,18 @@
-"""The stage `verdict`: whether an island's z solves its LCP; then forces, velocities and their certificate.
+"""The stages VERIFY and VERIFY_OTHER: whether z solves an island's LCP; forces, velocities and their certificate.
 
-If nothing solved the island, the best forces found are taken if they are nearly right and make no energy (`will_do`).
-Nearly right: every condition of their certificate, of contacts, limits and boxed rows alike, is off by at most NEAR of
-its scale, and the measures of the problem as a whole by COARSE. Where no forces exist, contact forces grow without
-bound, and the scales of their conditions with them, so that these look met. Making no energy: the power of all forces
-at the rates of their own rows,
+If nothing solved the island, `accept_uncertified` takes the best forces found if they are nearly right and make no
+energy. Nearly right: every condition of their certificate, of contacts, limits and boxed rows, is off by at most
+UNCERTIFIED_TOLERANCE of its scale, and the measures of the problem as a whole by UNCERTIFIED_RESIDUAL. If no forces
+exist, contact forces grow without bound. So do the scales of their conditions, and these look met. Making no energy is
+a bound on the power of all forces at the rates of their own rows,
 
-    sum_i f_i (J_i v+ + k_i + gamma_i f_i) <= MADE sum_i |f_i| s_i,
+    sum_i f_i (J_i v+ + k_i + gamma_i f_i) <= PASSIVITY_TOLERANCE sum_i |f_i| s_i,
 
-s_i the rate scale of row i (`condition_scales`). Exact forces dissipate: each product is 0 but for friction, drives and
-bounds that give way, where it is negative. The sum on the right is the energy that forces and rates exchange before
-they cancel. A body held against its weight m g over h has 2 m g^2 h there, so that it may gain speed by about MADE g h;
-NEAR alone would allow a hundred times as much. Ten thousand such steps make less than a hundredth of the exchange of
-one.
+s_i the rate scale of row i (`condition_scales`). Exact forces dissipate: each product is 0, or negative for friction,
+drives and compliant bounds. The sum on the right is the energy that forces and rates exchange before they cancel. A
+body held against its weight m g over h has 2 m g^2 h there, so that it may gain speed by about PASSIVITY_TOLERANCE g h.
+UNCERTIFIED_TOLERANCE alone would allow a hundred times as much. Ten thousand such steps make less than a hundredth of
+the exchange of one step.
 """
 
 from __future__ import annotations
@@ -27,34 +27,31 @@ from contactlab.stepping.kernels.layout import (
     ANSWERED,
     CERTIFICATE,
     CHOICE_UNCERTIFIED,
-    COARSE,
-    FAILED,
     FAILURE_INCONSISTENT,
     FAILURE_LCP,
-    GO_ON,
-    ISLANDS,
-    JUDGE,
-    LATER,
-    MADE,
-    NEAR,
     NEARLY,
+    NEXT_ISLAND,
+    PASSIVITY_TOLERANCE,
     PROJECT,
     REFUSED,
     REST_UNTRIED,
     REST_WANTED,
     SOLVER_EXTERNAL,
     TREE_DOF,
+    UNCERTIFIED_RESIDUAL,
+    UNCERTIFIED_TOLERANCE,
     UNSOLVED,
+    VERIFY_OTHER,
     Chunk,
-    Control,
-    Island,
-    Joints,
-    Moments,
+    IslandWork,
+    JointRows,
+    MomentFriction,
     PackedWorld,
     Parameters,
-    Work,
+    StepControl,
+    StepWork,
 )
-from contactlab.stepping.kernels.moments import exchange_moments, moment_impulses
+from contactlab.stepping.kernels.moments import copy_moment_variables, moment_impulses
 from contactlab.stepping.kernels.rows import write_island, write_rows
 from lcp.contacts.kernels.certify import CERT_SIZE, certify
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
@@ -69,171 +66,186 @@ from lcp.kernels.residuals import NATURAL_MAP, SCALED, is_solved
 
 
 @kernel(inline=True)
-def verdict(
+def verify_island(
     world: PackedWorld,
-    work: Work,
-    island: Island,
-    joints: Joints | None,
-    moments: Moments | None,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    moments: MomentFriction | None,
     chunk: Chunk,
-    control: Control,
+    control: StepControl,
     parameters: Parameters,
     others: int | None,
 ) -> int:
     """Decide on z by its residuals; recover forces and velocities, certify and record them.
 
-    Where nothing solved the island, and the run is to go on, z may do if it is near: see `will_do`. ``others`` is None
-    for what attempts have found: all else is for JUDGE, and compiled there.
+    If nothing solved the island, and the run is to go on, z may do if it is near: see `accept_uncertified`. ``others``
+    is None for forces that strategies have found: all else is for VERIFY_OTHER, and compiled there.
     """
-    if others is None and (control.attempt == NO_STRATEGY or control.ng > 0):
-        control.place = JUDGE
-        return GO_ON
-    if others is None and control.rest == REST_UNTRIED and stands(world, work, island, joints, control, parameters):
-        control.rest = REST_WANTED
-        control.place = LATER
+    progress = island.progress[0]
+    # forces that are for VERIFY_OTHER, or that move what was at rest
+    if others is None and (progress.attempt == NO_STRATEGY or progress.ng > 0):
+        return VERIFY_OTHER
+    if (
+        others is None
+        and progress.rest == REST_UNTRIED
+        and leaves_rest(world, work, island, joints, control, parameters)
+    ):
+        progress.rest = REST_WANTED
         return UNSOLVED
-    answers = is_answer(island, control, parameters, others)
+    # residuals, forces and certificate of a solution from elsewhere
+    answers = is_solution(island, parameters, others)
     i = control.island
-    rows = posed_rows(island, joints, control, parameters.h)
+    rows = posed_rows(island, joints, parameters.h)
     certified, consistent = False, True
     if others is not None:
         # What attempts found was recovered, judged and certified, but for equations.
-        if answers and (control.attempt == NO_STRATEGY or rows.nb > 0):
-            recover_island(rows, island, joints, control)
-            certify_contacts(rows, island, control)
+        if answers and (progress.attempt == NO_STRATEGY or rows.nb > 0):
+            recover_island(rows, island, joints)
+            certify_contacts(rows, island, parameters)
             if joints is not None:
                 consistent = certify_joints(rows, island, joints)
                 certified = True
             # A backend's answer was judged by the law that it states.
-            if parameters.backend == 0 or control.nc == 0:
-                answers = judge_island(rows, island, control, parameters.tolerance)
+            if parameters.backend == 0 or progress.nc == 0:
+                answers = judge_island(rows, island, parameters)
+        # without a solution: the best forces
         if not answers:
-            if control.go_on == 0:
+            if control.allow_uncertified == 0:
                 control.failure = FAILURE_LCP
-                return FAILED
-            settle(island, control)
-            recover_island(rows, island, joints, control)
-            certify_contacts(rows, island, control)
+                return UNSOLVED
+            use_best_forces(island)
+            recover_island(rows, island, joints)
+            certify_contacts(rows, island, parameters)
             certified = False
+    # certificate of rows of joints; what holds is accepted
     of_joints = 0
     if joints is not None and not certified:
         consistent = certify_joints(rows, island, joints)
     if others is None:
         if not answers or not consistent:
-            control.place = JUDGE
-            return GO_ON
+            return VERIFY_OTHER
     else:
-        if not answers and not (consistent and will_do(rows, island, control, parameters)):
+        if not answers and not (consistent and accept_uncertified(rows, island, control, parameters)):
             control.failure = FAILURE_LCP
-            return FAILED
+            return UNSOLVED
         if not consistent:
             # For who looks at the problem.
             complete_rows(rows.J, rows.Y, rows.column_ranges)
             control.failure = FAILURE_INCONSISTENT
-            return FAILED
+            return UNSOLVED
+    # velocities, rows of the record, variables for the next step
     if joints is not None:
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
     scatter_velocity(world, work, island, i)
     if moments is not None:
-        exchange_moments(world, moments, work, island, control, False)
-        moment_impulses(moments, work, island, control, parameters.h)
-    write_rows(world, work, island, chunk, control, parameters.h)
+        copy_moment_variables(world, moments, work, island, control, parameters.edges, False)
+        moment_impulses(moments, work, island, control, parameters)
+    write_rows(world, work, island, chunk, control, parameters)
     write_island(island, chunk, control, of_joints)
     if control.deep != 0:
-        control.place = PROJECT
-        return GO_ON
+        return PROJECT
     control.island = i + 1
-    control.place = ISLANDS
-    return GO_ON
+    return NEXT_ISLAND
 
 
 @kernel(inner=True)
-def stands(
-    world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+def leaves_rest(
+    world: PackedWorld,
+    work: StepWork,
+    island: IslandWork,
+    joints: JointRows | None,
+    control: StepControl,
+    parameters: Parameters,
 ) -> bool:
     """Whether the forces found move an island of contacts alone that was at rest before the step."""
+    progress = island.progress[0]
     if (
-        (parameters.allowed >> REST) & 1 == 0
-        or parameters.select == 0
-        or control.nl + control.ng + control.nbox > 0
-        or control.ncone > control.nc
+        (parameters.enabled_strategies >> REST) & 1 == 0
+        or parameters.require_equal_compliance == 0
+        or progress.nl + progress.ng + progress.nbox > 0
+        or progress.ncone > progress.nc
     ):
         return False
-    nv = control.nv
+    # the velocity after the step, and the one before it
+    nv = progress.nv
     if is_still(island.v_plus[:nv], island.v_free[:nv], STILL):
         return False
-    before = island.frame[:nv]
+    before = island.contact_jacobian_work[:nv]
     for n in range(work.tree_start[control.island], work.tree_start[control.island + 1]):
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
         for j in range(world.trees[k + 1, TREE_DOF] - a):
-            before[work.local[k] + j] = work.v[a + j]
+            before[work.tree_offset[k] + j] = work.v[a + j]
     if not is_still(before, island.v_free[:nv], STILL):
         return False
-    return may_rest(posed_rows(island, joints, control, parameters.h), before, island.v_plus[:nv])
+    return may_rest(posed_rows(island, joints, parameters.h), before, island.v_plus[:nv])
 
 
 @kernel(inline=True)
-def is_answer(island: Island, control: Control, parameters: Parameters, others: int | None) -> bool:
+def is_solution(island: IslandWork, parameters: Parameters, others: int | None) -> bool:
     """Whether z may solve the island's problem: what attempts, exact cones and backends found was decided on before."""
-    n = control.n
+    progress = island.progress[0]
+    n = progress.n
     q = island.q[:n]
-    if control.tried == ALL_TRIED:
+    if progress.tried == ALL_TRIED:
         return False
-    if parameters.backend != 0 and control.nc > 0:
-        if control.answered != ANSWERED:
+    if parameters.backend != 0 and progress.nc > 0:
+        if progress.answered != ANSWERED:
             return False
-    elif control.cone != 0 and (control.nc > 0 or parameters.solver == SOLVER_EXTERNAL):
-        if control.answered == REFUSED:
+    elif parameters.exact_cone != 0 and (progress.nc > 0 or parameters.solver == SOLVER_EXTERNAL):
+        if progress.answered == REFUSED:
             return False
     else:
         # What attempts have not found is judged when its forces are known: `judge_island`.
-        if others is None and not is_solved(island.measures, parameters.tolerance):
+        if others is None and not is_solved(island.residuals, parameters.tolerance):
             return False
     # Solved without a pivot although z = 0 is no solution, with the previous step's forces or basis at hand.
     least = 0.0
     for i in range(n):
         least = min(least, q[i])
-    control.warm_hit = 1 if control.has_z0 != 0 and control.pivots == 0 and least < 0.0 else 0
+    progress.warm_hit = 1 if progress.has_z0 != 0 and progress.pivots == 0 and least < 0.0 else 0
     return True
 
 
 @kernel(inner=True)
-def judge_island(rows: ContactSystem, island: Island, control: Control, tolerance: float) -> bool:
+def judge_island(rows: ContactSystem, island: IslandWork, parameters: Parameters) -> bool:
     """Whether z, f and v+ as certified solve the problem as it was posed, with its measures."""
-    n = control.n
+    progress = island.progress[0]
+    n = progress.n
     m = rows.k.shape[0]
     contacts = rows.nc + rows.nr
-    floats = island.proposal_floats
+    floats = island.strategy_float_work
     z, at = floats[:n], n
     q, at = floats[at : at + n], at + n
     own, at = floats[at : at + contacts], at + contacts
     loads, at = floats[at : at + scales_float_size(m, n)], at + scales_float_size(m, n)
     # Of what attempts found those measures are told that they were taken by.
-    measures = floats[at : at + island.measures.shape[0]] if control.attempt != NO_STRATEGY else island.measures
+    measures = floats[at : at + island.residuals.shape[0]] if progress.attempt != NO_STRATEGY else island.residuals
     answer = IslandSolution(
         q,
         z,
         island.w[:n],
         island.f[:m],
-        island.v_plus[: control.nv],
+        island.v_plus[: progress.nv],
         measures,
         island.certificate,
-        island.certificate_work[: control.nv + 1],
+        island.certificate_work[: progress.nv + 1],
         z,
         island.state,
     )
-    exact = control.cone != 0 and control.nc > 0
-    return judge_posed(rows, exact, island.z[:n], answer, own, loads, tolerance)
+    exact = parameters.exact_cone != 0 and progress.nc > 0
+    return judge_posed(rows, exact, island.z[:n], answer, own, loads, parameters.tolerance)
 
 
 @kernel(inline=True)
-def recover_island(rows: ContactSystem, island: Island, joints: Joints | None, control: Control) -> None:
+def recover_island(rows: ContactSystem, island: IslandWork, joints: JointRows | None) -> None:
     """Fill forces and velocity of the island."""
-    z = island.z[: control.n]
+    progress = island.progress[0]
+    z = island.z[: progress.n]
     f = island.f[: rows.k.shape[0]]
-    v_plus = island.v_plus[: control.nv]
+    v_plus = island.v_plus[: progress.nv]
     if joints is not None and rows.nb > 0:
         forces = joints.f[: rows.k.shape[0] - rows.nb]
         recover(rows_left(rows, island, joints), z, forces, v_plus)
@@ -243,19 +255,20 @@ def recover_island(rows: ContactSystem, island: Island, joints: Joints | None, c
 
 
 @kernel(inline=True)
-def certify_contacts(rows: ContactSystem, island: Island, control: Control) -> None:
+def certify_contacts(rows: ContactSystem, island: IslandWork, parameters: Parameters) -> None:
     """Fill the certificate's conditions of contacts and limits."""
-    cone = control.cone != 0
+    progress = island.progress[0]
+    cone = parameters.exact_cone != 0
     f = island.f[: rows.k.shape[0]]
     # Of exact cones there are no edges to certify.
-    edges = f if cone else island.z[: control.n]
-    v_plus = island.v_plus[: control.nv]
-    u = island.certificate_work[: control.nv + 1]
+    edges = f if cone else island.z[: progress.n]
+    v_plus = island.v_plus[: progress.nv]
+    u = island.certificate_work[: progress.nv + 1]
     certify(rows, rows.Y, cone, edges, f, v_plus, f[:0], u, island.certificate[:CERT_SIZE])
 
 
 @kernel(inline=True)
-def certify_joints(rows: ContactSystem, island: Island, joints: Joints) -> bool:
+def certify_joints(rows: ContactSystem, island: IslandWork, joints: JointRows) -> bool:
     """Fill the certificate's conditions of boxed rows and equations; False where these contradict one another.
 
     As `ConstraintSolver` has it: equations that nearly agree are met by least squares.
@@ -281,53 +294,57 @@ def certify_joints(rows: ContactSystem, island: Island, joints: Joints) -> bool:
 
 
 @kernel(inline=True)
-def settle(island: Island, control: Control) -> None:
+def use_best_forces(island: IslandWork) -> None:
     """Settle for the best of the attempts, or for z as a solver left it; what follows from it is formed as of any."""
-    if control.tried != 0:
-        for i in range(control.n):
-            island.z[i] = island.best[i]
-        for i in range(island.measures.shape[0]):
-            island.measures[i] = 0.0
-        island.measures[SCALED] = island.measures[NATURAL_MAP] = island.state[BEST_RESIDUAL]
-        control.pivots = 0
-    control.choice = CHOICE_UNCERTIFIED
-    control.attempt = NO_STRATEGY
-    control.warm_hit = 0
+    progress = island.progress[0]
+    if progress.tried != 0:
+        for i in range(progress.n):
+            island.z[i] = island.best_z[i]
+        for i in range(island.residuals.shape[0]):
+            island.residuals[i] = 0.0
+        island.residuals[SCALED] = island.residuals[NATURAL_MAP] = island.state[BEST_RESIDUAL]
+        progress.pivots = 0
+    progress.choice = CHOICE_UNCERTIFIED
+    progress.attempt = NO_STRATEGY
+    progress.warm_hit = 0
 
 
 @kernel(inner=True)
-def will_do(rows: ContactSystem, island: Island, control: Control, parameters: Parameters) -> bool:
+def accept_uncertified(rows: ContactSystem, island: IslandWork, control: StepControl, parameters: Parameters) -> bool:
     """Whether the forces, as certified, are taken; notes that they are."""
-    if parameters.backend != 0 and control.nc > 0:
+    progress = island.progress[0]
+    if parameters.backend != 0 and progress.nc > 0:
         # By the law that the backend states, of which the certificate here may know nothing.
         nv = rows.v_free.shape[0]
         f = island.f[: rows.k.shape[0]]
-        if control.answered != NEARLY or not makes_no_energy(
+        if progress.answered != NEARLY or not is_passive(
             rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1]
         ):
             return False
-    elif not is_near(rows, island) or (control.tried != 0 and not island.state[BEST_RESIDUAL] <= COARSE):
+    elif not is_nearly_certified(rows, island) or (
+        progress.tried != 0 and not island.state[BEST_RESIDUAL] <= UNCERTIFIED_RESIDUAL
+    ):
         return False
     control.uncertified += 1
     if parameters.adaptive != 0:
         # Of this island no smaller h was left; of the next one there may be.
-        control.go_on = 0
+        control.allow_uncertified = 0
     return True
 
 
 @kernel(inner=True)
-def is_near(rows: ContactSystem, island: Island) -> bool:
+def is_nearly_certified(rows: ContactSystem, island: IslandWork) -> bool:
     """Whether forces, as certified, are nearly right and make no energy; what is no number is neither."""
     for c in range(CERTIFICATE // 2):
-        if not island.certificate[2 * c] <= NEAR * island.certificate[2 * c + 1]:
+        if not island.certificate[2 * c] <= UNCERTIFIED_TOLERANCE * island.certificate[2 * c + 1]:
             return False
     nv = rows.v_free.shape[0]
     f = island.f[: rows.k.shape[0]]
-    return makes_no_energy(rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1])
+    return is_passive(rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1])
 
 
 @kernel(inner=True)
-def makes_no_energy(rows: ContactSystem, f: FloatArray, v_plus: FloatArray, u: FloatArray) -> bool:
+def is_passive(rows: ContactSystem, f: FloatArray, v_plus: FloatArray, u: FloatArray) -> bool:
     """Whether the power of the forces at their own rates is not positive; u is what `certify` filled."""
     power = 0.0
     exchanged = 0.0
@@ -335,4 +352,4 @@ def makes_no_energy(rows: ContactSystem, f: FloatArray, v_plus: FloatArray, u: F
         rate, scale, _ = row_rate(rows, i, f, v_plus, f[:0], u)
         power += f[i] * (rate + rows.gamma[i] * f[i])
         exchanged += abs(f[i]) * scale
-    return power <= MADE * exchanged
+    return power <= PASSIVITY_TOLERANCE * exchanged

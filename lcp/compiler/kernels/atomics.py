@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lcp.compiler.held import available
+from lcp.compiler.bound_call import supports_bound_calls
 
-__all__ = ["add_to_word", "read_word", "set_word"]
+__all__ = ["atomic_add", "atomic_load", "atomic_store"]
 
 
 def _intrinsics() -> tuple[Any, Any, Any]:
@@ -36,7 +36,7 @@ def _intrinsics() -> tuple[Any, Any, Any]:
 
 
 #: Within kernels: word i of an array; that word set to another value, or a number added to it: what it was is returned.
-read_word: Any
-set_word: Any
-add_to_word: Any
-read_word, set_word, add_to_word = _intrinsics() if available() else (None, None, None)
+atomic_load: Any
+atomic_store: Any
+atomic_add: Any
+atomic_load, atomic_store, atomic_add = _intrinsics() if supports_bound_calls() else (None, None, None)

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from lcp.compiler.releases import tried
+from lcp.compiler.releases import is_tested
 
-__all__ = ["swiftly"]
+__all__ = ["fast_compilation"]
 
 _depth = 0
 
 
 @contextlib.contextmanager
-def swiftly() -> Iterator[None]:
+def fast_compilation() -> Iterator[None]:
     """Let numba look types up faster, and the garbage collector rest, in the block; such blocks may be nested.
 
     numba compiles under one lock for all threads; so does this.
@@ -47,22 +47,22 @@ def _quick() -> Iterator[None]:
     from numba.core.targetconfig import TargetConfig
     from numba.core.types.functions import BaseFunction
 
-    from lcp.compiler import aggregates, spared
+    from lcp.compiler import numba_memoization, scalar_replacement
 
     places: list[tuple[Any, str, Any]] = []
-    if tried("lookups"):
+    if is_tested("lookups"):
         places.append((TargetConfig, "values", _values))
-        places.append((BaseFunction, "get_call_type", _remembering(BaseFunction.get_call_type)))
+        places.append((BaseFunction, "get_call_type", _memoized_call_type(BaseFunction.get_call_type)))
         places.append((Inst, "_rec_list_vars", _variables))
-        places.append((PostProcessor, "run", _lazily(PostProcessor.run)))
+        places.append((PostProcessor, "run", _minimal_postprocessing(PostProcessor.run)))
         places += [(module, "new_error_context", _Context) for module in (lowering, typeinfer)]
-    if tried("copies"):
+    if is_tested("copies"):
         places.append((InlineWorker, "inline_function", _uncopied(InlineWorker.inline_function)))
-    if tried("aggregates"):
-        places += aggregates.patches()
-    places += spared.pass_patches()
-    if tried("spared"):
-        places += spared.patches() + spared.inlining_patches()
+    if is_tested("aggregates"):
+        places += scalar_replacement.patches()
+    places += numba_memoization.pass_patches()
+    if is_tested("spared"):
+        places += numba_memoization.numba_patches() + numba_memoization.inlining_patches()
     before = [(place, name, getattr(place, name)) for place, name, _ in places]
     collecting = gc.isenabled()
     gc.disable()
@@ -133,7 +133,7 @@ def _kind_of(value: Any) -> int:
     return next((kind for types, kind in kinds if isinstance(value, types)), _NOTHING)
 
 
-def _lazily(run: Callable[..., None]) -> Callable[..., None]:
+def _minimal_postprocessing(run: Callable[..., None]) -> Callable[..., None]:
     """`PostProcessor.run`, ten times a function, without what only generators and the interpreter's mode ask for."""
     from numba.core.postproc import VariableLifetime
     from numba.core.transforms import canonicalize_cfg
@@ -178,7 +178,7 @@ def _values(config: Any) -> dict[str, Any]:
     return values
 
 
-def _remembering(call_type: Callable[..., Any]) -> Callable[..., Any]:
+def _memoized_call_type(call_type: Callable[..., Any]) -> Callable[..., Any]:
     """The search for the signature of a call, which remembers its results."""
     from numba.core.targetconfig import ConfigStack
 
@@ -186,7 +186,7 @@ def _remembering(call_type: Callable[..., Any]) -> Callable[..., Any]:
     seen: list[dict[str, Any]] = [{}]
 
     def number(options: dict[str, Any]) -> int:
-        """Of options among those seen: for a whole kernel they are the same."""
+        """Return the same options as seen before: for a whole kernel they are equal."""
         if options != seen[-1]:
             if options in seen:
                 return seen.index(options)

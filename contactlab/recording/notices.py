@@ -1,4 +1,4 @@
-"""What no certificate says: bodies that overlap, steps too long for what moves, impacts that gain energy.
+"""Doubts that no certificate covers: bodies that overlap, steps too long for what moves, impacts that gain energy.
 
 A step certifies that its forces solve the problem it posed. Whether the problem was a sensible one is another question:
 a cube that begins inside the floor, or falls ten times its own length in a step, is answered to rounding. Nor does a
@@ -17,10 +17,10 @@ from contactlab.certificate import Choice
 from contactlab.formulation.model_problem.options import RowKind
 from contactlab.recording.energy_notices import jams, product_gains
 from contactlab.recording.events import UncertifiedTable
-from contactlab.recording.long_steps import DEPTH, Moves, long_steps
+from contactlab.recording.long_steps import DEPTH, StepMotions, long_steps
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import warn_caller
-from contactlab.stepping.record_schema import peek
+from contactlab.stepping.record_schema import read_column
 from contactlab.stepping.world_numbers import ARM, size_of
 from contactlab.world.joint_actions import JointRow
 from contactlab.world.motion import Conveyor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["ImplausibleWarning", "Notice", "notices_of", "warn_of"]
+__all__ = ["ImplausibleWarning", "Notice", "find_notices", "warn_of"]
 
 #: Energy gained in the impacts of a step, of the energy before it.
 GAIN = 1e-3
@@ -81,28 +81,28 @@ class Notice:
         return self.text
 
 
-def notices_of(recording: Recording) -> tuple[Notice, ...]:
+def find_notices(recording: Recording) -> tuple[Notice, ...]:
     """Return what a run should be doubted for; none where nothing is wrong."""
     begins, rows = bool(recording.time[0] == 0.0), recording.rows
-    stops = beyond_stops(recording.world, recording.stepper, recording.q) if begins else ()
+    stops = limit_violation_notices(recording.world, recording.stepper, recording.q) if begins else ()
     # Of most runs a look at a column tells that there is nothing, and no table is made.
-    deep = bool((peek(rows, "contact_gap") < deepest(recording.world)).any())
-    deep_ones = overlaps(recording.world, recording.stepper, rows, begins=begins) if deep else ()
-    left = (peek(rows, "island_choice") == Choice.UNCERTIFIED).any()
-    last = unsolved(recording.uncertified, recording.world, rows) if left else ()
+    deep = bool((read_column(rows, "contact_gap") < penetration_threshold(recording.world)).any())
+    deep_ones = overlap_notices(recording.world, recording.stepper, rows, begins=begins) if deep else ()
+    left = (read_column(rows, "island_choice") == Choice.UNCERTIFIED).any()
+    last = uncertified_notices(recording.uncertified, recording.world, rows) if left else ()
     energies = (*jams(recording, NAMED), *product_gains(recording, NAMED))
     q, v, pose = recording.q, recording.v, rows["motion_pose"]
-    moves = Moves(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
-    return (*stops, *deep_ones, *too_long(moves), *gains(recording), *energies, *last)
+    moves = StepMotions(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
+    return (*stops, *deep_ones, *long_step_notices(moves), *energy_gain_notices(recording), *energies, *last)
 
 
-def deepest(world: World) -> float:
+def penetration_threshold(world: World) -> float:
     """The gap [m] below which a contact of a world may be too deep."""
     return -DEPTH * float(np.min(world.extents.min_width, initial=np.inf))
 
 
 def new_kinds(found: Iterable[Notice], known: tuple[Notice, ...]) -> tuple[Notice, ...]:
-    """Those whose kind is not known yet."""
+    """Return the notices whose kind is not known yet."""
     kinds = {notice.kind for notice in known}
     return tuple(notice for notice in found if notice.kind not in kinds)
 
@@ -113,7 +113,7 @@ def warn_of(notices: Iterable[Notice]) -> None:
         warn_caller(notice.text, ImplausibleWarning)
 
 
-def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
+def deep_contact_text(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     """Say of the contacts of a failed step which is deeper than rounding makes any; nothing where none is."""
     deepest = min(contacts, key=lambda contact: contact.gap, default=None)
     if deepest is None or deepest.gap >= 0.0:
@@ -128,12 +128,12 @@ def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     return f"Before the step {' and '.join(names)} overlap, {-deepest.gap:.3g} m deep: {advice}. "
 
 
-def overlaps(
+def overlap_notices(
     world: World, stepper: TimeStepping, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED
 ) -> Iterator[Notice]:
-    """What contacts are deeper than rounding makes any.
+    """Yield contacts that are deeper than rounding makes any.
 
-    ``begins``: step 0 is that of the world, not of a run that goes on; ``begun``: the worst overlap told before.
+    ``begins``: step 0 is the world's, not of a run that goes on; ``begun``: the worst overlap told before.
     """
     gap, step = rows["contact_gap"], rows["contact_step"]
     deep = np.flatnonzero(gap < 0.0)
@@ -178,7 +178,7 @@ def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
     return [row for row in world.joint_rows if row.kind == RowKind.LIMIT and row.stiffness == 0.0]
 
 
-def excess(stops: list[JointRow], q: FloatArray) -> FloatArray:
+def limit_violation(stops: list[JointRow], q: FloatArray) -> FloatArray:
     """By how much configurations q (n, nq) are beyond limits, (n, limits)."""
     bound, sign = np.array([row.bound for row in stops]), np.array([row.sign for row in stops])
     off: FloatArray = (bound - q[:, [row.place for row in stops]]) * sign
@@ -186,17 +186,19 @@ def excess(stops: list[JointRow], q: FloatArray) -> FloatArray:
 
 
 def roundings(world: World, stops: list[JointRow]) -> FloatArray:
-    """How far beyond limits (limits,) is rounding."""
+    """Return how far beyond limits (limits,) is rounding."""
     length = ARM * size_of(world)
     return BEYOND * np.array([1.0 if row.angular else length for row in stops])
 
 
-def beyond_stops(world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED) -> Iterator[Notice]:
-    """Which joints begin beyond rigid limits, that nothing brings back; configurations q (n, nq) of a run's start."""
+def limit_violation_notices(
+    world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED
+) -> Iterator[Notice]:
+    """Yield joints that begin beyond rigid limits, at configurations q (n, nq) of a run's start."""
     stops = rigid_stops(world, stepper)
     if not stops:
         return
-    off = excess(stops, q)
+    off = limit_violation(stops, q)
     first = np.argsort(-off[0], kind="stable")
     rounding = roundings(world, stops)
     first = first[off[0, first] > rounding[first]]
@@ -242,14 +244,14 @@ def pressed_by(names: tuple[str, ...]) -> str:
     )
 
 
-def too_long(moves: Moves) -> Iterator[Notice]:
-    """What steps are too long for."""
+def long_step_notices(moves: StepMotions) -> Iterator[Notice]:
+    """Return the motions that steps are too long for."""
     found = long_steps(moves)
     if found is not None:
         yield Notice("long step", *found)
 
 
-def gains(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
+def energy_gain_notices(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
     """Steps with impacts in which the energy rose, and the impacts' own part of it in the ledger too."""
     energy = recording.kinetic + recording.potential
     if not (np.diff(energy) > GAIN * recording.kinetic[:-1]).any():
@@ -275,7 +277,7 @@ def gains(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
     yield Notice("energy", int(steps.size), step, float(gained[step]), text)
 
 
-def unsolved(table: UncertifiedTable, world: World, rows: Rows, name: Named = NAMED) -> Iterator[Notice]:
+def uncertified_notices(table: UncertifiedTable, world: World, rows: Rows, name: Named = NAMED) -> Iterator[Notice]:
     """Islands that nothing solved, and whose best forces were taken; ``rows`` have the contacts of their steps."""
     if not len(table):
         return

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.callbacks import StepCallbacks, Wanted
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import (
-    first_memory,
+    allocate_buffers,
     grow_contacts,
     grow_island,
     new_moments,
@@ -19,31 +20,32 @@ from contactlab.stepping.memory import (
 )
 from contactlab.stepping.packing import (
     all_joints,
-    array_of,
-    collision_in,
+    as_array,
     grow_collision,
     grow_joints,
-    joints_in,
     new_collision,
     new_joints,
+    with_collision_workspace,
+    with_joint_workspace,
 )
-from contactlab.stepping.prepared import Prepared, checked_state
+from contactlab.stepping.prepared import Prepared, StateArrays, checked_state
 from contactlab.stepping.record_schema import (
-    HANDFUL,
+    CONTACTS_PER_STEP,
     USED,
     StepRows,
+    array_offsets,
     copy_of_chunk,
     new_chunk,
-    places_in,
     rows_of_chunks,
     used_of_chunk,
 )
-from contactlab.stepping.user_code import UserCode, Wanted
-from contactlab.world.state import NO_IDS, NO_NUMBERS, NO_PAIRS, StepperState
+from contactlab.world.state import NO_NUMBERS, NO_PAIRS, StepperState
 
 if TYPE_CHECKING:
-    from contactlab.stepping.kernels.layout import Joints
-    from lcp.compiler.held import HeldCall
+    from contactlab.stepping.kernels.layout import JointRows
+    from lcp.compiler.bound_call import BoundCall
+
+NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
 class HeldArgument:
@@ -52,16 +54,16 @@ class HeldArgument:
     There is no ``__get__``, so that reading finds the instance's dictionary, and takes no longer than elsewhere.
     """
 
-    def __set_name__(self, owner: type[RunMemory], name: str) -> None:
+    def __set_name__(self, owner: type[StepBuffers], name: str) -> None:
         self._name = name
 
-    def __set__(self, memory: RunMemory, value: Any) -> None:
+    def __set__(self, memory: StepBuffers, value: Any) -> None:
         before = memory.__dict__.get(self._name)
         memory.__dict__[self._name] = value
         memory.exchange(before, value)
 
 
-class RunMemory:
+class StepBuffers:
     """The arrays that a run works in, and the call of the loop that holds them.
 
     Parameters
@@ -80,17 +82,17 @@ class RunMemory:
         Steps wanted at most, those before included, and the time from which none begins [s]; None: no such limit.
     """
 
-    work: layout.Work = HeldArgument()  # type: ignore[assignment]
-    island: layout.Island = HeldArgument()  # type: ignore[assignment]
+    work: layout.StepWork = HeldArgument()  # type: ignore[assignment]
+    island: layout.IslandWork = HeldArgument()  # type: ignore[assignment]
     chunk: layout.Chunk = HeldArgument()  # type: ignore[assignment]
     collision: layout.Collision | None = HeldArgument()  # type: ignore[assignment]
-    joints: Joints | None = HeldArgument()  # type: ignore[assignment]
-    moments: layout.Moments | None = HeldArgument()  # type: ignore[assignment]
+    joints: JointRows | None = HeldArgument()  # type: ignore[assignment]
+    moments: layout.MomentFriction | None = HeldArgument()  # type: ignore[assignment]
 
     def __init__(
         self,
         prepared: Prepared,
-        asked: UserCode,
+        asked: StepCallbacks,
         held: int,
         *,
         chunk_steps: int,
@@ -108,41 +110,50 @@ class RunMemory:
         self._selects = selects and not external
 
         # The call of the loop, and what is known of its arguments.
-        self._held: HeldCall | None = None
+        self._held: BoundCall | None = None
         self._known: dict[int, tuple[Any, Any]] = {}
         # Of the worlds that were turned from, what is theirs.
         self._others: dict[Prepared, tuple[Any, ...]] = {}
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
-        self.work, self.island, self.moments = first_memory(world, stepper, edges, held, selects=self._selects)
+        self.work, self.island, self.moments = allocate_buffers(world, stepper, edges, held, selects=self._selects)
         self.control, self.parameters = new_settings(stepper, edges)
         # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
-        self._control, self._parameters = array_of(self.control), array_of(self.parameters)
+        self._control, self._parameters = as_array(self.control), as_array(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in USED]
-        self._step, self._aim, self._failure, self._uncertified, self._place, self._may_go_on = (
-            self._control[name] for name in ("step", "target", "failure", "uncertified", "place", "go_on")
+        self._step, self._aim, self._failure, self._uncertified, self._stage, self._may_go_on = (
+            self._control[name]
+            for name in ("step", "target_steps", "failure", "uncertified", "stage", "allow_uncertified")
         )
         self._places: tuple[layout.Chunk | None, dict[str, Any]] = None, {}
-        self._filled = self._control["filled"]
+        self._filled = self._control["kinematics_valid"]
         self._h, self._now = self._parameters["h"], self._parameters["time"]
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
+        #: whether each step is alone in its chunk, and which of these are to be looked at: see `kernels.step`
+        self.looks = np.zeros(4, dtype=np.int64)
+        #: configuration (nq,) and velocity (nv,) before the last step that is alone
+        self.q_before, self.v_before = np.zeros(world.nq), np.zeros(world.nv)
         #: another object whenever something has grown
         self.growth = object()
         #: contacts a step for which a chunk has room
-        self._crowd = HANDFUL
+        self._crowd = CONTACTS_PER_STEP
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             parameters = self.parameters
-            parameters.solver, parameters.propose, parameters.select = layout.SOLVER_EXTERNAL, False, False
+            parameters.solver, parameters.use_strategies, parameters.require_equal_compliance = (
+                layout.SOLVER_EXTERNAL,
+                False,
+                False,
+            )
         # Where attempts answer nearly every island, the loop knows contacts alone. Elsewhere it knows joints: so there
         # is one loop less to compile for each kind of world, and joints that are not there take next to no time.
         proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
         self.joints = None
         if not proposals:
             packed = all_joints(world) if arrays.joints is None else arrays.joints
-            self.joints = new_joints(packed, self.work.parent.size)
-        self.serve(asked, chunk_steps, steps, end)
+            self.joints = new_joints(packed, self.work.union_find_parent.size)
+        self.configure_run(asked, chunk_steps, steps, end)
 
-    def serve(self, asked: UserCode, chunk_steps: int, steps: int | None, end: float | None) -> None:
+    def configure_run(self, asked: StepCallbacks, chunk_steps: int, steps: int | None, end: float | None) -> None:
         """Serve another run of the same world and stepper, as by the parameters of that name."""
         self._asked, self._chunk_steps, self._with_tau = asked, chunk_steps, asked.with_tau
         self._target, self._end = np.iinfo(np.int64).max if steps is None else steps, np.inf if end is None else end
@@ -158,64 +169,56 @@ class RunMemory:
         """Have the call of the loop hold another argument; calls that hold the one before for other worlds are left."""
         self._others.clear()
         if self._held is not None and before is not None:
-            self._held.exchange(before, after)
+            self._held.replace_argument(before, after)
             self._known.pop(id(before), None)
 
-    def put(self, state: StepperState, first: int) -> None:
+    @property
+    def held_state(self) -> StateArrays:
+        """The arrays that hold the present state."""
+        work, joints, sleeps = self.work, self.joints, self._stepper.sleep is not None
+        return StateArrays(
+            time=self._now,
+            last_h=self._last_h,
+            contacts=self._previous,
+            q=work.q,
+            v=work.v,
+            contact_id=work.previous_id,
+            contact_z=work.previous_z,
+            was_active=NO_ROWS if joints is None else joints.was_active,
+            row_z=NO_PAIRS if joints is None else joints.previous_z,
+            rest=work.rest if sleeps else NO_NUMBERS,
+            previous_tau=work.previous_tau if sleeps else NO_NUMBERS,
+        )
+
+    def set_state(self, state: StepperState, first: int) -> None:
         """Hold a state, as if nothing had run before; ``first`` is the number of the step to come.
 
         One that does not fit is refused, and nothing changes.
         """
         q, v = checked_state(self._prepared, state)
-        work, count = self.work, state.contact_ids.size
-        work.q[:], work.v[:] = q, v
-        if count:
-            self.make_room(count)
-            work = self.work
-            work.previous_id[:count] = state.contact_ids
-            work.previous_z[:count] = state.z
-        if self.joints is not None:
-            self.joints.was[:] = 0
-            self.joints.was[state.row_ids] = 1
-            self.joints.previous_z[state.row_ids] = state.row_z
-        if self._stepper.sleep is not None:
-            for own, given in ((work.rest, state.rest), (work.tau_before, state.tau)):
-                own[:] = 0.0
-                own[: given.size] = given
-        self._aim[0], self._step[0], self._previous[0] = self._target, first, count
-        self.empty()
-        self._last_h[0], self._now[0] = state.h, state.time
+        self.reserve_contacts(state.contact_ids.size)
+        self.held_state.write(state, q, v)
+        self._aim[0], self._step[0] = self._target, first
+        self.clear_chunk()
 
-    def stand_as(self, other: RunMemory) -> None:
+    def copy_state_from(self, other: StepBuffers) -> None:
         """Hold the state of another run of this world and stepper, with its applied force and targets."""
-        count = int(other._previous.item())
-        self.make_room(count)
-        work, of = self.work, other.work
-        for own, given in (
-            (work.q, of.q),
-            (work.v, of.v),
-            (work.tau, of.tau),
-            (work.previous_id[:count], of.previous_id[:count]),
-            (work.previous_z[:count], of.previous_z[:count]),
-            (work.rest, of.rest),
-            (work.tau_before, of.tau_before),
-        ):
-            own[:] = given
+        self.reserve_contacts(int(other._previous.item()))
+        self.held_state.copy_from(other.held_state)
+        self.work.tau[:] = other.work.tau
         if self.joints is not None and other.joints is not None:
-            self.joints.was[:], self.joints.previous_z[:] = other.joints.was, other.joints.previous_z
             self.joints.target[:] = other.joints.target
-        self._previous[0], self._step[0] = count, 0
-        self._last_h[0], self._now[0] = other._last_h[0], other._now[0]
-        self.empty()
+        self._step[0] = 0
+        self.clear_chunk()
 
-    def make_room(self, contacts: int) -> None:
+    def reserve_contacts(self, contacts: int) -> None:
         """Make sure that a state with so many contacts fits the memory."""
         if contacts > self.work.contact_int.shape[0]:
             self.work = grow_contacts(self.work, contacts)
             self.chunk = self._new_chunk(contacts)
 
-    def turn_to(self, prepared: Prepared, *, keep: bool = True) -> None:
-        """Step another world from here on, of the layout of the one before (`differing_layout`), with its own motions.
+    def switch_world(self, prepared: Prepared, *, keep: bool = True) -> None:
+        """Step another world from here on, of the layout of the one before (`layout_difference`), with its own motions.
 
         The memory is the same; what the kernels take of a world is its own, and kept for the next time where ``keep``
         says so.
@@ -229,20 +232,20 @@ class RunMemory:
         if following is None:
             arrays, (_, collision, joints, moments, _, _) = prepared.arrays, own
             if arrays.collision is not None and collision is not None:
-                collision = collision_in(collision, arrays.collision)
+                collision = with_collision_workspace(collision, arrays.collision)
             if arrays.joints is not None and joints is not None:
-                joints = joints_in(joints, arrays.joints)
+                joints = with_joint_workspace(joints, arrays.joints)
             if arrays.moments is not None and moments is not None:
                 moments = arrays.moments._replace(axes=moments.axes)
-            asked = UserCode(prepared.world, None, None, None, prepared.motions)
+            asked = StepCallbacks(prepared.world, None, None, None, prepared.motions)
             following = asked, collision, joints, moments, None, {}
         # All at once: Ctrl-C may come where anything is called. What the call holds is not exchanged: it is another.
         names = "_asked", "collision", "joints", "moments", "_held", "_known", "_prepared", "_world"
         self.__dict__.update(zip(names, (*following, prepared, prepared.world), strict=True))
         write_thresholds(self.parameters, prepared.stepper)
-        self.lent()
+        self.invalidate_kinematics()
 
-    def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
+    def set_input_tables(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
         """Take tau (steps, nv) and targets (steps, nd) of every step from tables; None: they do not change.
 
         Of a driver that was given a constant tau.
@@ -253,22 +256,18 @@ class RunMemory:
             none = np.zeros((0, self.joints.target.size))
             self.joints = self.joints._replace(target_table=none if targets is None else targets)
 
-    def apply(self, tau: FloatArray, targets: Wanted | None) -> None:
+    def set_inputs(self, tau: FloatArray, targets: Wanted | None) -> None:
         """Set the applied force, and the drives' targets, for the steps from here on."""
         self.work.tau[:] = tau
         wanted = self._asked.of_joints.constant(targets)
         if self.joints is not None:
             self.joints.target[:] = wanted
 
-    def aim(self, step: int) -> None:
-        """Have the loop end when so many steps are made."""
-        self._aim[0] = step
-
-    def lent(self) -> None:
+    def invalidate_kinematics(self) -> None:
         """Hear that others have worked in the memory since the last step: the state stands, its kinematics may not."""
         self._filled[0] = 0
 
-    def empty(self) -> None:
+    def clear_chunk(self) -> None:
         """Forget the rows of the chunk."""
         for used in self._used:
             used[0] = 0
@@ -279,14 +278,20 @@ class RunMemory:
         return self._prepared
 
     @property
-    def asks(self) -> bool:
+    def needs_callback(self) -> bool:
         """Whether it asks Python for anything in every step."""
-        return self._asked.asks
+        return self._asked.needs_callback
 
     @property
     def records(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Control and parameters, as arrays of one record."""
         return self._control, self._parameters
+
+    @property
+    def progress(self) -> layout.IslandProgress:
+        """Sizes of the island in progress, and how far its forces have come."""
+        progress: layout.IslandProgress = self.island.progress[0]
+        return progress
 
     @property
     def step(self) -> int:
@@ -306,7 +311,7 @@ class RunMemory:
 
     @property
     def uncertified(self) -> int:
-        """Islands so far of which the best forces found were taken uncertified, those of steps that failed included."""
+        """Islands so far that have the best forces found, uncertified, also in steps that failed."""
         uncertified: int = self._uncertified.item()
         return uncertified
 
@@ -323,31 +328,31 @@ class RunMemory:
         return h
 
     def copied(self) -> dict[str, NDArray[Any]]:
-        """Copy the chunk's rows as they are; `rows_of_chunks` makes of them what `take` returns."""
+        """Copy the chunk's rows as they are; `rows_of_chunks` makes of them what `pop_chunk` returns."""
         return copy_of_chunk(self.chunk, [used.item() for used in self._used])
 
     def step_made(self) -> StepRows:
         """Copy the chunk's rows as `copied` does, of a chunk of one step, to be made into arrays when they are read."""
         if self._places[0] is not self.chunk:
-            self._places = self.chunk, places_in(self.chunk)
+            self._places = self.chunk, array_offsets(self.chunk)
         return StepRows(self.chunk, self._places[1], [used.item() for used in self._used])
 
-    def take(self) -> dict[str, NDArray[Any]]:
+    def pop_chunk(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
-        return rows_of_chunks([self.take_chunk()])
+        return rows_of_chunks([self.detach_chunk()])
 
-    def take_chunk(self, *, away: bool = False, goes_on: bool = True) -> dict[str, NDArray[Any]]:
-        """Take the rows as `take` does, those of tables together as the loop has written them (`rows_of_chunks`).
+    def detach_chunk(self, *, away: bool = False, goes_on: bool = True) -> dict[str, NDArray[Any]]:
+        """Take the rows as `pop_chunk` does, rows of tables together as the loop has written them (`rows_of_chunks`).
 
         ``away``: they are not copied, and another chunk takes the place of this one where the run ``goes_on``.
         """
         rows = used_of_chunk(self.chunk, [used.item() for used in self._used]) if away else self.copied()
         if away and self.control.chunk_steps:
             # The next chunk, of this run or of the next one of this driver, has room for as many.
-            self._crowd = max(HANDFUL, -(-self.control.chunk_contacts // self.control.chunk_steps) + 1)
+            self._crowd = max(CONTACTS_PER_STEP, -(-self.control.chunk_contacts // self.control.chunk_steps) + 1)
         if away and goes_on:
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
-        self.empty()
+        self.clear_chunk()
         contacts = self.work.contact_int.shape[0]
         if self.chunk.contact.size < contacts:
             self.chunk = self._new_chunk(contacts)
@@ -355,52 +360,38 @@ class RunMemory:
 
     def state(self) -> StepperState:
         """Return the present state (between steps)."""
-        work, joints, count = self.work, self.joints, self._previous.item()
-        row_ids = NO_IDS if joints is None else np.flatnonzero(joints.was)
-        return StepperState.of_run(
-            self.time,
-            self._last_h.item(),
-            q=work.q,
-            v=work.v,
-            contact_ids=work.previous_id[:count],
-            z=work.previous_z[:count],
-            row_ids=row_ids,
-            row_z=NO_PAIRS if joints is None else joints.previous_z[row_ids],
-            rest=work.rest[: self._prepared.sleepers] if self._prepared.sleepers else NO_NUMBERS,
-            tau=NO_NUMBERS if self._stepper.sleep is None else work.tau_before,
-        )
+        return self.held_state.read()
 
-    def entered(self) -> HeldCall:
+    def bound_loop(self) -> BoundCall:
         """Return the call of the loop."""
         if self._held is None:
-            from contactlab.stepping.kernels.step import PLACES, enter, run_parts
-            from lcp.compiler.held import HeldCall, available
+            from contactlab.stepping.kernels.step_stages import advance
+            from lcp.compiler.bound_call import BoundCall, supports_bound_calls
 
-            if available():
-                parts = np.zeros((PLACES, 2), dtype=np.int64)
-                self._held = HeldCall(enter, (self._control, parts))
-            else:
-                self._held = HeldCall(run_parts, self._arguments)
+            parts = np.zeros((layout.N_STAGES, 2), dtype=np.int64 if supports_bound_calls() else object)
+            state = self.work.q, self.work.v, self.q_before, self.v_before
+            # Without the compiler Python goes from part to part.
+            entry = advance if supports_bound_calls() else getattr(advance, "py_func", advance)
+            self._held = BoundCall(entry, (self._control, parts, self.looks, *state))
         return self._held
 
-    def find_part(self, place: int) -> None:
-        """Have the part of the loop compiled that has a place in a step, or find it on disk."""
-        from contactlab.stepping.kernels.step import PARTS
-        from lcp.compiler.held import HeldCall
+    def compile_stage(self, stage: int) -> None:
+        """Have the part of the loop compiled that has a stage, or find it on disk."""
+        from contactlab.stepping.kernels.step_stages import STAGE_GROUPS
+        from lcp.compiler.bound_call import BoundCall
 
-        held, arguments = self.entered(), self._arguments
-        for part in PARTS:
-            if place in part.places:
-                taken = tuple(arguments[i] for i in part.arguments)
-                of_part = HeldCall(part.entry, taken, self._known)
-                held.keeps.append(of_part)
-                held.arguments[1][list(part.places)] = of_part.addresses
+        held, arguments = self.bound_loop(), self._arguments
+        group = next(group for group in STAGE_GROUPS if stage in group.stages)
+        part = BoundCall(group.entry, tuple(arguments[name] for name in group.arguments), self._known)
+        held.keeps.append(part)
+        held.arguments[1][list(group.stages)] = part.addresses
 
     @property
-    def _arguments(self) -> tuple[Any, ...]:
-        """What the loop is called with, records as arrays of one: see `run_parts`."""
-        mechanics = (self._prepared.arrays.packed, self.work, self.island, self.chunk, self._control, self._parameters)
-        return (*mechanics, self.collision, self.joints, self.moments)
+    def _arguments(self) -> dict[str, Any]:
+        """The arguments of the loop's parts by name, records as arrays of one: see `StageGroup`."""
+        names = "work", "island", "chunk", "collision", "joints", "moments"
+        constant = {"world": self._prepared.arrays.packed, "control": self._control, "parameters": self._parameters}
+        return constant | {name: getattr(self, name) for name in names}
 
     def grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""
@@ -413,14 +404,12 @@ class RunMemory:
             pairs, contacts = (wanted, 0) if short == layout.SHORT_OF_PAIRS else (0, wanted)
             self.collision = grow_collision(self.collision, pairs, contacts)
             return
-        resists, trees = self.moments is not None, self.work.parent.size
-        contacts, nv, self.island = grow_island(
-            self.island, self.control, self._edges, trees, moments=resists, selects=self._selects
-        )
+        resists, trees = self.moments is not None, self.work.union_find_parent.size
+        contacts, nv, self.island = grow_island(self.island, self._edges, trees, moments=resists, selects=self._selects)
         if self.moments is not None:
             self.moments = new_moments(self.moments, contacts, self._edges)
         if self.joints is not None:
-            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control.ng))
+            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.progress.ng))
 
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""

@@ -9,6 +9,7 @@ what it holds in its name, the index begins with the digest of the rest, and eac
 from __future__ import annotations
 
 import contextlib
+import functools
 import glob
 import hashlib
 import json
@@ -16,14 +17,16 @@ import os
 import pickle
 import time
 import uuid
+import warnings
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lcp.compiler.folders import alone, note_use
+from lcp.compiler.folders import build_tag, is_private, touch
 
-__all__ = ["KernelFile"]
+__all__ = ["KernelFile", "VARIABLE", "known", "seed_file", "export_kernels"]
+
 
 _ORPHAN_AGE = 3600.0
 """Seconds after which code that no index names is removed; younger code may be another process's, about to be named."""
@@ -62,7 +65,7 @@ class KernelFile:
     def _read(self, name: str) -> bytes | None:
         try:
             with (self._folder / name).open("rb") as file:
-                return file.read() if alone(os.fstat(file.fileno()), *self._owners) else None
+                return file.read() if is_private(os.fstat(file.fileno()), *self._owners) else None
         except OSError:
             return None
 
@@ -92,7 +95,7 @@ class KernelFile:
                 data = self._read(name)
                 if data is None or name != self._name_of(data):
                     return None
-                note_use(self._folder)
+                touch(self._folder)
                 return self._unpickled(data)
         return None
 
@@ -150,3 +153,71 @@ class KernelFile:
 
     def _name_of(self, data: bytes) -> str:
         return f"{self._base}.{_digest(data)}.nbc"
+
+
+VARIABLE = "CONTACTLAB_KERNELS"
+_ROOT = 0
+
+#: The files of all kernels of this process.
+known: list[KernelFile] = []
+
+
+@functools.cache
+def _seed() -> Path | None:
+    """The part of the seed that is for this process, if there is a seed."""
+    named = os.environ.get(VARIABLE)
+    if not named:
+        return None
+    folder = Path(named)
+    part = folder / build_tag()
+    try:
+        parts = sorted(other.name for other in folder.iterdir())
+        if part.name not in parts:
+            return _refused(folder, f"it is for {', '.join(parts) or 'nothing'}, and this is {part.name}")
+        if not (is_private(folder.stat(), _ROOT) and is_private(part.stat(), _ROOT)):
+            fix = f"`chmod -R go-w {folder}`"
+            return _refused(folder, f"another user owns it or may write to it, and what stands there is run; {fix}")
+    except OSError as error:
+        return _refused(folder, str(error))
+    return part
+
+
+@functools.cache
+def _refused(folder: Path, why: str) -> None:
+    """Say once that a seed, or part of it, is left alone, and why."""
+    warnings.warn(
+        f"kernels are not taken from {folder}, which {VARIABLE} names: {why}. `contactlab warmup --into {folder}` "
+        "writes them anew",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
+def seed_file(place: str, base: str, stamp: tuple[str, ...], dumps: Callable[[Any], bytes]) -> KernelFile | None:
+    """Return a seed's file of one kernel, whose code is in the folder ``place``; None without a seed."""
+    part = _seed()
+    if part is None:
+        return None
+    folder = part / place
+    try:
+        status = folder.stat()
+    except OSError:
+        if any(part.glob(f"{place.rpartition('-')[0]}-*")):
+            _refused(part.parent, "it was written by another version of the sources")
+        return None
+    if not is_private(status, _ROOT):
+        _refused(part.parent, "another user owns a part of it or may write to it, and what stands there is run")
+        return None
+    return KernelFile(str(folder), base, stamp, dumps, owners=(_ROOT,))
+
+
+def export_kernels(into: Path) -> int:
+    """Copy the code of all kernels that this process knows, as far as it is on disk; return how many kernels those are.
+
+    What stands there for other versions or processors stays, what is there for this one is added to.
+    """
+    part = into / build_tag()
+    part.mkdir(parents=True, exist_ok=True)
+    for folder in (into, part):
+        folder.chmod(0o755)
+    return sum(file.copy_to(part) for file in known)

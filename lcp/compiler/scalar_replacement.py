@@ -16,7 +16,7 @@ __all__ = ["patches"]
 
 
 def patches() -> list[tuple[Any, str, Any]]:
-    """What is to stand in numba and llvmlite while a kernel is compiled: places, names, functions."""
+    """Return replacements in numba and llvmlite for a compilation: objects, names, functions."""
     from llvmlite.ir import IRBuilder
     from numba.core.codegen import CPUCodeLibrary
     from numba.np import arrayobj
@@ -77,7 +77,7 @@ def _defer(builder: Any, instruction: Any, *, needed: bool, at: tuple[Any, Any] 
 
 
 def _place(builder: Any) -> tuple[Any, Any]:
-    """Where a builder is: a block, and the instruction before, None at its start."""
+    """Return the position of a builder: a block, and the instruction before, None at its start."""
     anchor = builder._anchor
     return builder.block, builder.block.instructions[anchor - 1] if anchor else None
 

@@ -14,19 +14,19 @@ from contactlab.linearization import Linearization, Parameter
 from contactlab.linearization.linearize import StepLinearizer
 from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.recording.failure import simulation_error
-from contactlab.recording.long_steps import Moves
-from contactlab.recording.plausibility import GAIN, Notice, too_long, warn_of
-from contactlab.recording.recording import KeptSteps, Recording
-from contactlab.simulation.watching import Watch
+from contactlab.recording.long_steps import StepMotions
+from contactlab.recording.notices import GAIN, Notice, long_step_notices, warn_of
+from contactlab.recording.recording import Recording, StepCollector
+from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
-from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
-from contactlab.stepping.driver import Driver, SingleSteps
+from contactlab.stepping.callbacks import motion_poses
+from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable
+from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.prepared import differing_layout, prepare
+from contactlab.stepping.prepared import layout_difference, prepare
 from contactlab.stepping.record_schema import Rows, table_rows
 from contactlab.stepping.time_stepping import TimeStepping, check_run
-from contactlab.stepping.user_code import motion_poses
 from contactlab.stepping.wrenches import Wrenches, applied_by, checked_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.sensors import Sensor, StepView
@@ -81,12 +81,12 @@ class Simulation:
         self._none = np.zeros(world.nv)
         begin = world.initial_state() if state is None else state
         self._driver = Driver(world, stepper, begin, tau=self._none)
-        self._kept = KeptSteps(world, stepper, begin) if record else None
+        self._kept = StepCollector(world, stepper, begin) if record else None
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
-        self._made = SingleSteps(self._driver)
+        self._driver.looks[layout.ALONE] = 1
         self._contacts: ContactTable | None = None  # once somebody has asked for them
         self._lineariser: StepLinearizer | None = None  # likewise
-        self._watch = Watch(world, stepper)
+        self._watch = NoticeMonitor(world, stepper)
         # How often it began, and steps made before it did the last time.
         self._begun = self._past = 0
         self._unwatched()
@@ -108,7 +108,7 @@ class Simulation:
 
     @property
     def steps(self) -> int:
-        """Steps made since the start, or since `reset` or `turn_to`."""
+        """Steps made since the start, or since `reset` or `switch_world`."""
         return self._driver.step
 
     @property
@@ -163,30 +163,30 @@ class Simulation:
         """
         driver = self._driver
         applied = self._none if tau is None else self._force(tau)
-        driver.apply(applied, targets)
+        driver.set_inputs(applied, targets)
         wrenches = None if f_ext is None else checked_wrenches(self.world.model, f_ext)
         end = driver.step + (n if type(n) is int and n >= 0 else whole_number("n", n, 0))
         if wrenches is None and self._kept is None:
-            self._make(end)
+            self._step_to(end)
             return
         while driver.step < end:
             if wrenches is not None:
                 driver.work.tau[:] = applied + applied_by(self.world.model, self._q, wrenches)
-            self._make(driver.step + 1)
+            self._step_to(driver.step + 1)
 
-    def _make(self, end: int) -> None:
+    def _step_to(self, end: int) -> None:
         """Make steps until there are so many; where they are kept, one."""
-        driver, made = self._driver, self._made
+        driver = self._driver
         self._contacts = None
         found = True
         while found and driver.step < end:
-            found = made.make(end)
+            found = driver.advance_alone(end)
             if found and driver.failed:
                 self._fail()
             if self._kept is not None:
                 self._kept.add(driver.copied())
             if found:
-                warn_of(self._look())
+                warn_of(self._inspect_step())
 
     def linearize(
         self,
@@ -206,7 +206,7 @@ class Simulation:
 
     @property
     def recording(self) -> Recording:
-        """The record of all steps since the start, `reset` or `turn_to`: that of `simulate` under the same forces.
+        """The record of all steps since the start, `reset` or `switch_world`, as `simulate` makes it.
 
         Forces and targets of each step are in it; `verify` and whatever else takes a record takes it, also in mid-run.
         Copies of the run begin records of their own.
@@ -222,7 +222,7 @@ class Simulation:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What no certificate says (`Recording.notices`), the first of each kind, each warned of when it was found.
+        """Doubts that no certificate covers (`Recording.notices`), the first of each kind, each with a warning.
 
         Contacts and motion are looked at in the first step, the 65th, and ever more rarely to every 1024th, resets or
         not; contacts and stops also in the first step after each `reset`, motion there after the 1st, 2nd, 4th and so
@@ -241,11 +241,13 @@ class Simulation:
 
     def _tell_looks(self) -> None:
         """Tell which steps are to be looked at."""
-        self._made.looks[:] = -1 if self._watch.bounces else self._next_look, self._uncertified
+        looks = self._driver.looks
+        looks[layout.NEXT] = -1 if self._watch.bounces else self._next_look
+        looks[layout.MORE_UNSOLVED] = self._uncertified
 
-    def _look(self) -> tuple[Notice, ...]:
+    def _inspect_step(self) -> tuple[Notice, ...]:
         """Look at the step just made; what is new."""
-        driver, chunk, q, v = self._driver, self._driver.chunk, self._made.q, self._made.v
+        driver, chunk, q, v = self._driver, self._driver.chunk, self._driver.q_before, self._driver.v_before
         found: tuple[Notice, ...] = ()
         if driver.uncertified > self._uncertified:
             self._uncertified = driver.uncertified
@@ -265,8 +267,8 @@ class Simulation:
             work, last = driver.work, driver.step - 1
             states = q[None], v[None], self._q[None], self._v[None]
             poses = work.motion_pose[None], work.motion_next[None]
-            moves = Moves(self.world, *states, chunk.h[:1], *poses, name=lambda i: f"step {last}")
-            found += self._watch.tell(too_long(moves))
+            moves = StepMotions(self.world, *states, chunk.h[:1], *poses, name=lambda i: f"step {last}")
+            found += self._watch.add_new(long_step_notices(moves))
         self._tell_looks()
         return found
 
@@ -277,7 +279,6 @@ class Simulation:
         attempt at it may do so in the midst of a control loop.  Half a minute, once per machine and version.
         """
         self._driver.compile()
-        self._made.compile()
         # What looks at motion that is suspicious.
         body_poses(self.world.model, self._q[None])
         for name in self.world.model.names[:1]:
@@ -290,21 +291,21 @@ class Simulation:
 
     def _fail(self) -> NoReturn:
         driver = self._driver
-        driver.empty()
+        driver.clear_chunk()
         if self._kept is None:
-            recording = Recording.of_run(self.world, self.stepper, driver.state(), [driver.take()])
+            recording = Recording.of_run(self.world, self.stepper, driver.state(), [driver.pop_chunk()])
         else:
             recording = self._kept.recording()
         try:
             raise simulation_error(driver, recording)
         finally:
-            driver.begin_again()
+            driver.restart_step()
 
     def reset(self, state: StepperState | None = None) -> None:
         """Go to a state, by default the world's initial one; `recording` begins anew, since no step leads there."""
         self._begin(self.world.initial_state() if state is None else state)
 
-    def turn_to(self, world: World) -> None:
+    def switch_world(self, world: World) -> None:
         """Go on in another world of the same layout: with other friction, masses, gravity, gains, sizes of shapes.
 
         State, time and the forces that a step starts from stay; what sleeps wakes, and steps are counted anew. From
@@ -324,14 +325,14 @@ class Simulation:
         """
         check_run(world, self.stepper)
         prepared = prepare(world, self.stepper)
-        differs = differing_layout(self._driver.prepared, prepared)
+        differs = layout_difference(self._driver.prepared, prepared)
         if differs:
-            detail = f"has other {differs} than the one of the run: begin a Simulation in it, from `carry_over`"
+            detail = f"has other {differs} than the one of the run: begin a Simulation in it, from `transfer_state`"
             raise SimulationConfigError("world", detail)
         state, told = replace(self.state, rest=np.zeros(0)), self._watch.notices
-        self._driver.turn_to(prepared, keep=False)
+        self._driver.switch_world(prepared, keep=False)
         self._begun = 0
-        self.world, self._watch = world, Watch(world, self.stepper)
+        self.world, self._watch = world, NoticeMonitor(world, self.stepper)
         self._watch.notices = told
         self._begin(state)
 
@@ -340,7 +341,7 @@ class Simulation:
         self._driver.restart(begin)
         self._past, self._next_look = self._past + made, self._next_look - made
         if self._kept is not None:
-            self._kept = KeptSteps(self.world, self.stepper, begin)
+            self._kept = StepCollector(self.world, self.stepper, begin)
         self._contacts = None
         self._unwatched()
 
@@ -352,7 +353,7 @@ class Simulation:
         """The contacts of the last step, with their impulses; empty before the first."""
         if self._contacts is None:
             h = np.array(self._driver.chunk.h[: int(self._driver.control.chunk_steps)])
-            scope = ContactScope.of(self.world, h, max(self._driver.step - 1, 0))
+            scope = ContactContext.of(self.world, h, max(self._driver.step - 1, 0))
             rows = self._rows("contact")
             for column in rows.values():
                 column.flags.writeable = False
@@ -374,7 +375,10 @@ class Simulation:
             trees = world.body_trees
             asleep = (trees >= 0) & (work.asleep[trees] == layout.ASLEEP)
         # Copies, since readings may be parts of them.
-        present, before = (self._q.copy(), self._v.copy()), (self._made.q, self._made.v) if driver.step else None
+        present, before = (
+            (self._q.copy(), self._v.copy()),
+            (self._driver.q_before, self._driver.v_before) if driver.step else None,
+        )
         h = float(driver.chunk.h[0])
         return StepView(world, *present, before, h, lambda: self.contacts, told, asleep, self.time).read(sensor)
 
@@ -385,7 +389,7 @@ class Simulation:
 
     @property
     def certificate(self) -> CertificateTable:
-        """How well each island of the last step was solved."""
+        """The certificate of each island of the last step."""
 
         def distance(step: int, island: int) -> float:
             detail = "a Simulation keeps no step to select its forces anew: ask TimeStepping.step(world, state)"

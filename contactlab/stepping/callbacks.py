@@ -1,4 +1,4 @@
-"""What user code says about a step: applied forces, contacts from outside, motions, and what acts on joints."""
+"""User functions that are called for a step: applied forces, contacts, motions, and actions on joints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, i
 from contactlab.spatial.errors import close_names
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Joints
+from contactlab.stepping.kernels.layout import JointRows
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.motion import belt_twist
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Motions = Callable[[float, float], tuple[FloatArray, FloatArray, FloatArray]]
 
 
-def motions_of(world: World) -> Motions | None:
+def motion_callback(world: World) -> Motions | None:
     """Return what asks the world's motions, None where nothing is kinematic."""
     if not world.motions:
         return None
@@ -55,7 +55,7 @@ def poses_at(world: World, times: FloatArray) -> FloatArray:
 Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
 
 
-class UserCode:
+class StepCallbacks:
     """Asks user code, and kinematic bodies, for their share in every step of one run.
 
     Parameters
@@ -70,12 +70,12 @@ class UserCode:
         self, world: World, tau: Tau, targets: Targets, supply: Supply | None, motions: Motions | None
     ) -> None:
         self._tau, self._supply, self._motions = tau, supply, motions
-        self.of_joints = JointService(world, targets)
+        self.of_joints = JointCallbacks(world, targets)
 
     @property
-    def asks(self) -> bool:
+    def needs_callback(self) -> bool:
         """Whether the loop makes one step at a time."""
-        others = self._supply is not None or self._motions is not None or self.of_joints.asks
+        others = self._supply is not None or self._motions is not None or self.of_joints.needs_callback
         return callable(self._tau) or others
 
     @property
@@ -83,12 +83,12 @@ class UserCode:
         """Whether there is an applied force."""
         return self._tau is not None
 
-    def write_constant_tau(self, work: layout.Work) -> None:
+    def write_constant_tau(self, work: layout.StepWork) -> None:
         """Write a force that does not change, if that is what was given."""
         if self._tau is not None and not callable(self._tau):
             work.tau[:] = finite_array(self._tau, "tau", (work.v.size,), SimulationConfigError)
 
-    def ask(self, work: layout.Work, joints: Joints | None, time: float, h: float) -> layout.Work:
+    def call_at_start(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> layout.StepWork:
         """Ask for everything in the step that begins; the memory with contacts from outside."""
         q, v, tau = work.q, work.v, work.tau
         if callable(self._tau):
@@ -98,27 +98,27 @@ class UserCode:
             tau[:] = value
         if self._supply is not None:
             ints, floats = self._supply(time, q.copy(), v.copy())
-            work = work._replace(given_int=ints, given_float=floats)
-        if joints is not None and self.of_joints.asks:
-            self.of_joints.follow(joints, time, q.copy(), v.copy())
-        self.ask_of_end(work, joints, time, h)
+            work = work._replace(external_int=ints, external_float=floats)
+        if joints is not None and self.of_joints.needs_callback:
+            self.of_joints.update_targets(joints, time, q.copy(), v.copy())
+        self.call_at_end(work, joints, time, h)
         return work
 
-    def ask_of_end(self, work: layout.Work, joints: Joints | None, time: float, h: float) -> None:
+    def call_at_end(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> None:
         """Ask for what depends on the end of the step: motions, and targets."""
         if self._motions is not None:
             pose, twist, after = self._motions(time, h)
             work.motion_pose[:], work.motion_twist[:], work.motion_next[:] = pose, twist, after
             work.belt_twist[:] = belt_twist(pose, after, twist, h)
-        if joints is not None and self.of_joints.asks:
-            self.of_joints.serve(joints, time, h, work.q.copy(), work.v.copy())
+        if joints is not None and self.of_joints.needs_callback:
+            self.of_joints.update_rows(joints, time, h, work.q.copy(), work.v.copy())
 
 
 NO_DRIVES = "are given for drives, and the world has none: WorldBuilder.add_drive"
 
 #: What a law of all targets returns: an array (nd,), or numbers by name.
 Wanted = Mapping[str, float] | ArrayLike
-#: Targets of drives by their names, in place of those of the world, each a number or a function of the time at the end
+#: Targets of drives by their names, in place of the world's, each a number or a function of the time at the end
 #: of the step; or a law of all, a function of (time, q, v) at its start.
 Targets = (
     Mapping[str, float | Callable[[float], float]]
@@ -128,12 +128,12 @@ Targets = (
 )
 
 
-def numbers(targets: Targets) -> TypeGuard[Wanted | None]:
+def is_constant(targets: Targets) -> TypeGuard[Wanted | None]:
     """Whether targets are numbers alone, no function to be asked in every step."""
     return not callable(targets) and not (isinstance(targets, Mapping) and any(map(callable, targets.values())))
 
 
-class JointService:
+class JointCallbacks:
     """Serves one run of a world.
 
     Parameters
@@ -158,7 +158,7 @@ class JointService:
             self._constant = self._all(targets, "targets")
             targets = None
         custom = world.loops.packed.custom if world.joint_actions.loops else ()
-        self._custom = tuple((one, CustomReach(world, one)) for one in custom)
+        self._custom = tuple((one, CustomRowSupport(world, one)) for one in custom)
         for name, value in (targets or {}).items():
             if callable(value):
                 self._functions[self._drive(name)] = (name, value)
@@ -195,23 +195,23 @@ class JointService:
         return self._all(targets, f"targets{when}")
 
     @property
-    def asks(self) -> bool:
+    def needs_callback(self) -> bool:
         """Whether there is something to ask for in every step."""
         return self._law is not None or bool(self._functions) or bool(self._custom)
 
-    def start(self, joints: Joints) -> None:
+    def start(self, joints: JointRows) -> None:
         """Write the targets that do not change."""
         joints.target[:] = self._constant
 
-    def follow(self, joints: Joints, time: float, q: FloatArray, v: FloatArray) -> None:
-        """Ask the law of all targets, where there is one, for those of the step that begins."""
+    def update_targets(self, joints: JointRows, time: float, q: FloatArray, v: FloatArray) -> None:
+        """Ask the law of all targets, if there is one, for the targets of the step that begins."""
         if self._law is not None:
             wanted, when = self._law(time, q, v), f" at time {time:.9g}"
             if wanted is None:
                 raise SimulationConfigError(f"targets{when}", "must be an array of all or numbers by name, got None")
             joints.target[:] = self.constant(wanted, when)
 
-    def serve(self, joints: Joints, time: float, h: float, q: FloatArray, v: FloatArray) -> None:
+    def update_rows(self, joints: JointRows, time: float, h: float, q: FloatArray, v: FloatArray) -> None:
         """Write targets, at the end of the step, and the user's rows, at its start."""
         for number, (name, function) in self._functions.items():
             field = f"targets[{name!r}] at time {time + h:.9g}"
@@ -232,8 +232,8 @@ class JointService:
             joints.loop_rate[custom.rows] = custom.velocity_error(model, at, speed, time) - G @ v
 
 
-class CustomReach:
-    """The columns in which the rows of a custom constraint must be 0: those of trees that they are not about."""
+class CustomRowSupport:
+    """The columns in which the rows of a custom constraint must be 0: the columns of trees that they are not about."""
 
     def __init__(self, world: World, custom: CustomRows) -> None:
         self._world, self._custom = world, custom

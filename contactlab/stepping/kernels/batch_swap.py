@@ -1,0 +1,271 @@
+"""Runs that pass through one memory: each has a slot for its state, and threads take runs from one line.
+
+An exchange stores one run to its slot and loads the next. Runs of which nothing is looked at pass within one call. The
+threads take them from one line, whose words they share. A thread that finds none waits for a while, turning, before it
+returns: a thread that sleeps takes as long to wake as many runs to pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.kernels.batch_layout import (
+    ACTIVE_THREADS,
+    ALLOW_UNCERTIFIED,
+    AT_WORK,
+    BUFFER_CAPACITY_EXCEEDED,
+    CLAIMED_RUN,
+    DONE,
+    LOAD,
+    NEEDS_PYTHON,
+    PAUSED,
+    PUBLISH_COUNT,
+    QUEUE_LENGTH,
+    REASON,
+    RUN_LIMIT,
+    RUNS_DONE,
+    SHUTDOWN,
+    SPIN_LIMIT,
+    STATE_CAPACITY_EXCEEDED,
+    STEPS,
+    STORE,
+    UNSOLVED,
+    WAIT_FOR_ALL,
+    BatchState,
+    ChunkStart,
+    JointWarmStart,
+)
+from contactlab.stepping.kernels.layout import (
+    BEGIN,
+    FAILURE_NONE,
+    Chunk,
+    IntArray,
+    Parameters,
+    StepControl,
+    StepWork,
+)
+from lcp.compiler.bound_call import call_address, unpack_arguments
+from lcp.compiler.kernels.atomics import atomic_add, atomic_load, atomic_store
+from lcp.kernels import Ints, kernel
+
+
+@kernel
+def swap_run(
+    slots: BatchState,
+    start: ChunkStart,
+    order: IntArray,
+    work: StepWork,
+    joints: JointWarmStart | None,
+    chunk: Chunk,
+    control: StepControl,
+    parameters: Parameters,
+    smallest_h: float,
+) -> int:
+    """Store the run in memory to its slot and load another run, as ``order`` says; return the code of an obstacle.
+
+    A run that is loaded begins a step. ``smallest_h``: no step of an adaptive stepper is shorter.
+    """
+    i = order[STORE]
+    if i >= 0:
+        if control.n_previous > slots.contact_id.shape[1]:
+            return STATE_CAPACITY_EXCEEDED
+        store_run(slots, start, i, work, joints, chunk, control, parameters)
+        order[STORE] = -1
+    i = order[LOAD]
+    if i >= 0:
+        if slots.contacts[i] > work.previous_id.shape[0]:
+            return BUFFER_CAPACITY_EXCEEDED
+        load_run(slots, start, i, work, joints, control, parameters)
+        control.allow_uncertified = order[ALLOW_UNCERTIFIED]
+        parameters.h = parameters.h_max
+        if parameters.adaptive != 0 and parameters.last_h != 0.0:
+            parameters.h = min(parameters.h_max, max(parameters.grow * parameters.last_h, smallest_h))
+    return DONE
+
+
+@kernel(inline=True)
+def copy_numbers(given: Any, out: Any) -> None:
+    """Copy an array (n,) as far as the other one goes."""
+    for j in range(out.shape[0]):
+        out[j] = given[j]
+
+
+@kernel(inline=True)
+def copy_rows(given: Any, out: Any, n: int) -> None:
+    """Copy the first n rows of an array."""
+    for i in range(n):
+        for j in range(out.shape[1]):
+            out[i, j] = given[i, j]
+
+
+@kernel(inner=True)
+def load_run(
+    slots: BatchState,
+    start: ChunkStart,
+    i: int,
+    work: StepWork,
+    joints: JointWarmStart | None,
+    control: StepControl,
+    parameters: Parameters,
+) -> None:
+    """Take the state of run i, and what is told for its steps; the chunk is empty."""
+    # motion
+    copy_numbers(slots.q[i], work.q)
+    copy_numbers(slots.q[i], start.q)
+    copy_numbers(slots.v[i], work.v)
+    copy_numbers(slots.v[i], start.v)
+    copy_numbers(slots.tau[i], work.tau)
+    # contacts, rows of joints, rest
+    n_contacts = slots.contacts[i]
+    for c in range(n_contacts):
+        work.previous_id[c] = slots.contact_id[i, c]
+    copy_rows(slots.contact_z[i], work.previous_z, n_contacts)
+    if joints is not None:
+        copy_numbers(slots.target[i], joints.target)
+        copy_numbers(slots.was_active[i], joints.was_active)
+        copy_rows(slots.row_z[i], joints.previous_z, joints.was_active.shape[0])
+    if parameters.sleep != 0:
+        copy_numbers(slots.rest[i], work.rest)
+        copy_numbers(slots.previous_tau[i], work.previous_tau)
+    # numbers
+    start.time[0] = slots.time[i]
+    parameters.time = slots.time[i]
+    parameters.last_h = slots.last_h[i]
+    control.n_previous = n_contacts
+    control.chunk_steps = 0
+    control.chunk_contacts = 0
+    control.chunk_islands = 0
+    control.chunk_joints = 0
+    control.step = 0
+    control.stage = BEGIN
+    control.kinematics_valid = 0
+    control.failure = FAILURE_NONE
+
+
+@kernel(inner=True)
+def store_run(
+    slots: BatchState,
+    start: ChunkStart,
+    i: int,
+    work: StepWork,
+    joints: JointWarmStart | None,
+    chunk: Chunk,
+    control: StepControl,
+    parameters: Parameters,
+) -> None:
+    """Leave the state in memory to run i, with what the last step of the chunk left, if it has any."""
+    slots.steps[i] += control.step
+    last = control.chunk_steps - 1
+    if last < 0:
+        return
+    # motion, and where the last step began
+    copy_numbers(work.q, slots.q[i])
+    copy_numbers(work.v, slots.v[i])
+    copy_numbers(chunk.q[last - 1] if last > 0 else start.q, slots.q_before[i])
+    copy_numbers(chunk.v[last - 1] if last > 0 else start.v, slots.v_before[i])
+    slots.time[i] = parameters.time
+    slots.time_before[i] = chunk.time[last - 1] if last > 0 else start.time[0]
+    slots.last_h[i] = parameters.last_h
+    slots.energy[i, 0] = chunk.kinetic[last]
+    slots.energy[i, 1] = chunk.potential[last]
+    # contacts
+    n_contacts = control.n_previous
+    first = control.chunk_contacts - n_contacts
+    slots.contacts[i] = n_contacts
+    slots.contact_rows[i] = n_contacts
+    for c in range(n_contacts):
+        slots.contact_id[i, c] = work.previous_id[c]
+        slots.contact[i, c] = chunk.contact[first + c]
+    copy_rows(work.previous_z, slots.contact_z[i], n_contacts)
+    # rows of joints
+    if joints is not None:
+        copy_numbers(joints.was_active, slots.was_active[i])
+        copy_rows(joints.previous_z, slots.row_z[i], joints.was_active.shape[0])
+        first = control.chunk_joints
+        while first > 0 and chunk.joint[first - 1].step == control.step - 1:
+            first -= 1
+        slots.joint_rows[i] = control.chunk_joints - first
+        for n in range(control.chunk_joints - first):
+            slots.joint[i, n] = chunk.joint[first + n]
+    # rest
+    if parameters.sleep != 0:
+        copy_numbers(work.rest, slots.rest[i])
+        copy_numbers(chunk.asleep[last], slots.asleep[i])
+        copy_numbers(work.previous_tau, slots.previous_tau[i])
+
+
+@kernel
+def enter_exchange(held: Any, types: Any) -> int:
+    """`swap_run` with the arguments held in a buffer, records as arrays of one: see `BoundCall`."""
+    slots, start, order, work, joints, chunk, control, parameters, numbers = unpack_arguments(held, types)
+    return swap_run(slots, start, order, work, joints, chunk, control[0], parameters[0], numbers[0])
+
+
+@kernel
+def mark_idle(words: Ints) -> int:
+    """Be at work no more."""
+    before: int = atomic_add(words, ACTIVE_THREADS, -1)
+    return before
+
+
+@kernel
+def process_queue(held: Any, types: Any) -> int:
+    """Make the steps of runs in line until none is left, or one is in memory that needs Python; say why.
+
+    What is held: the words and runs of the line, and of each run of the batch the two addresses of the call that steps
+    its world, and the margins and impact speeds in it; then the arguments of `swap_run`. A run is `NEEDS_PYTHON` if its
+    loop asks for something (``order[REASON]``), or has left islands unsolved (there were ``order[UNSOLVED]`` before it
+    began). After ``order[RUN_LIMIT]`` runs the kernel is `PAUSED`. ``order[CLAIMED_RUN]`` was taken from the line and
+    is not loaded yet.
+    """
+    words, line, codes, limits, slots, start, order, work, joints, chunk, control, parameters, numbers = (
+        unpack_arguments(held, types)
+    )
+    turns = 0
+    order[RUNS_DONE] = 0
+    if order[PUBLISH_COUNT] > 0:
+        # All else that others are to see of these runs was written before.
+        atomic_store(words, QUEUE_LENGTH, order[PUBLISH_COUNT])
+        order[PUBLISH_COUNT] = 0
+    while True:
+        if order[AT_WORK] == 0:
+            if atomic_load(words, QUEUE_LENGTH) > 0:
+                # Noted before any is taken: whoever finds none left knows who is at work.
+                atomic_add(words, ACTIVE_THREADS, 1)
+                order[AT_WORK] = 1
+                order[RUNS_DONE] = turns = 0
+                continue
+            over = turns >= order[SPIN_LIMIT] or atomic_load(words, SHUTDOWN) != 0
+            if over or (order[WAIT_FOR_ALL] != 0 and atomic_load(words, ACTIVE_THREADS) == 0):
+                return DONE
+            turns += 1
+            continue
+        i = order[CLAIMED_RUN]
+        if i < 0 and order[RUNS_DONE] < order[RUN_LIMIT]:
+            place = atomic_add(words, QUEUE_LENGTH, -1) - 1
+            i = line[place] if place >= 0 else -1
+        order[CLAIMED_RUN] = i
+        order[LOAD] = i
+        said = swap_run(slots, start, order, work, joints, chunk, control[0], parameters[0], numbers[0])
+        if said != DONE:
+            return said
+        if i < 0:
+            if order[RUNS_DONE] >= order[RUN_LIMIT]:
+                return PAUSED
+            order[AT_WORK] = 0
+            atomic_add(words, ACTIVE_THREADS, -1)
+            continue
+        order[CLAIMED_RUN] = -1
+        unsolved = control[0].uncertified
+        control[0].target_steps = words[STEPS]
+        parameters[0].margin = limits[i, 0]
+        parameters[0].v_min = limits[i, 1]
+        parameters[0].angle_margin = limits[i, 2]
+        parameters[0].angle_v_min = limits[i, 3]
+        reason = call_address(codes[i, 0], codes[i, 1])
+        order[RUNS_DONE] += 1
+        order[STORE] = i
+        if reason != layout.OK or control[0].uncertified != unsolved:
+            order[REASON], order[UNSOLVED] = reason, unsolved
+            return NEEDS_PYTHON

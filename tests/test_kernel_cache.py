@@ -59,7 +59,7 @@ def test_code_is_stale_after_an_edit_of_what_it_reaches(folder: Path, edited: st
 def test_kernels_of_the_step_reach_those_of_lcp() -> None:
     import contactlab
 
-    step = Path(contactlab.__path__[0]) / "stepping" / "kernels" / "step.py"
+    step = Path(contactlab.__path__[0]) / "stepping" / "kernels" / "step_stages.py"
     reached, waiting = {step}, [step]
     while waiting:
         for source in cache._kernel_imports(waiting.pop()):

@@ -158,7 +158,7 @@ def test_each_process_takes_from_disk_what_another_compiled(tmp_path: Path) -> N
 # Factors and exchanges, reductions, sums in twice the precision, sweeps over rows.
 WORK = """
 import hashlib
-from lcp.compiler.releases import TRIED
+from lcp.compiler.releases import TESTED_RELEASES
 from lcp.compiler.compile_events import count_compilations
 {}
 import numpy as np
@@ -182,7 +182,7 @@ print(digest.hexdigest())
 def test_without_any_patch_kernels_give_the_same_bits() -> None:
     """A release of numba with which nothing was tried compiles by its own way."""
     printed = []
-    for patches in ("", "TRIED.update(dict.fromkeys(TRIED, ()))"):
+    for patches in ("", "TESTED_RELEASES.update(dict.fromkeys(TESTED_RELEASES, ()))"):
         command = [sys.executable, "-P", "-c", WORK.format(patches)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
         printed.append(done.stdout)
@@ -192,7 +192,7 @@ def test_without_any_patch_kernels_give_the_same_bits() -> None:
 
 def test_without_any_patch_kernels_are_compiled_in_memory(tmp_path: Path) -> None:
     """numba's own cache would miss edits of what a kernel calls."""
-    off = "from lcp.compiler.releases import TRIED\nTRIED.update(dict.fromkeys(TRIED, ()))\n"
+    off = "from lcp.compiler.releases import TESTED_RELEASES as patches\npatches.update(dict.fromkeys(patches, ()))\n"
     (tmp_path / "kernels_on_disk.py").write_text(off + SOURCE)
     assert call(tmp_path, "shifted") == ("34.0", True)
     assert call(tmp_path, "shifted") == ("34.0", True)

@@ -70,5 +70,5 @@ def test_the_part_that_is_compiled_beside_is_not_the_one_that_the_loop_begins_wi
     environment = environment | {"NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
     kernels = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")}
-    assert {"step.enter_attempt", "step.enter_nearer"} <= kernels
+    assert {"step_stages.enter_first_strategies", "step_stages.enter_sweeps"} <= kernels
     assert not kernels & {"step_stages.enter_step_stages", "step_stages.enter_island_stages"}

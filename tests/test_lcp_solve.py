@@ -361,39 +361,6 @@ def test_copies_of_results_have_all_parts(solver: lcp.Lemke | lcp.Murty | None, 
             result.no_such_part  # noqa: B018
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("n", [1, 4, 17])
-def test_arrays_as_they_should_be_are_looked_at_all_the_same(bad: float, n: int) -> None:
-    """One entry that is no number raises at construction and is named, before and after kernels are there."""
-    rng = np.random.default_rng(n)
-    for _ in range(2):
-        M, q = np.eye(n), -np.ones(n)
-        i, j = (int(k) for k in rng.integers(0, n, 2))
-        M[i, j] = q[i] = bad
-        with pytest.raises(lcp.ProblemError, match=rf"M\[{i}, {j}\] = {bad} is not finite"):
-            lcp.LCP(M, -np.ones(n))
-        with pytest.raises(lcp.ProblemError, match=rf"q\[{i}\] = {bad} is not finite"):
-            lcp.LCP(np.eye(n), q)
-        with pytest.raises(lcp.ProblemError, match="length"):
-            lcp.LCP(np.eye(n), -np.ones(n + 1))
-        assert lcp.solve(lcp.LCP(np.eye(n), -np.ones(n)), lcp.Lemke()).solved
-
-
-def test_a_problem_owns_its_data() -> None:
-    """What is done to the arrays afterwards changes nothing, and M and q cannot be written to."""
-    M, q = np.eye(2), -np.ones(2)
-    problem = lcp.LCP(M, q)
-    M[:], q[:] = 7.0, 7.0
-    np.testing.assert_array_equal(problem.M, np.eye(2))
-    np.testing.assert_array_equal(problem.q, [-1.0, -1.0])
-    for array in (problem.M, problem.q):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1.0
-    for name in ("M", "q", "noise"):
-        with pytest.raises(FrozenInstanceError):
-            setattr(problem, name, None)
-
-
 @pytest.mark.parametrize("kind", [lcp.ConcaveMinimization, lcp.CottleDantzig, lcp.Enumeration, lcp.Cascade])
 @pytest.mark.parametrize("n", [1, 4])
 def test_a_matrix_below_the_smallest_normal_number_ends_in_a_status(kind: type, n: int) -> None:

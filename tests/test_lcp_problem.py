@@ -143,3 +143,25 @@ def test_problems_are_made_while_another_thread_imports_the_kernels(monkeypatch:
     np.testing.assert_array_equal(lcp.LCP(np.eye(2), np.ones(2)).M, np.eye(2))
     with pytest.raises(lcp.ProblemError, match=r"q\[1\] = nan"):
         lcp.LCP(np.eye(2), np.array([1.0, np.nan]))
+
+
+@pytest.mark.parametrize("make", COPIES)
+@pytest.mark.parametrize(
+    ("problem", "names"),
+    [
+        (lcp.BoxLCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, 1.0], [-np.inf, -1.0], 2.0), ("M", "q", "lo", "hi")),
+        (lcp.BoxLCP(sp.csr_array([[2.0, 1.0], [1.0, 2.0]]), [-5.0, 1.0], -1.0, 2.0), ("M", "q", "lo", "hi")),
+        (lcp.MLCP([[2.0]], [[1.0]], [[-1.0]], [[3.0]], [-1.0], [-4.0]), ("A", "X1", "X2", "X3", "a", "x4")),
+    ],
+    ids=["box", "sparse box", "mixed"],
+)
+def test_copies_of_other_problems_are_frozen_too(make: str, problem: lcp.LCP, names: tuple[str, ...]) -> None:
+    """They hold the same numbers and have the same answer."""
+    other = COPIES[make](problem)
+    for name in names:
+        for given, found in zip(arrays(getattr(problem, name)), arrays(getattr(other, name)), strict=True):
+            np.testing.assert_array_equal(given, found)
+            with pytest.raises(ValueError, match="read-only"):
+                found[0] = 7
+    unknowns = "y" if names[0] == "A" else "z"
+    np.testing.assert_array_equal(getattr(lcp.solve(other), unknowns), getattr(lcp.solve(problem), unknowns))

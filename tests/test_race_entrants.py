@@ -14,7 +14,7 @@ import pytest
 import lcp
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import ALL_PEERS, entrant_of
-from contactlab.lab.racing.entrant import entrants_of, limited, peers_of, solver_from, split_list
+from contactlab.lab.racing.entrant import entrants_of, limited, peers_of, solver_from
 from contactlab.lab.racing.external_solvers import SiconosLCP
 from contactlab.lab.racing.kinds import KINDS, kind_of, problem_class_of
 from lcp import conformance
@@ -83,11 +83,6 @@ def test_what_is_no_solver_says_what_would_be(text: str, words: str) -> None:
     with pytest.raises(RaceError) as caught:
         solver_from(text)
     assert words in str(caught.value)
-
-
-def test_lists_are_split_outside_brackets() -> None:
-    """Commas of settings stay where they are."""
-    assert split_list("Lemke, A(x=(1, 2), y='a,b') ,B") == ["Lemke", "A(x=(1, 2), y='a,b')", "B"]
 
 
 def test_a_solver_of_a_file(tmp_path: Path) -> None:

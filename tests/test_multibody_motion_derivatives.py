@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from differencing import Function, differenced, worst
-from every_joint import model_with_every_joint
 from pin_models import random_pair
 from test_multibody_derivatives import with_rotors_and_own_joints
 from trees import random_tree, state
@@ -99,26 +98,6 @@ def test_a_point_on_a_wheel() -> None:
     np.testing.assert_allclose(centroidal_momentum_derivatives(wheel, [0.3], [w])[0][:, 0], 2.0 * dq[:, 0], atol=1e-14)
     for still in point_velocity_derivatives(wheel, [0.3], [w], "world", POINT):
         assert not still.any()
-
-
-def test_many_instants() -> None:
-    """Leading axes broadcast, with the numbers of one instant; a `Kinematics` does as well."""
-    model = model_with_every_joint()
-    rng = np.random.default_rng(1)
-    q = np.array([random_configuration(model, rng) for _ in range(6)]).reshape(2, 3, model.nq)
-    v, a, at = rng.standard_normal((3, model.nv)), rng.standard_normal(model.nv), (model.names[-1], POINT)
-    for function, more in (
-        (point_velocity_derivatives, at),
-        (point_acceleration_derivatives, (a, *at)),
-        (centroidal_momentum_derivatives, ()),
-        (centroidal_rate_derivatives, (a,)),
-    ):
-        many = function(model, q, v, *more)
-        one = function(model, kinematics(model, q[1, 2], v[2]), None, *more)
-        assert many[0].shape == (2, 3, 6, model.nv)
-        for all_of_them, single in zip(many, one, strict=True):
-            np.testing.assert_array_equal(all_of_them[1, 2], single)
-        assert function(model, q[:0], v, *more)[0].shape == (0, 3, 6, model.nv)
 
 
 def test_errors() -> None:

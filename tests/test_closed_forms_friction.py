@@ -119,23 +119,6 @@ def test_round_bodies_roll_down_a_slope(kind):
         assert (float(at_end.slip.max()) > 1e-4) is slips
 
 
-def test_a_ball_on_an_accelerating_plate_gets_two_sevenths():
-    """The plate accelerates at F / (M + 2 m / 7), the ball at 2/7 of that, to rounding."""
-    mass, plate, force = 0.5, 20.0, 30.0
-    builder, half = WorldBuilder(), (1.0, 0.5, 0.05)
-    builder.add_half_space("ice", HalfSpace(), Material(0.0))
-    builder.add_free_body(
-        "plate", RigidInertia.solid_box(plate, half), Box(half), Material(0.5), (0, 0, 0.05, 1, 0, 0, 0)
-    )
-    ball = RigidInertia.solid_sphere(mass, 0.1)
-    builder.add_free_body("ball", ball, Sphere(0.1), Material(0.5), (0, 0, 0.2, 1, 0, 0, 0))
-    recording = certified(simulate(builder.build(), TimeStepping(1e-3), 0.3, tau=[force] + 11 * [0.0]))
-    acceleration = force / (plate + 2 / 7 * mass)
-    assert recording.v[-1, 0] == pytest.approx(0.3 * acceleration, rel=1e-9)
-    assert recording.v[-1, 6] == pytest.approx(0.3 * 2 / 7 * acceleration, rel=1e-9)
-    assert np.abs(recording.v[-1, [1, 2, 7, 8]]).max() < 1e-9
-
-
 @pytest.mark.parametrize("load", [0.0, 1.0, 1e3])
 def test_a_wedge_in_a_groove_holds_whatever_presses_on_it(load):
     """mu > tan(half angle): the forces are not unique, but nothing moves."""

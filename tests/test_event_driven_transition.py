@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from contactlab.simulation import (
     EventKind,
     StepperState,
     TimeStepping,
-    Transition,
     WorldBuilder,
     simulate,
     transition,
@@ -378,26 +376,6 @@ def test_laws_that_agree_have_one_derivative(law):
     wanted, found = (transition(EventDriven(impact=one).run(world, 0.6), ("restitution",)) for one in (None, law))
     np.testing.assert_allclose(found.matrix, wanted.matrix, atol=1e-9)
     np.testing.assert_allclose(found.parameters["restitution"], wanted.parameters["restitution"], atol=1e-9)
-
-
-def test_products_are_those_with_the_matrices():
-    """jvp and vjp are products with the matrix and with those of parameters."""
-    found = transition(EventDriven().run(ball((0, 0, 0.3), (0,) * 6, e=0.7), 0.5), ("restitution", "gravity"))
-    rng = np.random.default_rng(1)
-    dx, w, dg = rng.normal(size=12), rng.normal(size=12), rng.normal(size=3)
-    np.testing.assert_allclose(
-        found.jvp(dx, {"gravity": dg}), found.matrix @ dx + found.parameters["gravity"] @ dg, rtol=1e-12
-    )
-    assert w @ found.jvp(dx) == pytest.approx(found.vjp(w) @ dx)
-    assert found.vjp(w, "restitution") == pytest.approx(w @ found.parameters["restitution"])
-    assert isinstance(found, Transition)
-
-
-def test_a_pickled_recording_has_the_same_derivative():
-    """A recording keeps its course through pickles, a constant force included."""
-    recording = EventDriven().run(ball((0, 0, 0.3), (0,) * 6, e=0.7), 0.5, tau=np.full(6, 0.1))
-    again = pickle.loads(pickle.dumps(recording))
-    np.testing.assert_array_equal(transition(again).matrix, transition(recording).matrix)
 
 
 def whys(recording):

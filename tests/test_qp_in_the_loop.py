@@ -19,7 +19,6 @@ from contactlab.formulation.friction_backend import FrictionAnswer
 from contactlab.formulation.stated_law import check_law
 from contactlab.linearization import linearize
 from contactlab.multibody import Transform, joints
-from contactlab.recording.world_io import stepper_from_json, stepper_to_json
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.spatial import RigidInertia
 from contactlab.world.errors import SimulationConfigError
@@ -252,16 +251,6 @@ def test_a_code_for_quadratic_programs_is_no_solver_of_a_stepper() -> None:
         assert found.coulomb_misfit.max() < 1e-12
 
 
-def test_records_of_a_code_alone_still_open() -> None:
-    """One of a world without friction, written when a stepper took the code, has the default solver when it is read."""
-    values = stepper_to_json(cs.TimeStepping(h=H))
-    values["solver"] = {
-        "name": "OSQP",
-        "options": {"eps": 1e-9, "max_iter": 20000, "polish": True, "time_limit": 300.0},
-    }
-    assert stepper_from_json(values) == cs.TimeStepping(h=H)
-
-
 def test_what_backends_do_not_know_is_refused_before_any_step() -> None:
     """The exact cone at construction; moments of contacts when world and stepper meet; a class for an object."""
     for solver in BOTH:
@@ -315,22 +304,6 @@ def test_rounds_that_do_not_converge_are_no_answer() -> None:
         run(boxes(v=SPINNING), few, 20, on_unsolved="raise")
     assert caught.value.problem is not None
     assert caught.value.result.status is lcp.Status.ITERATION_LIMIT
-
-
-@pytest.mark.parametrize("solver", BOTH, ids=NAMES)
-def test_batches_and_rollouts_are_the_runs(solver: Any) -> None:
-    """Side by side on threads, from tables, or step by step: the bits of one run."""
-    world, stepper = boxes(v=SLIDING), cs.TimeStepping(h=H, solver=solver)
-    alone = cs.simulate(world, stepper, steps=8)
-    batch = cs.Batch(world, stepper, [world.initial_state()] * 3, threads=2)
-    batch.step(n=8)
-    assert all(np.array_equal(q, alone.q[-1]) for q in batch.q)
-    rolled = cs.rollout(world, stepper, [world.initial_state()] * 2, taus=np.zeros((2, 8, world.nv)))
-    assert np.array_equal(rolled.q[1, -1], alone.q[-1])
-    live = cs.Simulation(world, stepper)
-    for _ in range(8):
-        live.step()
-    assert np.array_equal(live.q, alone.q[-1])
 
 
 def test_derivatives_are_of_coulombs_law() -> None:

@@ -25,11 +25,9 @@ from contactlab.simulation import (
     PositionDrive,
     Simulation,
     SimulationConfigError,
-    Sleep,
     TimeStepping,
     World,
     WorldBuilder,
-    rollout,
     sensors,
     simulate,
 )
@@ -313,18 +311,6 @@ def test_readings_of_a_kinematic_body() -> None:
             alone.read(one)
 
 
-def test_states_of_a_rollout_are_read_as_steps() -> None:
-    world, stepper = pendulum(0.4).build(), TimeStepping(H)
-    found = rollout(world, stepper, [world.initial_state()] * 2, taus=np.ones((2, 30, 1)))
-    q, v = found.q[1], found.v[1]
-    view = sensors.StepView(world, q[1:], v[1:], (q[:-1], v[:-1]), H)
-    recording = simulate(world, stepper, steps=30, tau=np.ones(1))
-    for one in (sensors.Accelerometer("rod", TURN), sensors.Gyroscope("rod"), sensors.JointPosition("rod")):
-        np.testing.assert_array_equal(view.read(one), recording.read(one))
-    with pytest.raises(SimulationConfigError, match="not known of states alone"):
-        view.read(sensors.ContactForce("rod"))
-
-
 def test_a_sensor_of_ones_own_is_whatever_measures() -> None:
     class Height:
         def measure(self, view: sensors.StepView) -> np.ndarray:
@@ -402,17 +388,3 @@ def test_a_body_that_is_called_like_a_half_space_is_read() -> None:
     run = stepped(builder.build(), 3)
     close(run.read(sensors.ContactForce("box")), [0.0, 0.0, 2.0 * G], 1e-8)
     close(run.read(sensors.ContactForce("box", "floor")), [0.0, 0.0, G], 1e-8)
-
-
-def test_contacts_of_what_sleeps_are_not_made_up() -> None:
-    stepper = TimeStepping(H, sleep=Sleep(speed=1e-3, time=0.01))
-    run = Simulation(cube_at_rest(), stepper)
-    run.step(n=5)
-    assert run.read(sensors.ContactForce("body"))[2] == pytest.approx(G)
-    run.step(n=10)
-    close(run.read(sensors.Accelerometer("body")), [0, 0, G])
-    recording = simulate(cube_at_rest(), stepper, steps=15)
-    for source in (run, recording):
-        for one in (sensors.ContactForce("body"), sensors.Touch("body", Sphere(1.0)), sensors.JointForce("body")):
-            with pytest.raises(SimulationConfigError, match="'body', which sleeps"):
-                source.read(one)

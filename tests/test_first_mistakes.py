@@ -56,12 +56,19 @@ def test_a_robot_stands_with_joints_at_angles() -> None:
         World.from_urdf(DOG, floating_base=True, q={"hip": np.pi / 3}).initial_q[1:], start[1:]
     )
     np.testing.assert_array_equal(World.from_urdf(DOG, q={"hip": 0.5}).initial_q, [0.5])
-    with pytest.raises(SimulationConfigError, match="positions by joint, a dict, go with both"):
-        ground().add_urdf(DOG, floating_base=True, stand_on="floor", q=start)
-    with pytest.raises(SimulationConfigError, match=r"stand_on: needs floating_base=True"):
-        ground().add_urdf(DOG, stand_on="floor")
-    with pytest.raises(SimulationConfigError, match="stand_on: no half-space is called 'flor'; close: 'floor'"):
-        ground().add_urdf(DOG, floating_base=True, stand_on="flor")
+    for message, call in (
+        (
+            "positions by joint, a dict, go with both",
+            lambda: ground().add_urdf(DOG, floating_base=True, stand_on="floor", q=start),
+        ),
+        (r"stand_on: needs floating_base=True", lambda: ground().add_urdf(DOG, stand_on="floor")),
+        (
+            "stand_on: no half-space is called 'flor'; close: 'floor'",
+            lambda: ground().add_urdf(DOG, floating_base=True, stand_on="flor"),
+        ),
+    ):
+        with pytest.raises(SimulationConfigError, match=message):
+            call()
     with pytest.raises(MultibodyError, match="no joint is called 'hop'; close: 'hip'"):
         ground().add_urdf(DOG, q={"hop": 0.1})
     with pytest.raises(SimulationConfigError, match=r"q\['hip'\]: must be numbers, got text"):

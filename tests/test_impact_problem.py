@@ -81,9 +81,13 @@ def test_data_of_the_other_level_are_refused() -> None:
     accel = Rod(0.0).sticking(0.1)
     vel = Rod(0.0).at_velocity_level(0.1)
     solver = ConstraintSolver()
-    with pytest.raises(ProblemDataError, match="ConstraintAccelProblemData, wanted ConstraintVelProblemData"):
-        solver.solve_impact_problem(accel)
-    with pytest.raises(ProblemDataError, match="ConstraintAccelProblemData, wanted ConstraintVelProblemData"):
-        solver.solve_discretized_problem(accel, 0.1)
-    with pytest.raises(ProblemDataError, match="ConstraintVelProblemData, wanted ConstraintAccelProblemData"):
-        solver.solve_constraint_problem(vel)
+    for message, call in (
+        ("ConstraintAccelProblemData, wanted ConstraintVelProblemData", lambda: solver.solve_impact_problem(accel)),
+        (
+            "ConstraintAccelProblemData, wanted ConstraintVelProblemData",
+            lambda: solver.solve_discretized_problem(accel, 0.1),
+        ),
+        ("ConstraintVelProblemData, wanted ConstraintAccelProblemData", lambda: solver.solve_constraint_problem(vel)),
+    ):
+        with pytest.raises(ProblemDataError, match=message):
+            call()

@@ -146,27 +146,6 @@ def test_the_problems_of_circuits_are_all_solved(shared: Path) -> None:
     assert seen
 
 
-@pytest.mark.parametrize("exponent", [-12, -6, 6, 12])
-def test_units_do_not_matter(exponent: int) -> None:
-    """All data, or single rows and columns, rescaled: the same answer in the new units."""
-    problem, u, y = saddle(8, 10, 1e-9, 4)
-    rng = np.random.default_rng(abs(exponent))
-    e, p, c, d = (10.0 ** (exponent / 6 * rng.integers(-1, 2, k)) for k in (8, 10, 8, 10))
-    s = 10.0**exponent
-    scaled = lcp.MLCP(
-        s * e[:, None] * problem.A * c,
-        s * e[:, None] * problem.X1 * d,
-        s * p[:, None] * problem.X2 * c,
-        s * p[:, None] * problem.X3 * d,
-        s * e * problem.a,
-        s * p * problem.x4,
-    )
-    result = lcp.solve(scaled, Direct())
-    result.raise_for_status()
-    np.testing.assert_allclose(result.u * c, u, atol=1e-9)
-    np.testing.assert_allclose(result.y * d, y, atol=1e-9)
-
-
 def test_a_limit_on_pivots_is_a_status() -> None:
     """No exception, a finite candidate."""
     M = [[1.0, -1.0], [-1.0, 1.0]]

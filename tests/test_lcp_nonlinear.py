@@ -274,14 +274,14 @@ def test_a_jacobian_that_is_not_finite_is_a_status() -> None:
 def test_solvers_and_problems_that_do_not_fit_are_refused() -> None:
     """With a hint at what fits."""
     problem = ENTRIES["josephy"].problem
-    with pytest.raises(lcp.ProblemError, match=r"JosephyNewton\(solver=Lemke\(\)\)"):
-        lcp.solve(problem, lcp.Lemke())
-    with pytest.raises(lcp.ProblemError, match="nonlinear problems alone"):
-        lcp.solve(lcp.LCP([[1.0]], [1.0]), lcp.JosephyNewton())
-    with pytest.raises(lcp.ProblemError, match=r"JosephyNewton\.solver must be a solver object"):
-        lcp.JosephyNewton(solver=lcp.Lemke)
-    with pytest.raises(lcp.ProblemError, match=r"JosephyNewton\.memory"):
-        lcp.JosephyNewton(memory=0)
+    for message, call in (
+        (r"JosephyNewton\(solver=Lemke\(\)\)", lambda: lcp.solve(problem, lcp.Lemke())),
+        ("nonlinear problems alone", lambda: lcp.solve(lcp.LCP([[1.0]], [1.0]), lcp.JosephyNewton())),
+        (r"JosephyNewton\.solver must be a solver object", lambda: lcp.JosephyNewton(solver=lcp.Lemke)),
+        (r"JosephyNewton\.memory", lambda: lcp.JosephyNewton(memory=0)),
+    ):
+        with pytest.raises(lcp.ProblemError, match=message):
+            call()
 
 
 def test_the_solver_conforms() -> None:

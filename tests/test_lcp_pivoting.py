@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lcp_problems import assert_solves, definite, p_problem, repeated
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lcp_problems import assert_solves, definite, natural, p_problem, random_box, repeated
 from numpy.typing import NDArray
 
 import lcp
@@ -197,3 +199,16 @@ def test_cottle_dantzig_on_monotone_boxes(seed: int) -> None:
     lo = rng.integers(-3, 1, len(M)).astype(float)
     problem = lcp.BoxLCP(M + seed % 2 * (K - K.T), rng.integers(-5, 6, len(M)), lo, lo + rng.integers(0, 5, len(M)))
     assert_solves(problem, lcp.solve(problem, CottleDantzig()))
+
+
+@pytest.mark.parametrize("solver", [CottleDantzig(), BlockPrincipalPivoting()], ids=repr)
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**5), start=st.booleans(), decades=st.integers(-6, 6))
+def test_any_box_from_any_start(solver: Any, seed: int, start: bool, decades: int) -> None:
+    """P-matrices between bounds of every kind, in any unit: inside the bounds, and the same from everywhere."""
+    problem, rng = random_box(seed), np.random.default_rng(seed)
+    unit = 10.0**decades
+    z0 = np.clip(3.0 * rng.standard_normal(problem.n), problem.lo, problem.hi) if start else None
+    result = lcp.solve(lcp.BoxLCP(unit * problem.M, unit * problem.q, problem.lo, problem.hi), solver, z0=z0)
+    assert result.solved
+    assert natural(problem, result.z) <= 1e-7

@@ -60,35 +60,6 @@ def test_data_are_owned_and_read_only() -> None:
         problem.M[0, 0] = 3.0
 
 
-@pytest.mark.parametrize(
-    "convert",
-    [
-        lambda M: M.astype(np.int64),
-        lambda M: M.astype(np.float32),
-        np.asfortranarray,
-        lambda M: np.repeat(np.repeat(M, 2, axis=0), 2, axis=1)[::2, ::2],
-        lambda M: M.tolist(),
-        sp.csr_matrix,
-        sp.coo_matrix,
-        sp.csc_array,
-        lambda M: sp.coo_matrix((np.r_[M.ravel() / 2, M.ravel() / 2], (np.r_[0, 0, 1, 1, 0, 0, 1, 1], [0, 1] * 4))),
-    ],
-)
-def test_every_layout_of_M_gives_the_same_answer(convert: object) -> None:
-    """Integers, float32, Fortran order, strided views, lists and sparse formats with duplicates are all one problem."""
-    M = np.array([[2.0, 1.0], [1.0, 2.0]])
-    result = lcp.solve(lcp.LCP(convert(M), np.array([-5, -6])))  # type: ignore[operator]
-    assert result.solved
-    np.testing.assert_allclose(result.z, [4 / 3, 7 / 3], rtol=1e-14)
-
-
-def test_read_only_input_is_accepted() -> None:
-    """Read-only arrays make a problem like any other."""
-    M = np.eye(3)
-    M.flags.writeable = False
-    assert lcp.solve(lcp.LCP(M, [-1.0, 0.0, 1.0])).solved
-
-
 COPIES: dict[str, Callable[[lcp.LCP], lcp.LCP]] = {
     "pickle": lambda problem: pickle.loads(pickle.dumps(problem)),
     "deepcopy": copy.deepcopy,

@@ -208,12 +208,21 @@ def test_a_backend_of_ones_own_is_judged_by_the_law_it_states(tmp_path: Path) ->
     again = cs.Recording.open(tmp_path / "own.npz")
     assert again.stepper.law == "relaxed"
     assert cs.verify(again).holds
-    with pytest.raises(SimulationConfigError, match="Counting is code that the record does not hold"):
-        cs.simulate(again.world, again.stepper, steps=1)
-    with pytest.raises(cs.SimulationError, match="the residual of the law that it states"):
-        run(boxes(v=SLIDING), Counting("coulomb"), 1)
-    with pytest.raises(SimulationConfigError, match="Stribeck"):
-        cs.TimeStepping(h=H, solver=Counting("Stribeck"))
+    for error, message, call in (
+        (
+            SimulationConfigError,
+            "Counting is code that the record does not hold",
+            lambda: cs.simulate(again.world, again.stepper, steps=1),
+        ),
+        (
+            cs.SimulationError,
+            "the residual of the law that it states",
+            lambda: run(boxes(v=SLIDING), Counting("coulomb"), 1),
+        ),
+        (SimulationConfigError, "Stribeck", lambda: cs.TimeStepping(h=H, solver=Counting("Stribeck"))),
+    ):
+        with pytest.raises(error, match=message):
+            call()
 
 
 def test_islands_without_contacts_ask_no_backend() -> None:

@@ -92,12 +92,13 @@ def test_a_solver_of_a_file(tmp_path: Path) -> None:
     entrant = entrant_of(f"{file}:Mine(steps=5)")
     assert (entrant.name, entrant.settings, entrant.origin) == ("Mine", "steps=5", "own")
     assert entrant_of(f"{file}:ready").solver.steps == 9
-    with pytest.raises(RaceError, match="no setting 'stops'; it has: steps"):
-        entrant_of(f"{file}:Mine(stops=5)")
-    with pytest.raises(RaceError, match="without a method `solve`"):
-        entrant_of(f"{file}:number")
-    with pytest.raises(RaceError, match="has no 'Yours'; with a method `solve` it has: Mine, ready"):
-        entrant_of(f"{file}:Yours")
+    for message, call in (
+        ("no setting 'stops'; it has: steps", lambda: entrant_of(f"{file}:Mine(stops=5)")),
+        ("without a method `solve`", lambda: entrant_of(f"{file}:number")),
+        ("has no 'Yours'; with a method `solve` it has: Mine, ready", lambda: entrant_of(f"{file}:Yours")),
+    ):
+        with pytest.raises(RaceError, match=message):
+            call()
 
 
 def test_a_solver_of_a_file_within_a_combination(tmp_path: Path) -> None:

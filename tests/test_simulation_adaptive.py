@@ -234,15 +234,6 @@ def test_options_out_of_range(field, value):
     assert str(value) in str(caught.value)
 
 
-@pytest.mark.nojit
-def test_options_come_back_with_the_record(tmp_path):
-    """The stepper of an opened record is the one that made it."""
-    stepper = TimeStepping(1e-2, edges=4, adaptive=True, shrink=0.3, grow=1.1, h_min=1e-3)
-    world = scenes.dropped_ball(1.0)
-    simulate(world, stepper, steps=2).save(tmp_path / "a.npz")
-    assert Recording.open(tmp_path / "a.npz").stepper == stepper.in_world(world)
-
-
 def test_bad_steps_in_a_file_are_named(tmp_path):
     """A record whose h is not positive, or of another length."""
     path = tmp_path / "a.npz"

@@ -95,7 +95,6 @@ def crowd() -> World:
 
 
 WORLDS = {"pendulum": pendulum, "hinged pair": hinged_pair, "crowd": crowd}
-each_world = pytest.mark.parametrize("name", WORLDS)
 
 
 @pytest.mark.nojit
@@ -149,18 +148,6 @@ def test_a_crowd_is_sorted_by_tree_and_keeps_its_start():
     island = int(recording.contacts_at(step).island[recording.contacts_at(step).body_b == 5][0])
     assert recording.bodies(step, island).tolist() == [4, 5]
     assert recording.dofs(step, island).tolist() == list(range(8, 15))
-
-
-@each_world
-def test_records_of_articulated_worlds_reopen(name, tmp_path):
-    """Joints, placements and starts keep their bits; problems are posed again from the file."""
-    recording = simulate(WORLDS[name](), TimeStepping(2e-3), 0.4, path=tmp_path / "run.npz")
-    opened = Recording.open(tmp_path / "run.npz")
-    for ours, theirs in zip(arrays_of(opened.world).packed, arrays_of(recording.world).packed, strict=True):
-        assert np.array_equal(ours, theirs)
-    assert np.array_equal(opened.world.initial_q, recording.world.initial_q)
-    step = int(opened.contacts.step[-1])
-    assert np.array_equal(opened.problem(step).blocks().J, recording.problem(step).blocks().J)
 
 
 def interleaved() -> Model:

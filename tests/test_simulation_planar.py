@@ -12,7 +12,7 @@ from test_simulation_two_drivers import check_public_path
 from contactlab.contact import Box, Capsule, HalfSpace, Material
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Revolute
-from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation import SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.spatial import RigidInertia
 
@@ -75,20 +75,6 @@ def test_models_move_in_their_plane():
     builder.add_free_body("brick", rod, Box.cube(0.05), Material(0.5), (1.0, 0.0, 0.1))
     recording = simulate(builder.build(), TimeStepping(1e-3), 0.3)
     assert verify(recording, every=20).holds
-
-
-def test_records_of_planar_worlds_reopen_and_resume(tmp_path):
-    """Plane, widths of the LCP and bits are those of the run."""
-    world = world_of((0.2, 0.1, 0.05), 0.4, (0, 0.2, 0.4), (1.0, 0, 3.0))
-    recording = simulate(world, TimeStepping(1e-3), 0.2, path=tmp_path / "flat.npz")
-    again = Recording.open(tmp_path / "flat.npz")
-    assert again.world.plane is not None
-    assert np.array_equal(again.world.plane, PLANE)
-    assert again.rows["contact_z"].shape[1] == 4
-    rerun = simulate(again.world, again.stepper, steps=50, state=again.state(150))
-    assert np.array_equal(rerun.q, recording.q[150:])
-    for i in np.unique(recording.contacts.step)[::20]:
-        assert np.array_equal(again.problem(int(i)).blocks().J, recording.problem(int(i)).blocks().J)
 
 
 @pytest.mark.nojit

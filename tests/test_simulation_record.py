@@ -34,19 +34,6 @@ def tumble():
     return simulate(scenes.tumble(), TimeStepping(2e-3), steps=250)
 
 
-def test_save_and_open(tumble, tmp_path):
-    """Every array, the world, the stepper and the versions come back."""
-    tumble.save(tmp_path / "a.npz")
-    opened = Recording.open(tmp_path / "a.npz")
-    assert same(tumble, opened)
-    assert opened.stepper == tumble.stepper
-    assert (opened.stepper.h, opened.stepper.edges) == (tumble.stepper.h, tumble.stepper.edges)
-    assert opened.environment == tumble.environment
-    assert opened.world.model.names == ("cube", "ball", "tetrahedron")
-    for a, b in zip(arrays_of(opened.world).packed, arrays_of(tumble.world).packed, strict=True):
-        assert np.array_equal(a, b)
-
-
 def test_opened_record_poses_its_problems(tumble, tmp_path):
     """A file is enough to solve any step again, bit for bit."""
     tumble.save(tmp_path / "a.npz")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes
@@ -65,20 +62,6 @@ def test_a_long_solve_pauses_and_goes_on():
     inside = simulate(world, TimeStepping(1e-3, solver=lcp.Lemke()), steps=2, state=state)
     assert inside.pivots.max() > PIVOT_BUDGET
     assert same(inside, simulate(world, TimeStepping(1e-3, solver=scenes.Outside()), steps=2, state=state))
-
-
-@pytest.mark.nojit
-def test_restart_from_a_state_in_mid_run():
-    """A state holds all that the future depends on, through copies and pickles too."""
-    world, stepper = scenes.cube_at_rest(), TimeStepping(1e-3, edges=4)
-    whole = simulate(world, stepper, steps=6)
-    for state in (whole.state(2), copy.deepcopy(whole.state(2)), pickle.loads(pickle.dumps(whole.state(2)))):
-        rest = simulate(world, stepper, steps=4, state=state)
-        assert np.array_equal(rest.q, whole.q[2:])
-        assert np.array_equal(rest.v, whole.v[2:])
-        assert np.array_equal(rest.time, whole.time[2:])
-        assert np.array_equal(rest.z(0), whole.z(2))
-        assert np.array_equal(rest.warm_start(0), whole.warm_start(2))
 
 
 def test_a_step_leaves_its_state_alone():

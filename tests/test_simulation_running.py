@@ -127,12 +127,13 @@ def test_wrong_arguments_are_named_and_nothing_moves(arguments, message) -> None
 
 
 def test_what_is_no_world_and_no_stepper_is_refused() -> None:
-    with pytest.raises(SimulationConfigError, match="TimeStepping"):
-        Simulation(dropped_ball(1.0), 0.01)
-    with pytest.raises(SimulationConfigError, match="World"):
-        Simulation(3, TimeStepping(H))
-    with pytest.raises(SimulationConfigError, match=r"stepper\.run"):
-        Simulation(dropped_ball(1.0), EventDriven())
+    for message, call in (
+        ("TimeStepping", lambda: Simulation(dropped_ball(1.0), 0.01)),
+        ("World", lambda: Simulation(3, TimeStepping(H))),
+        (r"stepper\.run", lambda: Simulation(dropped_ball(1.0), EventDriven())),
+    ):
+        with pytest.raises(SimulationConfigError, match=message):
+            call()
 
 
 def test_a_step_that_fails_leaves_the_run_where_it_was() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from body_contact_scenes import SCENES, capsule_on_a_cylinder, collision_in_space, heap, stack, two_balls
+from record_runs import same
 
 from contactlab.contact import edge_directions
 from contactlab.multibody import (
@@ -41,11 +42,6 @@ def steps_between(recording):
 def momentum(model, q, v):
     """Linear and angular momentum of a model (6,)."""
     return np.concatenate((linear_momentum(model, q, v), angular_momentum(model, q, v)))
-
-
-def same(a, b):
-    """Whether two recordings hold the same bits."""
-    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
 
 
 @each_scene

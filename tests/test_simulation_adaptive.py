@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import simulation_scenes as scenes
+from record_runs import same
 
 import lcp
 from contactlab import ConstraintSolver
@@ -26,11 +27,6 @@ class FirstTries:
         if self.calls % self.period < self.tries:
             return lcp.Claim(np.full(problem.n, np.nan), lcp.Status.SOLVED, 1)
         return lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace)
-
-
-def same(a, b):
-    """Whether two recordings hold the same bits."""
-    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
 
 
 def check_public_path(recording):

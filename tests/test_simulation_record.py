@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import simulation_scenes as scenes
+from record_runs import same
 
 import lcp
 from contactlab.recording.storage import chunk_folder
@@ -22,11 +23,6 @@ from contactlab.simulation import (
     simulate,
 )
 from contactlab.stepping import arrays_of
-
-
-def same(a, b):
-    """Whether two recordings hold the same bits."""
-    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import simulation_scenes as scenes
+from record_runs import same
 
 import lcp
 from contactlab.contact import ConvexPoints, HalfSpace, Material
@@ -12,11 +13,6 @@ from contactlab.simulation import TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 from contactlab.stepping import memory
 from contactlab.stepping.kernels.layout import PIVOT_BUDGET
-
-
-def same(a, b):
-    """Whether two recordings hold the same bits."""
-    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
 
 
 @pytest.mark.parametrize("chunk_steps", [1, 7, 1000])

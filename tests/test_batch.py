@@ -399,23 +399,6 @@ def test_what_another_thread_raises_while_runs_pass_goes_through(monkeypatch: py
     np.testing.assert_array_equal(batch.q, alone.q[batch.steps])
 
 
-def test_a_crew_works_and_hands_on_what_is_raised() -> None:
-    crew, found = Crew(3), []
-    crew.work(found.append)
-    assert sorted(found) == [0, 1, 2]
-    crew.work(found.append, 1)
-    assert sorted(found) == [0, 0, 1, 2]
-
-    def fails(number: int) -> None:
-        if number == 2:
-            raise RuntimeError("of the third")
-
-    with pytest.raises(RuntimeError, match="of the third"):
-        crew.work(fails)
-    crew.work(found.append)
-    assert len(found) == 7
-
-
 def test_a_crew_that_is_interrupted_while_it_begins_leaves_nobody_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     crew, begun, found = Crew(3), threading.Event(), []
 

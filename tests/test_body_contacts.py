@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from body_contact_scenes import SCENES, capsule_on_a_cylinder, collision_in_space, heap, stack, two_balls
-from simulation_scenes import Outside
+from record_runs import same
 
-import lcp
 from contactlab.contact import edge_directions
 from contactlab.multibody import (
     angular_momentum,
@@ -22,7 +17,7 @@ from contactlab.multibody import (
     point_in_body,
     point_jacobian,
 )
-from contactlab.simulation import Recording, TimeStepping, simulate
+from contactlab.simulation import TimeStepping, simulate
 from contactlab.stepping import memory, packing
 from problem_data import ConstraintVelProblemData
 
@@ -47,51 +42,6 @@ def steps_between(recording):
 def momentum(model, q, v):
     """Linear and angular momentum of a model (6,)."""
     return np.concatenate((linear_momentum(model, q, v), angular_momentum(model, q, v)))
-
-
-def same(a, b):
-    """Whether two recordings hold the same bits."""
-    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
-
-
-@each_scene
-def test_public_path_gives_the_recorded_bits(scene, recordings):
-    """LCP solution and velocities, from the problem posed again."""
-    recording = recordings[scene]
-    for i in steps_between(recording):
-        for j in range(recording.islands[i]):
-            solution = recording.stepper.constraint_solver.solve_discretized_problem(
-                recording.problem(i, j), recording.h[i], z0=recording.warm_start(i, j)
-            )
-            assert np.array_equal(solution.result.z, recording.z(i, j))
-            assert np.array_equal(solution.v_plus, recording.v_plus(i, j))
-    assert recording.worst_certificate().scaled <= 1e-9
-    assert recording.worst_certificate().mechanical <= 1e-9
-
-
-@each_scene
-def test_a_solver_outside_a_restart_and_a_second_run_give_the_same_record(scene, recordings):
-    """UNSOLVED, the state between two steps as all there is, and determinism."""
-    recording = recordings[scene]
-    make, duration = SCENES[scene]
-    assert same(recording, simulate(make(), TimeStepping(1e-3), duration))
-    inside = simulate(make(), TimeStepping(1e-3, solver=lcp.Lemke()), duration)
-    assert same(inside, simulate(make(), TimeStepping(1e-3, solver=Outside()), duration))
-    middle = recording.n_steps // 2
-    rest = simulate(make(), TimeStepping(1e-3), steps=recording.n_steps - middle, state=recording.state(middle))
-    assert np.array_equal(rest.q, recording.q[middle:])
-    later = recording.contacts.rows(recording.contacts.step >= middle)
-    assert np.array_equal(rest.contacts.impulse, later.impulse)
-    assert np.array_equal(rest.contacts.id, later.id)
-
-
-@each_scene
-def test_the_ledger_closes(scene, recordings):
-    """Every joule of every step is in an entry, and sliding friction never gives any."""
-    recording = recordings[scene]
-    scale = np.abs(recording.kinetic).max() + np.abs(recording.potential).max()
-    assert np.abs(recording.ledger.residual).max() <= 1e-12 * scale
-    assert recording.ledger.friction_sliding.max() <= 1e-14 * scale
 
 
 @each_scene
@@ -252,31 +202,6 @@ def test_buffers_grow_without_a_trace(monkeypatch):
     monkeypatch.setattr(packing, "PAIRS_PER_SHAPE", 0)
     monkeypatch.setattr(packing, "CONTACTS_OF_A_PAIR", 1)
     assert same(roomy, simulate(world, stepper, steps=20, chunk_steps=3))
-
-
-def test_compiler_off_agrees(tmp_path):
-    """An impact in space, a ball on a box and a falling capsule as plain Python: 1e-12 of the size of each column."""
-    code = (
-        "import sys; sys.path[:0] = {path!r}\n"
-        "import body_contact_scenes as s\n"
-        "from contactlab.simulation import TimeStepping, simulate\n"
-        "for name in {names!r}:\n"
-        "    simulate(s.SCENES[name][0](), TimeStepping(4e-3, edges=4), steps=40, path={out!r} + '/' + name)\n"
-    )
-    names = ("collision in space", "ball on a moving box", "capsule on a cylinder")
-    path = [os.path.dirname(__file__), *(entry for entry in sys.path if entry)]
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    program = code.format(path=path, names=names, out=str(tmp_path))
-    subprocess.run([sys.executable, "-P", "-c", program], env=environment, check=True)
-    for scene in names:
-        plain = Recording.open(tmp_path / scene)
-        compiled = simulate(SCENES[scene][0](), TimeStepping(4e-3, edges=4), steps=40)
-        assert plain.environment["jit"] == "off"
-        assert np.any(compiled.contacts.impulse_normal[compiled.contacts.body_a >= 0] > 0.0)
-        for name in ("q", "v", "kinetic", "contact_point", "contact_normal", "contact_gap", "contact_impulse"):
-            ours, theirs = compiled.rows[name], plain.rows[name]
-            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * max(1.0, np.abs(ours).max()), err_msg=name)
-        assert np.array_equal(compiled.rows["contact_id"], plain.rows["contact_id"])
 
 
 @pytest.mark.nojit

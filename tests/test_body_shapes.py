@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from body_contact_scenes import BALL, CUBE, ROUGH, ROUND, SCENES, two_balls
+from body_contact_scenes import BALL, CUBE, ROUGH, SCENES, two_balls
 
 from contactlab.contact import (
     Box,
@@ -19,7 +19,7 @@ from contactlab.contact import (
 )
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
-from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation import SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import Transform
 from contactlab.stepping import world_arrays
 
@@ -182,28 +182,6 @@ def test_reduced_contacts_with_half_spaces_are_four_of_each_shape():
         assert np.ptp(last.point[last.half_space == 0], axis=0)[:2].min() > 0.15
     assert counts == {False: 20, True: 4}
     assert rests[True] == pytest.approx(rests[False], abs=1e-6)
-
-
-def test_a_world_is_kept_with_its_shapes_and_filters(tmp_path):
-    """A record opened from its file poses the same problems: every shape, place, material and filter is there."""
-    builder = WorldBuilder()
-    builder.add_half_space("ground", HalfSpace(), ROUGH)
-    builder.add_fixed_body("hills", HeightField(0.02 * np.arange(9.0).reshape(3, 3), (1.0, 0.7)), ROUGH)
-    builder.add_fixed_body("wall", HalfSpace((-1.0, 0, 0), -3.0), ROUGH)
-    builder.add_free_body("drum", ROUND, Cylinder(0.1, 0.2), Material(0.3), (0.5, 0.5, 0.5, 1, 0, 0, 0))
-    pose = Transform.rotation((1, 2, 3), 0.7, (0.1, 0.0, 0.05))
-    parts = [PlacedShape(Capsule(0.05, 0.1), pose), Sphere(0.08, (0.0, 0.1, 0.0))]
-    builder.add_free_body("club", CUBE, parts, Material(0.4, 0.2), (0.6, 0.5, 0.9, 1, 0, 0, 0), (0, 0, -1, 2, 0, 0))
-    builder.add_free_body("ghost", BALL, Sphere(0.1), ROUGH, (0.6, 0.5, 0.3, 1, 0, 0, 0))
-    builder.exclude_collision("ghost", "drum")
-    builder.exclude_collision("club", "ghost")
-    recording = simulate(builder.build(), TimeStepping(1e-3, edges=4), 0.3, path=tmp_path / "run.npz")
-    opened = Recording.open(tmp_path / "run.npz")
-    between = {(int(a), int(b)) for a, b in zip(opened.contacts.shape_a, opened.contacts.shape_b, strict=True)}
-    assert len(between) >= 3
-    again = simulate(opened.world, opened.stepper, steps=recording.n_steps)
-    for name, rows in recording.rows.items():
-        assert np.array_equal(rows, again.rows[name]), name
 
 
 @pytest.mark.nojit

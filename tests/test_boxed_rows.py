@@ -67,14 +67,6 @@ def test_every_kind_of_bounds(name: str, gamma: float, v: float) -> None:
         assert solution.certificate.holds(1e-12)
 
 
-def test_a_force_on_its_bound_has_the_bounds_bits() -> None:
-    """A saturated force equals hi, also where lo + (hi - lo) does not."""
-    lo, hi = -0.1, 0.3
-    assert lo + (hi - lo) != hi
-    solution = ConstraintSolver().solve_discretized_problem(slider(-1.0, 0.0, lo=[lo], hi=[hi]), H)
-    assert solution.forces.fB[0] == hi
-
-
 def test_the_lcp_of_one_row_of_each_kind() -> None:
     """Sizes, signs and places: x of all rows that are not given, then y of those with two bounds or none."""
     kinds = {"B": np.eye(5), "lo": [1.0, -2.0, -INF, -4.0, -INF], "hi": [1.0, INF, 3.0, 6.0, INF]}
@@ -86,14 +78,6 @@ def test_the_lcp_of_one_row_of_each_kind() -> None:
     assert np.array_equal(formed.MM, MM)
     assert not np.signbit(formed.MM[formed.MM == 0.0]).any()
     np.testing.assert_allclose(formed.qq, [0.2 - 14.0, -(0.3 + 21.0), 0.4 - 28.0, 0.5, 10.0, -0.5], rtol=1e-15)
-
-
-def test_given_forces_alone_need_no_lcp() -> None:
-    """lo = hi in every row: an LCP of size 0, the forces act all the same."""
-    data = slider(1.0, 0.0, lo=[4.0], hi=[4.0])
-    solution = ConstraintSolver().solve_discretized_problem(data, H)
-    assert solution.result.z.shape == (0,)
-    np.testing.assert_allclose(solution.v_plus, [1.0 + 4.0 * H / 2.0])
 
 
 # --- all classes together, against the dense mixed problem ------------------------------------------------------------
@@ -205,19 +189,6 @@ def test_a_row_given_twice_with_shared_bounds_is_the_row_once(seed: int, nb: int
     np.testing.assert_allclose(after.generalized_force, before.generalized_force, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_mirrored_problem_has_the_mirrored_motion(seed: int) -> None:
-    """All rows and the momentum reflected in one coordinate: the velocity reflected, the forces the same."""
-    data = random_problem(seed, nb=1)
-    assert data.M is not None
-    flip = np.diag([1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
-    rows = {name: np.asarray(getattr(data, name) @ flip) for name in "NFLGB"}
-    mirrored = random_problem(seed, nb=1, M=flip @ data.M @ flip, Mv=flip @ data.Mv, **rows)
-    before, after = solved(data), solved(mirrored)
-    np.testing.assert_allclose(after.v_plus, flip @ before.v_plus, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(after.forces.packed(), before.forces.packed(), rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_limits_and_equations_are_boxed_rows_too(seed: int) -> None:
     """A limit is a row with bounds (0, inf), a bilateral row one without bounds: the same motion and forces."""
@@ -239,17 +210,6 @@ def test_limits_and_equations_are_boxed_rows_too(seed: int) -> None:
     np.testing.assert_allclose(after.v_plus, before.v_plus, rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(after.forces.fB[:2], before.forces.fL, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(after.forces.fB[2:], before.forces.fG, rtol=1e-8, atol=1e-9)
-
-
-def test_rolling_friction_under_a_given_load() -> None:
-    """A wheel that rolls (bilateral row x = R phi) against a moment of 0.3 N m slows down as one."""
-    m, I, R, moment = 2.0, 0.04, 0.2, 0.3
-    data = ConstraintVelProblemData(
-        M=np.diag([m, I]), Mv=[m * 1.0, I * 5.0], G=[[1.0, -R]], B=[[0.0, 1.0]], lo=[-moment], hi=[moment]
-    )
-    solution = solved(data)
-    np.testing.assert_allclose(solution.forces.fB, [-moment])
-    np.testing.assert_allclose(solution.v_plus, np.array([1.0, 5.0]) - H * moment / (m * R**2 + I) * np.array([R, 1.0]))
 
 
 @pytest.mark.parametrize("box", [{"lo": [-5.0], "hi": [5.0]}, {"lo": [-5.0], "hi": [INF]}, {"lo": [-INF], "hi": [INF]}])

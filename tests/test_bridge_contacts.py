@@ -234,21 +234,6 @@ def test_bias_of_a_ball_follows_the_place_of_contact(surface) -> None:
         assert k == pytest.approx((rate(step, direction) - rate(-step, direction)) / (2 * step), rel=1e-6, abs=1e-6)
 
 
-def test_a_rolling_ball_has_no_acceleration_of_its_own() -> None:
-    """With a radius, a ball rolling on a plane needs the force of its weight: no centripetal term lifts it."""
-    builder = ModelBuilder()
-    builder.add_body("ball", joint=joints.FloatingBase(), inertia=RigidInertia.solid_sphere(1.0, 0.2))
-    model = builder.build()
-    q, v = np.array([0, 0, 0.2, 1, 0, 0, 0.0]), np.array([0.6, 0, 0, 0, 3.0, 0])
-    contact = ContactPoint("ball", (0, 0, 0), UP, frame="body", radius=0.2, mu=0.5, point_a=(5, 5, 0))
-    problem = problem_data_from(model, q, v, contacts=[contact])
-    assert problem.sliding == ()
-    solution = SOLVER.solve_constraint_problem(problem.acceleration)
-    np.testing.assert_allclose(problem.contact_forces(solution)[0].force, [0, 0, 9.81], atol=1e-9)
-    np.testing.assert_allclose(solution.acceleration, 0, atol=1e-9)
-    np.testing.assert_allclose(problem.contact_forces(solution)[0].point, 0, atol=1e-12)
-
-
 def test_what_bears_on_a_is_right_opposite_the_point_of_b() -> None:
     """Rows of a contact that is open by a gap have A's point across the gap, wherever on A's plane `point_a` lies."""
     model = random_tree(7)
@@ -274,18 +259,6 @@ def test_gap_is_measured_against_the_plane_through_point_a() -> None:
         problem = problem_data_from(model, q, np.zeros(6), contacts=[contact], h=0.1)
         np.testing.assert_allclose(problem.velocity.kN, 0.4 / 0.1)
         assert problem.acceleration.nc == 0  # open
-
-
-def test_closed_contacts_that_separate_have_no_row_at_acceleration_level() -> None:
-    """A contact enters if its gap is at most `closed` and it does not open faster than `rest`."""
-    model = free_box()
-    q = np.array([0, 0, 0.1, 1, 0, 0, 0.0])
-    for speed, gap, rows in ((0.0, 0.0, 1), (1e-3, 0.0, 0), (-1e-3, 0.0, 1), (0.0, 5e-5, 1), (0.0, 5e-4, 0)):
-        v = np.array([0, 0, speed, 0, 0, 0])
-        problem = problem_data_from(model, q, v, contacts=[ContactPoint("box", (0, 0, 0), UP, gap=gap)])
-        assert problem.acceleration.nc == rows, (speed, gap)
-        assert bool(problem.impacts) == (speed < 0)
-        assert len(problem.contact_forces(SOLVER.solve_constraint_problem(problem.acceleration))) == 1
 
 
 def test_stabilisation_of_contacts_is_none_an_erp_or_a_spring() -> None:

@@ -19,7 +19,7 @@ from contactlab.formulation import (
     problem_data_from,
     softening,
 )
-from contactlab.multibody import Model, ModelBuilder, RigidInertia, Transform, forward_dynamics, joints
+from contactlab.multibody import Model, ModelBuilder, RigidInertia, joints
 
 SOLVER = ConstraintSolver()
 H = 1e-3
@@ -29,17 +29,6 @@ def slider(mass: float = 2.0, angle: float = 0.0) -> Model:
     """A mass on a rail along x, gravity turned by an angle so that it pulls along the rail with g sin(angle)."""
     builder = ModelBuilder(gravity=(9.81 * math.sin(angle), 0.0, -9.81 * math.cos(angle)))
     builder.add_body("cart", joint=joints.Prismatic([1, 0, 0]), inertia=RigidInertia.solid_box(mass, (0.1, 0.1, 0.1)))
-    return builder.build()
-
-
-def arm() -> Model:
-    """Two links that turn about y, hanging."""
-    builder = ModelBuilder()
-    inertia = RigidInertia.solid_box(1.0, (0.02, 0.02, 0.2)).moved(Transform(p=(0, 0, -0.2)))
-    builder.add_body("upper", joint=joints.Revolute([0, 1, 0]), inertia=inertia)
-    builder.add_body(
-        "lower", parent="upper", joint=joints.Revolute([0, 1, 0]), placement=Transform(p=(0, 0, -0.4)), inertia=inertia
-    )
     return builder.build()
 
 
@@ -194,22 +183,6 @@ def test_a_velocity_drive_off_its_speed_gives_all_its_force() -> None:
     assert error.value.field == "drives"
 
 
-def test_a_position_drive_is_a_spring_and_damper_at_the_end_of_the_step() -> None:
-    """Over a step f = -k (q + h v+ - q*) - b (v+ - v*), within its bounds; at the instant the same with v and q."""
-    drive = PositionDrive("cart", 0.1, stiffness=300.0, damping=5.0, target_velocity=0.2, max_force=1e3)
-    problem = pushed(0.0, q=[0.3], v=[-0.4], drives=[drive])
-    accel, step = both(problem)
-    after = step.v_plus[0]
-    law = -300.0 * (0.3 + H * after - 0.1) - 5.0 * (after - 0.2)
-    assert problem.row_force("drive of cart", step) == pytest.approx(law)
-    assert 2.0 * (after + 0.4) / H == pytest.approx(law)
-    assert accel.acceleration[0] == pytest.approx((-300.0 * 0.2 - 5.0 * -0.6) / 2.0)
-    weak = pushed(0.0, q=[0.3], drives=[PositionDrive("cart", 0.1, stiffness=300.0, max_force=7.0)])
-    accel, step = both(weak)
-    assert accel.acceleration[0] == pytest.approx(-3.5)
-    assert step.v_plus[0] / H == pytest.approx(-3.5)
-
-
 def test_a_stiff_position_drive_is_stable_at_any_step() -> None:
     """Gains that an explicit spring would not survive lead to the target in a few large steps."""
     model, h = slider(), 0.1
@@ -257,32 +230,6 @@ def test_mimic_relations_are_bilateral_rows() -> None:
     assert problem_data_from(model, q, v, tau, mimics=False).velocity.nb == 0
 
 
-def test_joints_with_several_coordinates_are_told_apart() -> None:
-    """A coordinate of a joint is chosen by number and named; an orientation has no position to limit."""
-    builder = ModelBuilder()
-    builder.add_body("base", joint=joints.FloatingBase(), inertia=RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1)))
-    model = builder.build()
-    q = model.neutral
-    problem = problem_data_from(model, q, np.zeros(6), h=H, limits=[JointLimit("base", lower=0.0, coordinate=2)])
-    assert problem.rows.velocity.labels == ("lower limit of base[2]",)
-    np.testing.assert_array_equal(problem.velocity.L.toarray(), [[0, 0, 1, 0, 0, 0]])
-    with pytest.raises(BridgeError, match="orientation") as error:
-        problem_data_from(model, q, np.zeros(6), limits=[JointLimit("base", 0.0, coordinate=4)])
-    assert error.value.field == "limits[0].joint"
-    spinning = problem_data_from(model, q, np.zeros(6), h=H, friction={"base": 0.5})
-    assert spinning.velocity.nbox == 6
-
-
-def test_without_rows_both_levels_are_the_free_motion() -> None:
-    """No contacts, limits or drives: the acceleration of the articulated-body algorithm, at both levels."""
-    model, q, v, tau = arm(), np.array([0.4, -0.7]), np.array([0.3, 1.1]), np.array([0.2, -0.1])
-    problem = problem_data_from(model, q, v, tau, h=H)
-    expected = forward_dynamics(model, q, v, tau)
-    accel, step = both(problem)
-    np.testing.assert_allclose(accel.acceleration, expected, rtol=1e-10)
-    np.testing.assert_allclose((step.v_plus - v) / H, expected, rtol=1e-9)
-
-
 def test_what_gives_way_does_not_bounce_besides() -> None:
     """A kind of rows that is soft leaves no restitution to its members: the damper says what is lost."""
     limit = JointLimit("cart", upper=0.3, restitution=0.5)
@@ -309,11 +256,3 @@ def test_two_drives_of_one_joint_have_two_labels() -> None:
     with pytest.raises(BridgeError, match="another drive") as error:
         pushed(0.0, drives=[VelocityDrive("cart", name="a"), PositionDrive("cart", 0.0, 1.0, name="a")])
     assert error.value.field == "drives[1].name"
-
-
-def test_labels_of_rows_are_never_the_same() -> None:
-    """Limits given twice for one joint are told apart by a number."""
-    limit = JointLimit("cart", upper=0.0)
-    problem = pushed(1.0, limits=[limit, limit])
-    assert problem.rows.velocity.labels == ("upper limit of cart", "upper limit of cart (2)")
-    assert len(problem.rows.velocity.of_source("cart")) == 2

@@ -16,7 +16,7 @@ from contactlab.constraints import (
     constraint_gamma,
     constraint_jacobian,
 )
-from contactlab.formulation import BridgeError, Stabilisation, problem_data_from, softening
+from contactlab.formulation import Stabilisation, problem_data_from, softening
 from contactlab.multibody import (
     Transform,
     body_pose,
@@ -67,27 +67,6 @@ def test_acceleration_level_is_constrained_forward_dynamics(seed) -> None:
     a, forces = dense_answer(model, q, v, tau, cs)
     np.testing.assert_allclose(solution.acceleration, a, rtol=1e-9, atol=1e-9 * np.abs(a).max())
     np.testing.assert_allclose(solution.forces.fG, forces, rtol=1e-9, atol=1e-9 * np.abs(forces).max())
-
-
-@pytest.mark.parametrize("method", ["direct", "range_space_sparse", "null_space"])
-def test_it_agrees_with_forward_dynamics_constraints(method) -> None:
-    """The methods of constrained dynamics and the constraint solver give the same motion to 1e-9."""
-    from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
-
-    model, q, v, tau, cs = case(3)
-    motion = forward_dynamics_constraints(model, q, v, tau, cs, method=method)
-    solution = SOLVER.solve_constraint_problem(problem_data_from(model, q, v, tau, loops=cs).acceleration)
-    np.testing.assert_allclose(solution.acceleration, motion.a, rtol=0, atol=1e-9 * np.abs(motion.a).max())
-    np.testing.assert_allclose(solution.forces.fG, motion.forces, rtol=0, atol=1e-9 * np.abs(motion.forces).max())
-
-
-def test_duplicated_rows_leave_the_motion_as_it_is() -> None:
-    """The same loop twice: the same motion, its force shared."""
-    model, q, v, tau, cs = case(2)
-    twice = ConstraintSet(model, [*cs.constraints, *cs.constraints])
-    once = SOLVER.solve_constraint_problem(problem_data_from(model, q, v, tau, loops=cs).acceleration)
-    again = SOLVER.solve_constraint_problem(problem_data_from(model, q, v, tau, loops=twice).acceleration)
-    np.testing.assert_allclose(again.acceleration, once.acceleration, atol=1e-9 * np.abs(once.acceleration).max())
 
 
 def test_velocity_level_converges_to_acceleration_level() -> None:
@@ -229,15 +208,3 @@ def test_moments_of_loops_are_part_of_what_bears_on_a_body() -> None:
     solution = SOLVER.solve_constraint_problem(problem.acceleration)
     np.testing.assert_allclose(problem.forces_on("two", solution).moment, [1.5, 0, 0], atol=1e-12)
     np.testing.assert_allclose(problem.forces_on("one", solution).moment, [-1.5, 0, 0], atol=1e-12)
-
-
-def test_a_set_of_another_model_is_refused() -> None:
-    """Loops must be a ConstraintSet of this model, and their Baumgarte terms are their own."""
-    model, q, v, tau, cs = case(1)
-    with pytest.raises(BridgeError, match="another model") as error:
-        problem_data_from(case(2)[0], case(2)[1], case(2)[2], loops=cs)
-    assert error.value.field == "loops"
-    with pytest.raises(BridgeError, match="ConstraintSet"):
-        problem_data_from(model, q, v, tau, loops=list(cs.constraints))
-    with pytest.raises(BridgeError, match="with_baumgarte"):
-        problem_data_from(model, q, v, tau, loops=cs, stabilisation={"loops": Stabilisation(baumgarte=0.1)})

@@ -92,30 +92,6 @@ def test_a_push_slides_it_above_mu_times_weight_and_not_below(model, q, share) -
         check_cone(problem, solution, mu)
 
 
-def test_what_slides_has_kinetic_friction_against_its_slip(model, q) -> None:
-    """Once it moves, all feet are sliding contacts, and friction is mu_sliding times the weight, against the motion."""
-    v = np.zeros(model.nv)
-    v[:2] = 0.3, -0.4
-    problem = problem_data_from(model, q, v, contacts=feet(0.5, mu_sliding=0.2), drives=brakes(model), h=1e-4)
-    assert problem.sliding == LEGS
-    assert [row.label for row in problem.rows.acceleration.Q] == [f"{leg}: sliding" for leg in LEGS]
-    assert problem.acceleration.nr == 0
-    accel = SOLVER.solve_constraint_problem(problem.acceleration)
-    np.testing.assert_allclose(total(problem, accel), 0.2 * WEIGHT * np.array([-0.6, 0.8, 5.0]), atol=1e-7)
-    np.testing.assert_allclose(accel.acceleration[:2], 0.2 * G * np.array([-0.6, 0.8]), atol=1e-8)
-    np.testing.assert_allclose(problem.velocity.mu, 0.2)
-
-
-@pytest.mark.parametrize(("speed", "slides"), [(0.0, False), (0.5e-5, False), (2e-5, True)])
-def test_the_sliding_decision_follows_its_threshold(model, q, speed, slides) -> None:
-    """A contact slides where its tangential speed exceeds the threshold slip, 1e-5 m/s unless said otherwise."""
-    v = np.zeros(model.nv)
-    v[1] = speed
-    problem = problem_data_from(model, q, v, contacts=feet(), drives=brakes(model))
-    assert problem.sliding == (LEGS if slides else ())
-    assert problem.acceleration.ns == (4 if slides else 0)
-
-
 @pytest.mark.parametrize(("slope", "slips"), [(0.40, False), (0.55, True)])
 def test_on_a_slope_it_holds_up_to_the_friction_angle(model, q, slope, slips) -> None:
     """Turned with the plane by an angle, it stays where tan(angle) < mu = 0.5 and slides down by the rest beyond."""
@@ -167,20 +143,6 @@ def test_both_levels_converge_to_each_other_at_first_order(model, q) -> None:
     orders = np.polyfit(np.log(steps), np.log(errors), 1)[0]
     np.testing.assert_allclose(orders, 1.0, atol=0.15)
     assert errors[-1][0] < 0.05 * np.linalg.norm(accel.acceleration)
-
-
-def test_both_levels_converge_while_sliding(model, q) -> None:
-    """The same where the feet slide along an edge of the pyramid; rows of the step's start suffice, nothing turns."""
-    v = np.zeros(model.nv)
-    v[0] = 0.7
-    errors = []
-    steps = np.array([1e-3, 5e-4, 2.5e-4, 1.25e-4])
-    for h in steps:
-        problem = problem_data_from(model, q, v, contacts=feet(0.4), drives=servos(model, q, v), h=h)
-        accel, step = solved(problem)
-        errors.append(np.linalg.norm((step.v_plus - v) / h - accel.acceleration))
-    assert problem.sliding == LEGS
-    assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(1.0, abs=0.15)
 
 
 def test_labels_name_what_rows_stand_for(model, q) -> None:

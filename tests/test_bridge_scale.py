@@ -11,7 +11,7 @@ from trees import random_tree
 
 import lcp
 from contactlab import ConstraintSolver, EqualCompliance
-from contactlab.formulation import BridgeError, ContactPoint, JointLimit, delassus, problem_data_from
+from contactlab.formulation import ContactPoint, JointLimit, delassus, problem_data_from
 from contactlab.formulation.kernels import discretized_lcp
 from contactlab.multibody import (
     Model,
@@ -84,28 +84,6 @@ def test_delassus_of_random_trees_is_that_of_dense_inverses(seed) -> None:
     np.testing.assert_array_equal(delassus(model, factor, J).matrix().toarray(), W.matrix().toarray())
 
 
-def test_delassus_refuses_what_does_not_fit() -> None:
-    """J of another width or with entries that are not finite, and a factor of another model, are named."""
-    model = random_tree(0)
-    q = model.neutral
-    for J, text in ((np.zeros((2, model.nv + 1)), "shape"), (np.full((1, model.nv), np.nan), "not finite")):
-        with pytest.raises(BridgeError, match=text) as error:
-            delassus(model, q, J)
-        assert error.value.field == "J"
-    with pytest.raises(BridgeError, match="another model"):
-        delassus(random_tree(0), factorize_mass_matrix(model, q), np.zeros((1, model.nv)))
-    with pytest.raises(BridgeError) as error:
-        delassus(model, q, np.zeros((2, model.nv))) @ np.zeros(3)
-    assert error.value.field == "f"
-
-
-def test_no_rows_give_an_empty_delassus_matrix() -> None:
-    """Rows that are zero, and no rows at all, are fine."""
-    model = random_tree(0)
-    assert delassus(model, model.neutral, np.zeros((0, model.nv))).matrix().shape == (0, 0)
-    assert delassus(model, model.neutral, np.zeros((2, model.nv))).matrix().nnz == 0
-
-
 def test_branches_that_share_nothing_do_not_couple() -> None:
     """W of a pile holds the pairs of contacts that share a body, and no others."""
     model, q, contacts = pile(20, height=2)
@@ -157,29 +135,6 @@ def test_a_pile_with_friction_is_solved_without_a_dense_matrix(monkeypatch) -> N
     assert solution.certificate.holds(1e-9)
 
 
-def test_trees_are_told_where_their_velocities_stand_together() -> None:
-    """An arm, a box, and two arms whose links were added in turn, which are one stretch of v."""
-    builder = ModelBuilder()
-    inertia = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1)).moved(Transform(p=(0, 0, -0.5)))
-    hinge = joints.Revolute([0, 1, 0])
-    for name, parent, joint in (
-        ("arm", "world", hinge),
-        ("hand", "arm", hinge),
-        ("box", "world", joints.FloatingBase()),
-        ("left", "world", hinge),
-        ("right", "world", hinge),
-        ("left hand", "left", hinge),
-        ("right hand", "right", hinge),
-    ):
-        builder.add_body(name, parent=parent, joint=joint, inertia=inertia)
-    model = builder.build()
-    q = random_configuration(model, np.random.default_rng(3))
-    data = problem_data_from(model, q, np.zeros(model.nv), h=1e-2).velocity
-    M, starts = mass_matrix(model, q), data.tree_starts
-    assert {start for start in range(1, model.nv) if not M[:start, start:].any()} >= set(starts[1:-1].tolist())
-    assert starts.tolist() == [0, 2, 8, 12]
-
-
 def test_the_rows_of_a_thousand_bodies_cost_their_branches_only() -> None:
     """Both levels of the pile with friction: 6 or 12 entries per row, the cost linear in the number of bodies."""
     model, q, contacts = pile(1000)
@@ -212,13 +167,3 @@ def test_a_chain_of_a_thousand_links_is_stated_and_its_delassus_matrix_built() -
         f = rng.standard_normal(matrix.shape[0])
         expected = problem.delassus(name) @ f
         np.testing.assert_allclose(matrix @ f, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
-
-
-def test_deep_chains_have_the_delassus_matrix_of_dense_inverses() -> None:
-    """On a chain of 60 links, where dense inverses are accurate, both agree."""
-    model = chain(60)
-    q = 0.3 * np.random.default_rng(1).standard_normal(60)
-    J = np.eye(60)[::7]
-    expected = J @ np.linalg.solve(mass_matrix(model, q), J.T)
-    W = delassus(model, q, J).matrix().toarray()
-    np.testing.assert_allclose(W, expected, rtol=0, atol=1e-9 * np.abs(expected).max())

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from contactlab.certificate import CONDITIONS, FORMULAS, Certificate, Check
+from contactlab.certificate import FORMULAS, Certificate, Check
 from contactlab.constraint_solver import certify_forces
 from contactlab.formulation.discretized import form_discretized_lcp, recover_forces
 from problem_data import ConstraintVelProblemData
@@ -162,23 +162,6 @@ def test_edges_that_oppose_each_other_count_in_full() -> None:
     np.testing.assert_allclose(check.violation, 4.0, rtol=1e-9)
 
 
-def test_softened_friction_is_certified_too() -> None:
-    """With all four softenings the conditions include the softening's share and hold to rounding."""
-    plain = particle()
-    data = ConstraintVelProblemData(
-        M=plain.M,
-        Mv=plain.Mv,
-        N=[[0, 0, 1]],
-        F=[[1, 0, 0], [0, 1, 0]],
-        mu=[0.5],
-        r=[2],
-        gammaN=[1e-3],
-        gammaF=[2e-3, 3e-3],
-        gammaE=[1e-2],
-    )
-    assert certificate(data, solution(data)).worst < 1e-13
-
-
 def test_bilateral_rows_are_certified_on_the_original_data() -> None:
     """A bilateral row scales out, holds to rounding, and a force that is not its own breaks it."""
     data = ConstraintVelProblemData(M=np.diag([1.0, 1e4]), Mv=[0.0, -1e4], N=[[1.0, 0.0]], G=[[1.0, -1e-3]], kG=[2e-4])
@@ -201,33 +184,6 @@ def test_values_that_are_not_finite_never_pass(bad: float) -> None:
         wrong[i] = bad
         with np.errstate(invalid="ignore"):
             assert not certificate(data, wrong).holds(1e300)
-
-
-def test_nothing_to_check_is_certified() -> None:
-    """No constraint, no violation."""
-    data = ConstraintVelProblemData(M=np.eye(2), Mv=[1.0, 2.0])
-    assert certificate(data, np.zeros(0)).worst == 0.0
-
-
-def test_the_names_are_in_the_kernels_order() -> None:
-    """CONDITIONS numbers the conditions as the kernel does, and every condition has a formula."""
-    from lcp.contacts.kernels import certify
-
-    for number, name in enumerate(CONDITIONS):
-        assert getattr(certify, name.upper()) == number
-    assert 2 * len(CONDITIONS) == certify.CERT_SIZE
-    assert set(FORMULAS) == set(Certificate.from_kernel(np.zeros(certify.CERT_SIZE)).checks())
-
-
-def test_the_kernels_worst_is_the_certificates() -> None:
-    """The compiled step and the printed certificate name the same worst number."""
-    from lcp.contacts.kernels.certify import CERT_SIZE, worst_scaled
-
-    cert = np.random.default_rng(0).uniform(size=CERT_SIZE)
-    cert[4:6] = 0.0
-    assert worst_scaled(cert) == Certificate.from_kernel(cert).worst
-    cert[6:8] = 1.0, 0.0
-    assert worst_scaled(cert) == Certificate.from_kernel(cert).worst == math.inf
 
 
 def test_a_certificate_prints_as_a_table() -> None:

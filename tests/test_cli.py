@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 from contactlab.cli import main
-from contactlab.cli.arguments import frictions
 from contactlab.lab.datasets import save_cube_tosses
 from contactlab.lab.progress import Progress
 from contactlab.simulation import notice_monitor
@@ -83,14 +82,6 @@ def test_failed_toss_gives_status_1(
     assert "failed: toss 1 (id 1)" in capsys.readouterr().out
 
 
-def test_scan_prints_a_row_per_friction(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Friction coefficients asked for are scored besides the run itself."""
-    assert main(["toss", "--data", str(data), *TRUTH, "--scan-mu", "0.2,0.3"]) == 0
-    rows = [line.split()[:3] for line in capsys.readouterr().out.splitlines() if line.startswith("  8")]
-    assert rows == [["8", "0.2", "0.00"], ["8", "0.3", rows[1][2]]]
-    assert float(rows[1][2]) > 0.5
-
-
 def test_curve_writes_picture_and_numbers(data: Path, tmp_path: Path) -> None:
     """One CSV line per (k, mu), and a PNG."""
     picture = tmp_path / "curve.png"
@@ -144,12 +135,6 @@ def test_bad_argument_is_status_2(arguments: list[str], capsys: pytest.CaptureFi
         main(arguments)
     assert caught.value.code == 2
     assert "usage" in capsys.readouterr().err
-
-
-def test_friction_ranges_include_their_end() -> None:
-    """``start:stop:step`` and lists; decimals stay what was typed."""
-    assert frictions("0.16:0.2:0.01") == [0.16, 0.17, 0.18, 0.19, 0.2]
-    assert frictions("0.1,0.3") == [0.1, 0.3]
 
 
 def test_demo_writes_record_replay_and_plot(

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import re
-
 import pytest
 from scene_texts import CUBE, TUMBLING, write
 
 from contactlab.cli import main
-from contactlab.cli.arguments import say_address
 from contactlab.simulation import Recording
 from contactlab.viewer import show
 
@@ -39,22 +36,6 @@ def test_a_bad_scene_is_one_line_and_status_2(tmp_path, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"contactlab: error: {path}, line 20: [[body]] 'masss': unknown key, did you mean 'mass'?"]
     assert not (tmp_path / "run.npz").exists()
-
-
-def test_a_solver_that_refuses_its_options_late_is_bad_input(tmp_path, capsys):
-    """The engine of CVXPY is a name, looked up at the first solve: one line, status 2, and nothing called."""
-    path = write(tmp_path, CUBE.replace("h = 2e-3", 'h = 2e-3\nsolver = { name = "CVXPY", engine = "os.system" }'))
-    assert main(["run", str(path), "--out", str(tmp_path / "run.npz")]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1
-    assert "[stepper] 'solver'" in lines[0]
-
-
-def test_a_step_that_does_not_fit_h_min_is_bad_input(tmp_path, capsys):
-    """The step of the command line is checked with the rest of the stepper."""
-    path = write(tmp_path, CUBE.replace("h = 2e-3", "h = 2e-3\nadaptive = true\nh_min = 1e-3"))
-    assert main(["run", str(path), "--out", str(tmp_path / "run.npz"), "--h", "1e-4"]) == 2
-    assert "h_min" in capsys.readouterr().err
 
 
 def test_a_failed_step_is_status_1(tmp_path, capsys):
@@ -90,18 +71,6 @@ def test_replay_writes_html_and_picture(tmp_path, capsys):
     assert "no such record" in capsys.readouterr().err
 
 
-def test_each_row_of_the_account_is_another_time(tmp_path, capsys):
-    """A whole second that the last step only rounds to is one row; steps are timed without the compiler."""
-    scene = write(tmp_path)
-    assert main(["run", str(scene), "--out", str(tmp_path / "run.npz"), "--duration", "1.0", "--h", "0.01"]) == 0
-    printed = capsys.readouterr().out
-    rows = [line.split()[0] for line in printed.splitlines() if re.match(r" +\d+\.\d\d ", line)]
-    assert rows == ["0.00", "1.00"]
-    assert re.search(
-        r"^100 steps in \d+\.\d s, and \d+\.\d s until their kernels were compiled or read$", printed, re.M
-    )
-
-
 def test_the_live_replay_serves_this_machine_only(tmp_path):
     """It answers at 127.0.0.1 and ends when told to."""
     out = tmp_path / "run.npz"
@@ -110,14 +79,6 @@ def test_the_live_replay_serves_this_machine_only(tmp_path):
     show(Recording.open(out), port=18731, announce=told.append, running=lambda: next(pictures))
     assert told
     assert told[0].startswith("http://127.0.0.1:")
-
-
-def test_a_port_that_is_taken_is_said(capsys):
-    """Where it was asked for: the address alone; elsewhere a line before it."""
-    say_address("http://127.0.0.1:8080", 8080)
-    assert capsys.readouterr().out == "http://127.0.0.1:8080 (Ctrl-C ends it)\n"
-    say_address("http://127.0.0.1:8081", 8080)
-    assert "port 8080 is taken" in capsys.readouterr().out
 
 
 def test_a_run_is_gone_on_with(tmp_path, capsys):

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from simulation_scenes import G, one_body
+from simulation_scenes import G, ball, one_body
 
 import lcp
 from contactlab import ConstraintSolver
 from contactlab.contact import Box, Cylinder, HalfSpace, Material, Sphere, edge_directions
-from contactlab.simulation import ConstantVelocity, SimulationError, TimeStepping, WorldBuilder, simulate
+from contactlab.simulation import SLIDE, ConstantVelocity, SimulationError, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.quaternion import multiply
 
@@ -55,6 +55,24 @@ def test_a_block_sliding_downhill_stops_where_coulomb_says():
         assert abs(stopped - v0 / braking) <= h
         assert np.abs(recording.v[-1]).max() < 1e-9
     assert np.polyfit(np.log(STEPS), np.log(errors), 1)[0] >= 0.9
+
+
+def test_ball_slides_then_rolls():
+    """It rolls at 5/7 v0 from t = 2 v0 / (7 mu g), x = 12 v0^2 / (49 mu g) on, with 5/7 of its energy."""
+    mu, v0 = 0.2, 2.0
+    rolling = 2 * v0 / (7 * mu * G)
+    errors = []
+    for h in STEPS:
+        recording = certified(simulate(ball(mu, v0), TimeStepping(h), 2 * rolling))
+        exact = 12 * v0**2 / (49 * mu * G) + 5 / 7 * v0 * (recording.time[-1] - rolling)
+        errors.append(recording.q[-1, 0] - exact)
+        assert recording.v[-1, 0] == pytest.approx(5 / 7 * v0, rel=1e-9)
+        assert recording.kinetic[-1] == pytest.approx(5 / 7 * recording.kinetic[0], rel=1e-9)
+        at_end = recording.contacts.step == recording.n_steps - 1
+        assert recording.contacts.slip[at_end].max() < 1e-12
+        assert recording.contacts.mode[5] == SLIDE
+    assert np.polyfit(np.log(STEPS), np.log(np.abs(errors)), 1)[0] >= 0.9
+    assert abs(errors[-1]) < v0 * STEPS[-1]
 
 
 @pytest.mark.parametrize(
@@ -117,23 +135,6 @@ def test_round_bodies_roll_down_a_slope(kind):
         assert recording.v[-1, :3] @ downhill == pytest.approx(0.3 * wanted, rel=1e-9)
         at_end = recording.contacts_at(recording.n_steps - 1)
         assert (float(at_end.slip.max()) > 1e-4) is slips
-
-
-def test_a_ball_on_an_accelerating_plate_gets_two_sevenths():
-    """The plate accelerates at F / (M + 2 m / 7), the ball at 2/7 of that, to rounding."""
-    mass, plate, force = 0.5, 20.0, 30.0
-    builder, half = WorldBuilder(), (1.0, 0.5, 0.05)
-    builder.add_half_space("ice", HalfSpace(), Material(0.0))
-    builder.add_free_body(
-        "plate", RigidInertia.solid_box(plate, half), Box(half), Material(0.5), (0, 0, 0.05, 1, 0, 0, 0)
-    )
-    ball = RigidInertia.solid_sphere(mass, 0.1)
-    builder.add_free_body("ball", ball, Sphere(0.1), Material(0.5), (0, 0, 0.2, 1, 0, 0, 0))
-    recording = certified(simulate(builder.build(), TimeStepping(1e-3), 0.3, tau=[force] + 11 * [0.0]))
-    acceleration = force / (plate + 2 / 7 * mass)
-    assert recording.v[-1, 0] == pytest.approx(0.3 * acceleration, rel=1e-9)
-    assert recording.v[-1, 6] == pytest.approx(0.3 * 2 / 7 * acceleration, rel=1e-9)
-    assert np.abs(recording.v[-1, [1, 2, 7, 8]]).max() < 1e-9
 
 
 @pytest.mark.parametrize("load", [0.0, 1.0, 1e3])

@@ -27,62 +27,11 @@ def points(contacts):
 
 
 @pytest.mark.nojit
-def test_spheres_touch_in_the_middle_of_the_gap():
-    """The gap is the distance of the centres less the radii, the normal leads from A to B, the point is midway."""
-    (contact,) = collide(Sphere(1.0), HERE, Sphere(0.5), at(z=2.0), margin=1.0)
-    assert contact.gap == 0.5
-    np.testing.assert_array_equal(contact.normal, [0, 0, 1])
-    np.testing.assert_array_equal(contact.point, [0, 0, 1.25])
-    np.testing.assert_array_equal(contact.point_a, [0, 0, 1.0])
-    np.testing.assert_array_equal(contact.point_b, [0, 0, 1.5])
-
-
-@pytest.mark.nojit
 def test_margin_decides_which_gaps_are_reported():
     """A contact exactly at the margin is reported, one beyond is not."""
     assert len(collide(Sphere(1.0), HERE, Sphere(1.0), at(x=2.25), margin=0.25)) == 1
     assert collide(Sphere(1.0), HERE, Sphere(1.0), at(x=2.25), margin=0.2499) == ()
     assert len(collide(Sphere(1.0), HERE, Sphere(1.0), at(x=2.0))) == 1
-
-
-@pytest.mark.nojit
-def test_sphere_and_box_by_face_edge_corner_and_from_inside():
-    """The closest point of a box is on a face, an edge or a corner; from inside, the nearest face is the way out."""
-    box = Box((1.0, 2.0, 3.0))
-    for center, gap, normal in (
-        ((1.5, 0.0, 0.0), 0.25, (-1, 0, 0)),
-        ((1.3, 2.4, 0.0), 0.25, (-0.6, -0.8, 0)),
-        ((3.0, 3.0, 5.0), 2.75, (-2 / 3, -1 / 3, -2 / 3)),
-        ((0.8, 0.1, 0.1), -0.45, (-1, 0, 0)),
-        ((0.0, 0.0, -2.9), -0.35, (0, 0, 1)),
-    ):
-        found = distance(Sphere(0.25), at(*center), box, HERE)
-        assert found.gap == pytest.approx(gap, abs=1e-15)
-        np.testing.assert_allclose(found.normal, normal, atol=1e-15)
-
-
-@pytest.mark.nojit
-def test_sphere_and_cylinder_by_mantle_cap_rim_and_from_inside():
-    """A cylinder is a rectangle in the half-plane of its axis and the sphere's centre."""
-    cylinder = Cylinder(1.0, 2.0)
-    for center, gap, normal in (
-        ((0.0, 1.5, 1.0), 0.25, (0, -1, 0)),
-        ((0.5, 0.0, -2.5), 0.25, (0, 0, 1)),
-        ((1.3, 0.0, 2.4), 0.25, (-0.6, 0, -0.8)),
-        ((0.0, 0.0, 1.9), -0.35, (0, 0, -1)),
-        ((0.9, 0.0, 0.0), -0.35, (-1, 0, 0)),
-    ):
-        found = distance(Sphere(0.25), at(*center), cylinder, HERE)
-        assert found.gap == pytest.approx(gap, abs=1e-15)
-        np.testing.assert_allclose(found.normal, normal, atol=1e-15)
-
-
-@pytest.mark.nojit
-def test_sphere_and_capsule_beside_and_beyond():
-    """Beside the axis a capsule is a cylinder, beyond its ends a ball."""
-    capsule = Capsule(0.5, 1.0)
-    assert distance(Sphere(0.5), at(x=2.0, z=0.7), capsule, HERE).gap == pytest.approx(1.0, abs=1e-15)
-    assert distance(Sphere(0.5), at(z=3.0), capsule, HERE).gap == pytest.approx(1.0, abs=1e-15)
 
 
 @pytest.mark.nojit
@@ -211,24 +160,6 @@ def test_half_space_contacts_are_numbered_as_the_shape_numbers_its_points():
     assert [c.feature for c in collide(HalfSpace(), HERE, Capsule(0.5, 1), at(z=0.499, turn=QUARTER))] == [0, 1]
 
 
-def test_half_space_gaps_have_the_bits_of_the_time_step():
-    """The kernels of the time step and this one give the same gap to the last bit."""
-    from contactlab.contact.kernels.contact_rows import collide_point
-    from contactlab.multibody.kernels.points import world_point
-
-    rng = np.random.default_rng(5)
-    for _ in range(50):
-        floor = HalfSpace(rng.normal(size=3), rng.normal())
-        pose = Transform.rotation(rng.normal(size=3), rng.uniform(0, 3), rng.normal(size=3))
-        box = Box(rng.uniform(0.1, 1.0, 3))
-        p, center, normal = np.empty(3), np.empty(3), np.array(floor.normal)
-        flat = np.append(pose.R.ravel(), pose.p)
-        for contact in collide(floor, HERE, box, pose, margin=10.0):
-            corner = box.support_points()[0][contact.feature]
-            world_point(flat, corner.copy(), center)
-            assert contact.gap == collide_point(center, 0.0, normal, floor.offset, p)
-
-
 def test_cylinder_stands_on_a_box():
     """A cap on a face gives points around the rim, cut where the face ends."""
     contacts = collide(Cylinder(0.5, 1.0), at(z=1.99), Box((2, 2, 1)), HERE)
@@ -244,27 +175,6 @@ def test_cylinder_lies_on_a_box_with_two_contacts():
     """The line of a mantle on a face has two ends."""
     contacts = collide(Cylinder(0.5, 1.0), at(z=1.499, turn=QUARTER), Box((2, 2, 1)), HERE)
     np.testing.assert_allclose(points(contacts), [[-1, 0, 0.9995], [1, 0, 0.9995]], atol=1e-6)
-
-
-def test_flat_and_straight_and_single_point_hulls_touch():
-    """Hulls without a volume are shapes like others."""
-    for hull in ([[0, 0, 0]], [[-1, 0, 0], [1, 0, 0]], [[-1, -1, 0], [1, -1, 0], [0, 1, 0]]):
-        contacts = collide(ConvexPoints(hull), at(z=0.99), Box((2, 2, 1)), HERE)
-        assert len(contacts) == len(hull)
-        np.testing.assert_allclose([c.gap for c in contacts], -0.01, atol=1e-12)
-        np.testing.assert_allclose([c.normal for c in contacts], [[0, 0, -1]] * len(hull), atol=1e-12)
-
-
-def test_a_hull_of_a_boxs_corners_touches_like_the_box():
-    """The general pair and the special one find the same contacts."""
-    rng = np.random.default_rng(3)
-    for _ in range(40):
-        half = rng.uniform(0.4, 1.0, 3)
-        pose = Transform.rotation(rng.normal(size=3), rng.uniform(0, 0.02), (0.1, 0.2, 0.99 + half[2]))
-        signs = np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
-        of_box = collide(Box((2, 2, 1)), HERE, Box(half), pose, margin=0.01)
-        of_hull = collide(Box((2, 2, 1)), HERE, ConvexPoints(signs * half), pose, margin=0.01)
-        np.testing.assert_allclose(points(of_hull), points(of_box), atol=1e-9)
 
 
 @pytest.mark.nojit

@@ -47,16 +47,6 @@ def test_a_ridge_meets_the_middle_of_a_capsule_and_the_underside_of_a_box():
 
 
 @pytest.mark.nojit
-def test_a_slope_has_the_normal_of_its_plane():
-    """A ball on an inclined grid is as far from it as from the plane."""
-    x = np.arange(5.0)
-    field = HeightField(np.repeat(0.75 * x[:, None], 4, axis=1), 1.0)
-    (contact,) = collide(field, Transform(), Sphere(0.5), Transform(p=(2.0, 1.5, 2.1)))
-    assert contact.gap == pytest.approx(0.6 * 0.8 - 0.5, abs=1e-12)
-    np.testing.assert_allclose(contact.normal, [-0.6, 0.0, 0.8], atol=1e-12)
-
-
-@pytest.mark.nojit
 def test_nothing_beyond_the_edges_and_a_cylinder_by_its_rims():
     """Outside the grid there is no ground; a cylinder stands on points of its rim."""
     assert collide(FLAT, Transform(), Sphere(0.5), Transform(p=(-2.0, 1.0, -0.2))) == ()

@@ -199,12 +199,17 @@ def test_options_that_do_not_go_together_are_refused() -> None:
     for solver in (lcp.Lemke(), ConvexRelaxation()):
         with pytest.raises(lcp.ProblemError, match='does not solve friction="cone"'):
             ConstraintSolver(solver, friction="cone")
-    with pytest.raises(lcp.ProblemError, match='write friction="cone"'):
-        ConstraintSolver(lcp.NSGS(), friction="pyramid")
-    with pytest.raises(lcp.ProblemError, match='write friction="cone"'):
-        ConstraintSolver(lcp.NSGS()).solve_discretized_problem(particle((1, 0)), H)
-    with pytest.raises(ProblemDataError, match="z0: shape"):
-        CONE.solve_discretized_problem(particle((1, 0)), H, z0=[0.0])
+    for error, message, call in (
+        (lcp.ProblemError, 'write friction="cone"', lambda: ConstraintSolver(lcp.NSGS(), friction="pyramid")),
+        (
+            lcp.ProblemError,
+            'write friction="cone"',
+            lambda: ConstraintSolver(lcp.NSGS()).solve_discretized_problem(particle((1, 0)), H),
+        ),
+        (ProblemDataError, "z0: shape", lambda: CONE.solve_discretized_problem(particle((1, 0)), H, z0=[0.0])),
+    ):
+        with pytest.raises(error, match=message):
+            call()
 
 
 def test_a_failure_carries_the_cone_problem() -> None:

@@ -105,90 +105,6 @@ def test_upright_rod_sticks_when_its_foot_is_pulled(kN: float, mirrored: bool, c
     assert np.linalg.norm(a - [0.0, G if kN < 0.0 else 0.0, 0.0]) < tolerance
 
 
-@duplicated
-@both_sides
-def test_lying_rod_sticks_on_two_points(mirrored: bool, copies: int, more: int) -> None:
-    """Weight and a pull of 100 N are carried by both ends: no acceleration."""
-    rod = Rod(0.0, 15.0, load=(100.0, 0.0, 0.0), copies=copies, more=more, mirrored=mirrored)
-    data = rod.data()
-    solution = solve(data)
-    tolerance = EPS * len(solution.forces.packed())
-    assert abs(solution.forces.fN.sum() - MASS * G) < tolerance
-    assert abs(solution.forces.fF.sum() + (-100.0 if mirrored else 100.0)) < tolerance
-    assert np.linalg.norm(acceleration(data, rod, solution)) < tolerance
-
-
-@duplicated
-@both_sides
-@pytest.mark.parametrize("angle", [0.0, np.pi / 2])
-@pytest.mark.parametrize(("kN", "up"), [(G * H, -G), (0.0, 0.0), (-G * H, G)])
-def test_rod_slides_without_friction(
-    angle: float, kN: float, up: float, mirrored: bool, copies: int, more: int
-) -> None:
-    """Lying (two points) or upright (one): no friction, the weight carried, the vertical acceleration that kN asks."""
-    rod = Rod(angle, 0.0, v=(1.0, 0.0, 0.0), kN=kN, copies=copies, more=more, mirrored=mirrored)
-    data = rod.data()
-    solution = solve(data)
-    assert not solution.forces.fF.any()
-    tolerance = EPS * len(solution.forces.packed())
-    assert abs(acceleration(data, rod, solution)[1] - up) < tolerance
-    assert abs(solution.forces.fN.sum() - MASS * (G + up)) < tolerance
-    assert abs(solution.v_plus[0] - rod.start()[0]) < EPS
-
-
-@pytest.mark.parametrize(("k", "up"), [(G * H, -G), (0.0, 0.0), (-G * H, G)])
-def test_one_point_and_one_limit_carry_the_rod(k: float, up: float) -> None:
-    """The right end posed as a limit acts as the contact it replaces; forces are three numbers."""
-    rod = Rod(0.0, 0.0, v=(1.0, 0.0, 0.0))
-    N, F = rod.rows()
-    data = rod.data(N=N[:1], F=F[:1], mu=[0.0], r=[1], kN=[k], L=N[1:], kL=[k])
-    solution = solve(data)
-    assert solution.forces.packed().shape == (3,)
-    tolerance = EPS * len(solution.forces.packed())
-    assert abs(acceleration(data, rod, solution)[1] - up) < tolerance
-    assert abs(solution.forces.fN[0] - solution.forces.fL[0]) < tolerance
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_limit_alone_carries_the_weight(sign: float) -> None:
-    """One row on the height: 19.62 N, and again with row and load negated."""
-    data = ConstraintVelProblemData(M=M, Mv=[0.0, -sign * H * MASS * G, 0.0], L=[[0.0, sign, 0.0]])
-    solution = solve(data)
-    assert abs(solution.forces.fL[0] - MASS * G) < EPS
-    assert abs(ConstraintSolver.compute_generalized_acceleration(data, np.zeros(3), solution.forces, H)[1]) < EPS
-
-
-@duplicated
-@pytest.mark.parametrize("rod", [Rod(0.0, 15.0, load=(0.0, 100.0, 0.0)), Rod(0.0, 15.0, v=(0.0, 1.0, 0.0))])
-def test_a_rod_that_leaves_the_ground_feels_nothing(rod: Rod, copies: int, more: int) -> None:
-    """Pulled up at rest, or moving up: zero forces of full length."""
-    data = Rod(rod.angle, rod.mu, v=rod.v, load=rod.load, copies=copies, more=more).data()
-    solution = solve(data)
-    assert solution.forces.fN.shape == (data.nc,)
-    assert solution.forces.fF.shape == (data.nr,)
-    assert not solution.forces.packed().any()
-    assert not solution.generalized_force.any()
-    assert np.array_equal(solution.v_plus, data.blocks().v_free)
-
-
-@pytest.mark.parametrize("copies", [1, 2, 5])
-def test_a_problem_of_bilateral_rows_alone(copies: int) -> None:
-    """A rod in the air with its spin prescribed turns at -kG, however often the row is repeated; an LCP of size 0."""
-    data = ConstraintVelProblemData(M=M, Mv=np.zeros(3), G=np.tile([0.0, 0.0, 1.0], (copies, 1)), kG=np.ones(copies))
-    solution = solve(data)
-    np.testing.assert_allclose(solution.v_plus, [0.0, 0.0, -1.0], atol=EPS * copies)
-    np.testing.assert_allclose(solution.forces.fG, -1.0 / H / copies, rtol=1e-12)
-
-
-def test_no_constraints_at_all() -> None:
-    """No rows: empty forces, free motion."""
-    data = ConstraintVelProblemData(M=M, Mv=[1.0, 2.0, 3.0])
-    solution = solve(data)
-    assert solution.forces.packed().shape == (0,)
-    assert np.array_equal(solution.generalized_force, np.zeros(3))
-    assert np.array_equal(solution.v_plus, data.blocks().v_free)
-
-
 def test_frictionless_contacts_may_have_no_directions() -> None:
     """r = 0 and mu = 0 beside a contact with friction: same motion as a friction row with mu = 0."""
     rod = Rod(0.0, 0.3, v=(1.0, 0.0, 0.0))
@@ -278,15 +194,6 @@ def test_units_do_not_matter(mass: float, length: float, time: float, nb: int) -
     np.testing.assert_allclose(other.forces.packed() / force, plain.forces.packed(), rtol=1e-9, atol=1e-9 * largest)
 
 
-def test_a_mirrored_rod_gives_mirrored_forces() -> None:
-    """Leaning, falling and sliding: mirror image in, mirror image out."""
-    rod = Rod(1.0, 0.4, v=(1.0, -2.0, 0.5))
-    one = solve(rod.data())
-    other = solve(Rod(rod.angle, rod.mu, v=rod.v, mirrored=True).data())
-    np.testing.assert_allclose(other.v_plus, one.v_plus * [-1.0, 1.0, -1.0], atol=1e-14)
-    np.testing.assert_allclose(other.generalized_force, one.generalized_force * [-1.0, 1.0, -1.0], rtol=1e-12)
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_redundant_bilateral_rows_beside_contacts(seed: int) -> None:
     """Four bilateral rows of rank two act as two of them, for the forces of the contacts too."""
@@ -302,21 +209,6 @@ def test_a_warm_start_takes_no_pivots_and_changes_no_bit() -> None:
     assert cold.result.iterations > 0
     assert warm.result.iterations == 0
     np.testing.assert_allclose(warm.result.z, cold.result.z, rtol=1e-12)
-
-
-@pytest.mark.parametrize(("z0", "message"), [([0.0], r"shape \(1,\), wanted \(8,\)"), ([np.nan] * 8, r"z0\[0\] = nan")])
-def test_a_start_that_does_not_fit_is_named(z0: list[float], message: str) -> None:
-    """Wrong length or NaN in z0 raise before any solving."""
-    with pytest.raises(ProblemDataError, match=message) as caught:
-        ConstraintSolver().solve_discretized_problem(Rod(0.0, 0.2).data(), H, z0=z0)
-    assert caught.value.field == "z0"
-
-
-@pytest.mark.parametrize("h", [0.0, -1.0, np.nan])
-def test_a_step_that_is_not_positive_is_refused(h: float) -> None:
-    """h <= 0 and NaN raise ProblemDataError naming h."""
-    with pytest.raises(ProblemDataError, match="^h: "):
-        ConstraintSolver().solve_discretized_problem(Rod(0.0, 0.2).data(), h)
 
 
 def test_a_failed_solve_carries_the_problem(tmp_path: Any) -> None:
@@ -336,14 +228,6 @@ def test_a_failed_solve_carries_the_problem(tmp_path: Any) -> None:
     with pytest.raises(ConstraintSolveError):
         solver.solve_discretized_problem(problem_data.load(tmp_path / "failed.npz"), H)
     assert solve(problem_data.load(tmp_path / "failed.npz")).result.solved
-
-
-def test_bilateral_rows_that_contradict_each_other_are_refused() -> None:
-    """The same row asked to be 1 and 2: the error says so with the residual of the best velocity."""
-    data = Rod(0.0, 0.2).data(G=[[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], kG=[1.0, 2.0])
-    with pytest.raises(ConstraintSolveError, match="inconsistent.*residual of 0.5.*2 rows of rank 1") as caught:
-        ConstraintSolver().solve_discretized_problem(data, H)
-    assert caught.value.certificate.bilateral.violation == pytest.approx(0.5)
 
 
 def test_a_limit_that_no_force_can_meet_is_refused() -> None:

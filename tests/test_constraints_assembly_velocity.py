@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mechanisms import FourBar, quadruped, standing
+from mechanisms import FourBar
 from test_constraints_assembly import AXES, loop
 
 from contactlab.constraints import (
     ConstraintError,
     ConstraintSet,
-    ContactConstraint,
     CustomConstraint,
     LoopConstraint,
     assemble_q,
@@ -169,15 +168,6 @@ def test_contradicting_velocities_are_told() -> None:
     assert not found.converged
     assert found.v[0] == pytest.approx(4.0)
     assert found.error == pytest.approx(1.0)
-
-
-def test_acceleration_of_a_contact_is_no_velocity() -> None:
-    """Wanted accelerations do not enter: the contact's velocity along its normal is zero."""
-    model = quadruped()
-    row = ContactConstraint("trunk", (0.1, 0.0, 0.0), (0.0, 0.0, 1.0), acceleration=3.0)
-    cs = ConstraintSet(model, [row])
-    found = assemble_v(model, standing(model), np.ones(model.nv), cs, np.ones(model.nv))
-    assert np.abs(constraint_velocity_error(model, standing(model), found.v, cs)).max() < 1e-13
 
 
 def test_ill_formed_arguments_of_velocities_are_named() -> None:

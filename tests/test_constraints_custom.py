@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from custom_constraints import A_POINT, B_POINT, Driven, Pin, Speed, broken
@@ -139,39 +137,6 @@ def test_a_jacobian_may_depend_on_the_velocity(tree: Model) -> None:
     with pytest.raises(ConstraintError, match="v: is needed: the Jacobian of Speed depends on it"):
         constraint_jacobian(tree, q, cs)
     assert check_constraint(tree, Speed(), duration=0.0).ok
-
-
-def test_objects_need_not_be_subclasses(tree: Model) -> None:
-    """Whatever has rows, jacobian and gamma is a custom constraint; errors it does not define are G v and zero."""
-
-    @dataclasses.dataclass
-    class Mine:
-        rows: int = 1
-
-        def jacobian(self, model: Model, q: np.ndarray) -> list[list[float]]:
-            return [[3.0, *[0.0] * (model.nv - 1)]]
-
-        def gamma(self, model: Model, q: np.ndarray, v: np.ndarray) -> list[float]:
-            return [0.0]
-
-    q, v, _ = state(tree, 6)
-    cs = ConstraintSet(tree, [Mine()])
-    np.testing.assert_array_equal(constraint_velocity_error(tree, q, v, cs), [3.0 * v[0]])
-    np.testing.assert_array_equal(constraint_position_error(tree, q, cs), [0.0])
-    np.testing.assert_array_equal(constraint_gamma(tree, q, v, cs), [0.0])
-
-
-def test_methods_get_arrays_they_cannot_spoil(tree: Model) -> None:
-    """A method that writes to q or v fails instead of changing the caller's arrays."""
-
-    class Rude(Pin):
-        def jacobian(self, model: Model, q: np.ndarray) -> np.ndarray:
-            q[0] = 7.0
-            return super().jacobian(model, q)
-
-    q, _, _ = state(tree, 7)
-    with pytest.raises(ValueError, match="read-only"):
-        constraint_jacobian(tree, q, ConstraintSet(tree, [Rude("b0", "b1")]))
 
 
 def test_what_methods_return_is_checked(tree: Model) -> None:

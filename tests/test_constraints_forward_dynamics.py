@@ -20,8 +20,7 @@ from contactlab.constraints import (
 from contactlab.constraints.forward_dynamics import delassus_matrix, forward_dynamics_constraints
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.centroidal import kinetic_energy, potential_energy
-from contactlab.multibody.dynamics import PointForce, external_forces, forward_dynamics, inverse_dynamics
+from contactlab.multibody.dynamics import PointForce, external_forces, inverse_dynamics
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.points import body_pose, point_acceleration
@@ -148,18 +147,6 @@ def test_a_weight_on_the_ground(method):
 
 
 @pytest.mark.parametrize("method", ALL)
-def test_no_rows(method):
-    """An empty set leaves the free motion."""
-    model = random_tree(2, bodies=4)
-    q, v, tau = state(model, 2)
-    found = forward_dynamics_constraints(model, q, v, tau, ConstraintSet(model, []), method=method)
-    np.testing.assert_allclose(found.a, forward_dynamics(model, q, v, tau), rtol=1e-9, atol=1e-9)
-    assert found.rank == 0
-    assert found.residual == 0.0
-    assert found.forces.shape == (0,)
-
-
-@pytest.mark.parametrize("method", ALL)
 @pytest.mark.parametrize("linear_solver", ["lu", "qr", "colpiv_qr", "complete_orthogonal", "svd"])
 def test_choice_of_factorisation(method, linear_solver):
     """Every factorisation gives the same answer, with a row twice as well."""
@@ -242,26 +229,6 @@ def test_kinematics_and_lists_stand_for_arrays(method):
         assert again.rank == plain.rank
 
 
-@pytest.mark.parametrize("method", GENERAL)
-def test_constraints_do_no_work(method):
-    """The power of tau and weight is all that changes the energy: constraint forces have none along allowed motions."""
-    model = random_tree(12, bodies=5, kinds=("revolute", "prismatic", "spherical"))
-    q, v, tau = state(model, 12)
-    cs = ConstraintSet(model, [ContactConstraint(row.body, row.point, row.normal) for row in contacts(model, 12, 3)])
-    G = constraint_jacobian(model, q, cs)
-    v = v - np.linalg.pinv(G) @ (G @ v)
-    from contactlab.multibody.configuration import integrate
-
-    found = forward_dynamics_constraints(model, q, v, tau, cs, method=method)
-    h = 1e-5
-
-    def energy(s):
-        at, speed = integrate(model, q, v + 0.5 * s * found.a, s), v + s * found.a
-        return kinetic_energy(model, at, speed) + potential_energy(model, at)
-
-    assert abs((energy(h) - energy(-h)) / (2 * h) - tau @ v) < 1e-6 * max(1.0, abs(tau @ v))
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_delassus_matrix(seed):
     """By unit forces it is G M^-1 G^T, for loops, several branches and redundant rows too."""
@@ -309,16 +276,6 @@ def test_errors_name_what_is_wrong(method):
     with pytest.raises(ConstraintError) as caught:
         forward_dynamics_constraints(model, q, v, tau, ConstraintSet(other, []), method=method)
     assert caught.value.field == "cs"
-
-
-def test_unit_forces_refuse_loops():
-    """Kokkevis' method names the groups that are no contacts."""
-    model = random_tree(1, bodies=4)
-    q, v, tau = state(model, 1)
-    cs = ConstraintSet(model, [*contacts(model, 1, 1), *loops(model, q, 1, [3])])
-    with pytest.raises(ConstraintError, match="loop") as caught:
-        forward_dynamics_constraints(model, q, v, tau, cs, method="kokkevis")
-    assert caught.value.field == "method"
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -151,32 +151,6 @@ def test_conditions_that_depend_on_time(method):
     assert found.residual < 1e-13
 
 
-def test_nothing_to_do():
-    """Velocities that satisfy the rows already stay as they are, to the last digit; so does everything without rows."""
-    model = random_tree(2, bodies=5)
-    q, v, _ = state(model, 2)
-    for rows in ([], contacts(model, 2, 2)):
-        cs = ConstraintSet(model, rows)
-        at = constraint_impulses(model, q, np.zeros(model.nv), cs)
-        np.testing.assert_array_equal(at.v_after, 0.0)
-        np.testing.assert_array_equal(at.impulses, 0.0)
-    np.testing.assert_array_equal(constraint_impulses(model, q, v, ConstraintSet(model, [])).v_after, v)
-
-
-@pytest.mark.parametrize("linear_solver", ["lu", "qr", "colpiv_qr", "complete_orthogonal", "svd"])
-def test_choices_agree(linear_solver):
-    """Methods, factorisations and a `Kinematics` in place of q and v give the same impulses."""
-    model = random_tree(7, bodies=6)
-    q, v, _ = state(model, 7)
-    cs = ConstraintSet(model, contacts(model, 7, 3))
-    plain = constraint_impulses(model, q, v, cs)
-    for method in METHODS:
-        for at, speed in ((q, v), (kinematics(model, q, v), None), (kinematics(model, q), v)):
-            found = constraint_impulses(model, at, speed, cs, method=method, linear_solver=linear_solver)
-            np.testing.assert_allclose(found.v_after, plain.v_after, atol=1e-9)
-            np.testing.assert_allclose(found.impulses, plain.impulses, atol=1e-9)
-
-
 def test_errors_name_what_is_wrong():
     """Wrong methods, lengths and entries are typed errors that name the argument."""
     model = ball()

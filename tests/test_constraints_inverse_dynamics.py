@@ -23,7 +23,6 @@ from contactlab.multibody import (
     ModelBuilder,
     RigidInertia,
     forward_dynamics,
-    inverse_dynamics,
     joints,
     kinematics,
 )
@@ -96,19 +95,6 @@ def test_any_joint_may_be_driven(driven: int) -> None:
     assert np.abs(found.a - wanted).max() < 1e-9
 
 
-def test_rows_said_twice_change_neither_motion_nor_torque() -> None:
-    """Duplicated rows share their forces and leave the rest as it was."""
-    model, q, v, cs = moving_four_bar()
-    double = ConstraintSet(model, [*cs.constraints, *cs.constraints])
-    actuated = np.array([True, False, False])
-    once = inverse_dynamics_constraints(model, q, v, [7.0], cs, actuated)
-    twice = inverse_dynamics_constraints(model, q, v, [7.0], double, actuated)
-    assert (once.rank, twice.rank) == (2, 2)
-    assert np.abs(twice.a - once.a).max() < 1e-10
-    assert np.abs(twice.tau - once.tau).max() < 1e-10
-    assert np.abs(twice.forces - 0.5 * np.tile(once.forces, 2)).max() < 1e-10
-
-
 @pytest.mark.parametrize("legs", [FEET, FEET[:3]])
 def test_walking_machine_with_more_drives_than_freedom(legs: tuple[str, ...]) -> None:
     """Legs of a quadruped: a permitted acceleration is reached exactly, the trunk has no torque, forces carry it."""
@@ -147,15 +133,6 @@ def test_accelerations_that_contradict_the_constraints_are_met_as_nearly_as_can_
     assert found.missed == pytest.approx(np.abs(found.a[actuated] - wanted).max())
     assert found.missed > 0.1
     assert abs(freedom[actuated] @ (found.a[actuated] - wanted)) < 1e-9
-
-
-def test_drives_everywhere_need_no_forces() -> None:
-    """With a drive in every joint the constraint forces are zero and the torques those without constraints."""
-    model, q, v, cs = moving_four_bar()
-    wanted, actuated = permitted(model, q, v, cs), np.ones(3, dtype=bool)
-    found = inverse_dynamics_constraints(model, q, v, wanted, cs, actuated)
-    assert np.array_equal(found.forces, np.zeros(2))
-    assert np.abs(found.tau - inverse_dynamics(model, q, v, wanted)).max() < 1e-10
 
 
 def test_no_drives_where_the_constraints_leave_no_freedom() -> None:
@@ -208,22 +185,6 @@ def test_rank_says_how_far_drives_are_from_enough() -> None:
     assert caught.value.field == "actuated"
 
 
-def test_redundant_rows_do_not_pretend_drives() -> None:
-    """Rows that say the same again do not raise the rank, whatever their number and length."""
-    model = five_bar()
-    cs = five_bar_constraints(model)
-    many = ConstraintSet(
-        model,
-        [
-            LoopConstraint(c.predecessor, c.successor, c.X_p, c.X_s, size * c.axis)
-            for c in cs.constraints
-            for size in (1.0, 1e-6, 1e3)
-        ],
-    )
-    q = assemble_q(model, [1.8, -1.0, 1.2, 1.0], cs, np.ones(4)).q
-    assert is_fully_actuated(model, q, many, [True, False, False, False]).rank == 2
-
-
 def quadratic_program(
     model: Model, state: tuple[np.ndarray, np.ndarray], x: np.ndarray, cs: ConstraintSet, actuated: np.ndarray, W: Any
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -262,21 +223,6 @@ def test_relaxed_is_the_quadratic_program(case: str, weight: float | str | None)
     balance(model, (q, v), cs, actuated, found)
     assert np.abs(found.a - a).max() < 1e-7 * (1.0 + np.abs(a).max())
     assert np.abs(found.tau - tau).max() < 1e-6 * (1.0 + np.abs(tau).max())
-
-
-def test_larger_weights_track_better() -> None:
-    """For permitted wishes the miss falls as 1/W; in the limit the torque is the exact one."""
-    model, q, v, cs = moving_four_bar()
-    actuated = np.array([True, False, False])
-    missed = []
-    for weight in (1e2, 1e4, 1e6):
-        found = inverse_dynamics_constraints_relaxed(model, q, v, [7.0], cs, actuated, [[weight]])
-        balance(model, (q, v), cs, actuated, found)
-        missed.append(found.missed)
-    assert missed[1] == pytest.approx(missed[0] / 100.0, rel=0.1)
-    assert missed[2] == pytest.approx(missed[1] / 100.0, rel=0.1)
-    exact = inverse_dynamics_constraints(model, q, v, [7.0], cs, actuated)
-    assert np.abs(found.tau - exact.tau).max() < 1e-4
 
 
 def test_underactuated_cart_and_pendulum() -> None:
@@ -354,12 +300,3 @@ def test_a_mask_may_be_over_coordinates() -> None:
         is_fully_actuated(model, q, cs, torn)
     with pytest.raises(ConstraintError, match=r"shape \(10,\), one entry per velocity \(nv\), or \(12,\).*got \(11,\)"):
         is_fully_actuated(model, q, cs, of_q[:11])
-
-
-def test_weights_must_be_symmetric() -> None:
-    """A W that is not symmetric is refused, for the objective would not be the one meant."""
-    model, q, v, cs = moving_four_bar()
-    with pytest.raises(ConstraintError, match="symmetric"):
-        inverse_dynamics_constraints_relaxed(
-            model, q, v, np.zeros(3), cs, [True, True, False], [[2.0, 1.0], [0.0, 2.0]]
-        )

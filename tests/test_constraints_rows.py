@@ -206,61 +206,6 @@ def test_pendulum_tip_by_hand() -> None:
     )
 
 
-def test_errors_and_terms_of_one_group() -> None:
-    """A group's errors and stabilisation are those rows of the whole set's."""
-    model = model_with_every_joint()
-    q, v, _ = state(model, 3)
-    rng = np.random.default_rng(3)
-    frames = random_transform(rng), random_transform(rng)
-    rows = [
-        LoopConstraint("eye", "cam", *frames, axis, name=name, baumgarte=0.2)
-        for axis, name in zip(SIX, ["a", "b", "a", "b", "b", "a"], strict=True)
-    ]
-    cs = ConstraintSet(model, rows)
-    whole = constraint_position_error(model, q, cs)
-    np.testing.assert_array_equal(constraint_position_error(model, q, cs, group="a"), whole[[0, 2, 5]])
-    whole = constraint_velocity_error(model, q, v, cs)
-    np.testing.assert_array_equal(constraint_velocity_error(model, q, v, cs, group="b"), whole[[1, 3, 4]])
-    whole = baumgarte_term(model, q, v, cs)
-    np.testing.assert_array_equal(baumgarte_term(model, q, v, cs, group="b"), whole[[1, 3, 4]])
-    bare = cs.with_baumgarte("a", None).with_baumgarte("b", None)
-    np.testing.assert_allclose(
-        constraint_gamma(model, q, v, cs), constraint_gamma(model, q, v, bare) + whole, rtol=1e-12, atol=1e-11
-    )
-
-
-def test_rows_do_not_depend_on_their_order_nor_on_company() -> None:
-    """Rows that share a point give, to the last bit, what each gives alone, in any order; points are stored once."""
-    model = model_with_every_joint()
-    q, v, _ = state(model, 5)
-    rng = np.random.default_rng(5)
-    frames = random_transform(rng), random_transform(rng)
-    rows = [ContactConstraint(body, (0.1, 0.2, 0.3), n) for n in np.eye(3) for body in ("foot", "eye", "toe")]
-    rows += [LoopConstraint("ring", "eye", *frames, axis, baumgarte=0.1) for axis in SIX]
-    order = rng.permutation(len(rows))
-    cs = ConstraintSet(model, [rows[i] for i in order])
-    assert cs.packed.ints[1] == 4  # three points and a pair of frames
-    G, gamma = constraint_jacobian(model, q, cs), constraint_gamma(model, q, v, cs)
-    for place, i in enumerate(order):
-        alone = ConstraintSet(model, [rows[i]])
-        np.testing.assert_array_equal(G[place], constraint_jacobian(model, q, alone)[0])
-        assert gamma[place] == constraint_gamma(model, q, v, alone)[0]
-
-
-def test_points_of_bodies_fixed_to_one_link_are_one_point() -> None:
-    """A fixed body's point and the same point of the body it is fixed to are evaluated once."""
-    builder = ModelBuilder()
-    rod = RigidInertia(1.0, inertia=np.eye(3))
-    builder.add_body("rod", joint=joints.Revolute((0, 0, 1)), inertia=rod)
-    builder.add_body("tool", parent="rod", joint=joints.Fixed(), placement=Transform(p=(1, 0, 0)))
-    model = builder.build()
-    cs = ConstraintSet(
-        model, [ContactConstraint("rod", (1, 2, 0), (1, 0, 0)), ContactConstraint("tool", (0, 2, 0), (0, 1, 0))]
-    )
-    assert cs.packed.ints[1] == 1
-    np.testing.assert_allclose(constraint_jacobian(model, [0.0], cs)[:, 0], [-2.0, 1.0])
-
-
 def test_angular_rows_far_from_the_origin() -> None:
     """Angular rows give the relative angular velocity, however far from the origin and however fast the frames are."""
     model = random_tree(12, bodies=5, kinds=("floating", "spherical", "revolute"))
@@ -363,17 +308,6 @@ def test_the_length_of_an_axis_scales_its_row() -> None:
         constraint_position_error(model, q, cs),
     ):
         np.testing.assert_allclose(values[1], 2 * values[0], rtol=1e-14)
-
-
-def test_no_rows_and_no_bodies() -> None:
-    """An empty set gives empty arrays of the right shapes."""
-    model = pendulum()
-    cs = ConstraintSet(model, [])
-    assert (len(cs), cs.groups, cs.labels) == (0, (), ())
-    assert constraint_jacobian(model, [0.0], cs).shape == (0, 1)
-    assert constraint_gamma(model, [0.0], [0.0], cs).shape == (0,)
-    assert constraint_position_error(model, [0.0], cs).shape == (0,)
-    assert baumgarte_term(model, [0.0], [1.0], cs).shape == (0,)
 
 
 def test_states_that_do_not_fit_are_named() -> None:

@@ -60,17 +60,6 @@ def test_redundant_rows(method, linear_solver, consistent):
     assert found.residual < 1e-12 if consistent else found.residual > 1e-3
 
 
-@pytest.mark.nojit
-@pytest.mark.parametrize("method", METHODS)
-def test_more_rows_than_unknowns(method):
-    """Thirteen rows on five unknowns determine the motion; the multipliers are the shortest that balance."""
-    H, G, c, _ = system(8, 5, 13)
-    wanted = np.arange(5.0)
-    found = method(H, G, c, G @ wanted)
-    agrees(found, wanted, np.linalg.pinv(G.T) @ (H @ wanted - c))
-    assert found.rank == 5
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("angle", [1e-4, 1e-7, 1e-9])
 def test_nearly_dependent_rows(method, angle):
@@ -100,18 +89,6 @@ def test_nearly_dependent_rows_that_leave_no_freedom(method, angle):
         found = method(H, G, c, G @ wanted)
         assert found.rank == 4
         assert np.abs(found.x - wanted).max() < 1e-12 / angle
-
-
-@pytest.mark.parametrize("linear_solver", SOLVERS)
-@pytest.mark.parametrize("method", METHODS)
-def test_rows_in_very_different_units(method, linear_solver):
-    """Rows of lengths from 1e-6 to 1e6 are met as well as rows of one length."""
-    H, G, c, gamma = system(3, 8, 6)
-    units = 10.0 ** np.array([6.0, -6.0, 3.0, -3.0, 0.0, -5.0])
-    plain = method(H, G, c, gamma, linear_solver=linear_solver)
-    found = method(H, G * units[:, None], c, gamma * units, linear_solver=linear_solver)
-    np.testing.assert_allclose(found.x, plain.x, rtol=1e-10)
-    np.testing.assert_allclose(found.multipliers * units, plain.multipliers, rtol=1e-10)
 
 
 @pytest.mark.parametrize("linear_solver", SOLVERS)
@@ -262,16 +239,6 @@ def test_bad_input(method):
         with pytest.raises(ConstraintError) as caught:
             method(H, G, c, gamma, **more)
         assert caught.value.field == field
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_operands_are_left_alone(method):
-    """Nothing handed in is written to."""
-    operands = system(9, 6, 8)
-    before = [array.copy() for array in operands]
-    method(*operands)
-    for array, old in zip(operands, before, strict=True):
-        np.testing.assert_array_equal(array, old)
 
 
 @pytest.mark.parametrize("n", [40, 101])

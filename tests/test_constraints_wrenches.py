@@ -110,21 +110,6 @@ def test_a_loop_pushes_successor_and_predecessor() -> None:
     np.testing.assert_allclose(two.wrench[3:], R @ forces[3:])
 
 
-def test_a_sliding_loop_leaves_momentum_alone() -> None:
-    """Its two forces act along one line: about any point they add up to nothing; those of a plain loop need not."""
-    model = random_tree(6)
-    q, _, _ = state(model, 6)
-    rng = np.random.default_rng(6)
-    frames = random_transform(rng), random_transform(rng)
-    totals = []
-    for sliding in (True, False):
-        cs = ConstraintSet(model, [LoopConstraint("b0", "b5", *frames, SIX[4], name="slider", sliding=sliding)])
-        entries = group_wrenches(model, q, cs, [2.0], "slider", frame="world")
-        totals.append(sum(entry.frame.apply_force(entry.wrench) for entry in entries))
-    np.testing.assert_allclose(totals[0], 0.0, atol=1e-13)
-    assert np.linalg.norm(totals[1][:3]) > 0.1
-
-
 def test_each_point_and_pair_has_its_own_entries() -> None:
     """A group of four feet has eight entries, in the order of its points."""
     model = model_with_every_joint()

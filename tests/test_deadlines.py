@@ -20,9 +20,8 @@ import lcp
 from contactlab.contact import Box, Cylinder, HalfSpace, Material
 from contactlab.simulation import TimeStepping, WorldBuilder, rollout, simulate, verify
 from contactlab.spatial import RigidInertia
-from contactlab.verification import proximity
 from lcp.farkas import feasible_point, infeasibility_proof
-from lcp.hearing import GivenUp, heard, on_threads, processor_seconds
+from lcp.hearing import GivenUp, heard, processor_seconds
 from lcp.kernels import lemke as k
 from lcp.linear_program import linear_program
 from problem_data import ConstraintVelProblemData
@@ -169,17 +168,6 @@ def test_verification_of_fast_bodies_takes_no_minutes():
     assert time.process_time() - clock < 4.0
 
 
-def test_nearest_points_of_parallel_cylinders():
-    """Side by side: the gap of the circles; one on the other: the gap along the axis."""
-    a, b = (proximity.core_of(Cylinder(*sizes)) for sizes in ((0.1, 0.3), (0.25, 0.2)))
-    c, s = np.cos(0.7), np.sin(0.7)
-    turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-    for offset, gap in (((0.5, 0.2, 0.1), np.hypot(0.5, 0.2) - 0.35), ((0.05, 0.1, 0.9), 0.4)):
-        at = np.array(offset)
-        pa, pb = proximity.nearest(a.support, lambda d, at=at: turn @ b.support(turn.T @ d) + at, at)
-        assert np.linalg.norm(pb - pa) == pytest.approx(gap, abs=1e-8)
-
-
 @needs_signals
 @pytest.mark.parametrize(
     "work",
@@ -231,14 +219,6 @@ def test_work_on_another_thread_has_its_context_and_is_counted():
     assert 0.2 <= processor_seconds() - before < 1.0
     with pytest.raises(TimeoutError):
         heard(lambda: time.sleep(5.0), 0.1)
-
-
-def test_work_on_threads_comes_back_one_by_one():
-    """With its number; an error ends it."""
-    assert sorted(on_threads(lambda i: i * i, 20, 3)) == [(i, i * i) for i in range(20)]
-    assert list(on_threads(lambda i: -i, 3, 1)) == [(0, 0), (1, -1), (2, -2)]
-    with pytest.raises(ZeroDivisionError):
-        list(on_threads(lambda i: 1 / (i - 5), 10, 2))
 
 
 def test_code_of_the_users_own_may_call_kernels():

@@ -34,12 +34,13 @@ def test_what_is_wrong_with_one_of_several_states_names_it():
     with pytest.raises(SimulationConfigError, match="state 3: ") as caught:
         linearize(world, stepper, [good, good, good, other, good, other])
     assert caught.value.field == "state.q"
-    with pytest.raises(SimulationConfigError, match="state 1: must be a StepperState"):
-        linearize(world, stepper, [good, None])
-    with pytest.raises(SimulationConfigError, match="tau"):
-        linearize(world, stepper, [good] * 2, np.zeros(6))
-    with pytest.raises(SimulationError, match="^state 1: "):
-        linearize(world, stepper, [good, replace(good, v=np.full(6, 1e200))])
+    for error, message, call in (
+        (SimulationConfigError, "state 1: must be a StepperState", lambda: linearize(world, stepper, [good, None])),
+        (SimulationConfigError, "tau", lambda: linearize(world, stepper, [good] * 2, np.zeros(6))),
+        (SimulationError, "^state 1: ", lambda: linearize(world, stepper, [good, replace(good, v=np.full(6, 1e200))])),
+    ):
+        with pytest.raises(error, match=message):
+            call()
 
 
 def test_what_cannot_be_differentiated_says_so():

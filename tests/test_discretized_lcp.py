@@ -121,25 +121,6 @@ def test_updating_a_base_is_a_pure_function_of_base_data_and_h(nb: int) -> None:
     assert np.array_equal(base.MM, form_discretized_lcp(bare, 1.0).MM)
 
 
-def test_update_takes_new_vectors_for_the_same_operators() -> None:
-    """New k and Mv change qq, new gamma the diagonal, a new h the physical blocks; nothing else."""
-    data = random_problem(5)
-    base = ConstraintSolver.construct_base_discretized_time_lcp(data)
-    other = random_problem(5, kN=data.kN + 1.0, gammaN=data.gammaN + 2.0, Mv=2.0 * data.Mv)
-    updated = ConstraintSolver.update_discretized_time_lcp(base, other, 2.0 * H)
-    direct = form_discretized_lcp(other, 2.0 * H)
-    assert np.array_equal(updated.MM, direct.MM)
-    assert np.array_equal(updated.qq, direct.qq)
-    assert np.array_equal(updated.a, np.concatenate((-other.Mv, other.kG)))
-
-
-def test_update_refuses_a_problem_of_another_size() -> None:
-    """Row counts that differ from those of the base are named."""
-    base = ConstraintSolver.construct_base_discretized_time_lcp(random_problem(4))
-    with pytest.raises(ProblemDataError, match="nb = 2, wanted 0"):
-        ConstraintSolver.update_discretized_time_lcp(base, random_problem(4, nb=2), H)
-
-
 @pytest.mark.parametrize("nb", [0, 3])
 def test_solve_inverts_the_block_system(nb: int) -> None:
     """A X = B for A = [[M, -G'], [G, 0]], one and several columns."""
@@ -183,30 +164,6 @@ def test_an_empty_lcp_vector_means_no_unilateral_force() -> None:
     assert forces.fF.shape == (data.nr,)
     v_plus = data.solve_inertia(data.Mv) + H * ConstraintSolver.compute_generalized_velocity_change(data, forces)
     np.testing.assert_allclose(data.G @ v_plus + data.kG, 0.0, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("zz", "message"), [([1.0], r"shape \(1,\)"), (None, "wanted"), ("nan", r"zz\[0\] = nan, wanted a finite number")]
-)
-def test_a_wrong_lcp_vector_is_named(zz: Any, message: str) -> None:
-    """Length and finiteness of zz are checked before anything is unpacked."""
-    data = random_problem(8)
-    discretized = form_discretized_lcp(data, H)
-    if zz is None:
-        zz = np.zeros((len(discretized.qq), 1))
-    elif zz == "nan":
-        zz = np.full(len(discretized.qq), np.nan)
-    with pytest.raises(ProblemDataError, match=message) as caught:
-        ConstraintSolver.populate_packed_constraint_forces_from_lcp_solution(data, discretized, zz, H)
-    assert caught.value.field == "zz"
-
-
-@pytest.mark.parametrize("h", [0.0, -1e-3, np.nan, np.inf, "0.1", None, True])
-def test_a_step_that_is_no_positive_number_is_refused(h: Any) -> None:
-    """h <= 0, NaN, infinity and non-numbers raise ProblemDataError naming h."""
-    with pytest.raises(ProblemDataError) as caught:
-        form_discretized_lcp(random_problem(0), h)
-    assert caught.value.field == "h"
 
 
 def test_a_step_says_how_well_its_rates_are_known() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -17,10 +16,7 @@ from contactlab.simulation import (
     EventDriven,
     EventKind,
     StepperState,
-    TimeStepping,
-    Transition,
     WorldBuilder,
-    simulate,
     transition,
 )
 from contactlab.spatial import RigidInertia
@@ -106,64 +102,6 @@ def test_two_bounces_at_their_closed_form(tilt, mu, v, sticks, duration):
     np.testing.assert_allclose(found.parameters["restitution"][rows, 0], wanted[:, 12], atol=1e-10)
     if mu > 0.0:
         np.testing.assert_allclose(found.parameters["mu"][rows, 0], wanted[:, 13], atol=1e-10)
-
-
-def nimble(x1=0.0, x2=0.52, v1=1.0, v2=0.0):
-    """Two equal balls on a line, without gravity and friction, fully elastic."""
-    builder = WorldBuilder((0, 0, 0))
-    for name, x, v in (("blue", x1, v1), ("green", x2, v2)):
-        builder.add_free_body(name, BALL, Sphere(R), Material(0.0, 1.0), (x, 0, 0, 1, 0, 0, 0), (v, 0, 0, 0, 0, 0))
-    return builder.build()
-
-
-def test_nimbles_two_balls():
-    """The green ball ends at v1 T + x1 + 2 r: gradients (1, 0, 1, 0), where nimblephysics issue 97 reports others.
-
-    There (0.75, 0.25, 0.91, 0.08). A time-stepping map has yet another derivative, its own: the impact takes place at
-    steps, whose times do not move, so that it is (0, 1, T - t, t). Over many steps it is that of the motion.
-    """
-    found = transition(EventDriven().run(nimble(), 1.0))
-    assert found.unique
-    np.testing.assert_allclose(found.matrix[6, [0, 6, 12, 18]], [1, 0, 1, 0], atol=1e-12)
-    at, h = np.array([0.0, 0.5237, 1.0, 0.0]), 1e-3
-
-    def stepped(x):
-        return simulate(nimble(*x), TimeStepping(h), 1.0).q[-1, 7]
-
-    near, far = (
-        np.array([(stepped(at + d * e) - stepped(at - d * e)) / (2 * d) for e in np.eye(4)]) for d in (1e-6, 0.05)
-    )
-    np.testing.assert_allclose(near, [0, 1, 0.677, 0.323], atol=1e-3)
-    np.testing.assert_allclose(far, [1, 0, 1, 0], atol=0.02)
-
-
-def test_one_bounce_of_diff_sim_grads():
-    """Task 1 of arXiv 2207.05060: height after an elastic bounce without gravity falls with height and speed before."""
-    builder = WorldBuilder((0, 0, 0))
-    builder.add_half_space("ground", HalfSpace((0, 0, 1), 0.0), Material(0.0, 1.0))
-    builder.add_free_body("ball", BALL, Sphere(R), Material(0.0, 1.0), (-1, 0, 1, 1, 0, 0, 0), (2, 0, -2, 0, 0, 0))
-    found = transition(EventDriven().run(builder.build(), 1.0))
-    np.testing.assert_allclose(found.matrix[2, [0, 2, 6, 8]], [0.0, -1.0, 0.0, -1.0], atol=1e-12)
-
-
-def test_a_ball_is_thrown_at_a_target_by_way_of_ground_and_wall():
-    """Task 2 of arXiv 2207.05060: Newton's method on the first velocity hits the target, where descent had stalled."""
-    velocity, target = np.array([5.0, 0.0, -5.0]), np.array([-2.0, 0.0, 1.5])
-    for _ in range(8):
-        builder = WorldBuilder((0, 0, -9.8))
-        bouncy = Material(0.0, 0.92)
-        builder.add_half_space("ground", HalfSpace((0, 0, 1), 0.0), bouncy)
-        builder.add_half_space("wall", HalfSpace((-1, 0, 0), -1.75), bouncy)
-        builder.add_free_body("ball", BALL, Sphere(R), bouncy, (-0.5, 0, 1, 1, 0, 0, 0), (*velocity, 0, 0, 0))
-        recording = EventDriven().run(builder.build(), 0.6)
-        assert [event.contacts[0][-4:] for event in recording.events] == ["ound", "wall"]
-        missed = recording.q[-1, :3] - target
-        found = transition(recording)
-        # The gradient of its loss, the squared distance.
-        w = np.concatenate((2.0 * missed, np.zeros(9)))
-        np.testing.assert_allclose(found.vjp(w)[LINEAR], 2.0 * missed @ found.matrix[POSITION, LINEAR], rtol=1e-12)
-        velocity = velocity - np.linalg.solve(found.matrix[POSITION, LINEAR], missed)
-    assert np.abs(missed).max() < 1e-12
 
 
 @pytest.mark.parametrize("part", [0.3, *(pytest.param(part, marks=pytest.mark.slow) for part in (0.1, 0.8))])
@@ -378,26 +316,6 @@ def test_laws_that_agree_have_one_derivative(law):
     wanted, found = (transition(EventDriven(impact=one).run(world, 0.6), ("restitution",)) for one in (None, law))
     np.testing.assert_allclose(found.matrix, wanted.matrix, atol=1e-9)
     np.testing.assert_allclose(found.parameters["restitution"], wanted.parameters["restitution"], atol=1e-9)
-
-
-def test_products_are_those_with_the_matrices():
-    """jvp and vjp are products with the matrix and with those of parameters."""
-    found = transition(EventDriven().run(ball((0, 0, 0.3), (0,) * 6, e=0.7), 0.5), ("restitution", "gravity"))
-    rng = np.random.default_rng(1)
-    dx, w, dg = rng.normal(size=12), rng.normal(size=12), rng.normal(size=3)
-    np.testing.assert_allclose(
-        found.jvp(dx, {"gravity": dg}), found.matrix @ dx + found.parameters["gravity"] @ dg, rtol=1e-12
-    )
-    assert w @ found.jvp(dx) == pytest.approx(found.vjp(w) @ dx)
-    assert found.vjp(w, "restitution") == pytest.approx(w @ found.parameters["restitution"])
-    assert isinstance(found, Transition)
-
-
-def test_a_pickled_recording_has_the_same_derivative():
-    """A recording keeps its course through pickles, a constant force included."""
-    recording = EventDriven().run(ball((0, 0, 0.3), (0,) * 6, e=0.7), 0.5, tau=np.full(6, 0.1))
-    again = pickle.loads(pickle.dumps(recording))
-    np.testing.assert_array_equal(transition(again).matrix, transition(recording).matrix)
 
 
 def whys(recording):

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixed import random_acceleration_problem
-from rods import Rod
 
 import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver, ConvexRelaxation, StaggeredProjections
@@ -338,16 +336,6 @@ def test_a_start_changes_nothing_but_the_work(backend: FrictionBackend) -> None:
         ConstraintSolver(backend).solve_discretized_problem(data, H, z0=[1.0])
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=NAMES)
-def test_nothing_to_do_is_done(backend: FrictionBackend) -> None:
-    """No contacts at all; and a contact that stays open."""
-    free = solve(ConstraintVelProblemData(M=np.eye(2), Mv=[1.0, 2.0]), backend)
-    assert np.array_equal(free.v_plus, [1.0, 2.0])
-    apart = solve(particle(1.0, gap=1.0), backend)
-    assert not apart.forces.packed().any()
-    assert apart.certificate.holds(1e-12)
-
-
 def test_the_relaxation_refuses_the_acceleration_level() -> None:
     """It relaxes velocities: UNSUITABLE, naming what is not; the linear path, which needs no solver, stays."""
     fields: dict[str, Any] = {"M": np.eye(2), "tau": [1.0, -G], "N": [[0, 1]], "F": [[1, 0]], "mu_non_sliding": [0.3]}
@@ -379,52 +367,6 @@ def test_staggered_projections_find_accelerations(qp: lcp.Solver, angle: float, 
     assert found.forces.fN == pytest.approx([MASS * G * np.cos(angle)], rel=1e-9)
     assert found.certificate.holds(1e-9), str(found.certificate)
     assert not found.relaxed
-
-
-@pytest.mark.parametrize("nb", [0, 2])
-@pytest.mark.parametrize("seed", range(6))
-def test_staggered_accelerations_are_those_of_lemke(seed: int, nb: int) -> None:
-    """Contacts that slide and that do not, limits and equations, where the accelerations are unique: the same ones."""
-    data = random_acceleration_problem(seed, nb=nb)
-    wanted = ConstraintSolver(lcp.Lemke()).solve_constraint_problem(data)
-    found = ConstraintSolver(StaggeredProjections()).solve_constraint_problem(data)
-    assert found.certificate.holds(1e-9), str(found.certificate)
-    np.testing.assert_allclose(found.acceleration, wanted.acceleration, rtol=1e-7, atol=1e-7)
-
-
-def test_rounds_at_acceleration_level_end_where_there_is_no_answer() -> None:
-    """Painleve's rod with mu = 2 leaning into its slip has no acceleration: a status, with the problem, no forces."""
-    data = Rod(angle=1.2, v=(-1.0, 0.0, 0.0)).sliding(2.0)
-    assert data.N_minus_muQ_T is not None
-    lemke, staggered = (ConstraintSolver(one) for one in (lcp.Lemke(), StaggeredProjections(max_iterations=30)))
-    with pytest.raises(ConstraintSolveError):
-        lemke.solve_constraint_problem(data)
-    with pytest.raises(ConstraintSolveError) as caught:
-        staggered.solve_constraint_problem(data)
-    assert caught.value.result.status in (lcp.Status.ITERATION_LIMIT, lcp.Status.INFEASIBLE, lcp.Status.STALLED)
-
-
-@pytest.mark.parametrize(
-    ("make", "field"),
-    [
-        (lambda: ConvexRelaxation(lcp.OSQP), "qp"),
-        (lambda: ConvexRelaxation("OSQP"), "qp"),
-        (lambda: StaggeredProjections(None), "qp"),
-        (lambda: StaggeredProjections(max_iterations=0), "max_iterations"),
-        (lambda: StaggeredProjections(max_iterations=2.5), "max_iterations"),
-        (lambda: StaggeredProjections(max_iterations=True), "max_iterations"),
-        (lambda: StaggeredProjections(tolerance=0.0), "tolerance"),
-        (lambda: StaggeredProjections(tolerance=float("nan")), "tolerance"),
-        (lambda: StaggeredProjections(tolerance="1e-3"), "tolerance"),
-        (lambda: StaggeredProjections(polish=1), "polish"),
-        (lambda: ConvexRelaxation(tolerance=1.0), "tolerance"),
-    ],
-)
-def test_options_out_of_range_are_refused(make: Any, field: str) -> None:
-    """The error names the option and its value."""
-    with pytest.raises(ProblemDataError) as caught:
-        make()
-    assert caught.value.field == field
 
 
 def test_backends_are_no_lcp_solvers() -> None:

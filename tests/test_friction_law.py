@@ -14,11 +14,9 @@ from test_simulation_cone import sliding_brick
 import lcp
 import problem_data
 from contactlab import ConstraintSolver, ConvexRelaxation, EqualCompliance
-from contactlab.cli import main
 from contactlab.formulation import BridgeError, motion_is_unique, problem_data_from
 from contactlab.impact import ImpactError, Newton, Poisson
 from contactlab.lab.datasets import lcp_from_problem_data, load_problem, load_problems
-from contactlab.lab.racing import race
 from contactlab.simulation import Recording, TimeStepping, simulate
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
@@ -172,28 +170,3 @@ def test_problems_of_a_record_with_cones_are_friction_problems(recording: Record
     found = lcp.solve(problem, lcp.default_friction_solver())
     pushed = recording.contacts_at(20).impulse_normal.sum() / recording.h[20]
     assert found.r[::3].sum() == pytest.approx(pushed, rel=1e-7)
-
-
-def test_a_race_on_a_record_with_cones_is_one_of_cones(
-    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The table names the law; beside problems of pyramids each law has its own."""
-    recording.save(tmp_path / "cones.npz")
-    out = tmp_path / "out"
-    common = ["--time-limit", "20", "--jobs", "1", "--curves", "0", "--most-steps", "2", "--out", str(out)]
-    assert main(["race", str(tmp_path / "cones.npz"), "--solvers", "NSGS,ContactStrategies", *common]) == 0
-    said = capsys.readouterr().out
-    assert "friction (exact cones): 2 problems, 2 of them solved" in said
-    report = race(
-        [tmp_path / "cones.npz", ("plain", lcp.LCP(np.eye(2), [-1.0, 2.0]))],
-        "ContactStrategies,Lemke", jobs=1, curves=0, most_steps=1, time_limit=20.0,
-    )  # fmt: skip
-    assert [field.title for field in report.fields] == [
-        "friction (exact cones)",
-        "complementarity (friction, if any, by pyramids)",
-    ]
-    status = {(row.kind, row.solver): row.status for row in report.rows}
-    assert status["FrictionProblem", "ContactStrategies"] == status["LCP", "Lemke"] == "SOLVED"
-    assert status["FrictionProblem", "Lemke"] == "UNSUITABLE"
-    for row in report.rows:
-        assert (row.deciding_error <= row.tolerance) == row.solved

@@ -69,20 +69,17 @@ def test_ill_formed_problems_are_refused_with_the_entry_named(arguments: tuple[A
 
 def test_kinds_of_problem_and_of_solver_do_not_mix() -> None:
     friction, plain = lcp.FrictionProblem(EYE, [-1.0, 0.0, 0.0], [0.5]), lcp.LCP(EYE, [-1.0, 0.0, 0.0])
-    with pytest.raises(lcp.ProblemError, match="Lemke solves no friction problems"):
-        lcp.solve(friction, lcp.Lemke())
-    with pytest.raises(lcp.ProblemError, match="NSGS solves friction problems alone"):
-        lcp.solve(plain, lcp.NSGS())
-    with pytest.raises(lcp.ProblemError, match="solver must be a solver object such as NSGS"):
-        lcp.solve(friction, lcp.NSGS)
-    with pytest.raises(lcp.ProblemError, match="another kind of problem"):
-        lcp.solve(friction, z0=lcp.solve(plain))
-    with pytest.raises(lcp.ProblemError, match="FrictionResult"):
-        lcp.solve(plain, z0=lcp.solve(friction))
-    with pytest.raises(lcp.ProblemError, match="z0 must have length 3"):
-        lcp.solve(friction, z0=[1.0])
-    with pytest.raises(lcp.ProblemError, match="tolerance must lie"):
-        lcp.solve(friction, tolerance=0.0)
+    for message, call in (
+        ("Lemke solves no friction problems", lambda: lcp.solve(friction, lcp.Lemke())),
+        ("NSGS solves friction problems alone", lambda: lcp.solve(plain, lcp.NSGS())),
+        ("solver must be a solver object such as NSGS", lambda: lcp.solve(friction, lcp.NSGS)),
+        ("another kind of problem", lambda: lcp.solve(friction, z0=lcp.solve(plain))),
+        ("FrictionResult", lambda: lcp.solve(plain, z0=lcp.solve(friction))),
+        ("z0 must have length 3", lambda: lcp.solve(friction, z0=[1.0])),
+        ("tolerance must lie", lambda: lcp.solve(friction, tolerance=0.0)),
+    ):
+        with pytest.raises(lcp.ProblemError, match=message):
+            call()
 
 
 class Impostor:

@@ -10,9 +10,7 @@ from step_differences import moved
 
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import PositionDrive
-from contactlab.linearization import trajectory
-from contactlab.multibody import ModelBuilder, integrate, joints
-from contactlab.recording import Recording
+from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
     ExternalContact,
     SimulationConfigError,
@@ -180,23 +178,6 @@ def test_what_contact_forces_cost():
     assert told.value == found.value
 
 
-def test_costs_with_gradients_of_their_own():
-    """A cost that returns its gradients too gives what its differences give, q along `integrate`."""
-    world, stepper, n = falling_cube(), TimeStepping(H), 30
-    run = simulate(world, stepper, steps=n)
-
-    def exact(i, q, v):
-        by_q = np.zeros(6)
-        by_q[0], by_q[2] = 2.0 * q[0], 2.0
-        return place(i, q, v), by_q, 0.2 * v
-
-    one, two = gradient(run, place), gradient(run, exact)
-    assert one.value == two.value
-    np.testing.assert_allclose(one.q, two.q, rtol=1e-7, atol=1e-6)
-    np.testing.assert_allclose(one.v, two.v, rtol=1e-7, atol=1e-6)
-    np.testing.assert_allclose(one.tau, two.tau, rtol=1e-6, atol=1e-8)
-
-
 @pytest.mark.nojit
 def test_states_that_cost():
     """`at` names them, from either end; costs add, and a later force costs an earlier state nothing."""
@@ -213,23 +194,6 @@ def test_states_that_cost():
     assert not gradient(run, reach, at=()).q.any()
 
 
-def test_portions_change_nothing(monkeypatch):
-    """Derivatives kept by few steps at a time give the bits of all at once, kinks in their order."""
-    world, stepper = falling_cube(), TimeStepping(H)
-    run = simulate(world, stepper, steps=83)
-    forces = lambda k, forces: float((forces**2).sum())  # noqa: E731
-    whole = gradient(run, place, force_cost=forces, wrt=["cube.mu"])
-    for portion in (1, 10, 83):
-        monkeypatch.setattr(trajectory, "PORTION", portion)
-        parts = gradient(run, place, force_cost=forces, wrt=["cube.mu"])
-        assert parts.value == whole.value
-        for name in ("q", "v", "tau", "targets"):
-            np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
-        assert parts.parameters == whole.parameters
-        assert parts.kinks == whole.kinks
-    assert [step for step, _ in whole.kinks] == sorted(step for step, _ in whole.kinks)
-
-
 def test_steps_on_kinks_are_named():
     """A cube that rests on its gap of zero stands on a kink in each step, with the contact's words."""
     builder = WorldBuilder()
@@ -241,28 +205,6 @@ def test_steps_on_kinks_are_named():
     assert not found.unique
     assert [step for step, _ in found.kinks] == [0, 1, 2, 3, 4]
     assert {kink.label for _, kink in found.kinks} == {"cube on floor"}
-
-
-@pytest.mark.nojit
-def test_a_record_without_steps():
-    """Its cost is that of its one state."""
-    world = falling_cube()
-    found = gradient(simulate(world, TimeStepping(H), steps=0), place, wrt=["cube.mu"])
-    start = world.initial_state()
-    assert found.value == place(0, start.q, start.v)
-    assert found.tau.shape == (0, 6)
-    assert found.parameters == {"cube.mu": 0.0}
-    ends = [place(0, integrate(world.model, start.q, w * np.eye(6)[2], 1.0), start.v) for w in (1e-6, -1e-6)]
-    assert found.q[2] == pytest.approx((ends[0] - ends[1]) / 2e-6)
-
-
-def test_records_on_disk(tmp_path):
-    """Of a record from a file the gradient has the bits of that in memory."""
-    world, stepper = falling_cube(), TimeStepping(H)
-    run = simulate(world, stepper, steps=20, path=tmp_path / "run.h5")
-    one, two = gradient(run, place), gradient(Recording.open(tmp_path / "run.h5"), place)
-    np.testing.assert_array_equal(one.q, two.q)
-    np.testing.assert_array_equal(one.tau, two.tau)
 
 
 def test_costs_and_records_that_cannot_be_used():

@@ -290,21 +290,6 @@ def test_the_course_in_space_is_that_of_its_differential_equation():
     assert compared > 5
 
 
-def test_slip_along_a_line_is_the_same_in_the_plane_and_in_space():
-    """A disk as a ball that slides straight on: one direction or four, the same impact under every law."""
-    M = np.diag([1.0, 1.0, 1.0, 0.4, 0.4])
-    v = np.array([1.0, 0.0, -2.0, 0.0, 0.0])
-    N = [[0.0, 0.0, 1.0, 0.0, 0.0]]
-    T = np.array([[1.0, 0.0, 0.0, 0.0, -1.0], [0.0, 1.0, 0.0, 1.0, 0.0]])
-    for mu in (0.05, 0.8):
-        for law in ORDERED:
-            flat = ConstraintVelProblemData(M=M, Mv=M @ v, N=N, F=T[:1], mu=[mu], r=[1])
-            wide = ConstraintVelProblemData(M=M, Mv=M @ v, N=N, F=spread(4) @ T, mu=[mu], r=[4])
-            a, b = (law(0.6, "sequential").solve(data) for data in (flat, wide))
-            np.testing.assert_allclose(a.v_plus, b.v_plus, atol=1e-9)
-            np.testing.assert_allclose(b.impulses.fF @ (spread(4) @ T), a.impulses.fF @ T[:1], atol=1e-9)
-
-
 @each_law
 def test_bilateral_rows_take_part(law, order):
     """A ball on a massless slider: the row that holds its height lets the impact act along x alone."""

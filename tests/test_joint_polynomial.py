@@ -9,7 +9,6 @@ from contactlab.constraints import check_constraint
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
     JointPolynomial,
-    Recording,
     SimulationConfigError,
     TimeStepping,
     WorldBuilder,
@@ -68,17 +67,6 @@ def test_a_joint_that_follows_none_is_held():
     recording = simulate(world, TimeStepping(1e-3), steps=100, tau=[5.0, 2.0])
     np.testing.assert_allclose(recording.q[-1, 0], 0.1, atol=1e-14)
     np.testing.assert_allclose(recording.v[-1], [0.0, 0.1], atol=1e-12)
-
-
-def test_a_record_keeps_it(tmp_path):
-    world = carts(JointPolynomial("tail", "lead", CURVE, "cam"))
-    recording = simulate(world, TimeStepping(1e-3), steps=20, tau=[0.0, 1.0], path=tmp_path / "run")
-    opened = Recording.open(tmp_path / "run")
-    (loop,) = opened.world.joint_actions.loops
-    assert (loop.constraint.body, loop.constraint.followed, loop.constraint.name) == ("tail", "lead", "cam")
-    assert tuple(loop.constraint.coefficients) == CURVE
-    again = simulate(opened.world, TimeStepping(1e-3), steps=20, tau=[0.0, 1.0])
-    assert np.array_equal(again.q, recording.q)
 
 
 def test_what_is_no_number_is_refused():

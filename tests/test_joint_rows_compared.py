@@ -3,59 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import subprocess
-import sys
 
 import joint_scenes as scenes
 import numpy as np
 import pytest
 from bridge_models import LEGS, MASS, quadruped, stance
-from simulation_scenes import Outside
-from test_simulation_two_drivers import check_public_path
 
-import lcp
 from contactlab import ConstraintSolver
 from contactlab.constraints import CustomConstraint
 from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit, PositionDrive, Stabilisation, VelocityDrive, problem_data_from
-from contactlab.formulation.kernels import laws
 from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.simulation.explanation import explain_failure
 from contactlab.simulation.scene import load_scene
-from contactlab.stepping.kernels import layout
-from contactlab.world import RowKind
 
 H = 2e-3
-
-
-def joint_forces_agree(recording, every):
-    """The public path's forces of all rows, bit for bit."""
-    for i in range(0, recording.n_steps, every):
-        for j in range(recording.islands[i]):
-            problem, z0 = recording.problem(i, j), recording.warm_start(i, j)
-            solved = recording.stepper.constraint_solver.solve_discretized_problem(problem, H, z0=z0)
-            assert np.array_equal(solved.forces.packed(), recording.forces(i, j).packed())
-
-
-def test_public_path_gives_the_recorded_bits():
-    """Stops, friction, drives, loops and contacts at once: z, velocities, certificates and all forces."""
-    recording = simulate(scenes.busy(), TimeStepping(H), steps=400)
-    assert set(recording.joint_rows.row) >= {1, 4, 5, 9, 10, 11, 12}
-    assert len(recording.contacts) > 20
-    assert check_public_path(recording, every=29) > 20
-    joint_forces_agree(recording, every=67)
-    assert recording.warm_start_solves.sum() > 100
-
-
-@pytest.mark.nojit
-def test_public_path_gives_the_recorded_bits_of_a_short_run():
-    """The same on a run short enough for every mode of the suite, through a solver outside the loop as well."""
-    recording = simulate(scenes.busy(), TimeStepping(H, cfm=0.0), steps=6)
-    assert check_public_path(recording, every=2) == 6
-    inside, outside = (simulate(scenes.busy(), TimeStepping(H, solver), steps=6) for solver in (lcp.Lemke(), Outside()))
-    for name, rows in inside.rows.items():
-        assert np.array_equal(rows, outside.rows[name]), name
 
 
 @pytest.mark.nojit
@@ -67,25 +29,6 @@ def test_loops_that_give_way_are_boxed_rows():
     table = recording.joint_rows
     np.testing.assert_allclose(table.rate + 0.2 * table.error / H, -1e-6 * table.force, atol=1e-12)
     assert verify(recording, every=5).holds
-
-
-def test_compiler_off_agrees(tmp_path):
-    """The same short run as plain Python: 1e-12 relative to the size of each column."""
-    code = (
-        "import sys; sys.path[:0] = {path!r}\n"
-        "import joint_scenes as s\n"
-        "from contactlab.simulation import TimeStepping, simulate\n"
-        "simulate(s.busy(), TimeStepping(2e-3), steps=25, path={out!r})\n"
-    )
-    out = tmp_path / "plain.npz"
-    path = [os.path.dirname(scenes.__file__), *(entry for entry in sys.path if entry)]
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    subprocess.run([sys.executable, "-P", "-c", code.format(path=path, out=str(out))], env=environment, check=True)
-    plain = Recording.open(out)
-    compiled = simulate(scenes.busy(), TimeStepping(H), steps=25)
-    for name in ("q", "v", "kinetic", "potential", "joint_error", "joint_force", "joint_z"):
-        ours, theirs = compiled.rows[name], plain.rows[name]
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * max(1.0, np.abs(ours).max()), err_msg=name)
 
 
 @pytest.mark.nojit
@@ -156,15 +99,6 @@ def test_verification_finds_what_was_changed(column, change, conditions):
     assert conditions <= {failure.condition for failure in verify(false).failures}
 
 
-@pytest.mark.nojit
-def test_the_energy_ledger_closes_with_joints():
-    """Work of stops, friction, dampers, drives, loops and contacts is the change of energy, to rounding, every step."""
-    ledger = simulate(scenes.busy(), TimeStepping(H), steps=20).ledger
-    assert np.abs(ledger.residual).max() < 1e-13
-    for name in ("joint_friction", "joint_damping", "drives", "loops"):
-        assert np.abs(getattr(ledger, name)).max() > 0.0
-
-
 class Rolling(CustomConstraint):
     """The upper arm turns at a speed given by time: a condition on velocities that no joint knows."""
 
@@ -230,16 +164,6 @@ def test_a_quadruped_stands_on_position_drives():
 
     by_tau = simulate(bare, TimeStepping(1e-3), 0.5, tau=hold)
     assert abs(by_tau.q[-1, 2] - recording.q[125, 2]) < 2e-3
-
-
-@pytest.mark.nojit
-def test_kernels_know_the_kinds_of_rows_by_their_numbers():
-    """Kernels state them once more, where an edit compiles them again."""
-    assert {name: code for name, code in vars(laws).items() if name.isupper()} == {one.name: one for one in RowKind}
-    ranks = {"LIMIT": 0, "EQUATION": 1, "COMPLIANT_EQUATION": 2, "BOXED": 3}
-    assert ranks == {name: getattr(layout, name) for name in ranks}
-    classes = {(one.rank, one.class_of(soft=False), one.class_of(soft=True)) for one in RowKind}
-    assert classes == {(0, "L", "L"), (1, "G", "G"), (2, "G", "B"), (3, "B", "B")}
 
 
 SCENE = """[scene]

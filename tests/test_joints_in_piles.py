@@ -12,7 +12,6 @@ from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import JointLimit, PositionDrive
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.formulation.kernels.discretized_lcp import place_joint_spans
-from contactlab.formulation.strategy_solver import _trees
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, Transform
@@ -77,31 +76,6 @@ def gripped_wall(layers: int = 6, columns: int = 5, *, follower: bool = False, t
             LoopConstraint("palm", "held", Transform(p=(0, 0, -2 * HALF[2])), Transform(), (0, 0, 0, 0, 0, 1))
         )
     return builder.build()
-
-
-@pytest.mark.parametrize("scene", SCENES)
-def test_public_path_gives_the_recorded_bits(scene):
-    """The trees and columns of both drivers are the same, where they are many and where rows make one of them."""
-    of_world, of_stepper = SCENES[scene]
-    stepper = TimeStepping(H, **of_stepper)
-    recording = simulate(gripped_wall(2, 15, **of_world), stepper, steps=12)
-    assert recording.warm_start(8) is not None
-    for i in (0, 4, 8, 11):
-        data = recording.problem(i)
-        assert data.nv == 189
-        answer = stepper.constraint_solver.solve_discretized_problem(data, H, z0=recording.warm_start(i))
-        np.testing.assert_array_equal(answer.v_plus, recording.v_plus(i))
-        forces = recording.forces(i)
-        for name in ("fN", "fF", "fL", "fG", "fB"):
-            np.testing.assert_array_equal(getattr(answer.forces, name), getattr(forces, name))
-        assert answer.choice == Choice.SELECTED
-        # Of exact cones the public path measures another statement of the problem.
-        if "friction" not in of_stepper:
-            row = recording.certificates.step == i
-            assert recording.certificates.mechanical[row] == answer.certificate.worst
-            assert recording.certificates.scaled[row] == answer.result.residual.scaled
-        sparse = scene not in ("an equation between trees", "one that gives way")
-        assert (_trees(data.blocks())[0].size > 30) == sparse
 
 
 @pytest.mark.parametrize("scene", SCENES)

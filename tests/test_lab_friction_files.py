@@ -125,20 +125,6 @@ def test_malformed_files_are_refused_with_the_entry_named(
         load_fclib(path)
 
 
-def test_what_is_no_such_file(tmp_path: Path) -> None:
-    path = tmp_path / "x.hdf5"
-    with pytest.raises(DatasetError, match="no such file"):
-        load_fclib(path)
-    path.write_text("version https://git-lfs.github.com/spec/v1\n")
-    with pytest.raises(DatasetError, match="not a readable HDF5 file"):
-        load_fclib(path)
-    good = save_fclib(tmp_path / "good", random_problem(np.random.default_rng(2), 2)).read_bytes()
-    for cut in range(0, len(good) - 1, 97):
-        path.write_bytes(good[:cut])
-        with pytest.raises(DatasetError):
-            load_fclib(path)
-
-
 DENSE = "{d}\n{nc}\n0\n{m}\n{m}\n{m}\t{m}\n{entries}\n{q}\n{mu}\n"
 
 
@@ -178,24 +164,6 @@ def test_local_text_in_blocks(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.W, [[1, 3, 5, 7], [2, 4, 6, 8], [0, 0, 9, 11], [0, 0, 10, 12]])
     np.testing.assert_array_equal(found.dims, [2, 2])
     np.testing.assert_array_equal(found.q, [-1.0, 0.5, -2.0, 0.0])
-
-
-GLOBAL = "3\n1\n0\n3\n3\n3 3\n{M}\n0\n3\n3\n3 3\n1 0 0 0 1 0 0 0 1\n-1 -1 -1 0 0 0\n0.1\n0\n"
-
-
-@pytest.mark.parametrize("masses", [(1.0, 1.0, 1.0), (1e-4, 1.0, 1e4)])
-def test_global_text_well_and_badly_scaled(tmp_path: Path, masses: tuple[float, float, float]) -> None:
-    path = tmp_path / "p.dat"
-    path.write_text(GLOBAL.format(M=" ".join(map(str, np.diag(masses).ravel()))))
-    found = load_problem(path)
-    assert isinstance(found, lcp.GlobalFrictionProblem)
-    np.testing.assert_array_equal(found.M, np.diag(masses))
-    result = lcp.solve(found)
-    assert result.solved
-    # The normal force stops the first mass; friction of a tenth of it acts on the others.
-    np.testing.assert_allclose(result.r[0], 1.0, rtol=1e-9)
-    np.testing.assert_allclose(np.hypot(*result.r[1:]), 0.1, rtol=1e-8)
-    np.testing.assert_allclose(result.r[1:] / 0.1, -result.u[1:] / np.linalg.norm(result.u[1:]), atol=1e-6)
 
 
 def test_global_text_with_printed_sparse_matrices(tmp_path: Path) -> None:

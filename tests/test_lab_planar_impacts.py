@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from contactlab.cli.main import main
 from contactlab.impact import Brach, ChatterjeeRuina, Newton, Poisson, Smith, Stronge, TangentialCompliance
 from contactlab.lab import DatasetError
-from contactlab.lab.datasets.planar_impacts import find_planar_impacts, load_planar_impacts
+from contactlab.lab.datasets.planar_impacts import load_planar_impacts
 from contactlab.studies.paired import paired_difference
 from contactlab.studies.planar_fit import (
-    OTHER_READING,
     PlanarModel,
     bootstrap,
     cross_validate,
@@ -31,12 +30,8 @@ from contactlab.studies.planar_fit import (
     take,
 )
 from contactlab.studies.planar_friction import (
-    consecutive_blocks,
-    fastest_fifth,
     format_friction,
-    format_nested,
     friction_by_impact,
-    nested_choice,
 )
 from contactlab.studies.planar_laws import LAWS, planar_impulses
 from contactlab.studies.planar_tables import planar_json
@@ -119,13 +114,6 @@ def test_formulas_are_the_laws_of_the_package(law: Any, mu: float) -> None:
                 np.testing.assert_allclose(found, after, rtol=1e-7, atol=1e-7, err_msg=str(i))
 
 
-def test_separating_contact_is_left_alone() -> None:
-    """u_n >= 0 is no impact."""
-    for law in LAWS:
-        p = planar_impulses(law, np.eye(2)[None], np.array([[0.5, 1.0]]), 0.3, np.array([0.5]))
-        np.testing.assert_array_equal(p, 0.0)
-
-
 def test_fit_finds_the_numbers_and_the_sense_of_rotation(file: Path) -> None:
     """With the lever turned back the truth is found to rounding; as stored a gross error remains."""
     data = load_planar_impacts(file)
@@ -155,14 +143,6 @@ def test_offset_and_speed_dependence_are_found(file: Path) -> None:
     data.after[:] = data.before + np.einsum("nij,ni->nj", J, p) / data.mass
     assert prediction_errors(data, model, truth)[0].max() < 1e-12
     np.testing.assert_allclose(fit_planar(data, model), truth, rtol=0.05, atol=5e-5)
-
-
-def test_model_names_what_it_does_not_know() -> None:
-    """Unknown law, ingredient, folds."""
-    with pytest.raises(ValueError, match="law"):
-        PlanarModel("Hertz", lever_turned=True)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="ingredients"):
-        PlanarModel("Newton", lever_turned=True, ingredients=("magic",))
 
 
 def rewrite(path: Path, **new: object) -> None:
@@ -195,27 +175,6 @@ def test_bad_entry_is_named(file: Path, change: Callable[[Any], dict[str, object
     assert caught.value.field == field
     assert value in str(caught.value)
     assert main(["impact", str(file)]) == 2
-
-
-def test_a_table_is_told_to_become_an_npz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A .csv or .mat of recordings names the fix; the exit status is 2."""
-    for command, name in (("toss", "tosses.csv"), ("impact", "bounces.mat")):
-        (tmp_path / name).write_text("t,x\n0,0\n")
-        assert main([command, str(tmp_path / name)]) == 2
-        assert "write one by numpy.savez" in capsys.readouterr().err
-
-
-def test_folder_must_hold_one_file_of_impacts(file: Path, tmp_path: Path) -> None:
-    """Other archives are passed over; none, or two, is an error."""
-    np.savez(tmp_path / "other.npz", x=np.zeros(3))
-    assert find_planar_impacts(tmp_path) == file
-    (tmp_path / "copy.npz").write_bytes(file.read_bytes())
-    with pytest.raises(DatasetError, match=r"copy\.npz, ellipse\.npz"):
-        find_planar_impacts(tmp_path)
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with pytest.raises(DatasetError, match="none"):
-        find_planar_impacts(empty)
 
 
 @pytest.mark.parametrize("turned", [True, False])
@@ -270,29 +229,6 @@ def test_balance_tells_what_cannot_be_rigid(file: Path) -> None:
         assert (few.is_determined, few.lever_turned, few.contradiction()) == (False, False, "")
 
 
-@pytest.mark.slow
-def test_command_prints_both_readings(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tables, balance, intervals and JSON; too many folds are bad input."""
-    out = tmp_path / "out.json"
-    rewrite(file, **{name: value[:40] for name, value in np.load(file).items() if value.ndim})
-    plots = tmp_path / "plots"
-    command = ["impact", str(tmp_path), "--bootstrap", "1", "--json", str(out), "--plots", str(plots), "--friction"]
-    assert main(command) == 0
-    printed = capsys.readouterr().out
-    assert "38 impacts of ellipse.npz, 2 left out" in printed
-    if "no plots" not in printed:
-        for name in ("restitution", "impact_errors"):
-            assert (plots / f"{name}.png").read_bytes()[1:4] == b"PNG"
-        assert len(list(plots.iterdir())) == 2
-    assert "wrong sign as stored" in printed
-    models = json.loads(out.read_text())["models"]
-    assert len(models) == 3 * (len(OTHER_READING) + len(LAWS))
-    truth = next(m for m in models if (m["law"], m["tangent_row"]) == ("Stronge", "lever turned"))
-    assert truth["median"] < 0.01
-    assert sum("interval_95" in m for m in models) == 2
-    assert main(["impact", str(file), "--folds", "39"]) == 2
-
-
 def test_frozen_numbers_are_scored_and_not_fitted(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -333,34 +269,6 @@ def test_paired_intervals_see_what_separate_ones_do_not() -> None:
     assert paired_difference(lost, common).difference == 0.0
     with pytest.raises(ValueError, match="same items"):
         paired_difference(common[1:], common)
-
-
-def test_recorded_ellipse_impacts(shared: Path) -> None:
-    """On the recordings: the sense of rotation is mirrored, and halves predict each other well under 0.285."""
-    data = load_planar_impacts(shared / "data" / "planar_impacts" / "ellipse_dev.npz")
-    a, b, _ = momentum_balance(data).values
-    assert a == pytest.approx(1.0, abs=0.15)
-    assert b == pytest.approx(-1.0, abs=0.1)
-    fit = cross_validate(data, PlanarModel("Poisson", lever_turned=True, ingredients=("offset",)))
-    assert np.median(fit.errors) < 0.10
-
-
-@pytest.mark.parametrize("parts", [consecutive_blocks, fastest_fifth])
-def test_a_nested_choice_finds_the_law_that_made_the_impacts(file: Path, parts: Any) -> None:
-    """Stronge's law made them: chosen without every part, its left-out error next to none, that of others not."""
-    data = load_planar_impacts(file)
-    models = [PlanarModel(law, lever_turned=True) for law in ("Newton", "Stronge", "Smith")]
-    left_out = parts(data)
-    found = nested_choice(data, models, left_out)
-    assert [model.law for model in found.chosen] == ["Stronge"] * len(left_out)
-    scored = np.isfinite(found.nested)
-    assert np.count_nonzero(scored) == sum(map(len, left_out))
-    assert np.median(found.nested[scored]) < 5e-3
-    np.testing.assert_array_equal(found.errors[1], found.nested)
-    assert "Newton" in format_nested("parts", found)
-    energy = (data.mass * data.before**2).sum(axis=1)
-    if parts is fastest_fifth:
-        assert energy[scored].min() >= energy[~scored].max()
 
 
 def test_friction_of_each_impact_is_found_with_its_likelihood(file: Path) -> None:

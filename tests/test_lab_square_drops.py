@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from contactlab.cli.main import main
 from contactlab.lab import DatasetError
-from contactlab.lab.datasets.planar_impacts import find_square_drops, load_square_drops
+from contactlab.lab.datasets.planar_impacts import load_square_drops
 from contactlab.studies.square import (
     SquareGrid,
     fit_squares,
@@ -229,16 +229,6 @@ def test_bad_entry_is_named(file: Path, change: Callable[[Any], dict[str, object
     assert main(["impact", str(file)]) == 2
 
 
-def test_folder_may_hold_one_file_of_drops(file: Path, tmp_path: Path) -> None:
-    """Others are passed over; two are an error."""
-    np.savez(tmp_path / "other.npz", x=np.zeros(3))
-    assert find_square_drops(tmp_path) == file
-    assert find_square_drops(tmp_path / "other.npz") is None
-    (tmp_path / "copy.npz").write_bytes(file.read_bytes())
-    with pytest.raises(DatasetError, match=r"copy\.npz, square\.npz"):
-        find_square_drops(tmp_path)
-
-
 def test_command_prints_the_models_and_a_fit(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,22 +259,6 @@ def test_command_prints_the_models_and_a_fit(
         assert np.mean(errors) == pytest.approx(model["position_percent"])
     again.write_text("{}")
     assert main(["impact", str(file), "--frozen", str(again)]) == 2
-
-
-@pytest.mark.slow
-def test_command_draws_errors_and_drops(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Pictures of the models and of drops, and nothing else."""
-    pytest.importorskip("matplotlib")
-    for name in [name for name in MODELS if name not in ("rigid", "no rebound")]:
-        monkeypatch.delitem(MODELS, name)
-    folder = tmp_path / "plots"
-    assert main(["impact", str(file), "--plots", str(folder), "--workers", "1"]) == 0
-    assert "drops.png" in capsys.readouterr().out
-    assert {plot.stem for plot in folder.iterdir()} == {"drops", "drop_errors"}
-    for name in ("drops", "drop_errors"):
-        assert (folder / f"{name}.png").read_bytes()[1:4] == b"PNG"
 
 
 def test_recorded_drops(shared: Path) -> None:

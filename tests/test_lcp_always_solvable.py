@@ -196,16 +196,6 @@ def test_unknowns_without_bounds_that_have_no_pivot() -> None:
     assert lcp.solve(problem).solved
 
 
-def test_a_sparse_box_reaches_the_same_method() -> None:
-    """Made dense where the sparse methods, which promise nothing here, have not solved it."""
-    rng = np.random.default_rng(10)
-    for _ in range(5):
-        problem = box(rng, "normal", 15)
-        sparse = lcp.BoxLCP(sp.csr_array(problem.M), problem.q, -1.0, 1.0)
-        assert any(isinstance(solver, lcp.BoxLemke) for solver in lcp.Cascade().solver_sequence(sparse))
-        assert lcp.solve(sparse).solved
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_default_gives_blocks_up_where_pairs_go_one_by_one(seed: int) -> None:
     """Sparse, nearly skew, no P matrix to see at a glance: the path solves it after 40 factorisations of blocks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from iterative import definite, dominant, membrane, semidefinite
+from lcp_problems import definite, dominant, membrane, semidefinite
 from scipy import sparse
 
 import lcp
@@ -79,11 +79,3 @@ def test_the_bound_of_curvature_holds() -> None:
             d = rng.standard_normal(problem.n)
             assert d @ problem.M @ d <= bound * (d**2 / metric).sum() * (1.0 + 1e-12)
         assert np.linalg.eigvalsh(problem.M * np.sqrt(metric) * np.sqrt(metric)[:, None]).max() <= bound
-
-
-def test_an_indefinite_symmetric_matrix_is_tried() -> None:
-    """Stationary points of the objective solve the problem whatever its curvature."""
-    problem = lcp.LCP([[1.0, 2.0], [2.0, 1.0]], [-1.0, -1.5])
-    result = lcp.solve(problem, APGD())
-    result.raise_for_status()
-    assert lcp.residuals(problem, result.z).solved()

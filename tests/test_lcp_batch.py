@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from lcp_small import instructions
-from naive import enumerate_bases
 
 import lcp
 from lcp.hearing import Crew
@@ -187,15 +186,6 @@ def test_inputs_of_any_layout() -> None:
     np.testing.assert_array_equal(whole.z, [[1.0, 0.0]])
     with pytest.raises(IndexError, match="no entry 1"):
         whole[1]
-
-
-def test_the_answers_of_the_oracle() -> None:
-    """Against the enumeration of all bases."""
-    for n in (1, 2, 5):
-        M, q = some(20, n, n)
-        for found, matrix, vector in zip(lcp.solve_batch(M, q).z, M, q, strict=True):
-            (want,) = enumerate_bases(matrix, vector)
-            np.testing.assert_allclose(found, want, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in lcp.ALL_SOLVERS if kind is not lcp.LemkeHowson])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -97,14 +94,6 @@ def test_a_plain_problem_is_a_box_without_lid() -> None:
     np.testing.assert_allclose(lcp.solve(lcp.BoxLCP(sp.csr_matrix(M), q, 0.0, 1.0)).z, [1.0, 1.0])
 
 
-def test_a_start_at_the_solution_costs_no_pivot() -> None:
-    """z0 is in the units of the boxed problem, multipliers of upper bounds included."""
-    problem = random_box(12, definite=True)
-    cold = lcp.solve(problem, lcp.Lemke())
-    assert cold.solved
-    assert lcp.solve(problem, lcp.Lemke(), z0=cold.z).iterations == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -125,20 +114,3 @@ def test_ill_formed_data_are_named(arguments: tuple[object, ...], text: str) -> 
     """Wrong shapes, and bounds that bound nothing."""
     with pytest.raises(lcp.ProblemError, match=text):
         lcp.BoxLCP(*arguments)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("form", [np.array, sp.csr_array])
-@pytest.mark.parametrize("make", [lambda p: pickle.loads(pickle.dumps(p)), copy.deepcopy, copy.copy])
-def test_a_copy_is_frozen_as_the_original_is(make: object, form: object) -> None:
-    """All four of M, q, lo and hi are read-only in a copy, and M and q are those that are solved."""
-    problem = lcp.BoxLCP(form([[2.0, 1.0], [1.0, 2.0]]), [-5.0, 1.0], [-np.inf, -1.0], 2.0)  # type: ignore[operator]
-    other = make(problem)  # type: ignore[operator]
-    M, used = (other.M, other._M) if not other.sparse else (other.M.data, other._M.data)
-    assert np.shares_memory(M, used)
-    assert np.shares_memory(other.q, other._q)
-    for array in (M, other.q, other.lo, other.hi):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 7.0
-    np.testing.assert_array_equal(other.lo, problem.lo)
-    np.testing.assert_array_equal(other.hi, problem.hi)
-    np.testing.assert_array_equal(lcp.solve(other).z, lcp.solve(problem).z)

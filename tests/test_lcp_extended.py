@@ -144,40 +144,6 @@ def test_it_solves_what_lemke_misses(name: str) -> None:
     assert lcp.solve(lcp.LCP(M, q), ExtendedLemke()).solved
 
 
-@pytest.mark.nojit
-def test_trivial_problems() -> None:
-    """No unknowns, q >= 0, one unknown."""
-    assert lcp.solve(lcp.LCP(np.zeros((0, 0)), np.zeros(0)), ExtendedLemke()).solved
-    result = lcp.solve(lcp.LCP([[-1.0]], [0.0]), ExtendedLemke())
-    assert result.solved
-    assert result.iterations == 0
-    np.testing.assert_array_equal(lcp.solve(lcp.LCP([[2.0]], [-3.0]), ExtendedLemke()).z, [1.5])
-
-
-@pytest.mark.nojit
-def test_a_ray_comes_with_its_direction() -> None:
-    """Infeasible: M = -I. The direction keeps w = M z + d t in balance, is not negative and complementary."""
-    M = np.array([[-1.0, 0.0], [0.0, -1.0]])
-    result = lcp.solve(lcp.LCP(M, [-1.0, -1.0]), ExtendedLemke())
-    assert result.status is lcp.Status.RAY_TERMINATION
-    ray = result.evidence
-    assert isinstance(ray, lcp.Ray)
-    assert (ray.z >= 0.0).all()
-    assert (ray.w >= 0.0).all()
-    assert ray.z @ ray.w == 0.0
-    np.testing.assert_allclose(ray.w, M @ ray.z + ray.t)
-    assert not result.z.any()
-
-
-@pytest.mark.nojit
-def test_zero_matrix_and_zero_row_with_a_load_are_not_solved() -> None:
-    """Nothing can carry a negative q there."""
-    for M in (np.zeros((3, 3)), np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])):
-        result = lcp.solve(lcp.LCP(M, [-1.0, -1.0, 1.0]), ExtendedLemke())
-        assert not result.solved
-        assert np.isfinite(result.z).all()
-
-
 def test_limits_are_heeded() -> None:
     """Pivots, seconds and size: a status, and a finite candidate."""
     n = 60
@@ -191,41 +157,6 @@ def test_limits_are_heeded() -> None:
     result = lcp.solve(problem, ExtendedLemke(max_size=59))
     assert result.status is lcp.Status.UNSUITABLE
     assert "60" in result.attempts[0].detail
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize(
-    "options", [{"max_pivots": -1}, {"restarts": 1.5}, {"time_limit": 0.0}, {"max_size": -2}, {"restarts": True}]
-)
-def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
-    """The error names the field."""
-    with pytest.raises(lcp.ProblemError, match=next(iter(options))):
-        ExtendedLemke(**options)  # type: ignore[arg-type]
-
-
-def test_in_portions_of_one_pivot_the_answer_is_the_same() -> None:
-    """A traced solve returns to Python after every pivot, and keeps the artificial variable, which ends at zero."""
-    n = 30
-    A = np.random.default_rng(5).standard_normal((n, n))
-    problem = lcp.LCP(A @ A.T, -np.ones(n))
-    plain, traced = lcp.solve(problem, ExtendedLemke()), lcp.solve(problem, ExtendedLemke(), trace=True)
-    np.testing.assert_array_equal(plain.z, traced.z)
-    assert traced.trace is not None
-    assert len(traced.trace) >= traced.iterations > 5
-    assert traced.trace.values[-1] == 0.0
-
-
-def test_the_previous_basis_is_taken_up() -> None:
-    """Started at the solution of a neighbour with the same active set, it does not pivot."""
-    n = 20
-    rng = np.random.default_rng(6)
-    A = rng.standard_normal((n, n))
-    M, q = A @ A.T + np.eye(n), rng.standard_normal(n)
-    first = lcp.solve(lcp.LCP(M, q), ExtendedLemke())
-    again = lcp.solve(lcp.LCP(M, q * 1.0000001), ExtendedLemke(), z0=first.z)
-    assert again.solved
-    assert again.iterations == 0
-    assert again.attempts[0].detail == "warm basis accepted"
 
 
 def test_settling_moves_only_last_digits() -> None:

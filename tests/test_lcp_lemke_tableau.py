@@ -13,9 +13,7 @@ import lcp
 from lcp.compiler.views import _part_at, _rows_at
 from lcp.kernels import lemke as k
 from lcp.kernels import lemke_tableau as lt
-from lcp.kernels.basis_solve import lu_factor, lu_solve, solve_active
 from lcp.kernels.lemke_exchanges import in_eights, padded
-from lcp.kernels.lemke_starts import base_tableau, form_basis
 
 Matrix = NDArray[np.float64]
 
@@ -89,72 +87,6 @@ def exchanged_at_random(t: lt.Tableau, M: Matrix, rng: np.random.Generator, look
     np.testing.assert_array_equal(t.T[:, :n].T, T)
 
 
-@pytest.mark.parametrize("n", [2, 7, 60])
-def test_a_factored_basis_gives_its_dictionary(n: int) -> None:
-    """Columns and values that follow from a factored block are those of the principal pivot transform."""
-    t, M, q, rng = fresh(n, n + 1)
-    active = np.flatnonzero(rng.random(n) < 0.5)
-    a = len(active)
-    S, s = t.row[:, None] * M * t.column, t.row * q
-    t.active[:a] = active
-    scratch = np.empty(3 * n), np.empty(n)
-    assert solve_active(M, q, t.row, t.column, t.active, a, t.A, t.perm, *scratch)
-    base_tableau(t, M, q, a)
-    # x = s + S y with y = z off the basis: solve the active rows for z_a.
-    E = np.eye(n)
-    left = E.copy()
-    left[:, active] = -S[:, active]
-    right = S.copy()
-    right[:, active] = -E[:, active]
-    expected = np.linalg.solve(left, right)
-    # In row i stands z_i for active i: the equation w = s + S z, solved for the basic ones.
-    np.testing.assert_allclose(t.x[:n], np.linalg.solve(left, s), rtol=1e-9, atol=1e-9)
-    for c in range(n):
-        lt.stored_column(t, M, c)
-        np.testing.assert_allclose(t.T[c, :n], expected[:, c], rtol=1e-8, atol=1e-8)
-
-
-@pytest.mark.parametrize("k", [1, 7, 8, 9, 40, 64, 65, 130])
-def test_elimination_solves(k: int) -> None:
-    """Both orders of elimination solve regular systems, and call a singular one singular."""
-    rng = np.random.default_rng(k)
-    M, x = rng.standard_normal((k + 9, k + 9)), rng.standard_normal(k)
-    n = k + 9
-    active, perm = np.arange(n), np.empty(n, dtype=np.int64)
-    A, work, z, one = np.empty((n, n)), np.empty(3 * n), np.empty(n), np.ones(n)
-    q = np.zeros(n)
-    q[:k] = -M[:k, :k] @ x
-    assert solve_active(M, q, one, one, active, k, A, perm, work, z)
-    np.testing.assert_allclose(z[:k], x, rtol=1e-10, atol=1e-10)
-    A[:k, :k] = M[:k, :k]
-    y = np.empty(n)
-    assert lu_factor(A, k, perm)
-    lu_solve(A, k, perm, -q, y)
-    np.testing.assert_allclose(y[:k], x, rtol=1e-9, atol=1e-9)
-    M[k // 2] = 0.0
-    assert not solve_active(M, q, one, one, active, k, A, perm, work, z)
-    assert not z.any()
-
-
-@pytest.mark.parametrize("n", [2, 7, 60])
-def test_a_basis_formed_anew_has_the_right_values(n: int) -> None:
-    """Exchanges into a wanted basis give its basic values; dependent columns are left out and counted."""
-    t, M, q, rng = fresh(n, n + 2)
-    M[:, 1] = M[:, 0] * 2.0
-    chosen = rng.random(n) < 0.5
-    chosen[:2] = True
-    wanted = np.concatenate([~chosen, chosen, [False]]).astype(np.int64)
-    assert form_basis(t, M, q, wanted, 1e-9) == 1
-    z = np.zeros(n)
-    w = np.zeros(n)
-    for i in range(n):
-        if t.basis[i] >= n:
-            z[t.basis[i] - n] = t.x[i] * t.column[t.basis[i] - n]
-        else:
-            w[t.basis[i]] = t.x[i] / t.row[t.basis[i]]
-    np.testing.assert_allclose(w, M @ z + q, rtol=1e-9, atol=1e-8)
-
-
 def definite(n: int, seed: int) -> tuple[Matrix, Matrix]:
     """A symmetric positive definite problem."""
     rng = np.random.default_rng(seed)
@@ -206,15 +138,3 @@ def test_heavy_and_light_bodies_are_solved(factor: float) -> None:
         rows = np.abs(M.diagonal()) > 0.0
         problem = lcp.LCP(np.where(np.outer(rows, rows), M * factor, M), q)
         assert lcp.solve(problem, lcp.Lemke(restarts=7)).solved, (problem.M, q)
-
-
-@pytest.mark.nojit
-def test_the_uncompiled_kernel_agrees() -> None:
-    """A small problem, cold and from a start, by plain Python where the compiler is off."""
-    M, q = definite(6, 2)
-    problem = lcp.LCP(M, q)
-    cold = lcp.solve(problem, lcp.Lemke())
-    warm = lcp.solve(lcp.LCP(M, q - 0.3), lcp.Lemke(), z0=cold.z)
-    for result in (cold, warm):
-        result.raise_for_status()
-        assert result.residual.natural_map < 1e-12

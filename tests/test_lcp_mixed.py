@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from lcp_problems import random_blocks
 from naive import solvable_bases
 
 import lcp
 
-Blocks = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 KINDS = ("any", "monotone", "decoupled", "half")
-
-
-def random_blocks(seed: int, kind: str, largest: int = 4) -> Blocks:
-    """Integer blocks with A of random rank; `decoupled` ones lose nothing when A is singular, `any` may."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(0, largest + 1))
-    m = max(int(rng.integers(0, largest + 1)), 1 - n)
-    r = int(rng.integers(0, m + 1))
-
-    def draw(*shape: int) -> np.ndarray:
-        return rng.integers(-3, 4, shape).astype(float)
-
-    A = draw(m, r) @ draw(r, m)
-    X1, X2, X3 = draw(m, n), draw(n, m), draw(n, n)
-    if kind == "monotone":
-        S, B = draw(m, r), draw(n, n)
-        A, X2, X3 = S @ S.T, -X1.T, B @ B.T
-    elif kind == "decoupled" or (kind == "half" and seed % 2):
-        X1 = A @ draw(m, n)
-    if kind == "decoupled" or (kind == "half" and not seed % 2):
-        X2 = draw(n, m) @ A
-    a, x4 = draw(m), draw(n)
-    if rng.random() < 0.6:
-        u, y = draw(m), np.abs(draw(n)) * (rng.random(n) < 0.5)
-        a, x4 = -(A @ u + X1 @ y), -(X2 @ u + X3 @ y) + np.abs(draw(n)) * (y == 0)
-    return A, X1, X2, X3, a, x4
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -256,18 +227,3 @@ def test_unknowns_that_drown_the_load_solve_nothing() -> None:
     problem = lcp.MLCP([[1.0, -1.0], [1.0, -1.0]], np.zeros((2, 0)), np.zeros((0, 2)), [], [1.0, -1.0], [])
     assert not lcp.residuals(problem, [], [1e15, 1e15]).solved()
     assert lcp.solve(problem).status is lcp.Status.INCONSISTENT
-
-
-@pytest.mark.parametrize("make", [lambda p: pickle.loads(pickle.dumps(p)), copy.deepcopy, copy.copy])
-def test_a_copy_is_frozen_as_the_original_is(make: object) -> None:
-    """The blocks of a copy are read-only views of what is solved."""
-    problem = lcp.MLCP([[2.0]], [[1.0]], [[-1.0]], [[3.0]], [-1.0], [-4.0])
-    other = make(problem)  # type: ignore[operator]
-    for name in ("A", "X1", "X2", "X3", "a", "x4"):
-        shown = getattr(other, name)
-        np.testing.assert_array_equal(shown, getattr(problem, name))
-        assert np.shares_memory(shown, other._K if shown.ndim == 2 else other._k)
-        with pytest.raises(ValueError, match="read-only"):
-            shown[0] = 7.0
-    result = lcp.solve(other)
-    np.testing.assert_array_equal(np.r_[result.u, result.y], np.r_[lcp.solve(problem).u, lcp.solve(problem).y])

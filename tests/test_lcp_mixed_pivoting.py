@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lcp_problems import random_blocks
 from naive import solvable_bases
 
 import lcp
-from lcp.catalog import mixed_entries
 from lcp.method import Traits
 from lcp.solvers.shared.mixed_pivoting import pivot_free_variables, solve_mixed
 
-Blocks = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 KINDS = ("any", "monotone", "decoupled")
 
 
@@ -32,30 +31,6 @@ class Direct:
         if isinstance(problem, lcp.MLCP):
             return solve_mixed(problem, self.inner, z0=z0, tolerance=tolerance, trace=trace)
         return self.inner.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
-
-
-def random_blocks(seed: int, kind: str, largest: int = 4) -> Blocks:
-    """Integer blocks, A of random rank."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(0, largest + 1))
-    m = max(int(rng.integers(0, largest + 1)), 1 - n)
-    r = int(rng.integers(0, m + 1))
-
-    def draw(*shape: int) -> np.ndarray:
-        return rng.integers(-3, 4, shape).astype(float)
-
-    A = draw(m, r) @ draw(r, m)
-    X1, X2, X3 = draw(m, n), draw(n, m), draw(n, n)
-    if kind == "monotone":
-        S, B = draw(m, r), draw(n, n)
-        A, X2, X3 = S @ S.T, -X1.T, B @ B.T
-    elif kind == "decoupled":
-        X1, X2 = A @ draw(m, n), draw(n, m) @ A
-    a, x4 = draw(m), draw(n)
-    if rng.random() < 0.6:
-        u, y = draw(m), np.abs(draw(n)) * (rng.random(n) < 0.5)
-        a, x4 = -(A @ u + X1 @ y), -(X2 @ u + X3 @ y) + np.abs(draw(n)) * (y == 0)
-    return A, X1, X2, X3, a, x4
 
 
 def saddle(m: int, n: int, weak: float, seed: int) -> tuple[lcp.MLCP, np.ndarray, np.ndarray]:
@@ -95,18 +70,6 @@ def test_what_is_solved_is_so_and_what_is_not_has_no_false_proof(kind: str, seed
         assert result.solved == known
     if result.status in (lcp.Status.INFEASIBLE, lcp.Status.INCONSISTENT):
         assert result.evidence.proves(problem)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(seed=st.integers(0, 10**6))
-@settings(max_examples=60)
-def test_the_only_solution_is_the_one_that_enumeration_finds(kind: str, seed: int) -> None:
-    """Isolated and alone: u and y are the same."""
-    problem = lcp.MLCP(*random_blocks(seed, kind))
-    found = lcp.enumerate_solutions(problem)
-    result = lcp.solve(problem, Direct())
-    if result.solved and len(found.solutions) == 1 and not found.continuum:
-        np.testing.assert_allclose(result.y, found.solutions[0].y, atol=1e-8, rtol=1e-8)
 
 
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(KINDS))
@@ -167,22 +130,6 @@ def test_an_ill_conditioned_A_that_the_pairs_hold_loses_nothing(weak: float) -> 
     np.testing.assert_allclose(result.y, y, atol=1e-13)
 
 
-def test_catalog_problems_come_out_as_known() -> None:
-    """Solvable ones solved, with a known solution where all are known; the others not, and inconsistency proved."""
-    for entry in mixed_entries():
-        result = lcp.solve(entry.problem, Direct())
-        assert result.solved == (entry.outcome is lcp.Status.SOLVED), entry.name
-        if entry.outcome is lcp.Status.INCONSISTENT:
-            assert result.status is lcp.Status.INCONSISTENT
-            assert result.evidence.proves(entry.problem)
-        if result.solved and entry.complete:
-            gaps = [
-                max(np.abs(result.u - u).max(initial=0), np.abs(result.y - y).max(initial=0))
-                for u, y in entry.solutions
-            ]
-            assert min(gaps) < 1e-12, entry.name
-
-
 def test_the_problems_of_circuits_are_all_solved(shared: Path) -> None:
     """To rounding, singular equations included."""
     seen = 0
@@ -197,76 +144,6 @@ def test_the_problems_of_circuits_are_all_solved(shared: Path) -> None:
         assert max(result.residual.scaled, result.residual.equations_scaled) < 1e-12, file.name
         seen += 1
     assert seen
-
-
-def test_duplicated_joint_rows_share_their_force_evenly() -> None:
-    """What the equations leave free is chosen by least norm, as by `reduce`."""
-    M, G = np.diag([2.0, 2.0]), np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
-    A = np.block([[M, -G.T], [G, np.zeros((3, 3))]])
-    X1, X2 = np.array([[0.0], [-1.0], [0], [0], [0]]), np.array([[0.0, 1.0, 0, 0, 0]])
-    result = lcp.solve(lcp.MLCP(A, X1, X2, [[0.0]], [-6.0, 1.0, 0, 0, 0], [0.0]), Direct())
-    result.raise_for_status()
-    np.testing.assert_allclose(result.u, [0, 0, -2, -2, -2], atol=1e-12)
-    np.testing.assert_allclose(result.y, [1.0], atol=1e-12)
-    broken = lcp.MLCP(A, X1, X2, [[0.0]], [-6.0, 1.0, 0, 0, 1e-3], [0.0])
-    result = lcp.solve(broken, Direct())
-    assert result.status is lcp.Status.INCONSISTENT
-    assert result.evidence.proves(broken)
-
-
-def test_only_free_unknowns_and_only_pairs() -> None:
-    """A linear system and an LCP are mixed problems too; and so is nothing at all."""
-    none = np.zeros((0, 0))
-    linear = lcp.solve(
-        lcp.MLCP([[2.0, 1.0], [1.0, 3.0]], np.zeros((2, 0)), np.zeros((0, 2)), none, [-4, -7], ()), Direct()
-    )
-    np.testing.assert_allclose(linear.u, [1.0, 2.0], atol=1e-14)
-    pairs = lcp.solve(lcp.MLCP(none, np.zeros((0, 1)), np.zeros((1, 0)), [[2.0]], (), [-4.0]), Direct())
-    np.testing.assert_allclose(pairs.y, [2.0], atol=1e-14)
-    assert lcp.solve(lcp.MLCP(none, none, none, none, (), ()), Direct()).solved
-
-
-@pytest.mark.parametrize("exponent", [-12, -6, 6, 12])
-def test_units_do_not_matter(exponent: int) -> None:
-    """All data, or single rows and columns, rescaled: the same answer in the new units."""
-    problem, u, y = saddle(8, 10, 1e-9, 4)
-    rng = np.random.default_rng(abs(exponent))
-    e, p, c, d = (10.0 ** (exponent / 6 * rng.integers(-1, 2, k)) for k in (8, 10, 8, 10))
-    s = 10.0**exponent
-    scaled = lcp.MLCP(
-        s * e[:, None] * problem.A * c,
-        s * e[:, None] * problem.X1 * d,
-        s * p[:, None] * problem.X2 * c,
-        s * p[:, None] * problem.X3 * d,
-        s * e * problem.a,
-        s * p * problem.x4,
-    )
-    result = lcp.solve(scaled, Direct())
-    result.raise_for_status()
-    np.testing.assert_allclose(result.u * c, u, atol=1e-9)
-    np.testing.assert_allclose(result.y * d, y, atol=1e-9)
-
-
-def test_a_start_at_the_answer_costs_no_pivot() -> None:
-    """z0 is y; a wrong one costs nothing but time."""
-    problem, _, y = saddle(10, 14, 1e-10, 5)
-    cold = lcp.solve(problem, Direct())
-    warm = lcp.solve(problem, Direct(), z0=cold.y)
-    assert cold.iterations > 0
-    assert warm.iterations == 0
-    np.testing.assert_array_equal(warm.y, cold.y)
-    wrong = lcp.solve(problem, Direct(), z0=np.where(y > 0.0, 0.0, 1.0))
-    assert wrong.solved
-    np.testing.assert_allclose(wrong.y, y, atol=1e-12)
-
-
-def test_iterations_and_trace_are_those_of_the_pivoting() -> None:
-    """One number per pivot of the complementary part; the detail says how the free unknowns came in."""
-    problem, _, _ = saddle(10, 14, 1e-10, 5)
-    result = lcp.solve(problem, Direct(), trace=True)
-    assert result.trace is not None
-    assert len(result.trace) > 0
-    assert "10 free unknowns pivoted in, 3 of them through a pair" in result.attempts[0].detail
 
 
 def test_a_limit_on_pivots_is_a_status() -> None:

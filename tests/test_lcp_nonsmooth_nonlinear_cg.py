@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from iterative import definite, dominant, duplicated, membrane, semidefinite
+from lcp_problems import definite, dominant, duplicated, membrane, semidefinite
 from numpy.typing import NDArray
 from scipy import sparse
 

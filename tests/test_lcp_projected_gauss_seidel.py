@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from iterative import boxed, definite, dominant, duplicated, membrane, semidefinite
+from lcp_problems import definite, definite_box, dominant, duplicated, membrane, semidefinite
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -44,7 +44,7 @@ def test_one_sweep_by_hand() -> None:
 @pytest.mark.parametrize("omega", [0.7, 1.0, 1.6])
 def test_sweeps_are_those_of_the_textbook(stored: type, order: str, omega: float) -> None:
     """Forward, and forward and back, on symmetric and other matrices, with bounds of every kind."""
-    for make in (definite, semidefinite, dominant, boxed):
+    for make in (definite, semidefinite, dominant, definite_box):
         problem = make(21)
         if isinstance(problem, lcp.BoxLCP):
             held = lcp.BoxLCP(stored(problem.M), problem.q, problem.lo, problem.hi)

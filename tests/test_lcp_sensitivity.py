@@ -197,12 +197,13 @@ def test_nothing_active_and_given_unknowns() -> None:
 def test_ill_formed_arguments() -> None:
     """What does not solve, wrong shapes, unknown choices: a ProblemError that says so."""
     problem = lcp.LCP(np.eye(2), [-1.0, 1.0])
-    with pytest.raises(lcp.ProblemError, match="does not solve"):
-        sensitivity(problem, [0.0, 0.0])
-    with pytest.raises(lcp.ProblemError, match="choice"):
-        sensitivity(problem, [1.0, 0.0], choice="both")
-    with pytest.raises(lcp.ProblemError, match="threshold"):
-        sensitivity(problem, [1.0, 0.0], threshold=2.0)
+    for message, call in (
+        ("does not solve", lambda: sensitivity(problem, [0.0, 0.0])),
+        ("choice", lambda: sensitivity(problem, [1.0, 0.0], choice="both")),
+        ("threshold", lambda: sensitivity(problem, [1.0, 0.0], threshold=2.0)),
+    ):
+        with pytest.raises(lcp.ProblemError, match=message):
+            call()
     found = sensitivity(problem, [1.0, 0.0])
     for wrong in ({"dM": np.eye(3)}, {"dq": [1.0]}, {"dq": [np.nan, 0.0]}, {"dlo": [1.0]}):
         with pytest.raises(lcp.ProblemError, match=next(iter(wrong))):

@@ -201,12 +201,13 @@ def test_bad_arguments_are_named() -> None:
     for tolerance in (0.0, 1e-18, 1.0, float("nan"), "tight"):
         with pytest.raises(lcp.ProblemError, match="tolerance"):
             lcp.solve(PROBLEM, tolerance=tolerance)  # type: ignore[arg-type]
-    with pytest.raises(lcp.ProblemError, match="z0 must have length 2, got 3"):
-        lcp.solve(PROBLEM, z0=[1.0, 2.0, 3.0])
-    with pytest.raises(lcp.ProblemError, match=r"z0\[1\] = nan"):
-        lcp.solve(PROBLEM, z0=[1.0, np.nan])
-    with pytest.raises(lcp.ProblemError, match="length 3, got 2"):
-        lcp.residuals(lcp.LCP(np.eye(3), np.ones(3)), [1.0, 2.0])
+    for message, call in (
+        ("z0 must have length 2, got 3", lambda: lcp.solve(PROBLEM, z0=[1.0, 2.0, 3.0])),
+        (r"z0\[1\] = nan", lambda: lcp.solve(PROBLEM, z0=[1.0, np.nan])),
+        ("length 3, got 2", lambda: lcp.residuals(lcp.LCP(np.eye(3), np.ones(3)), [1.0, 2.0])),
+    ):
+        with pytest.raises(lcp.ProblemError, match=message):
+            call()
 
 
 def test_results_are_frozen_and_complete() -> None:
@@ -229,12 +230,6 @@ def test_every_status_has_words_and_advice() -> None:
     for status in lcp.Status:
         assert len(status.value) > 10
         assert status.advice
-
-
-def test_rounding_excuses_no_load_that_drowns() -> None:
-    """z = (1e14, 1e14) leaves w = q = -1 on an infeasible problem; that M z is large does not make it a solution."""
-    problem = lcp.LCP([[1.0, -1.0], [-1.0, 1.0]], [-1.0, -1.0])
-    assert not lcp.residuals(problem, [1e14, 1e14]).solved()
 
 
 @pytest.mark.parametrize("mass", [1.0, 1e6, 1e9, 1e12])
@@ -359,39 +354,6 @@ def test_copies_of_results_have_all_parts(solver: lcp.Lemke | lcp.Murty | None, 
             assert getattr(result, name) == getattr(plain, name), name
         with pytest.raises(AttributeError, match="no_such_part"):
             result.no_such_part  # noqa: B018
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("n", [1, 4, 17])
-def test_arrays_as_they_should_be_are_looked_at_all_the_same(bad: float, n: int) -> None:
-    """One entry that is no number raises at construction and is named, before and after kernels are there."""
-    rng = np.random.default_rng(n)
-    for _ in range(2):
-        M, q = np.eye(n), -np.ones(n)
-        i, j = (int(k) for k in rng.integers(0, n, 2))
-        M[i, j] = q[i] = bad
-        with pytest.raises(lcp.ProblemError, match=rf"M\[{i}, {j}\] = {bad} is not finite"):
-            lcp.LCP(M, -np.ones(n))
-        with pytest.raises(lcp.ProblemError, match=rf"q\[{i}\] = {bad} is not finite"):
-            lcp.LCP(np.eye(n), q)
-        with pytest.raises(lcp.ProblemError, match="length"):
-            lcp.LCP(np.eye(n), -np.ones(n + 1))
-        assert lcp.solve(lcp.LCP(np.eye(n), -np.ones(n)), lcp.Lemke()).solved
-
-
-def test_a_problem_owns_its_data() -> None:
-    """What is done to the arrays afterwards changes nothing, and M and q cannot be written to."""
-    M, q = np.eye(2), -np.ones(2)
-    problem = lcp.LCP(M, q)
-    M[:], q[:] = 7.0, 7.0
-    np.testing.assert_array_equal(problem.M, np.eye(2))
-    np.testing.assert_array_equal(problem.q, [-1.0, -1.0])
-    for array in (problem.M, problem.q):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1.0
-    for name in ("M", "q", "noise"):
-        with pytest.raises(FrozenInstanceError):
-            setattr(problem, name, None)
 
 
 @pytest.mark.parametrize("kind", [lcp.ConcaveMinimization, lcp.CottleDantzig, lcp.Enumeration, lcp.Cascade])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import runpy
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -437,13 +436,3 @@ def test_controls_of_servos_and_motors(tmp_path: Path) -> None:
             Controls(odd.world, odd.robot)
     with pytest.raises(LearningError, match="no drive 'servo'"):
         Controls(cart_and_pole(), plain.robot)
-
-
-def test_warnings_name_the_line_of_the_learner() -> None:
-    """Not one of the library, however deep the step was made."""
-    sunk = replace(push(), start=lambda world, _: world.initial_state(q=(0, 0, -0.05, 1, 0, 0, 0, 0)))
-    for env in (Env(sunk), VectorEnv(sunk, 2)):
-        env.reset(seed=2)
-        with pytest.warns(ImplausibleWarning) as told:
-            env.step(env.action_space.sample())
-        assert {one.filename for one in told} == {__file__}

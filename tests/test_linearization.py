@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import pickle
@@ -33,7 +32,6 @@ import lcp
 from contactlab.constraints import DistanceConstraint
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit
-from contactlab.linearization import memory
 from contactlab.multibody import point_position
 from contactlab.simulation import (
     Conveyor,
@@ -66,75 +64,6 @@ def test_scenes_agree_with_differences(name, friction):
             checked += 1
     # Boxes of one size, one on the other, stand on kinks of their faces.
     assert checked or name == "stack", f"{name}: each of four states stands on a kink"
-
-
-def test_the_first_derivative_says_what_is_compiled(monkeypatch, capsys):
-    """Once per process, and only where something is compiled: later derivatives do not ask."""
-    asked = []
-
-    @contextlib.contextmanager
-    def compiling_now(action):
-        asked.append(action)
-        action()
-        yield
-
-    memory._announce.cache_clear()
-    monkeypatch.setattr(memory, "on_first_compilation", compiling_now)
-    world = cube(5.0)
-    run = Simulation(world, TimeStepping(H))
-    for _ in range(3):
-        run.linearize()
-    assert len(asked) == 1
-    linearize(world, TimeStepping(H), world.initial_state())
-    told = capsys.readouterr().err
-    assert told.count("contactlab: compiling the derivatives of steps: about a minute") == 1
-    assert "contactlab warmup derivatives" in told
-
-
-@pytest.mark.nojit
-def test_free_motion_has_its_closed_form():
-    """A cube in the air, turning: q by v is h, v by tau is h over mass and moments, nothing is a kink."""
-    world = cube(5.0)
-    found = linearize(world, TimeStepping(H), world.initial_state())
-    expected = np.eye(12)
-    expected[:6, 6:] = H * np.eye(6)
-    np.testing.assert_allclose(found.A, expected, atol=1e-14)
-    moments = RigidInertia.solid_box(2.0, HALF).inertia.diagonal()
-    force = H / np.concatenate((np.full(3, 2.0), moments))
-    np.testing.assert_allclose(found.B, np.vstack((H * np.diag(force), np.diag(force))), rtol=1e-12, atol=1e-16)
-    assert found.targets.shape == (12, 0)
-    assert found.parameters == {}
-    assert found.forces.shape == (0, 3, 18)
-    assert found.unique
-    assert found.kinks == ()
-
-
-@pytest.mark.nojit
-def test_a_bounce_turns_the_speed_of_approach_round():
-    """A ball that hits the floor with e = 0.7: v+ = -e v, whatever its height."""
-    world = slider((0, 0, -2.0), height=1e-4, restitution=0.7)
-    found = linearize(world, TimeStepping(H), world.initial_state())
-    np.testing.assert_allclose(found.A[5], [0, 0, 0, 0, 0, -0.7], atol=1e-12)
-    np.testing.assert_allclose(found.A[2], [0, 0, 1, 0, 0, -0.7 * H], atol=1e-12)
-    np.testing.assert_allclose(found.B[5], 0.0, atol=1e-12)
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("friction", ["pyramid", "cone"])
-def test_what_slides_keeps_its_speed_and_loses_what_friction_takes(friction):
-    """A sliding body: dvx+/dvx = 1, dvx+/df_z = mu h / m, and its normal force is -tau_z and its weight."""
-    world = slider((1.0, 0, 0))
-    found = linearize(world, TimeStepping(H, friction=friction, erp=1.0), world.initial_state())
-    assert found.A[3, 3] == pytest.approx(1.0, abs=1e-12)
-    assert found.B[3, 2] == pytest.approx(0.5 * H, rel=1e-9)
-    np.testing.assert_allclose(found.forces[0, 2, 6:], [0, 0, -1], atol=1e-9)
-    np.testing.assert_allclose(found.forces[0, 0, 6:], [0, 0, 0.5], atol=1e-9)
-    # The cone's friction turns with the slip; along a corner of the pyramid it does not.
-    side = 1.0
-    if friction == "cone":
-        slip = 1.0 - 0.5 * G * H
-        side = 1.0 / (1.0 + 0.5 * G * H / slip)
-    assert found.A[4, 4] == pytest.approx(side, rel=1e-9)
 
 
 @pytest.mark.nojit
@@ -331,16 +260,6 @@ def test_a_plate_that_tumbles_fast(gyroscopic):
         assert_agrees(world, stepper, state, tau=np.array([1, -2, 3, 0.1, 0.2, -0.3]), tolerance=5e-6)
 
 
-def test_chains_that_turn_fast():
-    """Links that turn by 0.3 rad a step, whose velocity products are limited: as differences."""
-    world = bounded_drives().world
-    stepper = TimeStepping(1e-2)
-    for v in ((1.0, -2.0), (12.0, 9.0), (30.0, -45.0)):
-        state = replace(world.initial_state(), v=np.array(v))
-        assert linearize(world, stepper, state).unique
-        assert_agrees(world, stepper, state, tolerance=2e-5)
-
-
 @pytest.mark.parametrize("erp", [0.0, 0.3])
 def test_springs_rods_loops_and_followers(erp):
     """Bodies held by a spring with a damper, a rod, a four-bar, and an arm with everything: as differences."""
@@ -394,35 +313,6 @@ def test_the_order_of_bodies_does_not_matter(friction):
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("friction", ["pyramid", "cone"])
-def test_contacts_twice_change_nothing(friction):
-    """A cube with its shape twice has every contact twice: A and B stay, forces are halved."""
-    once = cube(1e-5, (0.5, 0.1, -0.2, 0, 0.1, 0.2))
-    surfaces = once.surfaces + once.surfaces
-    twice = replace(once, surfaces=surfaces, surface_bodies=(0, 0))
-    stepper = TimeStepping(H, erp=1.0, friction=friction)
-    one, two = (linearize(world, stepper, world.initial_state()) for world in (once, twice))
-    assert two.forces.shape[0] == 2 * one.forces.shape[0] > 0
-    assert scaled(two.A, one.A) < 1e-6
-    assert scaled(two.B, one.B) < 1e-6
-    np.testing.assert_allclose(two.forces.sum(axis=0), one.forces.sum(axis=0), rtol=1e-5, atol=1e-4)
-
-
-def test_products_with_directions_are_those_of_the_matrices():
-    """jvp is A dx + B du, vjp its transpose, and directional where nothing is near is jvp."""
-    motion = bounded_drives()
-    stepper, world = motion.stepper(), motion.world
-    found = linearize(world, stepper, settled(motion, stepper, 20))
-    assert found.unique
-    random = np.random.default_rng(0)
-    dx, du, w = random.normal(size=4), random.normal(size=2), random.normal(size=4)
-    np.testing.assert_array_equal(found.jvp(dx), found.A @ dx)
-    np.testing.assert_allclose(found.jvp(dx, du), found.A @ dx + found.B @ du, rtol=1e-14)
-    by_state, by_force = found.vjp(w)
-    assert by_state @ dx + by_force @ du == pytest.approx(w @ found.jvp(dx, du), rel=1e-12)
-    np.testing.assert_array_equal(found.directional(dx, du), found.jvp(dx, du))
-
-
 @pytest.mark.parametrize("name", ["cube", "quadruped"])
 def test_a_run_differentiates_its_next_step_and_makes_none(name):
     """`Simulation.linearize` has the bits of `linearize` from its state, and the run those of one not asked."""
@@ -472,14 +362,6 @@ def test_several_states_have_the_bits_of_each_alone():
             np.testing.assert_array_equal(one.next.q, alone.next.q)
             assert one.kinks == alone.kinks
     assert linearize(world, stepper, []) == ()
-
-
-def test_a_derivative_keeps_its_own_forces():
-    """What the caller makes of its array of forces afterwards changes no direction."""
-    world, tau = slider(planar=True, v=(0, 0)), np.array([0.5 * G, 0.0])
-    found = linearize(world, TimeStepping(H, erp=1.0), world.initial_state(), tau)
-    tau[:] = 0.0
-    assert found.directional(np.zeros(4), [1.0, 0.0])[2] == pytest.approx(H, rel=1e-6)
 
 
 def test_a_derivative_can_be_kept():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import joint_scenes
@@ -21,10 +20,8 @@ from linearization_worlds import (
     whys,
 )
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.multibody import ModelBuilder, joints, point_position
+from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.simulation import (
-    ConstantVelocity,
     Simulation,
     SimulationConfigError,
     TimeStepping,
@@ -33,7 +30,7 @@ from contactlab.simulation import (
     linearize,
     simulate,
 )
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial import RigidInertia
 
 RADIUS, MASS, MU = 0.1, 2.0, 0.8
 SPIN, ROLL = 0.004, 0.02
@@ -108,31 +105,6 @@ def test_between_two_corners_of_the_polygon(edges):
     assert modes
 
 
-def test_balls_on_one_another_and_on_what_turns():
-    """Two balls that meet, and one on a turntable, both spinning: as differences, along their motion."""
-    builder = WorldBuilder(**{**joint_scenes.FAST, "body_contacts": True})
-    builder.add_half_space("floor", HalfSpace(), BOTH)
-    turn = TURN / np.linalg.norm(TURN)
-    inertia = RigidInertia.solid_sphere(0.5, RADIUS)
-    aside = RigidInertia(0.5, (0.01, 0.02, -0.01), inertia=np.diag([2e-3, 2.2e-3, 1.8e-3]))
-    builder.add_free_body("low", inertia, Sphere(0.1), BOTH, (0, 0, 0.0999, *turn), (0.1, 0.2, 0, 1, 2, -2))
-    builder.add_free_body("high", aside, Sphere(0.1), BOTH, (0.03, 0.01, 0.296, *turn), (0.1, 0, -0.5, 2, -3, 5))
-    table = WorldBuilder()
-    motion = ConstantVelocity(Transform(p=(0, 0, -0.1)), angular_velocity=(0, 0.1, 2.0))
-    table.add_kinematic_body("table", Box((1, 1, 0.1)), Material(MU), motion)
-    table.add_free_body("ball", inertia, Sphere(0.1), BOTH, (0.2, 0.1, 0.0999, *turn), (0.3, 0.1, 0, 1, 2, 0.3))
-    for world in (builder.build(), table.build()):
-        contacts = []
-        for steps in (0, 5, 30, 60):
-            state = later(world, STEPPER, steps)
-            found = linearize(world, STEPPER, state)
-            if all(kink.state_distance > 1e-5 for kink in found.kinks):
-                assert_agrees(world, STEPPER, state)
-                contacts.append(found.forces.shape[0])
-        assert len(contacts) > 1
-        assert max(contacts) == len(world.model.names) - len(world.motions)
-
-
 @pytest.mark.parametrize("name", ["two spheres", "spheres"])
 def test_scenes_agree_with_differences(name):
     """Scenes whose surfaces resist turning: A, B and targets of some states, as differences, where no kink is near."""
@@ -148,101 +120,6 @@ def test_scenes_agree_with_differences(name):
             assert_agrees(motion.world, stepper, state, steps=(1e-6, 1e-7, 1e-8))
             checked += 1
     assert checked
-
-
-def test_a_ball_in_a_corner_slips_as_its_gaps_want():
-    """It sticks to floor and wall, and moments hold it: its gaps are followed all the same, and a kink is told."""
-    builder = WorldBuilder(**joint_scenes.FAST)
-    builder.add_half_space("floor", HalfSpace(), Material(MU))
-    builder.add_half_space("wall", HalfSpace((0, 1, 0)), Material(MU))
-    start = (0, RADIUS, RADIUS, 1, 0, 0, 0)
-    inertia = RigidInertia.solid_sphere(MASS, RADIUS)
-    builder.add_free_body("ball", inertia, Sphere(RADIUS), BOTH, start)
-    world = builder.build()
-    found = linearize(world, STEPPER, world.initial_state(), [0, -20.0, 0, 0, 0, 0])
-    assert ("friction gives way to a motion that normal forces ask for", 0) in whys(found)
-    np.testing.assert_allclose(found.A[6:9, :3], np.diag([0, -1, -1]) / H, atol=1e-6 / H)
-
-
-@pytest.mark.parametrize("v", [(0.4, 0, 4.0), (4e-4, 0, 4e-3), (0.4, 0, 9.0)], ids=["braked", "held", "skids"])
-def test_a_wheel_in_a_plane(v):
-    """Its one axis is that of the plane: rolling, held, and turning too fast, as differences."""
-    world = wheel(v, slope=0.1)
-    found = assert_agrees(world, STEPPER, world.initial_state())
-    assert found.unique
-
-
-def test_a_box_that_pivots():
-    """Four corners with torsional friction, sliding and spinning, or at rest: as differences, redundant as they are."""
-    for v in ((0.1, 0, 0, 0, 0, 3.0), (0, 0, 0, 0, 0, 0)):
-        world = cube(-1e-6, v, Material(0.3, torsional=0.01))
-        for state in (world.initial_state(), later(world, STEPPER, 5)):
-            found = assert_agrees(world, STEPPER, state)
-            assert found.forces.shape[0] == 4
-            assert found.unique
-    # On an edge that it rocks about, and on a corner.
-    for turn, touching in (((0.99, 0.08, 0, 0), 2), ((0.99, 0.08, 0.06, 0.02), 1)):
-        world = cube(0.0, (0, 0, 0, 0.3, 0.5, 0.1), Material(0.3, torsional=0.01, rolling=0.002), turn)
-        q = world.initial_state().q
-        corners = [point_position(world.model, q, "cube", corner) for corner in itertools.product(*[(-0.1, 0.1)] * 3)]
-        q = q - np.eye(7)[2] * (min(corner[2] for corner in corners) + 1e-5)
-        found = assert_agrees(world, STEPPER, replace(world.initial_state(), q=q))
-        assert found.forces.shape[0] == touching
-
-
-def test_a_foot_that_turns_on_the_floor():
-    """A trunk on one leg with a round foot, its joints moving: as differences."""
-    model = ModelBuilder()
-    model.add_body("trunk", joint=joints.FloatingBase(), inertia=RigidInertia.solid_box(3.0, (0.2, 0.1, 0.1)))
-    leg = RigidInertia(1.0, (0, 0, -0.1), inertia=np.diag([0.01, 0.01, 0.002]))
-    model.add_body("leg", parent="trunk", joint=joints.Revolute((0, 1, 0)), inertia=leg)
-    builder = WorldBuilder(**joint_scenes.FAST)
-    turn = np.array([0.98, 0.1, 0.05, 0.1]) / np.linalg.norm([0.98, 0.1, 0.05, 0.1])
-    for v in ((0.3, 0.1, 0, 0.5, 1.0, 4.0, -1.0), (0.01, 0, 0, 0, 0.05, 0, 0.02)):
-        builder = WorldBuilder(**joint_scenes.FAST)
-        builder.add_model(model.build(), [0, 0, 0.3, *turn, 0.2], list(v))
-        builder.add_shape("leg", Sphere(0.05), BOTH, placement=Transform(p=(0, 0, -0.2)))
-        builder.add_half_space("floor", HalfSpace(), Material(MU))
-        world = builder.build()
-        foot = point_position(world.model, world.initial_state().q, "leg", (0, 0, -0.2))
-        state = replace(world.initial_state(), q=world.initial_state().q - np.eye(8)[2] * (foot[2] - 0.05 + 1e-5))
-        found = assert_agrees(world, STEPPER, state)
-        assert found.forces.any()
-
-
-@pytest.mark.nojit
-def test_a_ball_is_braked_by_its_closed_form():
-    """v+ = v - h 5 g rho / (7 r) along its way: by v, by load, by the length, by gravity."""
-    for heading in (0.0, 0.7):
-        c, s = np.cos(heading), np.sin(heading)
-        along, across = np.array([c, s, 0]), np.array([-s, c, 0])
-        v = (*(0.4 * along), *(4.0 * across))
-        world = ball(Material(MU, rolling=ROLL), v)
-        found = linearize(world, STEPPER, world.initial_state(), wrt=["ball.rolling", "gravity.z"])
-        slower = H * BRAKED * ROLL
-        assert found.next.v[:3] @ along == pytest.approx(0.4 - slower, rel=1e-9)
-        assert along @ found.B[6:9, 2] == pytest.approx(slower / (MASS * G), rel=1e-6)
-        np.testing.assert_allclose(found.parameters["ball.rolling"][6:9], -H * BRAKED * along, rtol=1e-6, atol=1e-9)
-        assert along @ found.parameters["gravity.z"][6:9] == pytest.approx(slower / G, rel=1e-6)
-        # A change of rolling along its way stays; one across turns the brake with it, by its share of the speed.
-        for way, stays in ((np.array([*along, *(across / RADIUS)]), 1.0), (np.array([*across, *(-along / RADIUS)]), 0)):
-            change = found.A[6:9, 6:] @ way
-            stays = stays or 1.0 - slower / 0.4
-            np.testing.assert_allclose(change, stays * way[:3], rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.nojit
-def test_a_ball_is_spun_down_by_its_closed_form():
-    """w+ = w - h 5 g rho / (2 r^2): by w 1, by its length -h 5 g / (2 r^2), by the load."""
-    world = ball(Material(MU, torsional=SPIN), (0, 0, 0, 0, 0, 5.0))
-    found = linearize(world, STEPPER, world.initial_state(), wrt=["ball.torsional"])
-    assert found.A[11, 11] == pytest.approx(1.0, abs=1e-9)
-    np.testing.assert_allclose(found.parameters["ball.torsional"][11], -H * SPUN_DOWN, rtol=1e-6)
-    assert found.B[11, 2] == pytest.approx(H * SPUN_DOWN * SPIN / (MASS * G), rel=1e-6)
-    # Held, it stays.
-    held = linearize(world, STEPPER, replace(world.initial_state(), v=np.array([0, 0, 0, 0, 0, 1e-3])))
-    np.testing.assert_allclose(held.A[11], 0.0, atol=1e-9)
-    np.testing.assert_allclose(held.B[11], 0.0, atol=1e-9)
 
 
 @pytest.mark.nojit

@@ -9,7 +9,7 @@ import joint_scenes
 import numpy as np
 import pytest
 from derivative_scenes import MOTIONS, bounded_drives, soft_floor, trot, tumbling_cube
-from linearization_worlds import HALF, G, H, assert_parameters_agree, whys
+from linearization_worlds import HALF, G, H, assert_parameters_agree
 
 from contactlab.contact import Box, HalfSpace, Material, PowerLaw, Sphere
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
@@ -94,49 +94,6 @@ def test_springs_of_surfaces():
 
 
 @pytest.mark.nojit
-def test_what_slides_is_slowed_by_friction():
-    """dv+/dmu = -g h of a sliding ball, and nothing of one that sticks; by the weight's g, -mu h."""
-    world = ball((1.0, 0, 0))
-    stepper = TimeStepping(H, erp=1.0)
-    found = linearize(world, stepper, world.initial_state(), wrt=["*.mu", "ball.mass", "gravity.z"])
-    np.testing.assert_allclose(found.parameters["*.mu"], [-G * H * H, 0, 0, -G * H, 0, 0], rtol=1e-9, atol=1e-14)
-    np.testing.assert_allclose(found.parameters["ball.mass"], 0.0, atol=1e-9)
-    np.testing.assert_allclose(found.parameters["gravity.z"][3], 0.5 * H, rtol=1e-9)
-    rests = linearize(ball(), stepper, ball().initial_state(), wrt=["*.mu"])
-    np.testing.assert_array_equal(rests.parameters["*.mu"], 0.0)
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("friction", ["pyramid", "cone"])
-def test_without_friction_the_first_of_it_slows(friction):
-    """At mu = 0, the end of its range, dv+/dmu is to one side, -g h against the slip."""
-    world = ball((0.6, 0.0, 0), material=Material(0.0))
-    stepper = TimeStepping(H, erp=1.0, friction=friction)
-    found = linearize(world, stepper, world.initial_state(), wrt=["*.mu"])
-    np.testing.assert_allclose(found.parameters["*.mu"][3:], [-G * H, 0, 0], rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.nojit
-def test_a_ball_bounces_by_its_restitution():
-    """v+ = -e v: dv+/de = -v, of the pair's own e; at e = 0 and 1, the ends of its range, to one side.
-
-    At e = 0 an impact closes its gap, and v+ jumps by that: the slope is that of the bounce, and the jump is told.
-    """
-    stepper, jump = TimeStepping(H, erp=1.0), "closes its gap without restitution, and bounces with any"
-    for e in (0.6, 1.0, 0.0):
-        world = ball((0, 0, -2.0), height=1e-4, material=Material(0.5, e))
-        found = linearize(world, stepper, world.initial_state(), wrt=["*.restitution"])
-        np.testing.assert_allclose(found.parameters["*.restitution"][5], 2.0, rtol=1e-6)
-        assert ((jump, 0) in whys(found)) == (e == 0.0)
-    # Others than e do not see it, nor does it where impacts have their rate whatever the gap.
-    assert linearize(world, stepper, world.initial_state(), wrt=["*.mu", "gravity.z"]).unique
-    stepper = replace(stepper, max_depenetration_velocity=math.inf)
-    found = linearize(world, stepper, world.initial_state(), wrt=["*.restitution"])
-    np.testing.assert_allclose(found.parameters["*.restitution"][5], 2.0, rtol=1e-6)
-    assert (jump, 0) not in whys(found)
-
-
-@pytest.mark.nojit
 def test_restitution_of_a_power_law():
     """v+ = -e (v / u)^-p v: by v, and by e as a parameter of the user's own."""
     law, v = PowerLaw(0.5, speed=1.0), 2.0
@@ -152,20 +109,6 @@ def test_restitution_of_a_power_law():
     assert found.parameters["e at 1 m/s"][5] == pytest.approx(v * law.at(v) / 0.5, rel=1e-6)
     with pytest.raises(SimulationConfigError, match="no finite number"):
         linearize(world, TimeStepping(H), world.initial_state(), wrt=["ball.restitution"])
-
-
-@pytest.mark.nojit
-def test_a_soft_floor_by_its_stiffness():
-    """(m + h C + h^2 K) v+ = m v - h m g - h K gap, by K and C."""
-    K, C, depth, v = 1e4, 50.0, 1e-3, -0.1
-    world = ball((0, 0, v), height=-depth, material=Material(0.5, stiffness=2 * K, dissipation=2 * C))
-    found = linearize(world, TimeStepping(H), world.initial_state(), wrt=["*.stiffness", "*.dissipation"])
-    soft = 2.0 + H * C + H * H * K
-    after = (2.0 * v - H * 2.0 * G + H * K * depth) / soft
-    assert found.next.v[2] == pytest.approx(after, rel=1e-9)
-    # Two springs in a row: half the stiffness of each.
-    np.testing.assert_allclose(found.parameters["*.stiffness"][5], 0.5 * (H * depth - H * H * after) / soft, rtol=1e-6)
-    np.testing.assert_allclose(found.parameters["*.dissipation"][5], -0.5 * H * after / soft, rtol=1e-6)
 
 
 def arm(q=(0.2, 0.3), v=(0.0, 1.0)):

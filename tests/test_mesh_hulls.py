@@ -159,14 +159,6 @@ def test_a_hull_that_cannot_be_kept_leaves_nothing_behind(part, cache, monkeypat
     assert list(cache.iterdir()) == [entry]
 
 
-def test_no_cache_where_nothing_can_be_written(part, cache, monkeypatch):
-    """A file in the folder's place, or no folder at all."""
-    cache.write_text("in the way")
-    assert same(load_hull(part).points, CORNERS)
-    monkeypatch.setattr("lcp.compiler.cache.cache_folder", lambda: None)
-    assert same(load_hull(part).points, CORNERS)
-
-
 def test_faces_of_random_hulls_bound_their_points():
     """Every edge is shared by two faces that run it either way, and no point lies above a face."""
     rng = np.random.default_rng(3)

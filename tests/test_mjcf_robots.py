@@ -9,6 +9,7 @@ import mjcf_texts as texts
 import numpy as np
 import pytest
 from mjcf_pairs import may_touch_here, may_touch_in_mujoco
+from test_sensors_mjcf import q_here
 
 from contactlab.constraints import ConstraintSet, constraint_position_error
 from contactlab.contact import Box, HalfSpace, Material
@@ -80,14 +81,6 @@ def test_filterparent_and_contacts_that_are_switched_off(tmp_path):
     world = load_mjcf(written(tmp_path, text)).world
     assert (world.surfaces, world.half_spaces, world.joint_actions.limits) == ((), (), ())
     assert not world.model.gravity.any()
-
-
-def q_here(m, qpos):
-    """The world's q of a qpos."""
-    q = np.array(qpos)
-    for j in np.flatnonzero(m.jnt_type >= 2):
-        q[m.jnt_qposadr[j]] -= m.qpos0[m.jnt_qposadr[j]]
-    return q
 
 
 def servo_forces(world, q, v, targets):

@@ -10,10 +10,9 @@ from scene_texts import CUBE, write
 
 import lcp
 import problem_data
-from contactlab import ConstraintSolver, ConvexRelaxation, StaggeredProjections
+from contactlab import ConstraintSolver
 from contactlab.contact import Box, ContactError, HalfSpace, Material, Sphere
 from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.impact import ALL_LAWS
 from contactlab.simulation import (
     ConstantVelocity,
     EventDriven,
@@ -27,7 +26,6 @@ from contactlab.simulation import (
 )
 from contactlab.simulation.scene import load_scene
 from contactlab.spatial import RigidInertia, Transform
-from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 G = 9.81
@@ -70,15 +68,6 @@ def test_a_spinning_ball_is_slowed_by_its_torsional_length():
 
 
 @pytest.mark.nojit
-def test_slow_spin_ends_within_the_step():
-    """Where the bound is more than enough, the spin is 0 and the moment what that takes."""
-    h = 1e-3
-    solution = after(ball((0.0, 0.0, 1e-3), torsional=0.004))
-    assert abs(solution.v_plus[5]) < 1e-15
-    assert solution.forces.fF[2] == pytest.approx(-INERTIA * 1e-3 / h)
-
-
-@pytest.mark.nojit
 def test_a_rolling_ball_is_slowed_by_its_rolling_length():
     """By 5 g delta / (7 r), without slip: the rolling moment is delta m g, whichever way it rolls along an axis."""
     h, length, speed = 1e-3, 0.002, 1.5
@@ -100,18 +89,6 @@ def test_the_bound_follows_the_force_that_the_step_itself_finds():
     assert solution.v_plus[5] == pytest.approx(
         30.0 - (1.0 + more) * h * 5.0 * length * G / (2.0 * RADIUS**2), rel=1e-12
     )
-
-
-@pytest.mark.nojit
-def test_all_cones_of_a_contact_share_its_force_and_nothing_else():
-    """Sliding, spinning and rolling at once: each moment has its own bound, and the answer is that of enumeration."""
-    data = ball((3.0, 40.0, 30.0), (0.5, 0.0, 0.0), torsional=0.004, rolling=0.002)
-    solution = after(data)
-    fN, fF = solution.forces.fN[0], solution.forces.fF
-    assert np.abs(fF[:2]).sum() <= MU * fN * (1.0 + 1e-12)
-    assert abs(fF[2]) == pytest.approx(0.004 * fN)
-    assert np.abs(fF[3:]).sum() == pytest.approx(0.002 * fN)
-    np.testing.assert_allclose(solution.v_plus, after(data, solver=lcp.Enumeration()).v_plus, atol=1e-12)
 
 
 def test_random_problems_with_moments_are_certified():
@@ -155,23 +132,6 @@ def test_numbers_of_contacts_are_checked(cones):
     with pytest.raises(ProblemDataError) as caught:
         ConstraintVelProblemData(**fields, cone_contacts=cones)
     assert caught.value.field in ("cone_contacts", "N")
-
-
-@pytest.mark.parametrize("solver", [ConvexRelaxation(), StaggeredProjections()])
-def test_what_knows_no_moments_says_so(solver):
-    """Backends of quadratic programs and the exact cone refuse them, naming the field."""
-    data = ball((0.0, 0.0, 30.0), torsional=0.004)
-    with pytest.raises(ProblemDataError, match="cone_contacts"):
-        ConstraintSolver(solver).solve_discretized_problem(data, 1e-3)
-    with pytest.raises(ProblemDataError, match="cone_contacts"):
-        ConstraintSolver(friction="cone").solve_discretized_problem(data, 1e-3)
-
-
-@pytest.mark.parametrize("law", ALL_LAWS)
-def test_impact_laws_say_so_too(law):
-    """They know one cone for each contact."""
-    with pytest.raises(ImpactError, match="further cones"):
-        law(0.5).solve(ball((0.0, 0.0, 30.0), (0.0, 0.0, -1.0), torsional=0.004))
 
 
 def rolling_world(material, velocity=(0.0, 0.0, 0.0), omega=(0.0, 0.0, 0.0), slope=0.0, **more):
@@ -300,13 +260,6 @@ def test_scenes_and_records_carry_the_lengths(tmp_path):
     opened = Recording.open(tmp_path / "run.npz").world
     assert [one.material for one in opened.surfaces] == [one.material for one in scene.world.surfaces]
     assert opened.half_space_materials == scene.world.half_space_materials
-
-
-def test_the_exact_cone_refuses_worlds_with_moments():
-    """Named before a step is taken."""
-    world = rolling_world(Material(MU, torsional=0.004))
-    with pytest.raises(SimulationConfigError, match="torsional and rolling"):
-        simulate(world, TimeStepping(1e-3, friction="cone"), steps=1)
 
 
 @pytest.mark.parametrize("field", ["torsional", "rolling"])

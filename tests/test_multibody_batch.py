@@ -37,7 +37,7 @@ from contactlab.multibody.dynamics import (
     nonlinear_effects,
     nonlinear_effects_batch,
 )
-from contactlab.multibody.kinematics import batched, kinematics
+from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix, mass_matrix_batch, solve_mass_matrix, solve_mass_matrix_batch
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import (
@@ -237,25 +237,6 @@ def test_leading_axes_broadcast():
     )
 
 
-@pytest.mark.nojit
-def test_arrays_of_any_kind():
-    """Strided, read-only, single-precision and nested lists are read as they are and never written to."""
-    model = random_tree(4, 3)
-    q, v, a, _ = states(model, 6)
-    expected = inverse_dynamics_batch(model, q, v, a)
-    frozen = v.copy()
-    frozen.flags.writeable = False
-    found = inverse_dynamics_batch(model, np.asfortranarray(q), frozen, a.tolist())
-    np.testing.assert_array_equal(found, expected)
-    backward = inverse_dynamics_batch(model, q[::-1], v[::-1], a[::-1])
-    np.testing.assert_array_equal(backward[::-1], expected)
-    kept = a.copy()
-    solve_mass_matrix_batch(model, q, a)
-    np.testing.assert_array_equal(a, kept)
-    single = mass_matrix_batch(model, q.astype(np.float32).astype(float))
-    np.testing.assert_allclose(single, mass_matrix_batch(model, q), atol=1e-4)
-
-
 @pytest.mark.parametrize("threads", [1, 2, 5, None])
 def test_results_do_not_depend_on_threads(threads):
     """Long batches, cut into portions over any number of threads: the same bits."""
@@ -335,15 +316,3 @@ def test_refused_batches():
     huge = np.full((2, 1), 1e300)
     rod = ModelBuilder().add_body("rod", joint=joints.Revolute(), inertia=RigidInertia(1.0, POINT, inertia=np.eye(3)))
     assert "large" in refused(lambda: inverse_dynamics_batch(rod.build(), np.zeros(1), huge, [0.0]))[1]
-
-
-@pytest.mark.nojit
-def test_what_counts_as_a_batch():
-    """More than one axis in any vector; kinematics and missing values are none."""
-    model = random_tree(4, 3)
-    q = model.neutral
-    assert not batched(q, None, kinematics(model, q), q.tolist(), 3.0)
-    assert batched(q, q[None])
-    assert batched([q.tolist()])
-    assert not batched(q, rows=np.zeros((model.nb, 6)))
-    assert batched(q, rows=np.zeros((2, model.nb, 6)))

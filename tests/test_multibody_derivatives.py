@@ -22,7 +22,6 @@ from contactlab.multibody import (
     inverse_dynamics,
     inverse_dynamics_derivatives,
     joints,
-    kinematics,
     mass_matrix,
     random_configuration,
 )
@@ -97,47 +96,6 @@ def test_forward_differences(seed: int) -> None:
     assert worst(by_q, differenced(lambda x: a(x, v, tau), lambda d: integrate(model, q, d, 1.0), n, 1e-3)) < 1e-8
     assert worst(by_v, differenced(lambda x: a(q, x, tau), lambda d: v + d, n, 1e-2)) < 1e-10
     assert worst(by_tau, differenced(lambda x: a(q, v, x), lambda d: tau + d, n, 1.0)) < 1e-10
-
-
-@pytest.mark.nojit
-def test_pendulum() -> None:
-    """m g l cos q, and with a rotor in M alone; a body in free flight has forces that its place does not change."""
-    inertia = RigidInertia(2.0, (0, 0, -0.5), inertia=np.diag([0.2, 0.2, 0.1]))
-    rod = ModelBuilder().add_body("rod", joint=joints.Revolute((0, 1, 0)), inertia=inertia, armature=0.1).build()
-    found = inverse_dynamics_derivatives(rod, [0.3], [2.0], [1.0])
-    np.testing.assert_allclose(np.ravel(found), [2.0 * 9.81 * 0.5 * np.cos(0.3), 0.0, 0.8], atol=1e-13)
-    assert found._fields == ("dtau_dq", "dtau_dv", "dtau_da")
-    back = forward_dynamics_derivatives(rod, [0.3], [2.0], [1.0])
-    np.testing.assert_allclose(np.ravel(back), [-9.81 * np.cos(0.3) / 0.8, 0.0, 1 / 0.8], atol=1e-13)
-    assert back._fields == ("da_dq", "da_dv", "da_dtau")
-    body = ModelBuilder().add_body("body", joint=joints.FloatingBase(), inertia=inertia).build()
-    q, v, a = state(body, 0)
-    dq, dv, _ = inverse_dynamics_derivatives(body, q, v, a)
-    for moving in (dq, dv):
-        assert not moving[:, :3].any()
-        assert moving[:, 3:].any()
-
-
-def test_many_instants() -> None:
-    """Leading axes broadcast, with the numbers of one instant; a `Kinematics` and lists do as well."""
-    for model in (random_tree(4), model_with_every_joint()):
-        rng = np.random.default_rng(1)
-        q = np.array([random_configuration(model, rng) for _ in range(6)]).reshape(2, 3, model.nq)
-        v, a = rng.standard_normal((3, model.nv)), rng.standard_normal(model.nv)
-        for function in (inverse_dynamics_derivatives, forward_dynamics_derivatives):
-            many = function(model, q, v, a)
-            assert many[0].shape == (2, 3, model.nv, model.nv)
-            one = function(model, q[1, 2], v[2], a)
-            for all_of_them, single in zip(many, one, strict=True):
-                np.testing.assert_array_equal(all_of_them[1, 2], single)
-                assert single.flags.c_contiguous
-            for other in (
-                function(model, kinematics(model, q[1, 2], v[2]), None, a),
-                function(model, list(q[1, 2]), list(v[2]), list(a)),
-                function(model, q[1, 2], v[2], a, np.zeros((model.nb, 6))),
-            ):
-                for x, y in zip(other, one, strict=True):
-                    np.testing.assert_allclose(x, y, rtol=0, atol=1e-13 * np.abs(y).max())
 
 
 def test_larger_than_the_stack() -> None:

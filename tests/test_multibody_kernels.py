@@ -6,49 +6,17 @@ import time
 
 import numpy as np
 import pytest
-from every_joint import model_with_every_joint, random_body
+from every_joint import random_body
 from test_multibody_dynamics import chain
 
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.configuration import random_configuration
 from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
-from contactlab.multibody.kernels import codes as sizes
-from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.ltl import factor_ltl
 from contactlab.multibody.kernels.revolute import sines_cosines
 from contactlab.multibody.mass_matrix import dof_parents, factorize_ltl, mass_matrix
-from contactlab.multibody.packing import workspace
 from contactlab.spatial.errors import MultibodyError
-
-
-def test_lengths_agree_with_the_layout() -> None:
-    """The rows of custom joints are as long as the layout says, and the head is cut where Python believes it is."""
-    assert sizes.CUSTOM_ROW == 9 + 3 + 6 * 6 + 6  # R, p, columns of S, c
-    assert sizes.columns_start(3) + 6 * 5 + 24 * 3 == sizes.head_size(3, 5)
-    assert sizes.head_size(3, 5) == sizes.SCRATCH + 3 * sizes.PER_LINK + 5 * sizes.PER_DOF
-
-
-def test_one_workspace_serves_every_kernel_of_a_model() -> None:
-    """Kernels called from a loop of the user's own, on one `workspace`, give what the public functions give."""
-    from contactlab.multibody.kernels.articulated import aba
-    from contactlab.multibody.kernels.crba import crba
-    from contactlab.multibody.kernels.newton_euler import rnea
-
-    model = model_with_every_joint(custom=False)
-    I, F, work = model.packed.ints, model.packed.floats, workspace(model)
-    none, rows = np.zeros((0, 6)), np.zeros((0, sizes.CUSTOM_ROW))
-    rng = np.random.default_rng(4)
-    for _ in range(2):
-        q = random_configuration(model, rng)
-        v, a, out = rng.standard_normal((3, model.nv))
-        M = np.zeros((model.nv, model.nv))
-        assert rnea(I, F, q, v, a, none, rows, work, sizes.NOTHING, out) == GOOD
-        np.testing.assert_array_equal(out, inverse_dynamics(model, q, v, a))
-        assert crba(I, F, q, rows, work, sizes.NOTHING, M) == GOOD
-        np.testing.assert_array_equal(M, mass_matrix(model, q))
-        assert aba(I, F, q, v, a, none, rows, work, sizes.NOTHING, out) == GOOD
-        np.testing.assert_array_equal(out, forward_dynamics(model, q, v, a))
 
 
 @pytest.mark.nojit

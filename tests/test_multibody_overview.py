@@ -90,33 +90,3 @@ def test_origins_follow_the_configuration():
     assert [float(x) for x in found["cart:"]] == [0.0, -0.25, 0.0]
     with pytest.raises(MultibodyError, match="q"):
         body_origins_overview(model, q[1:])
-
-
-def test_empty_and_deep_models():
-    """No bodies at all, and a chain far longer than Python's stack."""
-    empty = ModelBuilder().build()
-    assert hierarchy_overview(empty) == "world"
-    assert dof_overview(empty) == ""
-    assert body_origins_overview(empty, []) == ""
-    builder = ModelBuilder()
-    for i in range(1500):
-        parent = f"b{i - 1}" if i else "world"
-        builder.add_body(f"b{i}", parent=parent, joint=joints.Revolute(), inertia=BALL)
-    lines = hierarchy_overview(builder.build()).splitlines()
-    assert len(lines) == 1501
-    assert lines[-1].startswith("  " * 1500 + "b1499")
-
-
-def test_the_world_has_no_index():
-    """Never the last body; what takes the world takes it by name."""
-    model = robot()
-    assert [model.index(name) for name in model.names] == list(range(model.nb))
-    with pytest.raises(MultibodyError, match="the world is none of the bodies: index_or_world"):
-        model.index("world")
-    assert model.index_or_world("world") == -1
-    assert model.index_or_world("arm") == model.index("arm") == 1
-    for one in (model.index, model.index_or_world):
-        with pytest.raises(MultibodyError, match="close: 'arm'"):
-            one("arn")
-    with pytest.raises(MultibodyError, match="the world has no joint"):
-        model.v_slice("world")

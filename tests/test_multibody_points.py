@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from every_joint import model_with_every_joint, moved
@@ -36,7 +34,6 @@ from contactlab.multibody.points import (
     point_velocity_6d,
 )
 from contactlab.spatial import RigidInertia, Transform, quaternion
-from contactlab.spatial.errors import MultibodyError
 
 POINT = np.array([0.3, -0.2, 0.5])
 
@@ -146,27 +143,6 @@ def test_kinematics_stand_for_q_and_v(case: tuple) -> None:
         np.testing.assert_array_equal(point_velocity(model, kin, None, *args), point_velocity(model, q, v, *args))
 
 
-def test_kinematics_cannot_be_out_of_date(case: tuple) -> None:
-    """The value keeps its own q and v, which nobody can write to, and no call changes it."""
-    model, q, v, a = case
-    mine = q.copy()
-    kin = kinematics(model, mine, v)
-    before = inverse_dynamics(model, kin, kin.v, a)
-    mine[0] += 1.0
-    forward_dynamics(model, kin, 3 * v, a)
-    np.testing.assert_array_equal(inverse_dynamics(model, kin, kin.v, a), before)
-    with pytest.raises(ValueError, match="read-only"):
-        kin.q[0] = 0.0
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        kin.q = q  # type: ignore[misc]
-    with pytest.raises(MultibodyError, match="another model"):
-        mass_matrix(model_with_every_joint(), kin)
-    with pytest.raises(MultibodyError, match="without velocities"):
-        inverse_dynamics(model, kinematics(model, q), None, a)
-    with pytest.raises(MultibodyError, match="only kinematics"):
-        inverse_dynamics(model, q, None, a)
-
-
 @pytest.mark.nojit
 def test_external_forces_do_the_work_of_their_points(case: tuple) -> None:
     """Forces at points, in world or body axes, add J^T f to the generalised force; on the world they add nothing."""
@@ -198,21 +174,3 @@ def test_a_force_turns_with_its_body() -> None:
     np.testing.assert_allclose(rows, [[0, 0, 6, -3, 0, 0]], atol=1e-15)
     rows = external_forces(model, q, [PointForce("arm", (2, 0, 0), (0, 3, 0))])
     np.testing.assert_allclose(rows, [[0, 0, 3, 0, 3, 0]], atol=1e-15)
-
-
-def test_what_is_refused(case: tuple) -> None:
-    """Unknown bodies, points of the wrong size or not finite, and forces in unknown axes are named."""
-    model, q, v, _ = case
-    with pytest.raises(MultibodyError, match=r"body: no body is called 'fre'; close: 'free'"):
-        point_position(model, q, "fre", POINT)
-    with pytest.raises(MultibodyError, match=r"point: must have shape \(3,\), got \(2,\)"):
-        point_jacobian(model, q, "free", (1.0, 2.0))
-    for function in (point_position, point_jacobian, point_in_body):
-        with pytest.raises(MultibodyError, match=r"(point|position): entry \[1\] is nan"):
-            function(model, q, "free", (0.0, np.nan, 0.0))
-    with pytest.raises(MultibodyError, match=r"v: entry \[3\] is inf"):
-        point_velocity(model, q, np.where(np.arange(model.nv) == 3, np.inf, v), "free", POINT)
-    with pytest.raises(MultibodyError, match=r"PointForce.frame: must be 'world' or 'body', got 'root'"):
-        PointForce("free", POINT, POINT, "root")  # type: ignore[arg-type]
-    with pytest.raises(MultibodyError, match=r"q: must have shape"):
-        kinematics(model, q[:-1])

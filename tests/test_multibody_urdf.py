@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -282,11 +281,3 @@ def test_geometry_is_kept_as_records_and_not_loaded():
     assert [shape.shape for shape in model.visuals] == [UrdfMesh(uri, None, (0.001, 0.001, 0.001))]
     capsule = "<collision><geometry><capsule radius='1' length='2'/></geometry></collision>"
     assert Model.from_urdf(robot(link("a", capsule))).collisions[0].shape == UrdfCapsule(1.0, 2.0)
-
-
-def test_a_model_with_its_description_can_be_pickled():
-    """Worlds are sent to other processes."""
-    model = Model.from_urdf(FIVE, floating_base=True)
-    back = pickle.loads(pickle.dumps(model))
-    assert back.joints == model.joints
-    same_dynamics(back, model)

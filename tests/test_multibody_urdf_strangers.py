@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from urdf_texts import FIVE, joint, link, robot
+from urdf_texts import FIVE, link, robot
 
 from contactlab.multibody.model import Model
 from contactlab.multibody.urdf import (
@@ -69,26 +69,6 @@ def test_deep_nesting_is_refused(tag):
     """Inside elements that are kept and inside those that are skipped."""
     deep = 50_000
     refused_quickly("<robot>" + f"<{tag}>" * deep + f"</{tag}>" * deep + "</robot>", f"more than {MAX_DEPTH} deep")
-
-
-@pytest.mark.slow
-def test_long_chains_and_adversarial_names_take_linear_time():
-    """Five thousand links in a row, ten thousand mimics in a row, and names made to be compared at length."""
-    n = 5000
-    parts = [link(f"l{i}") for i in range(n + 1)]
-    parts += [joint(f"j{i}", "fixed", f"l{i}", f"l{i + 1}") for i in range(n)]
-    begun = time.perf_counter()
-    assert Model.from_urdf(robot(*parts)).nb == n + 1
-    assert time.perf_counter() - begun < 3 * QUICK
-    ring = [joint(f"j{i}", "fixed", f"l{i}", f"l{(i + 1) % n}") for i in range(n)]
-    refused_quickly(robot(*parts[:n], *ring), "belongs to a cycle")
-    links = [link(f"l{i}", "") for i in range(2 * n + 1)]
-    mimics = [
-        joint(f"j{i}", "revolute", "l0", f"l{i + 1}", f"<mimic joint='j{(i + 1) % (2 * n)}'/>") for i in range(2 * n)
-    ]
-    refused_quickly(robot(*links, *mimics), "mimics itself")
-    names = [link(f"{'ab' * 490}{i:06d}", "") for i in range(3000)]
-    refused_quickly(robot(*names, joint(parent="ba" * 490)), "is not there")
 
 
 def test_other_encodings_are_refused(tmp_path):

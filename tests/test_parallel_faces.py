@@ -59,18 +59,6 @@ def own(contacts):
     return [c for c in contacts if c.feature != CLOSEST_POINT_FEATURE]
 
 
-@pytest.mark.parametrize("gap", [-1e-5, 1e-5])
-@pytest.mark.parametrize("axis", AXES)
-@pytest.mark.parametrize("pair", PAIRS)
-def test_points_and_gaps_have_a_derivative_by_the_tilt(pair, axis, gap):
-    """What the tilt changes is the same on both sides, to its square."""
-    tilt = 1e-5
-    level, ahead, behind = (own(tilted(pair, gap, axis, t)) for t in (0.0, tilt, -tilt))
-    for a, b, c in zip(level, ahead, behind, strict=True):
-        assert b.gap - a.gap == pytest.approx(a.gap - c.gap, abs=tilt**2)
-        np.testing.assert_allclose(b.point - a.point, a.point - c.point, atol=2 * tilt**2)
-
-
 def test_the_least_gap_is_the_largest_separation():
     """Boxes that the separating axis theorem, here over directions drawn around, puts apart."""
     rng = np.random.default_rng(3)

@@ -15,7 +15,7 @@ from contactlab.cli import main
 from contactlab.contact import Box, Sphere
 from contactlab.drawing import solid_of
 from contactlab.drawing.camera import Camera
-from contactlab.plotting.render import Item, line_pixels, rasterize, render
+from contactlab.plotting.render import Item, rasterize, render
 from contactlab.simulation import TimeStepping, simulate
 
 PLOTS = (
@@ -140,15 +140,6 @@ def test_rasterized_depth_is_linear_over_a_slanted_triangle():
     weights = shares(corners[0], columns + 0.5, rows + 0.5)
     np.testing.assert_allclose(depth[rows, columns], weights @ corners[0, :, 2], atol=1e-12)
     assert abs(len(rows) - 0.5 * abs(29.0 * 24.0 - 2.0 * 4.0)) < 30
-
-
-def test_lines_run_from_end_to_end():
-    """Every row of a slanted line has a pixel."""
-    at, near, number = line_pixels(np.array([[(1.5, 2.5, 1.0), (8.5, 9.5, 2.0)]]), 12, 12, 1.0)
-    assert {int(k) // 12 for k in at} >= set(range(2, 10))
-    assert near.min() >= 1.0
-    assert near.max() <= 2.0
-    assert (number == 0).all()
 
 
 def test_the_camera_sees_all_and_things_fall_into_place():

@@ -1,157 +1,158 @@
-"""Problem data: each kind of faulty vector or count is refused by name, index and value."""
+"""Problem data at both levels: each kind of faulty field is refused by name, index and value. One table per class."""
 
 from __future__ import annotations
 
 import pickle
-import re
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from problem_fields import LEVELS, acceleration_fields, refuses, velocity_fields
 
-from problem_data import ConstraintVelProblemData, ProblemDataError
+from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
 
-GOOD = {
-    "M": np.eye(4),
-    "Mv": np.zeros(4),
-    "N": np.ones((2, 4)),
-    "F": np.ones((3, 4)),
-    "L": np.ones((1, 4)),
-    "G": np.ones((2, 4)),
-    "mu": [0.5, 0.0],
-    "r": [2, 1],
-}
-SIZES = {
-    "Mv": 4,
-    "mu": 2,
-    "r": 2,
-    "kN": 2,
-    "kF": 3,
-    "kL": 1,
-    "kG": 2,
-    "gammaN": 2,
-    "gammaF": 3,
-    "gammaE": 2,
-    "gammaL": 1,
-}
+VECTORS = [
+    (level, name) for level, (_, make) in LEVELS.items() for name, value in make().items() if np.ndim(value) == 1
+]
+MATRICES = [(level, name) for level, (_, make) in LEVELS.items() for name in make() if name in "NQFLG"]
 
 
-def refused(field, message, **changes):
-    """Assert that the good problem with these changes is refused for this field."""
-    with pytest.raises(ProblemDataError, match=re.escape(message)) as caught:
-        ConstraintVelProblemData(**(GOOD | changes))
-    assert caught.value.field == field
+def refused(level: str, field: str, message: str, changes: dict[str, Any]) -> None:
+    """The data of a level with these changes are refused."""
+    kind, fields_of = LEVELS[level]
+    refuses(field, message, lambda: kind(**fields_of() | changes))
 
 
-def test_the_good_problem_is_accepted():
-    """The starting point of the faulty variants has no fault of its own."""
-    ConstraintVelProblemData(**GOOD)
-
-
-@pytest.mark.parametrize("field", [name for name in SIZES if name not in ("Mv", "mu")])
+@pytest.mark.parametrize(("level", "field"), VECTORS)
 @pytest.mark.parametrize("extra", [-1, 1])
-def test_wrong_length(field, extra):
-    """A vector one entry short or long is refused with both shapes."""
-    size = SIZES[field] + extra
-    refused(field, f"{field}: shape ({size},), wanted ({SIZES[field]},)", **{field: np.zeros(size)})
+def test_wrong_length(level: str, field: str, extra: int) -> None:
+    """The length found and the one wanted; those that define a count leave it to the rows to disagree."""
+    size = len(LEVELS[level][1]()[field])
+    if field in ("Mv", "tau", "mu") or field.endswith("contacts"):
+        with pytest.raises(ProblemDataError):
+            LEVELS[level][0](**LEVELS[level][1]() | {field: np.zeros(size + extra)})
+        return
+    refused(level, field, f"{field}: shape ({size + extra},), wanted ({size},)", {field: np.zeros(size + extra)})
 
 
-@given(st.sampled_from(sorted(SIZES)), st.sampled_from([np.nan, np.inf, -np.inf]), st.integers(0, 3))
-def test_not_finite(field, value, position):
-    """NaN and infinities are named with their index wherever they stand."""
-    entries = np.zeros(SIZES[field])
-    position %= SIZES[field]
+@given(st.sampled_from(VECTORS), st.sampled_from([np.nan, np.inf, -np.inf]), st.integers(0, 4))
+def test_not_finite(where: tuple[str, str], value: float, position: int) -> None:
+    """Any entry of any vector."""
+    level, field = where
+    entries = np.array(LEVELS[level][1]()[field], dtype=np.float64)
+    position %= len(entries)
     entries[position] = value
-    refused(
-        field, f"{field}[{position}] = {value}, wanted a finite number (shape ({SIZES[field]},)", **{field: entries}
-    )
+    refused(level, field, f"{field}[{position}] = {value}, wanted a finite number", {field: entries})
 
 
-@pytest.mark.parametrize("field", ["N", "F", "L", "G"])
-def test_faulty_matrices(field):
-    """A Jacobian with a wrong shape or an entry that is not finite is named."""
-    matrix = GOOD[field].copy()
+@pytest.mark.parametrize(("level", "field"), MATRICES)
+def test_faulty_matrices(level: str, field: str) -> None:
+    """Entries, columns, dimensions."""
+    matrix = LEVELS[level][1]()[field].copy()
     matrix[-1, 2] = np.inf
-    refused(field, f"{field}[{len(matrix) - 1}, 2] = inf", **{field: matrix})
-    refused(field, f"shape ({len(matrix)}, 3), wanted", **{field: matrix[:, :3]})
-    refused(field, "shape (4,), wanted", **{field: np.ones(4)})
+    refused(level, field, f"{field}[{len(matrix) - 1}, 2] = inf", {field: matrix})
+    refused(level, field, f"shape ({len(matrix)}, 4), wanted", {field: matrix[:, :4]})
+    refused(level, field, "shape (5,), wanted", {field: np.ones(5)})
 
 
-@pytest.mark.parametrize("field", ["mu", "gammaN", "gammaF", "gammaE", "gammaL"])
-def test_negative(field):
-    """Negative friction and softening are refused with index and value."""
-    entries = np.zeros(SIZES[field])
+@pytest.mark.parametrize(("level", "field"), [one for one in VECTORS if one[1].startswith(("mu", "gamma"))])
+def test_negative(level: str, field: str) -> None:
+    """Friction and softness."""
+    entries = np.zeros(len(LEVELS[level][1]()[field]))
     entries[-1] = -0.25
-    refused(field, f"{field}[{SIZES[field] - 1}] = -0.25, wanted >= 0", **{field: entries})
+    refused(level, field, f"{field}[{len(entries) - 1}] = -0.25, wanted >= 0", {field: entries})
 
 
 @pytest.mark.parametrize(
-    ("r", "message"),
+    ("field", "message", "changes"),
     [
-        ([1.5, 1.5], "r[0] = 1.5, wanted a whole number"),
-        ([4, -1], "r[1] = -1.0, wanted a whole number"),
-        ([0, 3], "r[0] = 0, wanted at least 1 where mu is positive: mu[0] = 0.5"),
-        ([1e300, 1], "r[0] = 1e+300"),
-        (2, "shape (), wanted (2,)"),
-        (["2", "1"], "wanted real numbers"),
-        ([True, True], "dtype bool"),
+        ("r", "r[0] = 1.5, wanted a whole number", {"r": [1.5, 0, 3.5]}),
+        ("r", "r[2] = -1.0, wanted a whole number", {"r": [6, 0, -1]}),
+        ("r", "r[0] = 0, wanted at least 1 where mu is positive: mu[0] = ", {"r": [0, 2, 3]}),
+        ("r", "r[0] = 1e+300", {"r": [1e300, 0, 1]}),
+        ("r", "shape (), wanted (3,)", {"r": 2}),
+        ("r", "wanted real numbers", {"r": ["2", "1", "2"]}),
+        ("r", "dtype bool", {"r": [True, True, True]}),
+        ("F", "F: shape (5, 5), wanted (4, 5): sum(r) rows", {"r": [2, 0, 2]}),
+        ("F", "missing, wanted shape (5, 5): sum(r) rows", {"F": None}),
+        ("N", "N: shape (3, 5), wanted (1, 5): one row per entry of mu", {"mu": [0.5], "r": [5]}),
+        ("N", "missing, wanted shape (3, 5)", {"N": None}),
+        ("mu", "missing", {"mu": None}),
+        ("r", "F is given", {"r": None}),
+        ("r", "mu[0] = 0.5 needs directions", {"mu": [0.5, 0.0, 0.0], "r": None, "F": None}),
+        ("kL", "shape (1,), wanted (0,)", {"L": None, "gammaL": None, "kL": [1.0]}),
+        ("gammaL", "shape (1,), wanted (0,)", {"L": None, "kL": None, "gammaL": [1.0]}),
+        ("Mv", "NoneType", {"Mv": None}),
+        *(("mu", "mu: ", {"mu": value}) for value in ("0.5", [None, 1.0], [1j, 0.0], [[1.0], [1.0, 2.0]], {}, 0.5)),
     ],
 )
-def test_faulty_direction_counts(r, message):
-    """Direction counts that are not whole, are negative, or are 0 under friction are named."""
-    refused("r", message, r=r)
-
-
-def test_rows_of_F_must_add_up():
-    """sum(r) and the rows of F must agree."""
-    refused("F", "F: shape (3, 4), wanted (4, 4): sum(r) rows", r=[2, 2])
-    refused("F", "missing, wanted shape (3, 4): sum(r) rows", F=None)
-
-
-def test_mu_defines_the_number_of_contacts():
-    """A mu of another length faults the contact rows, not itself."""
-    refused("N", "N: shape (2, 4), wanted (1, 4): one row per entry of mu", mu=[0.5], r=[3])
-    refused("N", "missing, wanted shape (2, 4)", N=None)
-
-
-def test_friction_that_was_left_out():
-    """Where mu or r is missing although friction is described, the missing one is named."""
-    refused("mu", "missing", mu=None)
-    refused("r", "F is given", r=None)
-    refused("r", "mu[0] = 0.5 needs directions", r=None, F=None)
-
-
-@pytest.mark.parametrize("field", ["kL", "gammaL"])
-def test_vectors_of_a_missing_class(field):
-    """A vector of a class that has no rows must be empty."""
-    refused(field, "shape (1,), wanted (0,)", L=None, **{field: [1.0]})
-    ConstraintVelProblemData(**(GOOD | {"L": None, field: []}))
+def test_velocity_level(field: str, message: str, changes: dict[str, Any]) -> None:
+    """What was left out, does not fit, or is no number."""
+    refused("velocity", field, message, changes)
 
 
 @pytest.mark.parametrize(
-    "value", ["0.5", [None, 1.0], [1j, 0.0], [[1.0], [1.0, 2.0]], [object(), 1.0], {}, [True, False], 0.5, [[0.5, 0.5]]]
+    ("field", "message", "changes"),
+    [
+        (
+            "sliding_contacts",
+            "[1] = 0 after sliding_contacts[0] = 3, wanted an ascending",
+            {"sliding_contacts": [3, 0]},
+        ),
+        ("sliding_contacts", "[1] = 0 after sliding_contacts[0] = 0", {"sliding_contacts": [0, 0]}),
+        ("sliding_contacts", "[1] = 5, wanted a contact from 0 to 4", {"sliding_contacts": [0, 5]}),
+        ("sliding_contacts", "[0] = -1.0, wanted the index of a contact", {"sliding_contacts": [-1, 3]}),
+        ("sliding_contacts", "[0] = 0.5, wanted the index of a contact", {"sliding_contacts": [0.5, 3]}),
+        ("sliding_contacts", "shape (1, 2), wanted (*,)", {"sliding_contacts": [[0, 3]]}),
+        ("sliding_contacts", "dtype bool", {"sliding_contacts": [True, False]}),
+        ("sliding_contacts", "wanted real numbers", {"sliding_contacts": ["0", "3"]}),
+        ("non_sliding_contacts", "[2] = 3 is also sliding_contacts[1]", {"non_sliding_contacts": [1, 2, 3]}),
+        ("non_sliding_contacts", "contact 4 is missing; it is not in slid", {"non_sliding_contacts": [1, 2]}),
+        ("non_sliding_contacts", "[1] = 2 after non_sliding_contacts[0] = 4", {"non_sliding_contacts": [4, 2, 1]}),
+        ("Q", "missing, wanted shape (2, 5): mu_sliding[0] = ", {"Q": None}),
+        ("mu_sliding", "missing, wanted shape (2,): Q is given", {"mu_sliding": None}),
+        ("Q", "shape (3, 5), wanted (2, 5): one row per sliding contact", {"Q": np.ones((3, 5))}),
+        ("mu_non_sliding", "missing, wanted shape (3,): r has friction", {"mu_non_sliding": None}),
+        ("r", "missing, wanted shape (3,): F is given", {"r": None}),
+        ("r", "mu_non_sliding[0] = 0.5 needs directions", {"r": None, "F": None, "mu_non_sliding": [0.5, 0, 0]}),
+        ("r", "wanted at least 1 where mu_non_sliding is positive", {"mu_non_sliding": [1.0, 1.0, 1.0]}),
+        ("F", "shape (7, 5), wanted (5, 5): sum(r) rows, of non-sliding contacts only", {"F": np.ones((7, 5))}),
+        ("M", "shape (4, 4), wanted (5, 5)", {"M": np.eye(4)}),
+        ("solve_inertia", "M is missing too", {"M": None}),
+        ("solve_inertia", "exactly one", {"solve_inertia": np.eye(5)}),
+        ("use_complementarity_problem_solver", "1 of type int", {"use_complementarity_problem_solver": 1}),
+    ],
 )
-def test_what_is_not_a_vector_of_real_numbers(value):
-    """Text, gaps, complex numbers, ragged lists, truth values and wrong dimensions are refused by type."""
-    refused("mu", "mu: ", mu=value)
+def test_acceleration_level(field: str, message: str, changes: dict[str, Any]) -> None:
+    """Lists of contacts that are none, and what was left out or does not fit."""
+    refused("acceleration", field, message, changes)
 
 
-def test_momentum_is_required():
-    """None in place of the momentum is refused by name."""
-    refused("Mv", "NoneType", Mv=None)
+def test_acceleration_level_without_rows() -> None:
+    """Listed contacts need rows, rows of Q need sliding contacts, and a product may overflow."""
+    few: dict[str, Any] = {"tau": [0.0, 0.0], "M": np.eye(2), "sliding_contacts": [0]}
+    refuses("N", "missing, wanted shape (1, 2): one row per listed", lambda: ConstraintAccelProblemData(**few))
+    none = few | {"N": np.zeros((0, 2))}
+    refuses("sliding_contacts", "as there are no contacts", lambda: ConstraintAccelProblemData(**none))
+    fields = acceleration_fields(sliding=()) | {"Q": np.ones((1, 5))}
+    refuses("Q", "shape (1, 5), wanted (0, 5)", lambda: ConstraintAccelProblemData(**fields))
+    large = acceleration_fields() | {"Q": np.full((2, 5), 1e300), "mu_sliding": [1e300, 1.0]}
+    with pytest.raises(ProblemDataError, match=r"N_minus_muQ_T.T\[0, 0\] = -inf"):
+        ConstraintAccelProblemData(**large).blocks()
 
 
-def test_overflow_of_a_wider_float_is_refused():
-    """A long double beyond float64 does not become infinite in silence."""
+def test_overflow_of_a_wider_float_is_refused() -> None:
+    """A long double may be finite where a double is not."""
     if np.finfo(np.longdouble).max == np.finfo(np.float64).max:
         pytest.skip("long double is float64 on this platform")
-    wide = np.array([1, 0], dtype=np.longdouble) * np.longdouble("1e400")
-    refused("mu", "mu[0] = inf", mu=wide)
+    wide = np.array([1, 0, 0], dtype=np.longdouble) * np.longdouble("1e400")
+    refuses("mu", "mu[0] = inf", lambda: ConstraintVelProblemData(**velocity_fields() | {"mu": wide}))
 
 
-def test_the_error_is_a_value_error_and_survives_pickling():
-    """The error type crosses process borders with its field."""
+def test_the_error_is_a_value_error_and_survives_pickling() -> None:
+    """So that it comes back from other processes."""
     error = pickle.loads(pickle.dumps(ProblemDataError("mu", "mu[0] = -1")))
     assert isinstance(error, ValueError)
     assert (error.field, error.message, str(error)) == ("mu", "mu[0] = -1", "mu: mu[0] = -1")

@@ -1,4 +1,4 @@
-"""Problem data files: bit-exact round trips, and every kind of bad file refused by name."""
+"""Problem data files of both levels: bit-exact round trips, and every kind of bad file refused by name."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from problem_fields import THIRD, acceleration_example, assert_same_bits, velocity_example
 
 import problem_data
-from problem_data import ConstraintVelProblemData, ProblemDataError
+from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
+
+#: The problem that is written, and the vectors that define a count, by level.
+EXAMPLES = {
+    "velocity": (velocity_example, ("Mv", "mu")),
+    "acceleration": (acceleration_example, ("tau", "mu_sliding", "mu_non_sliding")),
+}
 
 
-def example(**changes):
-    """A small problem with every class of constraints and awkward numbers."""
-    third = 1.0 / 3.0
-    fields = {
-        "M": [[2.0, third], [third, 1.0]],
-        "Mv": [-0.0, 5e-324],
-        "N": [[third, 1.0]],
-        "F": [[1.0, 0.0], [0.1, -0.0]],
-        "mu": [0.7],
-        "r": [2],
-        "L": [[0.0, 1e300]],
-        "G": [[1.0, -1.0]],
-        "B": [[third, 0.3]],
-        "lo": [-np.inf],
-        "hi": [third],
-        "gammaB": [0.2],
-        "kN": [0.1],
-        "gammaF": [1e-12, 0.3],
-    }
-    return ConstraintVelProblemData(**(fields | changes))
-
-
-def assert_same_bits(a, b):
-    """Blocks equal byte for byte, so that -0.0 and 0.0 differ."""
-    for name, x, y in zip(a._fields, a, b, strict=True):
-        if isinstance(x, np.ndarray):
-            assert (x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes()), name
-        else:
-            assert x == y, name
+@pytest.fixture(params=EXAMPLES)
+def level(request):
+    """Give the level of the problem in the file."""
+    return request.param
 
 
 @pytest.fixture
-def saved(tmp_path):
-    """Path and members of a good file."""
+def saved(tmp_path, level):
+    """Give a good file and its members, to be spoiled and written again."""
     path = tmp_path / "problem.npz"
-    problem_data.save(path, example())
+    problem_data.save(path, EXAMPLES[level][0]())
+    with np.load(path) as archive:
+        return path, dict(archive)
+
+
+@pytest.fixture
+def saved_step(tmp_path):
+    """Give a good file at velocity level."""
+    path = tmp_path / "step.npz"
+    problem_data.save(path, velocity_example())
+    with np.load(path) as archive:
+        return path, dict(archive)
+
+
+@pytest.fixture
+def saved_instant(tmp_path):
+    """Give a good file at acceleration level."""
+    path = tmp_path / "instant.npz"
+    problem_data.save(path, acceleration_example())
     with np.load(path) as archive:
         return path, dict(archive)
 
@@ -57,7 +57,7 @@ def saved(tmp_path):
 def test_round_trip_with_mass_matrix(tmp_path):
     """A problem with M comes back with the same bits, M and solve included."""
     path = tmp_path / "problem.npz"
-    data = example()
+    data = velocity_example()
     problem_data.save(path, data)
     again = problem_data.load(path)
     assert_same_bits(again.blocks(), data.blocks())
@@ -70,7 +70,9 @@ def test_round_trip_with_mass_matrix(tmp_path):
 def test_round_trip_with_functions_and_from_blocks(tmp_path):
     """A problem made of functions, and one made from blocks, come back with the same bits."""
     solve = lambda B: np.array([[0.5, 0.1], [0.1, 1.0 / 3.0]]) @ B  # noqa: E731
-    data = example(M=None, solve_inertia=solve, L=(lambda v: v[:1] / 3.0, lambda f: f * [1.0 / 3.0, 0.0]), kL=[0.0])
+    data = velocity_example(
+        M=None, solve_inertia=solve, L=(lambda v: v[:1] / 3.0, lambda f: f * [1.0 / 3.0, 0.0]), kL=[0.0]
+    )
     problem_data.save(tmp_path / "first", data)
     again = problem_data.load(tmp_path / "first")
     assert_same_bits(again.blocks(), data.blocks())
@@ -86,10 +88,11 @@ def test_round_trip_without_any_constraint(tmp_path):
     assert_same_bits(problem_data.load(tmp_path / "empty.npz").blocks(), data.blocks())
 
 
-def test_loaded_blocks_suit_compiled_code(saved):
+def test_loaded_blocks_suit_compiled_code(saved, level):
     """Loaded block arrays are C-contiguous and writable like fresh ones, whatever the file's memory order."""
     path, members = saved
-    np.savez(path, **(members | {"J": np.asfortranarray(members["J"]), "Mv": members["Mv"].astype(">f8")}))
+    push = EXAMPLES[level][1][0]
+    np.savez(path, **(members | {"J": np.asfortranarray(members["J"]), push: members[push].astype(">f8")}))
     for array in problem_data.load(path).blocks():
         if isinstance(array, np.ndarray):
             assert array.flags.c_contiguous
@@ -100,7 +103,7 @@ def test_loaded_blocks_suit_compiled_code(saved):
 def test_save_replaces_and_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     """An interrupted save keeps the previous file whole and leaves nothing else behind."""
     path = tmp_path / "problem.npz"
-    problem_data.save(path, example())
+    problem_data.save(path, velocity_example())
 
     def interrupted(file, *_):
         file.write(b"PK half a file")
@@ -109,10 +112,10 @@ def test_save_replaces_and_a_failed_save_leaves_the_old_file(tmp_path, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr("problem_data.files._write_member", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            problem_data.save(path, example(mu=[0.1]))
+            problem_data.save(path, velocity_example(mu=[0.1]))
     assert problem_data.load(path).mu[0] == 0.7
     assert [p.name for p in tmp_path.iterdir()] == ["problem.npz"]
-    problem_data.save(path, example(mu=[0.1]))
+    problem_data.save(path, velocity_example(mu=[0.1]))
     assert problem_data.load(path).mu[0] == 0.1
 
 
@@ -136,7 +139,7 @@ def test_truncated_files(saved):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(position=st.floats(0.0, 1.0, exclude_max=True), flip=st.integers(1, 255))
-def test_corrupted_files(saved, position, flip):
+def test_corrupted_files(saved, level, position, flip):
     """A byte changed anywhere gives either a refusal by the typed error or the very same problem."""
     path, _ = saved
     whole = bytearray(path.read_bytes())
@@ -147,7 +150,7 @@ def test_corrupted_files(saved, position, flip):
         blocks = problem_data.load(damaged).blocks()
     except ProblemDataError:
         return
-    assert_same_bits(blocks, example().blocks())
+    assert_same_bits(blocks, EXAMPLES[level][0]().blocks())
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x93NUMPY garbage", b"PK\x03\x04 not really", b"\x80\x04K\x01."])
@@ -186,7 +189,7 @@ def test_an_archive_with_other_files_is_refused(saved):
 def test_pickled_members_are_never_loaded(saved):
     """An object array, which would need pickle, is refused."""
     path, members = saved
-    np.savez(path, **(members | {"mu": np.array([{"a": 1}], dtype=object)}))
+    np.savez(path, **(members | {"J": np.array([{"a": 1}], dtype=object)}))
     refused(path, "path", "allow_pickle")
 
 
@@ -213,7 +216,7 @@ def test_a_garbled_array_header_is_refused(saved):
     """A header that is not even a Python literal is refused."""
     path, members = saved
     member = io.BytesIO()
-    np.save(member, members["Mv"])
+    np.save(member, members["J"])
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("extra.npy", member.getvalue().replace(b"}", b"("))
     refused(path, "path")
@@ -235,7 +238,7 @@ def test_every_member_is_required(saved):
         refused(path, name, "missing")
 
 
-def test_every_number_is_checked(saved):
+def test_every_number_is_checked(saved, level):
     """A NaN, a wrong shape or a wrong dtype in any numeric member is named with the file."""
     path, members = saved
     for name, value in members.items():
@@ -247,7 +250,7 @@ def test_every_number_is_checked(saved):
         refused(path, name, "= nan")
         np.savez(path, **(members | {name: value.astype(complex)}))
         refused(path, name, "complex128")
-        if name not in ("Mv", "mu"):
+        if name not in EXAMPLES[level][1]:
             np.savez(path, **(members | {name: value[..., :-1]}))
             refused(path, name, "shape")
 
@@ -271,17 +274,17 @@ def test_every_number_is_checked(saved):
         ({"M": np.ones((2, 2))}, "M", "singular"),
     ],
 )
-def test_inconsistent_members(saved, changes, field, text):
+def test_inconsistent_members(saved_step, changes, field, text):
     """Members that do not fit together, or break a sign rule, are named."""
-    path, members = saved
+    path, members = saved_step
     np.savez(path, **(members | changes))
     refused(path, field, text)
 
 
 @pytest.mark.parametrize(("name", "change"), [("Y", lambda y: 3.0 * y), ("v_free", lambda v: v + 5.0)])
-def test_responses_belong_to_the_inertia(saved, name, change):
+def test_responses_belong_to_the_inertia(saved_step, name, change):
     """Y and v_free are stored for their bits; a file in which M does not give them is refused."""
-    path, members = saved
+    path, members = saved_step
     np.savez(path, **(members | {name: change(members[name])}))
     refused(path, name, "not M^-1 times")
 
@@ -289,7 +292,7 @@ def test_responses_belong_to_the_inertia(saved, name, change):
 def test_a_stored_inverse_is_checked(tmp_path):
     """The inverse in a file without M must be symmetric with a positive diagonal."""
     path = tmp_path / "problem.npz"
-    problem_data.save(path, example(M=None, solve_inertia=np.eye(2)))
+    problem_data.save(path, velocity_example(M=None, solve_inertia=np.eye(2)))
     with np.load(path) as archive:
         members = dict(archive)
     np.savez(path, **(members | {"M_inverse": np.array([[1.0, 0.5], [0.0, 1.0]])}))
@@ -302,3 +305,74 @@ def test_a_missing_file_is_the_system_s_error(tmp_path):
     """No file at all is FileNotFoundError, as with open()."""
     with pytest.raises(FileNotFoundError):
         problem_data.load(tmp_path / "absent.npz")
+
+
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize("inertia", [{}, {"M": None, "solve_inertia": np.array([[0.5, 0.1], [0.1, THIRD]])}])
+def test_round_trip_at_acceleration_level(tmp_path, flag, inertia):
+    """A problem comes back of its own kind with the same bits, solve and choice of solver included."""
+    data = acceleration_example(use_complementarity_problem_solver=flag, **inertia)
+    problem_data.save(tmp_path / "problem.npz", data)
+    again = problem_data.load(tmp_path / "problem.npz")
+    assert isinstance(again, ConstraintAccelProblemData)
+    assert again.use_complementarity_problem_solver is flag
+    assert_same_bits(again.blocks(), data.blocks())
+    np.testing.assert_array_equal(again.solve_inertia(np.eye(2)), data.solve_inertia(np.eye(2)))
+    np.testing.assert_array_equal(again.N_minus_muQ_T @ np.ones(3), data.N_minus_muQ_T @ np.ones(3))
+    assert repr(again) == repr(data)
+
+
+def test_rows_that_were_rounded_once_keep_their_bits(tmp_path):
+    """Blocks whose R differs from N - mu Q by rounding, as compiled code may leave it, come back as they were."""
+    data = acceleration_example()
+    rounded = data.blocks()._replace(R=data.blocks().R.copy())
+    rounded.R[1] = np.nextafter(rounded.R[1], 1.0)
+    problem_data.save(
+        tmp_path / "problem.npz", ConstraintAccelProblemData.from_blocks(rounded, solve_inertia=data.solve_inertia)
+    )
+    assert_same_bits(problem_data.load(tmp_path / "problem.npz").blocks(), rounded)
+
+
+def test_kinds_are_told_apart(tmp_path, saved_instant):
+    """Each kind is read as what it is, and members of one under the tag of the other are refused."""
+    velocity = tmp_path / "velocity.npz"
+    problem_data.save(velocity, ConstraintVelProblemData(Mv=[1.0], M=[[2.0]]))
+    assert isinstance(problem_data.load(velocity), ConstraintVelProblemData)
+    path, members = saved_instant
+    np.savez(path, **(members | {"format": np.array("problem_data.ConstraintVelProblemData")}))
+    refused(path, "Mv", "missing")
+    np.savez(path, **(members | {"format": np.array("problem_data.Other")}))
+    refused(path, "format", "Other", "ConstraintAccelProblemData")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "text"),
+    [
+        ({"version": np.array(2)}, "version", "2, this release reads 1"),
+        ({"mu_sliding": np.array([-0.3])}, "mu_sliding", "mu_sliding[0] = -0.3"),
+        ({"mu_sliding": np.array([0.3, 0.3])}, "rows", "2 + 2 entries"),
+        ({"mu_sliding": np.array([0.4])}, "R", "R[1, 0] = "),
+        ({"mu_sliding": np.array([1e308]), "Q": np.full((1, 2), 1e10)}, "R", "-inf"),
+        ({"mu_non_sliding": np.array([0.7, 0.1])}, "r", "mu_non_sliding is positive: mu_non_sliding[1] = 0.1"),
+        ({"r": np.array([3, 0])}, "rows", "adds up to 3"),
+        ({"sliding_contacts": np.array([0])}, "non_sliding_contacts", "is also sliding_contacts[0]"),
+        ({"sliding_contacts": np.array([3])}, "sliding_contacts", "wanted a contact from 0 to 2"),
+        ({"sliding_contacts": np.array([0, 1])}, "sliding_contacts", "one entry per entry of mu_sliding"),
+        ({"sliding_contacts": np.array([True])}, "sliding_contacts", "dtype bool"),
+        ({"non_sliding_contacts": np.array([2, 0])}, "non_sliding_contacts", "ascending"),
+        ({"non_sliding_contacts": np.array([0.0, 1.5])}, "non_sliding_contacts", "1.5, wanted the index"),
+        ({"rows": np.array([2**62, 2, 1, 1])}, "rows", "nc, nr = "),
+        ({"rows": np.array([3, 2, 1, -1])}, "rows", "4 whole numbers"),
+        ({"rows": np.array([3, 2, 2, 1])}, "J", "wanted (8, 2)"),
+        ({"tau": np.zeros(3)}, "J", "wanted (7, 3)"),
+        ({"R": np.zeros((3, 2))}, "R", "but N - mu_sliding Q is"),
+        ({"M": np.ones((2, 2))}, "M", "singular"),
+        ({"use_complementarity_problem_solver": np.array(1)}, "use_complementarity_problem_solver", "truth value"),
+        ({"use_complementarity_problem_solver": np.array([True])}, "use_complementarity_problem_solver", "truth value"),
+    ],
+)
+def test_inconsistent_members_at_acceleration_level(saved_instant, changes, field, text):
+    """Members that do not fit together, or break a rule of sign or order, are named."""
+    path, members = saved_instant
+    np.savez(path, **(members | changes))
+    refused(path, field, text)

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse
+from problem_fields import pair
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from problem_data import ConstraintVelProblemData, ProblemDataError
@@ -14,11 +15,6 @@ from problem_data import ConstraintVelProblemData, ProblemDataError
 A = np.array([[1.0, 0.0, -2.0], [0.0, 3.0, 0.5]])
 MASSES = np.array([1.0, 2.0, 4.0])
 MOMENTUM = [1.0, 2.0, 3.0]
-
-
-def pair(matrix):
-    """A (forward, transpose) pair of callables of one vector."""
-    return (lambda v: matrix @ v, lambda f: matrix.T @ f)
 
 
 FORMS = {

@@ -18,7 +18,6 @@ from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.formulation.friction_backend import FrictionAnswer, check_law
 from contactlab.linearization import linearize
 from contactlab.multibody import Transform, joints
-from contactlab.recording.world_io import stepper_from_json, stepper_to_json
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.spatial import RigidInertia
 from contactlab.world.errors import SimulationConfigError
@@ -208,12 +207,21 @@ def test_a_backend_of_ones_own_is_judged_by_the_law_it_states(tmp_path: Path) ->
     again = cs.Recording.open(tmp_path / "own.npz")
     assert again.stepper.law == "relaxed"
     assert cs.verify(again).holds
-    with pytest.raises(SimulationConfigError, match="Counting is code that the record does not hold"):
-        cs.simulate(again.world, again.stepper, steps=1)
-    with pytest.raises(cs.SimulationError, match="the residual of the law that it states"):
-        run(boxes(v=SLIDING), Counting("coulomb"), 1)
-    with pytest.raises(SimulationConfigError, match="Stribeck"):
-        cs.TimeStepping(h=H, solver=Counting("Stribeck"))
+    for error, message, call in (
+        (
+            SimulationConfigError,
+            "Counting is code that the record does not hold",
+            lambda: cs.simulate(again.world, again.stepper, steps=1),
+        ),
+        (
+            cs.SimulationError,
+            "the residual of the law that it states",
+            lambda: run(boxes(v=SLIDING), Counting("coulomb"), 1),
+        ),
+        (SimulationConfigError, "Stribeck", lambda: cs.TimeStepping(h=H, solver=Counting("Stribeck"))),
+    ):
+        with pytest.raises(error, match=message):
+            call()
 
 
 def test_islands_without_contacts_ask_no_backend() -> None:
@@ -249,16 +257,6 @@ def test_a_code_for_quadratic_programs_is_no_solver_of_a_stepper() -> None:
         found = run(boxes(v=SLIDING, mu=0.0), solver, 10)
         np.testing.assert_allclose(found.q, wanted.q, atol=1e-12)
         assert found.coulomb_misfit.max() < 1e-12
-
-
-def test_records_of_a_code_alone_still_open() -> None:
-    """One of a world without friction, written when a stepper took the code, has the default solver when it is read."""
-    values = stepper_to_json(cs.TimeStepping(h=H))
-    values["solver"] = {
-        "name": "OSQP",
-        "options": {"eps": 1e-9, "max_iter": 20000, "polish": True, "time_limit": 300.0},
-    }
-    assert stepper_from_json(values) == cs.TimeStepping(h=H)
 
 
 def test_what_backends_do_not_know_is_refused_before_any_step() -> None:
@@ -314,22 +312,6 @@ def test_rounds_that_do_not_converge_are_no_answer() -> None:
         run(boxes(v=SPINNING), few, 20, on_unsolved="raise")
     assert caught.value.problem is not None
     assert caught.value.result.status is lcp.Status.ITERATION_LIMIT
-
-
-@pytest.mark.parametrize("solver", BOTH, ids=NAMES)
-def test_batches_and_rollouts_are_the_runs(solver: Any) -> None:
-    """Side by side on threads, from tables, or step by step: the bits of one run."""
-    world, stepper = boxes(v=SLIDING), cs.TimeStepping(h=H, solver=solver)
-    alone = cs.simulate(world, stepper, steps=8)
-    batch = cs.Batch(world, stepper, [world.initial_state()] * 3, threads=2)
-    batch.step(n=8)
-    assert all(np.array_equal(q, alone.q[-1]) for q in batch.q)
-    rolled = cs.rollout(world, stepper, [world.initial_state()] * 2, taus=np.zeros((2, 8, world.nv)))
-    assert np.array_equal(rolled.q[1, -1], alone.q[-1])
-    live = cs.Simulation(world, stepper)
-    for _ in range(8):
-        live.step()
-    assert np.array_equal(live.q, alone.q[-1])
 
 
 def test_derivatives_are_of_coulombs_law() -> None:

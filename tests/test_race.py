@@ -111,15 +111,6 @@ def test_the_verdict_is_not_the_solvers(raced: tuple[RaceReport, Path]) -> None:
     assert next(one for one in report.summary() if one.label == "Liar").wrong >= 2
 
 
-def test_fields_and_profiles_print_the_solvers_names(raced: tuple[RaceReport, Path]) -> None:
-    """Short, a solver a line."""
-    report, _ = raced
-    (field,) = report.fields
-    assert all(label in repr(field) for label in field.labels)
-    lines = str(report.profile(field)).splitlines()
-    assert [line.split()[0] for line in lines[1:]] == [label.split()[0] for label in field.labels]
-
-
 def test_a_race_says_of_what_data_and_code_it_is(raced: tuple[RaceReport, Path]) -> None:
     """`race.json` has a digest of every problem, its file's name, and one of the sources, which the report shows."""
     report, folder = raced

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from contactlab.cli import main
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import entrant_of, race
 from contactlab.lab.racing.racing import _source
-from contactlab.lab.racing.trial import unused_trials_note
 from contactlab.simulation import TimeStepping, simulate
 from tests.simulation_scenes import cube_at_rest
 
@@ -32,26 +30,6 @@ def test_whole_seconds_are_one_limit_and_fewer_solvers_are_said(tmp_path: Path) 
         "2 trials finished earlier in this folder, of Murty: the same call as then has them again",
     )
     assert "trials finished earlier in this folder, of Murty" in (tmp_path / "report.html").read_text()
-
-
-def _standing(folder: Path, *rows: dict[str, object]) -> None:
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-def test_what_is_left_standing_is_told_apart(tmp_path: Path) -> None:
-    """Rows of others by their label, of trials ended from outside by text; the same entrant's under other terms."""
-    done = {"outcome": "done", "solver": "Lemke", "settings": "", "text": "Lemke"}
-    _standing(
-        tmp_path,
-        {"key": "a", **done},
-        {"key": "b", **done, "settings": "max_pivots=3"},
-        {"key": "c", "outcome": "timeout", "text": "mine.py:Slow"},
-    )
-    told = unused_trials_note(tmp_path, [{"key": "a"}], [entrant_of("Lemke")])
-    assert told[0].startswith("2 trials finished earlier in this folder, of Lemke(max_pivots=3), mine.py:Slow: ")
-    told = unused_trials_note(tmp_path, [{"key": "b"}, {"key": "c"}], [entrant_of("Lemke")])
-    assert "1 trials finished earlier in this folder, of other problems, limits or versions: " in told[0]
-    assert unused_trials_note(tmp_path, [{"key": "a"}, {"key": "b"}, {"key": "c"}], []) == []
 
 
 def test_an_edited_solver_within_a_combination_is_another(tmp_path: Path) -> None:

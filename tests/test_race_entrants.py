@@ -14,7 +14,7 @@ import pytest
 import lcp
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import ALL_PEERS, entrant_of
-from contactlab.lab.racing.entrant import entrants_of, limited, peers_of, solver_from, split_list
+from contactlab.lab.racing.entrant import entrants_of, limited, peers_of, solver_from
 from contactlab.lab.racing.external_solvers import SiconosLCP
 from contactlab.lab.racing.kinds import KINDS, kind_of, problem_class_of
 from lcp import conformance
@@ -85,11 +85,6 @@ def test_what_is_no_solver_says_what_would_be(text: str, words: str) -> None:
     assert words in str(caught.value)
 
 
-def test_lists_are_split_outside_brackets() -> None:
-    """Commas of settings stay where they are."""
-    assert split_list("Lemke, A(x=(1, 2), y='a,b') ,B") == ["Lemke", "A(x=(1, 2), y='a,b')", "B"]
-
-
 def test_a_solver_of_a_file(tmp_path: Path) -> None:
     """A class with settings, or an object that is ready; one without `solve` is refused."""
     file = tmp_path / "mine.py"
@@ -97,12 +92,13 @@ def test_a_solver_of_a_file(tmp_path: Path) -> None:
     entrant = entrant_of(f"{file}:Mine(steps=5)")
     assert (entrant.name, entrant.settings, entrant.origin) == ("Mine", "steps=5", "own")
     assert entrant_of(f"{file}:ready").solver.steps == 9
-    with pytest.raises(RaceError, match="no setting 'stops'; it has: steps"):
-        entrant_of(f"{file}:Mine(stops=5)")
-    with pytest.raises(RaceError, match="without a method `solve`"):
-        entrant_of(f"{file}:number")
-    with pytest.raises(RaceError, match="has no 'Yours'; with a method `solve` it has: Mine, ready"):
-        entrant_of(f"{file}:Yours")
+    for message, call in (
+        ("no setting 'stops'; it has: steps", lambda: entrant_of(f"{file}:Mine(stops=5)")),
+        ("without a method `solve`", lambda: entrant_of(f"{file}:number")),
+        ("has no 'Yours'; with a method `solve` it has: Mine, ready", lambda: entrant_of(f"{file}:Yours")),
+    ):
+        with pytest.raises(RaceError, match=message):
+            call()
 
 
 def test_a_solver_of_a_file_within_a_combination(tmp_path: Path) -> None:

@@ -26,9 +26,7 @@ from contactlab.multibody import Model
 from contactlab.simulation import RecordError, Recording, TimeStepping, World, simulate
 from contactlab.simulation.explanation import explain_failure
 from contactlab.simulation.scene import load_scene
-from problem_data import ConstraintVelProblemData, FileError
-from problem_data import files as npz_files
-from problem_data.files import read_bytes
+from problem_data import ConstraintVelProblemData, FileError, npz_files
 
 INPUTS = 40
 BY_NAME = {kind.name: kind for kind in reader_kinds.KINDS}
@@ -49,13 +47,6 @@ def test_damaged_files_are_refused_or_read(name):
         words.append(outcome.word)
     assert words[:good] == ["accepted"] * good
     assert "typed" in words
-
-
-def test_damage_is_the_same_every_time():
-    """An input is known by kind, seed and number."""
-    kind = BY_NAME["problems"]
-    assert fuzz_readers.content(kind, 3, 17) == fuzz_readers.content(kind, 3, 17)
-    assert fuzz_readers.content(kind, 3, 17) != fuzz_readers.content(kind, 4, 17)
 
 
 def test_one_class_catches_what_any_reader_refuses(tmp_path):
@@ -111,20 +102,6 @@ def test_an_archive_of_many_members_is_refused_at_once(tmp_path):
             archive.writestr(f"a{i}.npy", b"")
     with pytest.raises(DatasetError, match="2000 members, at most 1000"):
         Arrays(path)
-
-
-def test_the_door_lets_regular_files_of_some_size_in(tmp_path):
-    """Others are told by the error of who reads."""
-    path = tmp_path / "a"
-    path.write_bytes(b"12345")
-    assert read_bytes(path, DatasetError, 5) == b"12345"
-    for file, most, words in (
-        (path, 4, "larger than"),
-        (tmp_path, 9, "not a regular file"),
-        (tmp_path / "b", 9, "no such"),
-    ):
-        with pytest.raises(DatasetError, match=words):
-            read_bytes(file, DatasetError, most)
 
 
 def test_a_row_that_is_zero_but_for_rounding_is_read_back(tmp_path):

@@ -66,12 +66,19 @@ def test_a_scale_tells_rounding_from_a_short_row() -> None:
 def test_scales_and_errors_are_checked_and_kept(tmp_path) -> None:
     """Problem data refuse scales that are not positive and errors without scales; files give back what they hold."""
     given = {"M": np.eye(2), "G": [[1.0, 0.0]]}
-    with pytest.raises(ProblemDataError, match=r"^scaleG: scaleG\[0\] = 0.0, wanted > 0"):
-        ConstraintVelProblemData(Mv=[0.0, 0.0], scaleG=[0.0], **given)
-    with pytest.raises(ProblemDataError, match=r"^scaleG: shape \(2,\), wanted \(1,\)"):
-        ConstraintAccelProblemData(tau=[0.0, 0.0], scaleG=[1.0, 1.0], **given)
-    with pytest.raises(ProblemDataError, match="^scaleG: missing.*errorG is given"):
-        ConstraintVelProblemData(Mv=[0.0, 0.0], errorG=[1e-3], **given)
+    for message, call in (
+        (
+            r"^scaleG: scaleG\[0\] = 0.0, wanted > 0",
+            lambda: ConstraintVelProblemData(Mv=[0.0, 0.0], scaleG=[0.0], **given),
+        ),
+        (
+            r"^scaleG: shape \(2,\), wanted \(1,\)",
+            lambda: ConstraintAccelProblemData(tau=[0.0, 0.0], scaleG=[1.0, 1.0], **given),
+        ),
+        ("^scaleG: missing.*errorG is given", lambda: ConstraintVelProblemData(Mv=[0.0, 0.0], errorG=[1e-3], **given)),
+    ):
+        with pytest.raises(ProblemDataError, match=message):
+            call()
     for data in (
         ConstraintVelProblemData(Mv=[1.0, 0.0], scaleG=[2.0], errorG=[1e-3], **given),
         ConstraintAccelProblemData(tau=[1.0, 0.0], scaleG=[2.0], errorG=[1e-3], **given),

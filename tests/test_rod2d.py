@@ -44,14 +44,6 @@ UPRIGHT = State(0.0, 1.0, np.pi / 2, 0.0, 0.0, 0.0)
 LEVEL = State(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def test_a_state_has_six_entries_in_order() -> None:
-    """x, y, theta, vx, vy, omega are entries 0 to 5; q and v are its halves."""
-    state = State(*range(6))
-    assert tuple(state) == (state.x, state.y, state.theta, state.vx, state.vy, state.omega) == (0, 1, 2, 3, 4, 5)
-    assert state.q.tolist() == [0, 1, 2]
-    assert state.v.tolist() == [3, 4, 5]
-
-
 def test_parameters_are_kept_and_checked() -> None:
     """Each parameter reads back; values without meaning are named."""
     values = {"g": -1.0, "mass": 0.125, "mu_coulomb": 0.5, "half_length": 1 / 32, "inertia": 0.25}
@@ -79,44 +71,6 @@ def test_rows_are_the_velocities_of_the_ends(theta: float, end: int) -> None:
         np.testing.assert_allclose(difference, rod.end_velocity(state, end), atol=1e-5)
         rate = (rod.row(moved, end, direction) - row) @ state.v / h
         assert rod.row_rate_times_v(state, end, direction) == pytest.approx(rate, abs=1e-4)
-
-
-def test_an_impact_is_seen_where_it_is() -> None:
-    """At 135 degrees moving right and down: impacting. Ten metres up: not."""
-    rod = Rod()
-    state = State(-np.sqrt(0.5), np.sqrt(0.5), 0.75 * np.pi, 1.0, -1.0, 0.0)
-    assert rod2d.is_impacting(rod, state)
-    assert not rod2d.is_impacting(rod, state._replace(y=state.y + 10.0))
-    assert rod2d.is_impacting(rod, LEVEL._replace(vy=-1.0))
-
-
-def test_an_upright_impact_stops_the_rod() -> None:
-    """vy = -1 upright: velocity zero after, configuration untouched."""
-    after = rod2d.after_impact(Rod(), UPRIGHT._replace(vy=-1.0))
-    assert np.abs(after.v).max() <= EPS
-    assert np.array_equal(after.q, UPRIGHT.q)
-
-
-def test_free_flight() -> None:
-    """Ten half lengths up: no contact, acceleration of gravity, at every level of description."""
-    rod = Rod()
-    assert rod2d.mode(rod, BALLISTIC) == "ballistic"
-    np.testing.assert_allclose(rod2d.rigid_acceleration(rod, BALLISTIC), [0.0, rod.g, 0.0], atol=EPS)
-    np.testing.assert_allclose(rod2d.compliant_acceleration(rod, BALLISTIC), [0.0, rod.g, 0.0], atol=EPS)
-    after = rod2d.step(rod, BALLISTIC, 1e-3)
-    np.testing.assert_allclose(after.v, BALLISTIC.v + [0.0, 1e-3 * rod.g, 0.0], atol=10 * EPS)
-    np.testing.assert_allclose(after.q, BALLISTIC.q + 1e-3 * after.v, atol=10 * EPS)
-
-
-def test_upright_at_rest_and_sliding_without_friction() -> None:
-    """No acceleration in either; the modes are sticking and sliding with one contact."""
-    rod = Rod()
-    assert rod2d.mode(rod, UPRIGHT) == "sticking with one contact"
-    assert np.abs(rod2d.rigid_acceleration(rod, UPRIGHT)).max() <= 10 * EPS
-    rod = Rod(mu_coulomb=0.0)
-    sliding = UPRIGHT._replace(vx=-1.0)
-    assert rod2d.mode(rod, sliding) == "sliding with one contact"
-    assert np.abs(rod2d.rigid_acceleration(rod, sliding)).max() <= 10 * EPS
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
@@ -210,15 +164,6 @@ def test_compliant_dissipation_and_friction() -> None:
         assert abs(force[0]) > 1.0
         assert np.sign(force[2]) == np.sign(force[0])
         assert force[1] == rod2d.compliant_force(rod, deep)[1]
-
-
-def test_compliant_friction_coefficient() -> None:
-    """Zero at rest, static at the stiction speed, kinetic from three times it, smooth between."""
-    rod = Rod(mu_coulomb=0.3, mu_static=0.5, stiction_speed=1e-3)
-    for speed, wanted in ((0.0, 0.0), (1e-3, 0.5), (2e-3, 0.4), (3e-3, 0.3), (1.0, 0.3), (5e-4, 0.25)):
-        assert rod2d.friction_coefficient(rod, speed) == pytest.approx(wanted)
-    steps = np.diff([rod2d.friction_coefficient(rod, speed) for speed in np.linspace(0.0, 4e-3, 4000)])
-    assert np.abs(steps).max() < 2e-3
 
 
 def test_compliance_parameters() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joint_scenes import FAST, G
-from test_simulation_two_drivers import check_public_path
 
 from contactlab.constraints import DistanceConstraint, forward_dynamics_constraints
 from contactlab.contact import Material, Sphere
@@ -87,19 +86,6 @@ def test_a_double_pendulum_of_rods_converges_with_order_h(tmp_path: Path) -> Non
     assert (upper.constraint.name, upper.constraint.length, upper.erp) == ("upper", L1, None)
     assert isinstance(lower.constraint, DistanceConstraint)
     assert (lower.constraint.body_a, lower.constraint.body_b, lower.erp) == ("one", "two", 0.1)
-
-
-@pytest.mark.nojit
-def test_public_path_gives_the_recorded_bits_of_rods_and_springs() -> None:
-    world = double_pendulum(np.array([0.9, -0.4]), np.array([0.5, 2.0]), coil=True)
-    recording = simulate(world, TimeStepping(0.002, erp=0.1), steps=6)
-    assert not world.loops.packed.custom  # Python is not asked for any row
-    assert check_public_path(recording, every=2) == 3
-    for i in (0, 5):
-        problem, z0 = recording.problem(i), recording.warm_start(i)
-        solved = recording.stepper.constraint_solver.solve_discretized_problem(problem, 0.002, z0=z0)
-        np.testing.assert_array_equal(solved.forces.packed(), recording.forces(i).packed())
-    assert verify(recording).holds
 
 
 def test_rods_that_cannot_be_are_refused() -> None:

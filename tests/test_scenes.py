@@ -9,7 +9,7 @@ from scene_texts import CUBE, SCENES, line_of, write
 
 import lcp
 from contactlab.contact import Box
-from contactlab.simulation import SLIDE, Recording, simulate, verify
+from contactlab.simulation import Recording, simulate, verify
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.simulation.scene.table import index_lines
 
@@ -37,24 +37,6 @@ def test_there_are_at_least_fourteen_scenes():
     for path in FILES:
         scene = load_scene(path)
         assert scene.duration / scene.stepper.h <= 10_000
-
-
-def test_the_sliding_brick_to_its_end():
-    """It stops where friction of mu = 0.3 stops it, v^2 / (2 mu g), to first order in h."""
-    scene = load_scene(SCENES / "sliding_brick.toml")
-    recording = simulate(scene.world, scene.stepper, scene.duration)
-    assert recording.time[-1] == pytest.approx(scene.duration)
-    assert recording.q[-1, 0] == pytest.approx(1.414**2 / (2 * 0.3 * 9.81), abs=1.414 * scene.stepper.h)
-    assert np.abs(recording.v[-1]).max() < 1e-9
-
-
-def test_the_brick_below_the_threshold_stays():
-    """tan(angle) < mu: no contact slides and the creep is below 1e-9 m/s."""
-    scene = load_scene(SCENES / "incline_below_threshold.toml")
-    recording = simulate(scene.world, scene.stepper, steps=200)
-    assert np.abs(recording.v[50:]).max() < 1e-9
-    late = recording.contacts.step > 50
-    assert not np.any(recording.contacts.mode[late] == SLIDE)
 
 
 def test_a_scene_is_what_its_file_says(tmp_path):

@@ -151,16 +151,6 @@ def test_the_stepper_s_own_solver_gives_the_recorded_bits(make: Any) -> None:
     assert compared > 10
 
 
-@pytest.mark.nojit
-def test_the_recorded_bits_of_a_short_run() -> None:
-    """The same on a run short enough for every mode of the suite."""
-    recording = simulate(sliding_brick(0.7), TimeStepping(2e-3, friction="cone"), steps=4)
-    for i in range(4):
-        start = recording.warm_start(i)
-        solution = SELECTS.solve_discretized_problem(recording.problem(i), 2e-3, z0=start)
-        assert np.array_equal(solution.v_plus, recording.v_plus(i))
-
-
 @pytest.mark.parametrize("mu", [0.1, 0.4, 1.5])
 def test_faces_are_answered_by_the_law_of_the_cone(mu: float) -> None:
     """Certified, unique where contacts are permuted or turned, and near what a fine pyramid selects."""

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import simulation_scenes as scenes
+from record_runs import same
 
 import lcp
 from contactlab import ConstraintSolver
@@ -26,11 +27,6 @@ class FirstTries:
         if self.calls % self.period < self.tries:
             return lcp.Claim(np.full(problem.n, np.nan), lcp.Status.SOLVED, 1)
         return lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace)
-
-
-def same(a, b):
-    """Whether two recordings hold the same bits."""
-    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
 
 
 def check_public_path(recording):
@@ -198,30 +194,6 @@ def test_below_the_smallest_step_the_run_fails(h_min, last):
     assert solved.forces.fN[0] == pytest.approx(0.5 * scenes.G)
 
 
-def test_the_whole_cascade_is_asked_before_the_step_shrinks():
-    """What the method inside the loop leaves, the rest of the cascade solves, and h stays."""
-    cascade = lcp.Fallback(lcp.Lemke(max_pivots=1), lcp.Lemke())
-    saved = simulate(scenes.tumble(), TimeStepping(2e-3, solver=cascade, adaptive=True), 0.6)
-    assert np.all(saved.h == 2e-3)
-    assert saved.pivots.max() > 1
-    # The method alone: shorter steps do not help a limit on pivots, and the run stops.
-    with pytest.raises(SimulationError) as caught:
-        simulate(scenes.tumble(), TimeStepping(2e-3, solver=lcp.Lemke(max_pivots=1), adaptive=True, h_min=1e-3), 0.6)
-    assert 1e-3 <= caught.value.h < 2e-3
-    assert caught.value.result.status is lcp.Status.ITERATION_LIMIT
-    caught.value.problem_path.unlink()
-
-
-def test_a_velocity_out_of_range_shrinks_too():
-    """A force under which the square of the speed overflows over h and not over half of it."""
-    world = scenes.dropped_ball(1.0)
-    mass = world.model.mass
-    push = np.array([0.0, 0.0, mass * np.sqrt(np.finfo(float).max) / 12.0, 0.0, 0.0, 0.0])
-    with pytest.raises(SimulationError, match="no longer finite"):
-        simulate(world, TimeStepping(16.0), steps=1, tau=push)
-    assert simulate(world, TimeStepping(16.0, adaptive=True), steps=1, tau=push).h[0] == 8.0
-
-
 @pytest.mark.nojit
 def test_force_is_asked_for_once_per_step():
     """However often a step is tried: at its start, with the state there."""
@@ -235,18 +207,6 @@ def test_force_is_asked_for_once_per_step():
     recording = simulate(scenes.ball(0.2, 1.0), stepper, steps=4, tau=controller)
     assert np.array_equal(asked, recording.time[:-1])
     assert recording.h[0] == 1e-3
-
-
-@pytest.mark.nojit
-def test_a_foreign_state_sets_the_first_try():
-    """A step is tried grow times as long as the last one, within h_min and h; a fixed step ignores the state's h."""
-    world = scenes.dropped_ball(1.0)
-    stepper = TimeStepping(0.01, edges=4, adaptive=True, grow=1.5, h_min=1e-3)
-    for last, first in ((0.0, 0.01), (0.004, 0.006), (0.5, 0.01), (1e-9, 1e-3)):
-        assert simulate(world, stepper, steps=1, state=world.initial_state(last)).h[0] == pytest.approx(first)
-    assert simulate(world, TimeStepping(0.01), steps=1, state=world.initial_state(0.004)).h[0] == 0.01
-    with pytest.raises(SimulationConfigError, match="negative"):
-        world.initial_state(-1e-3)
 
 
 @pytest.mark.nojit
@@ -268,15 +228,6 @@ def test_options_out_of_range(field, value):
         TimeStepping(1e-2, **{field: value})
     assert caught.value.field == field
     assert str(value) in str(caught.value)
-
-
-@pytest.mark.nojit
-def test_options_come_back_with_the_record(tmp_path):
-    """The stepper of an opened record is the one that made it."""
-    stepper = TimeStepping(1e-2, edges=4, adaptive=True, shrink=0.3, grow=1.1, h_min=1e-3)
-    world = scenes.dropped_ball(1.0)
-    simulate(world, stepper, steps=2).save(tmp_path / "a.npz")
-    assert Recording.open(tmp_path / "a.npz").stepper == stepper.in_world(world)
 
 
 def test_bad_steps_in_a_file_are_named(tmp_path):

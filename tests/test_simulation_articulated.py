@@ -6,39 +6,27 @@ import dataclasses
 
 import numpy as np
 import pytest
-import simulation_scenes as scenes
 import urdf_texts
 from every_joint import model_with_every_joint
 
-import lcp
-from contactlab.contact import Box, HalfSpace, Material, Sphere, edge_directions
-from contactlab.formulation.discretized import form_discretized_lcp, recover_forces
+from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.multibody import (
     Model,
     ModelBuilder,
     RigidInertia,
     Transform,
     body_pose,
-    kinetic_energy,
-    mass_matrix,
-    nonlinear_effects,
-    point_in_body,
-    point_jacobian,
-    potential_energy,
 )
 from contactlab.multibody.joints import Composite, EulerZYX, Fixed, FloatingBase, Prismatic, Revolute, Spherical
 from contactlab.simulation import (
     Recording,
     SimulationConfigError,
-    SimulationError,
     TimeStepping,
     World,
     WorldBuilder,
     simulate,
     verify,
 )
-from contactlab.stepping import world_arrays
-from problem_data import ConstraintVelProblemData
 
 G = 9.81
 ROD = RigidInertia.solid_box(1.2, (0.02, 0.02, 0.25))
@@ -106,105 +94,6 @@ def crowd() -> World:
 
 
 WORLDS = {"pendulum": pendulum, "hinged pair": hinged_pair, "crowd": crowd}
-each_world = pytest.mark.parametrize("name", WORLDS)
-
-
-def independent(recording: Recording, i: int, island: int) -> ConstraintVelProblemData:
-    """Build the problem of an island from the public functions of the model; only kN is the record's."""
-    model, h = recording.world.model, recording.h[i]
-    q, v, dofs = recording.q[i], recording.v[i], recording.dofs(i, island)
-    contacts = recording.contacts_at(i)
-    contacts = contacts.rows(contacts.island == island)
-    normals, edges = [], []
-    for body, point, normal in zip(contacts.body_b, contacts.point, contacts.normal, strict=True):
-        name = model.names[body]
-        J = point_jacobian(model, q, name, point_in_body(model, q, name, point))[:, dofs]
-        normals.append(normal @ J)
-        edges.append(edge_directions(normal, recording.stepper.edges) @ J)
-    M = mass_matrix(model, q)
-    Mv = M @ v - h * nonlinear_effects(model, q, v)
-    return ConstraintVelProblemData(
-        M=M[np.ix_(dofs, dofs)],
-        Mv=Mv[dofs],
-        N=np.array(normals),
-        F=np.concatenate(edges),
-        mu=contacts.mu,
-        r=[recording.stepper.edges // 2] * len(contacts),
-        kN=recording.problem(i, island).kN,
-    )
-
-
-@pytest.mark.parametrize("name", ["pendulum", "hinged pair"])
-def test_problems_are_those_of_the_public_functions(name):
-    """Rows, momentum and inertia from point_jacobian, mass_matrix and nonlinear_effects; solved, the same motion."""
-    recording = simulate(WORLDS[name](), TimeStepping(1e-3), 0.8)
-    solver, compared, several = recording.stepper.constraint_solver, 0, 0
-    for i in range(0, recording.n_steps, 7):
-        for island in range(recording.islands[i]):
-            ours, data = recording.problem(i, island), independent(recording, i, island)
-            blocks, other = ours.blocks(), data.blocks()
-            for field in ("J", "Y", "Mv", "v_free"):
-                scale = max(1.0, np.abs(getattr(other, field)).max())
-                np.testing.assert_allclose(getattr(blocks, field), getattr(other, field), atol=1e-10 * scale, rtol=0)
-            # The recorded solution is one of the independent problem's, and moves the bodies as the record says.
-            formed, z = form_discretized_lcp(data, recording.h[i]), recording.z(i, island).copy()
-            assert lcp.residuals(lcp.LCP(formed.MM, formed.qq), z).scaled < 1e-9
-            v_plus = recover_forces(recording.h[i], formed.rows, data.blocks(), z)[1]
-            np.testing.assert_allclose(v_plus, recording.v_plus(i, island), atol=1e-9)
-            # Found again from nothing it is a solution too, and but for one world the same motion. With friction M is
-            # not of class P: some problems of the hinged pair have two solutions, and which of them a path of pivots
-            # ends in, or the forces of the step before lead to, is no matter of right and wrong.
-            solution = solver.solve_discretized_problem(data, recording.h[i])
-            assert solution.certificate.worst < 1e-9
-            several += np.abs(solution.v_plus - recording.v_plus(i, island)).max() > 1e-7
-            compared += 1
-    assert compared > 20
-    assert several == 0 or name == "hinged pair"
-
-
-@each_world
-def test_public_path_gives_the_recorded_bits(name):
-    """As for free bodies: z and velocities of the public solver are the record's."""
-    recording = simulate(WORLDS[name](), TimeStepping(1e-3), 0.5)
-    compared = 0
-    for i in range(0, recording.n_steps, 5):
-        for j in range(recording.islands[i]):
-            solution = recording.stepper.constraint_solver.solve_discretized_problem(
-                recording.problem(i, j), recording.h[i], z0=recording.warm_start(i, j)
-            )
-            assert np.array_equal(solution.result.z, recording.z(i, j))
-            assert np.array_equal(solution.v_plus, recording.v_plus(i, j))
-            compared += 1
-    assert compared > 10
-    assert recording.worst_certificate().scaled <= 1e-9
-    assert recording.worst_certificate().mechanical < 1e-9
-
-
-@each_world
-def test_a_solver_outside_and_a_restart_give_the_same_record(name):
-    """One arithmetic, two drivers; and the state between two steps is all there is."""
-    world = WORLDS[name]()
-    recording = simulate(world, TimeStepping(2e-3), steps=200)
-    inside, outside = (
-        simulate(world, TimeStepping(2e-3, solver=solver), steps=200) for solver in (lcp.Lemke(), scenes.Outside())
-    )
-    for field, rows in inside.rows.items():
-        assert np.array_equal(rows, outside.rows[field]), field
-    again = simulate(world, TimeStepping(2e-3), steps=80, state=recording.state(120))
-    assert np.array_equal(again.q, recording.q[120:])
-    assert np.array_equal(again.contacts.impulse, recording.contacts.rows(recording.contacts.step >= 120).impulse)
-
-
-@each_world
-def test_the_ledger_closes(name):
-    """Its entries are the change of the energy, to rounding, in every step; the energies are the model's."""
-    recording = simulate(WORLDS[name](), TimeStepping(1e-3), 0.6)
-    scale = np.abs(recording.kinetic).max() + np.abs(recording.potential).max()
-    assert np.abs(recording.ledger.residual).max() <= 1e-12 * scale
-    assert recording.ledger.friction_sliding.max() <= 1e-14 * scale
-    model, last = recording.world.model, (recording.q[-1], recording.v[-1])
-    assert recording.kinetic[-1] == kinetic_energy(model, *last)
-    assert recording.potential[-1] == potential_energy(model, last[0])
 
 
 @pytest.mark.nojit
@@ -237,22 +126,6 @@ def test_a_carriage_stops_at_a_wall_with_all_it_carries():
     assert recording.contacts.impulse_normal.sum() == pytest.approx(5.0 * 3.0, rel=1e-12)
 
 
-def test_energy_of_a_swinging_pendulum_is_kept_as_h_shrinks():
-    """No contact: the explicit bias of articulated trees errs in proportion to h, and the default far less."""
-    world = pendulum()
-    alone = dataclasses.replace(world, half_spaces=(), half_space_names=(), half_space_materials=())
-    errors = []
-    for h in (1e-3, 5e-4, 2.5e-4):
-        energy = (recording := simulate(alone, TimeStepping(h, integrator="euler"), 1.0)).kinetic + recording.potential
-        errors.append(abs(energy[-1] - energy[0]))
-        energy = (default := simulate(alone, TimeStepping(h), 1.0)).kinetic + default.potential
-        # What is left is the half step of the weights.
-        rate = np.max(np.abs(np.diff(default.potential))) / h
-        assert np.max(np.abs(energy - energy[0])) < 0.6 * h * rate
-    assert np.all(np.divide(errors[:-1], errors[1:]) > 1.6)
-    assert errors[-1] < 0.02 * recording.kinetic.max()
-
-
 def test_a_crowd_is_sorted_by_tree_and_keeps_its_start():
     """Bodies of one tree stand together; names, starts and poses are those given."""
     world = crowd()
@@ -274,18 +147,6 @@ def test_a_crowd_is_sorted_by_tree_and_keeps_its_start():
     island = int(recording.contacts_at(step).island[recording.contacts_at(step).body_b == 5][0])
     assert recording.bodies(step, island).tolist() == [4, 5]
     assert recording.dofs(step, island).tolist() == list(range(8, 15))
-
-
-@each_world
-def test_records_of_articulated_worlds_reopen(name, tmp_path):
-    """Joints, placements and starts keep their bits; problems are posed again from the file."""
-    recording = simulate(WORLDS[name](), TimeStepping(2e-3), 0.4, path=tmp_path / "run.npz")
-    opened = Recording.open(tmp_path / "run.npz")
-    for ours, theirs in zip(world_arrays(opened.world).packed, world_arrays(recording.world).packed, strict=True):
-        assert np.array_equal(ours, theirs)
-    assert np.array_equal(opened.world.initial_q, recording.world.initial_q)
-    step = int(opened.contacts.step[-1])
-    assert np.array_equal(opened.problem(step).blocks().J, recording.problem(step).blocks().J)
 
 
 def interleaved() -> Model:
@@ -378,16 +239,6 @@ def test_custom_joints_are_refused():
     every = model_with_every_joint()
     with pytest.raises(SimulationConfigError, match="custom"):
         WorldBuilder(every.gravity).add_model(every)
-
-
-def test_a_singular_place_stops_the_run_and_names_the_joint():
-    """Euler angles at their singularity: no finite force moves the body, and the error says where."""
-    model = ModelBuilder().add_body("head", joint=EulerZYX(), inertia=RigidInertia.solid_sphere(1.0, 0.1)).build()
-    builder = WorldBuilder()
-    builder.add_model(model, q=(0.0, 0.5 * np.pi, 0.0))
-    with pytest.raises(SimulationError, match="singular.*EulerZYX joint of 'head'") as caught:
-        simulate(builder.build(), TimeStepping(1e-3), steps=1)
-    assert caught.value.problem is None
 
 
 @pytest.mark.nojit

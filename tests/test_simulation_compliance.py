@@ -125,20 +125,6 @@ def test_a_stack_sags_by_the_weight_above_and_rests():
     assert check_public_path(recording, every=50) > 10
 
 
-def test_a_record_with_compliance_reopens_with_its_bits(tmp_path):
-    """World, stepper and problems are those of the run."""
-    world = ball(Material(0.3, stiffness=5e3, dissipation=10.0), surface=Material(0.4, stiffness=2e3, dissipation=1.0))
-    stepper = TimeStepping(1e-3, cfm=1e-4, gyroscopic="explicit")
-    recording = simulate(world, stepper, steps=30, path=tmp_path / "soft.npz")
-    again = Recording.open(tmp_path / "soft.npz")
-    assert again.stepper == stepper.in_world(again.world)
-    assert again.world.half_space_materials == world.half_space_materials
-    assert np.array_equal(again.problem(20).blocks().gamma, recording.problem(20).blocks().gamma)
-    rerun = simulate(again.world, again.stepper, steps=10, state=again.state(20))
-    assert np.array_equal(rerun.q[-1], recording.q[-1])
-    assert verify(again).holds
-
-
 def test_a_wrong_stiffness_does_not_verify():
     """The verification poses the spring a second time."""
     recording = simulate(ball(Material(0.3, stiffness=2e3, dissipation=5.0)), TimeStepping(1e-3), steps=20)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulation_scenes import G, ball, block, incline, one_body
+from simulation_scenes import G, block, incline, one_body
 
 import lcp
 from contactlab import ConstraintSolver
@@ -19,7 +19,6 @@ from contactlab.formulation.forces import certify_cone_forces
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.simulation import (
     Recording,
-    SimulationConfigError,
     TimeStepping,
     World,
     WorldBuilder,
@@ -70,14 +69,6 @@ def test_a_block_on_a_slope_below_its_angle_does_not_creep() -> None:
     slides = simulate(incline(theta, mu), CONE, steps=60)
     speed = G * (math.sin(theta) - mu * math.cos(theta)) * 60 * CONE.h
     np.testing.assert_allclose(np.linalg.norm(slides.v[-1, :3]), speed, rtol=1e-6)
-
-
-def test_a_ball_slides_then_rolls() -> None:
-    """Rolling begins at 5/7 of the speed, whatever friction is."""
-    speed, mu = 1.0, 0.3
-    end = 2.0 * speed / (7.0 * mu * G)
-    recording = simulate(ball(mu, speed), CONE, duration=1.5 * end)
-    np.testing.assert_allclose(recording.v[-1, 0], 5.0 / 7.0 * speed, rtol=2e-3)
 
 
 def test_record_problems_certificates_and_verification_speak_of_the_cone(tmp_path: Path) -> None:
@@ -196,12 +187,3 @@ def test_a_planar_world_slides_as_with_its_pyramid() -> None:
     cone, pyramid = simulate(world, CONE, steps=30), simulate(world, TimeStepping(CONE.h), steps=30)
     np.testing.assert_allclose(cone.v, pyramid.v, atol=1e-10)
     assert verify(cone).holds
-
-
-def test_options_that_do_not_go_together_are_refused() -> None:
-    with pytest.raises(SimulationConfigError, match="friction.*pyramid, cone"):
-        TimeStepping(1e-3, friction="disc")
-    with pytest.raises(SimulationConfigError, match='Lemke does not solve friction="cone"'):
-        TimeStepping(1e-3, lcp.Lemke(), friction="cone")
-    with pytest.raises(SimulationConfigError, match='write friction="cone"'):
-        TimeStepping(1e-3, lcp.NSGS())

@@ -9,11 +9,10 @@ import pytest
 from scene_texts import CUBE, write
 from test_simulation_two_drivers import check_public_path
 
-from contactlab.contact import Box, Cylinder, HalfSpace, HeightField, Material, Sphere
+from contactlab.contact import Box, HalfSpace, HeightField, Material, Sphere
 from contactlab.simulation import (
     ConstantVelocity,
     Conveyor,
-    EventDriven,
     Motion,
     Oscillation,
     Recording,
@@ -26,7 +25,6 @@ from contactlab.simulation import (
 )
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.spatial import RigidInertia, Transform
-from contactlab.world.motion import belt_twist
 
 G = 9.81
 PLATE = Box((3.0, 1.0, 0.1))
@@ -78,32 +76,6 @@ def test_a_belt_on_a_lift_carries_along_and_up():
     np.testing.assert_allclose(recording.v[-1], (belt, 0, lift, 0, 0, 0), atol=1e-9)
     np.testing.assert_allclose(recording.q[-1, 2], 0.05 + lift * 0.4, atol=1e-9)
     assert verify(recording, every=10).holds
-
-
-def test_a_turning_drum_that_stands_draws_along_its_rim_alone():
-    """Without friction a brick on top stays at rest; with it the brick's lowest points take the speed of the rim."""
-    roller = Transform(np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]]), (0, 0, -0.1))
-    # The brick pitches as well: v + omega c = 0.05 with m v c = I omega, c = 0.05 and I = m (1 + c^2) / 3.
-    rolled = 0.05 / (1.0 + 3.0 * 0.05**2 / (1.0 + 0.05**2))
-    for mu, expected in ((0.0, 0.0), (0.5, rolled)):
-        motion = Conveyor(roller, angular_velocity=(0, 0.5, 0))
-        world = world_with(Cylinder(0.1, 0.5), motion, brick((1, 0.1, 0.05)), mu=mu)
-        recording = simulate(world, TimeStepping(1e-3), 0.015)
-        np.testing.assert_allclose(recording.v[-1, 0], expected, atol=1e-5)
-
-
-def test_belt_twist_is_zero_for_bodies_that_move_with_their_surface():
-    """Poses that follow the twist to the midpoint rule give exactly 0; what differs is the surface's own motion."""
-    start, h = Transform(p=(0.3, -0.2, 0.1)), 2e-3
-    axes = {"velocity": (0.2, 0.1, -0.3), "angular_velocity": (0.4, 1.0, -0.2)}
-    turning = Oscillation(start, translation=(0.1, 0, 0.05), rotation=(0, 0.3, 0.1), frequency=3.0)
-    for motion in (ConstantVelocity(start, **axes), turning):
-        for t in np.linspace(0.0, 0.4, 41):
-            poses = (np.append(one.R.ravel(), one.p) for one in (motion.pose(t), motion.pose(t + h)))
-            assert not belt_twist(*poses, motion.twist(t + 0.5 * h), h).any()
-    standing = np.append(start.R.ravel(), start.p)
-    twist = Conveyor(start, **axes).twist(0.0)
-    np.testing.assert_array_equal(belt_twist(standing, standing, twist, h), twist)
 
 
 def test_a_ball_on_an_accelerating_plate_gets_two_sevenths_of_it():
@@ -234,17 +206,8 @@ def test_a_wall_that_comes_is_met_in_time():
     assert gaps.min() > -5e-3
 
 
-def test_records_reopen_and_resume(tmp_path):
-    """Ready motions come back whole; of a function the record keeps where it has been."""
-    shaker = Oscillation(SURFACE, (0.01, 0, 0), (0, 0, 0.1), frequency=4.0, phase=0.3)
-    world = world_with(PLATE, shaker, brick((0.1, 0.1, 0.05)))
-    recording = simulate(world, TimeStepping(1e-3), 0.1, path=tmp_path / "shaker.npz")
-    again = Recording.open(tmp_path / "shaker.npz")
-    rerun = simulate(again.world, again.stepper, steps=40, state=again.state(60))
-    assert np.array_equal(rerun.q, recording.q[60:])
-    assert np.array_equal(rerun.rows["motion_pose"], recording.rows["motion_pose"][60:])
-    assert verify(again, every=10).holds
-
+def test_a_record_keeps_where_a_function_has_been(tmp_path):
+    """Of a motion that is a function the record keeps where it has been, and it does not run on."""
     own = simulate(world_with(PLATE, accelerated(1.0), brick((0.1, 0.1, 0.05))), TimeStepping(1e-3), steps=30)
     own.save(tmp_path / "own.npz")
     again = Recording.open(tmp_path / "own.npz")
@@ -306,21 +269,6 @@ def test_filters_say_what_a_moving_body_meets(tmp_path):
         assert verify(recording).holds
         surface = Recording.open(tmp_path / f"{mask}.npz").world.surfaces[0]
         assert (surface.category, surface.mask) == (2, mask)
-
-
-def test_a_height_field_does_not_move_either_way():
-    """Not as the body's shape, nor as one more of its shapes."""
-    builder = WorldBuilder()
-    builder.add_kinematic_body("plate", PLATE, Material(0.5), Conveyor())
-    with pytest.raises(SimulationConfigError, match="must stand still"):
-        builder.add_shape("plate", HeightField(np.zeros((3, 3)), (1.0, 1.0)), Material(0.5))
-
-
-def test_event_driven_runs_refuse_them():
-    """They would stand still there."""
-    ball = ("ball", RigidInertia.solid_sphere(0.5, 0.1), Sphere(0.1), (0, 0, 0.2, 1, 0, 0, 0))
-    with pytest.raises(SimulationConfigError, match="kinematic"):
-        EventDriven().run(world_with(Sphere(0.05), Conveyor(), ball), 0.1)
 
 
 def test_scene_files_know_kinematic_bodies(tmp_path):

@@ -12,7 +12,7 @@ from test_simulation_two_drivers import check_public_path
 from contactlab.contact import Box, Capsule, HalfSpace, Material
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Revolute
-from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation import SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.spatial import RigidInertia
 
@@ -41,24 +41,6 @@ def test_a_block_slides_exactly():
     assert np.abs(recording.ledger.residual).max() < 1e-14
 
 
-def test_a_rocking_block_loses_what_housner_says():
-    """From corner to corner the angular velocity falls by 1 - (3/2) sin^2 alpha, alpha that of the diagonal."""
-    half = (0.1, 0.1, 0.4)
-    length, alpha = math.hypot(half[0], half[2]), math.atan2(half[0], half[2])
-    tilt = 0.05  # about the right corner, (x, 0), towards +x for a positive angle about y
-    centre = length * math.cos(alpha - tilt)
-    x = -length * math.sin(alpha - tilt)
-    recording = simulate(world_of(half, 5.0, (x, centre, tilt)), TimeStepping(1e-4, v_min=1e-4), 1.0)
-    spin = recording.v[:, 2]
-    assert np.all(spin[1:100] < 0.0)
-    impact = int(np.argmin(spin))  # fastest just before the other corner lands
-    after = spin[impact + 1 : impact + 4]
-    wanted = 1.0 - 1.5 * math.sin(alpha) ** 2
-    assert after[-1] / spin[impact] == pytest.approx(wanted, rel=5e-3)
-    assert recording.q[impact, 2] == pytest.approx(0.0, abs=2e-4)
-    assert verify(recording, every=500).holds
-
-
 def test_a_rod_in_painleves_paradox_goes_on():
     """Sliding where no finite force holds it, the rod is stopped within the step: impact without collision."""
     angle, mu, half = 1.1, 2.5, 0.5
@@ -81,20 +63,6 @@ def test_a_rod_in_painleves_paradox_goes_on():
     assert np.abs(recording.ledger.residual).max() < 1e-12
 
 
-def test_the_plane_is_what_a_world_in_space_does_with_an_edge_along_it():
-    """A brick thrown onto its edge: the same motion in both, up to the first rest, to rounding."""
-    half, mu, tilt = (0.2, 0.1, 0.05), 0.4, 0.3
-    q = (0.0, 0.0, 0.25, math.cos(tilt / 2), 0.0, math.sin(tilt / 2), 0.0)
-    v = (1.5, 0.0, -0.5, 0.0, 2.0, 0.0)
-    flat = simulate(world_of(half, mu, q, v), TimeStepping(1e-3), 0.3)
-    space = simulate(world_of(half, mu, q, v, planar=None), TimeStepping(1e-3, edges=4), 0.3)
-    assert flat.contacts.mode.max() == 2
-    np.testing.assert_allclose(flat.v[:, :2], space.v[:, [0, 2]], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(flat.v[:, 2], space.v[:, 4], rtol=0, atol=1e-8)
-    np.testing.assert_allclose(flat.q[:, :2], space.q[:, [0, 2]], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(flat.kinetic, space.kinetic, rtol=0, atol=1e-9)
-
-
 def test_models_move_in_their_plane():
     """A pendulum about the normal hits the ground; its record reopens and resumes."""
     builder = WorldBuilder((0.0, 0.0, -G), planar=PLANE)
@@ -107,20 +75,6 @@ def test_models_move_in_their_plane():
     builder.add_free_body("brick", rod, Box.cube(0.05), Material(0.5), (1.0, 0.0, 0.1))
     recording = simulate(builder.build(), TimeStepping(1e-3), 0.3)
     assert verify(recording, every=20).holds
-
-
-def test_records_of_planar_worlds_reopen_and_resume(tmp_path):
-    """Plane, widths of the LCP and bits are those of the run."""
-    world = world_of((0.2, 0.1, 0.05), 0.4, (0, 0.2, 0.4), (1.0, 0, 3.0))
-    recording = simulate(world, TimeStepping(1e-3), 0.2, path=tmp_path / "flat.npz")
-    again = Recording.open(tmp_path / "flat.npz")
-    assert again.world.plane is not None
-    assert np.array_equal(again.world.plane, PLANE)
-    assert again.rows["contact_z"].shape[1] == 4
-    rerun = simulate(again.world, again.stepper, steps=50, state=again.state(150))
-    assert np.array_equal(rerun.q, recording.q[150:])
-    for i in np.unique(recording.contacts.step)[::20]:
-        assert np.array_equal(again.problem(int(i)).blocks().J, recording.problem(int(i)).blocks().J)
 
 
 @pytest.mark.nojit

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import simulation_scenes as scenes
-from scene_texts import CUBE, write
 from test_simulation_two_drivers import check_public_path
 
 import lcp
@@ -19,13 +18,11 @@ from contactlab.simulation import (
     ImplausibleWarning,
     JointLimit,
     Recording,
-    SimulationConfigError,
     TimeStepping,
     WorldBuilder,
     simulate,
     verify,
 )
-from contactlab.simulation.scene import load_scene
 from contactlab.spatial import RigidInertia, Transform
 
 DEPTH = 3e-3
@@ -76,15 +73,6 @@ def test_what_is_allowed_is_left_alone():
     assert exact.q[-1, 2] == pytest.approx(0.04, abs=1e-8)
     assert verify(told).holds
     assert verify(exact).holds
-
-
-def test_velocities_are_those_of_a_step_without_projection():
-    """To the last bit, in the first step of a run."""
-    one, other = (simulate(sunk_box(), TimeStepping(1e-3, projection=on), steps=1) for on in (True, False))
-    assert np.array_equal(one.v, other.v)
-    assert np.array_equal(one.contacts.impulse, other.contacts.impulse)
-    assert other.q[1, 2] == pytest.approx(0.04 - DEPTH)
-    assert not other.contacts.push.any()
 
 
 def test_bodies_part_in_inverse_proportion_to_their_masses():
@@ -296,16 +284,3 @@ def test_what_turns_fast_is_not_deep(kind):
         worst = min(worst, recording.contacts.gap.min(initial=0.0))
         assert verify(recording).holds
     assert worst > -0.02 * 2 * RADIUS
-
-
-def test_the_option_is_a_flag(tmp_path):
-    """In Python and in scene files; allowance and speed are numbers that are not negative."""
-    with pytest.raises(SimulationConfigError, match="projection"):
-        TimeStepping(1e-3, projection=1.0)
-    for name in ("penetration_allowance", "max_depenetration_velocity"):
-        with pytest.raises(SimulationConfigError, match=name):
-            TimeStepping(1e-3, **{name: -1.0})
-    scene = CUBE.replace("h = 2e-3", "h = 2e-3\nprojection = false\npenetration_allowance = 1e-5")
-    stepper = load_scene(write(tmp_path, scene)).stepper
-    assert not stepper.projection
-    assert stepper.penetration_allowance == 1e-5

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import simulation_scenes as scenes
+from record_runs import same
 
 import lcp
 from contactlab.recording.storage import chunk_folder
@@ -24,27 +25,9 @@ from contactlab.simulation import (
 from contactlab.stepping import world_arrays
 
 
-def same(a, b):
-    """Whether two recordings hold the same bits."""
-    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
-
-
 @pytest.fixture(scope="module")
 def tumble():
     return simulate(scenes.tumble(), TimeStepping(2e-3), steps=250)
-
-
-def test_save_and_open(tumble, tmp_path):
-    """Every array, the world, the stepper and the versions come back."""
-    tumble.save(tmp_path / "a.npz")
-    opened = Recording.open(tmp_path / "a.npz")
-    assert same(tumble, opened)
-    assert opened.stepper == tumble.stepper
-    assert (opened.stepper.h, opened.stepper.edges) == (tumble.stepper.h, tumble.stepper.edges)
-    assert opened.environment == tumble.environment
-    assert opened.world.model.names == ("cube", "ball", "tetrahedron")
-    for a, b in zip(world_arrays(opened.world).packed, world_arrays(tumble.world).packed, strict=True):
-        assert np.array_equal(a, b)
 
 
 def test_opened_record_poses_its_problems(tumble, tmp_path):

@@ -6,32 +6,24 @@ import copy
 
 import numpy as np
 import pytest
-from joint_scenes import busy, pendulum
+from joint_scenes import busy
 from simulation_scenes import tumble
+from test_simulation_running import driven
 from test_simulation_sleep import piles
 
 from contactlab.drawing import playback_of
 from contactlab.simulation import (
-    PositionDrive,
     Recording,
     Simulation,
     SimulationConfigError,
     SimulationError,
     Sleep,
     TimeStepping,
-    World,
     simulate,
     verify,
 )
 
 H = 0.01
-
-
-def driven() -> World:
-    """A pendulum that a servo holds."""
-    builder = pendulum(0.3)
-    builder.add_drive(PositionDrive("rod", 0.0, 50.0, 5.0, name="servo"))
-    return builder.build()
 
 
 def same(one: Recording, other: Recording) -> None:

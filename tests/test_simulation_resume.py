@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes
+from record_runs import same
 
 import lcp
-from contactlab.contact import ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.contact import ConvexPoints, HalfSpace, Material
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 from contactlab.stepping import memory
 from contactlab.stepping.kernels.layout import PIVOT_BUDGET
-
-
-def same(a, b):
-    """Whether two recordings hold the same bits."""
-    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
 
 
 @pytest.mark.parametrize("chunk_steps", [1, 7, 1000])
@@ -58,16 +51,6 @@ def test_many_contacts_at_once():
     assert np.abs(recording.v).max() < 1e-12
 
 
-def test_one_step_has_room_for_many_contacts():
-    """A single step, and a problem posed again, of more contacts than the first buffers hold."""
-    world, stepper = plates(3, 30), TimeStepping(1e-3, edges=4)
-    recording = simulate(world, stepper, steps=2)
-    result = stepper.step(world, world.initial_state())
-    assert np.array_equal(result.state.q, recording.q[1])
-    assert np.array_equal(result.contacts.impulse, recording.contacts_at(0).impulse)
-    assert recording.problem(0, 2).blocks().nc == 30
-
-
 def test_a_long_solve_pauses_and_goes_on():
     """More pivots than one entry of the loop spends: the loop returns in mid-solve, without effect on the record."""
     world = plates(1, 100)
@@ -75,59 +58,6 @@ def test_a_long_solve_pauses_and_goes_on():
     inside = simulate(world, TimeStepping(1e-3, solver=lcp.Lemke()), steps=2, state=state)
     assert inside.pivots.max() > PIVOT_BUDGET
     assert same(inside, simulate(world, TimeStepping(1e-3, solver=scenes.Outside()), steps=2, state=state))
-
-
-def test_a_world_without_surroundings():
-    """Bodies alone fly."""
-    builder = WorldBuilder((0.0, 0.0, -10.0))
-    builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), Material(0.4))
-    recording = simulate(builder.build(), TimeStepping(0.5), steps=2)
-    assert recording.q[:, 2].tolist() == [0.0, -2.5, -7.5]
-    assert (len(recording.contacts), recording.islands.tolist()) == (0, [0, 0])
-
-
-def test_single_steps_equal_the_run():
-    """`step` after `step` is `simulate`."""
-    world, stepper = scenes.tumble(), TimeStepping(2e-3)
-    recording = simulate(world, stepper, steps=120)
-    state = world.initial_state(stepper.h)
-    for i in range(120):
-        result = stepper.step(world, state)
-        state = result.state
-        assert np.array_equal(state.q, recording.q[i + 1])
-        assert np.array_equal(state.v, recording.v[i + 1])
-        assert state.time == recording.time[i + 1]
-        assert result.kinetic == recording.kinetic[i + 1]
-        assert np.array_equal(result.contacts.impulse, recording.contacts_at(i).impulse)
-        assert np.array_equal(
-            result.certificate.scaled, recording.certificates.scaled[recording.certificates.step == i]
-        )
-
-
-@pytest.mark.nojit
-def test_restart_from_a_state_in_mid_run():
-    """A state holds all that the future depends on, through copies and pickles too."""
-    world, stepper = scenes.cube_at_rest(), TimeStepping(1e-3, edges=4)
-    whole = simulate(world, stepper, steps=6)
-    for state in (whole.state(2), copy.deepcopy(whole.state(2)), pickle.loads(pickle.dumps(whole.state(2)))):
-        rest = simulate(world, stepper, steps=4, state=state)
-        assert np.array_equal(rest.q, whole.q[2:])
-        assert np.array_equal(rest.v, whole.v[2:])
-        assert np.array_equal(rest.time, whole.time[2:])
-        assert np.array_equal(rest.z(0), whole.z(2))
-        assert np.array_equal(rest.warm_start(0), whole.warm_start(2))
-
-
-def test_restart_of_a_tumble():
-    """The same where contacts come and go."""
-    world, stepper = scenes.tumble(), TimeStepping(2e-3)
-    whole = simulate(world, stepper, steps=300)
-    for i in (0, 137, 250):
-        rest = simulate(world, stepper, steps=300 - i, state=whole.state(i))
-        assert np.array_equal(rest.q, whole.q[i:])
-        later = whole.contacts.rows(whole.contacts.step >= i)
-        assert np.array_equal(rest.contacts.impulse, later.impulse)
-        assert np.array_equal(rest.contacts.step + i, later.step)
 
 
 def test_a_step_leaves_its_state_alone():

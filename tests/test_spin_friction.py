@@ -127,16 +127,18 @@ def test_moments_bear_on_both_bodies():
 def test_what_is_missing_or_unknown_is_named():
     """Loads without, of nobody, negative; the other level."""
     model, q, v = ball(), [0, 0, R, 1, 0, 0, 0], np.zeros(6)
-    with pytest.raises(BridgeError, match="normal force"):
-        problem_data_from(model, q, v, contacts=touching(rolling=1e-3), h=1e-3)
-    with pytest.raises(BridgeError, match="no contact is called 'flor'"):
-        problem_data_from(model, q, v, contacts=touching(), h=1e-3, loads={"flor": 1.0})
-    with pytest.raises(BridgeError, match="loads"):
-        problem_data_from(model, q, v, contacts=touching(), h=1e-3, loads={"floor": -1.0})
-    with pytest.raises(BridgeError, match="mapping"):
-        problem_data_from(model, q, v, contacts=touching(), h=1e-3, loads=[1.0])
-    with pytest.raises(BridgeError, match="torsional"):
-        touching(torsional=-1.0)
+    for message, call in (
+        ("normal force", lambda: problem_data_from(model, q, v, contacts=touching(rolling=1e-3), h=1e-3)),
+        (
+            "no contact is called 'flor'",
+            lambda: problem_data_from(model, q, v, contacts=touching(), h=1e-3, loads={"flor": 1.0}),
+        ),
+        ("loads", lambda: problem_data_from(model, q, v, contacts=touching(), h=1e-3, loads={"floor": -1.0})),
+        ("mapping", lambda: problem_data_from(model, q, v, contacts=touching(), h=1e-3, loads=[1.0])),
+        ("torsional", lambda: touching(torsional=-1.0)),
+    ):
+        with pytest.raises(BridgeError, match=message):
+            call()
     problem = problem_data_from(model, q, v, contacts=touching(rolling=1e-3), h=1e-3, loads={"floor": 1.0})
     with pytest.raises(BridgeError, match="velocity level"):
         _ = problem.acceleration

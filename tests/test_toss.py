@@ -15,9 +15,6 @@ from contactlab.lab.datasets import CubeTosses, DatasetError, Toss, load_cube_to
 from contactlab.spatial import quaternion
 from contactlab.studies import (
     MODELS,
-    PUBLISHED,
-    TossOutcome,
-    TossReport,
     TossSettings,
     format_table,
     run_toss,
@@ -25,7 +22,6 @@ from contactlab.studies import (
     synthesize_tosses,
 )
 from contactlab.studies.toss import RoundedCube, position_error_percent, rotation_error_degrees
-from contactlab.studies.toss_tables import INGREDIENTS, ablations
 
 Arrays = dict[str, NDArray[np.generic]]
 SETTINGS = TossSettings(mu=0.2, edges=8, substeps=4)
@@ -112,37 +108,6 @@ def test_bad_entry_is_named(file: Path, change: Callable[[Arrays], object], fiel
     assert str(file) in str(caught.value)
 
 
-def test_what_is_no_npz_is_refused(tmp_path: Path) -> None:
-    """No file, a folder, text, and objects that would have to be unpickled."""
-    text = tmp_path / "notes.npz"
-    text.write_text("not an archive")
-    pickled = tmp_path / "pickled.npz"
-    np.savez(pickled, pos=np.array([{}], dtype=object))
-    for path in (tmp_path / "absent.npz", tmp_path, text, pickled):
-        with pytest.raises(DatasetError, match=path.name):
-            load_cube_tosses(path)
-
-
-def test_damaged_file_is_never_read_as_something_else(file: Path, tosses: CubeTosses) -> None:
-    """Cut short anywhere, or with bytes overwritten: a typed error, or the very same numbers."""
-    whole = file.read_bytes()
-    random = np.random.default_rng(0)
-    for trial in range(150):
-        damaged = bytearray(whole)
-        if trial % 2:
-            damaged = damaged[: int(random.integers(len(whole)))]
-        else:
-            for place in random.integers(len(whole), size=8):
-                damaged[place] = int(random.integers(256))
-        file.write_bytes(damaged)
-        try:
-            again = load_cube_tosses(file)
-        except DatasetError:
-            continue
-        np.testing.assert_array_equal(again.pos, tosses.pos)
-        np.testing.assert_array_equal(again.eval_ic, tosses.eval_ic)
-
-
 def test_position_error_is_in_per_cent_of_the_width() -> None:
     """A constant shift of a tenth of the width is ten per cent."""
     path = np.random.default_rng(1).normal(size=(20, 3))
@@ -192,16 +157,6 @@ def test_tosses_of_known_friction_are_met_exactly(file: Path) -> None:
     assert run_tosses(tosses, dataclasses.replace(SETTINGS, mu=0.3)).position_percent[0] > 1.0
 
 
-def test_threads_do_not_change_the_scores(tosses: CubeTosses) -> None:
-    """One thread and three give the same bits, in the order of the file."""
-    settings = dataclasses.replace(SETTINGS, mu=0.25)
-    seen: list[tuple[int, int]] = []
-    alone = run_tosses(tosses, settings, workers=1)
-    together = run_tosses(tosses, settings, workers=3, progress=lambda done, total: seen.append((done, total)))
-    assert alone.outcomes == together.outcomes
-    assert seen == [(1, 3), (2, 3), (3, 3)]
-
-
 def test_failed_toss_is_an_outcome(tosses: CubeTosses, monkeypatch: pytest.MonkeyPatch) -> None:
     """A simulation that stops is counted and listed with its reason, and stays out of the means."""
     from contactlab.simulation import Recording, SimulationError
@@ -224,22 +179,6 @@ def test_failed_toss_is_an_outcome(tosses: CubeTosses, monkeypatch: pytest.Monke
     assert "no luck" in report.failures[0].failure
     assert report.position_percent[0] < 1e-6
     assert "1 failed" in format_table(report)
-
-
-def test_report_without_a_single_success_has_no_means() -> None:
-    """All failed: the means are NaN, not an exception and not 0."""
-    failed = TossOutcome(0, 0, np.nan, np.nan, 0, np.nan, "reason")
-    report = TossReport(SETTINGS, (failed,), 1.0)
-    assert np.isnan(report.position_percent).all()
-    assert np.isnan(report.worst_scaled)
-
-
-def test_table_holds_published_rows_and_ours(tosses: CubeTosses) -> None:
-    """Every published simulator is a row, and the last row is ours."""
-    table = format_table(run_tosses(tosses, SETTINGS))
-    for row in PUBLISHED:
-        assert f"{row.position_percent} +- {row.position_std}" in table
-    assert "contactlab (mu 0.2, k 8, 4 sub-steps)" in table
 
 
 @pytest.mark.parametrize(
@@ -310,15 +249,6 @@ def test_springs_exclude_what_they_replace() -> None:
         TossSettings(restitution=0.1, stiffness=1e4)
     with pytest.raises(ValueError, match="dissipation"):
         TossSettings(dissipation=1.0)
-
-
-def test_ablation_goes_from_friction_alone_to_the_best_model() -> None:
-    """Ingredients are added one at a time until the best model is reached, then left out one at a time."""
-    rows = ablations()
-    assert rows[0].settings == MODELS["rigid"]
-    assert rows[len(INGREDIENTS)].settings == MODELS["best"]
-    assert len(rows) == 2 * len(INGREDIENTS) - 1
-    assert all(row.settings != MODELS["best"] for row in rows[len(INGREDIENTS) + 1 :])
 
 
 def test_measured_toss_is_followed(shared: Path) -> None:

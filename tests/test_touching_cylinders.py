@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, Capsule, Cylinder, Material
+from contactlab.contact import Cylinder, Material
 from contactlab.contact.detection import collide
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia, Transform
@@ -75,29 +75,3 @@ def test_parallel_cylinders_touch_at_the_ends_of_the_line_they_share(gap, tilt, 
             # Axes that cross at so small an angle have a common normal that rounding of the poses decides.
             slack = 1e-10 if tilt <= 1e-12 else 1e-5
             np.testing.assert_allclose(contact.normal, -normal if swapped else normal, atol=slack)
-
-
-@pytest.mark.parametrize("gap", GAPS)
-def test_nearly_parallel_capsule_and_cylinder_keep_both_ends(gap):
-    """A capsule along a cylinder, turned by less than what tells them apart."""
-    for tilt in (0.0, 1e-12, 1e-7):
-        pose = Transform(Transform.rotation((1, 0, 0), tilt).R, (R + 0.05 + gap, 0, 0))
-        contacts = collide(Capsule(0.05, 0.2), pose, Cylinder(R, HALF), Transform(), margin=2e-3)
-        assert sorted(c.point[2] for c in contacts) == pytest.approx([-0.2, 0.2], abs=1e-7)
-        for contact in contacts:
-            assert contact.gap == pytest.approx(gap, abs=1e-12)
-            np.testing.assert_allclose(contact.normal, (-1, 0, 0), atol=1e-6)
-
-
-@pytest.mark.parametrize("tilt", [1e-9, 1e-6, 1e-3, 0.1])
-def test_a_tilted_cap_touches_with_its_lowest_point(tilt):
-    """Between the corners of the polygon that stands for it the rim is lower."""
-    for direction in (0.1, 0.3, 1.0):
-        turn = Transform.rotation((np.cos(direction), np.sin(direction), 0), tilt).R
-        lowest = R * np.sin(tilt) + HALF * np.cos(tilt)
-        for gap in (1e-4, -1e-6):
-            pose = Transform(turn, (0.01, 0.02, 0.5 + lowest + gap))
-            contacts = collide(Box((1, 1, 0.5)), Transform(), Cylinder(R, HALF), pose, margin=0.01)
-            least = min(contacts, key=lambda c: c.gap)
-            assert least.gap == pytest.approx(gap, abs=1e-10)
-            np.testing.assert_allclose(least.normal, (0, 0, 1), atol=1e-10)

@@ -311,16 +311,6 @@ def test_larger_problems_are_decided_by_branches():
     assert "cut off with a proof" in str(proven)
 
 
-def test_advice_fits_the_level_of_the_problem():
-    """At velocity level nobody is sent to the velocity level."""
-    data = ConstraintVelProblemData(
-        M=np.eye(2), Mv=[0.0, -1.0], N=[[1, 0], [-1, 0]], kN=[-1.0, -1.0], F=[[0, 1], [0, 1]], mu=[0.5, 0.5], r=[1, 1]
-    )
-    said = impact.compare(data, {"Newton": impact.Newton(None)}).failures["Newton"]
-    assert "velocity level" not in said
-    assert "restitution" in said
-
-
 def test_the_comparison_says_what_it_did_not_search():
     """No line is left out."""
     table = impact.compare(ladder(1.4, [-0.14, -0.33, 1.22], 0.2), restitution=0.0, max_n=4)
@@ -331,21 +321,3 @@ def test_the_comparison_says_what_it_did_not_search():
     assert table.unique is False
     assert "several velocities" in str(table)
     assert table.solutions == table.uniqueness.enumerated > 1
-
-
-@pytest.mark.parametrize("e", [1.0, 0.5])
-def test_pieces_whose_unknowns_nothing_bounds_are_walked(e):
-    """Three contacts of four degrees of freedom: a column that is zero throughout led to infinite solutions."""
-    M = np.array([[8, -8, 2, -2], [-8, 14, -1, -2], [2, -1, 4, -2], [-2, -2, -2, 17]], dtype=float)
-    data = ConstraintVelProblemData(
-        M=M,
-        Mv=M @ [2, 1, -2, 1],
-        N=[[1, 1, 1, 1], [-1, -1, 0, 2], [-1, -1, 0, 2]],
-        F=[[-2, -1, -1, 0], [1, 1, -2, 2], [-1, -1, -2, -1]],
-        mu=[1, 1, 0.5],
-        r=[1, 1, 1],
-    )
-    found = impact.uniqueness(data, e)
-    assert found.unique is False
-    assert impact.compare(data, restitution=e).unique is False
-    check_solutions(impact.law.with_newtons_terms(impact.ImpactProblem(data, "test"), e), found)

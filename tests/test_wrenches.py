@@ -69,19 +69,6 @@ def test_a_moment_turns_a_free_body_about_its_axis_in_the_world() -> None:
     np.testing.assert_allclose(run.v[:3], 0.0, atol=1e-15)
 
 
-def test_a_force_at_the_centre_of_mass_turns_nothing() -> None:
-    com = (0.03, -0.02, 0.01)
-    run = Simulation(free(com, turned=0.7), TimeStepping(H))
-    run.step(f_ext={"cube": Wrench((1.0, 2.0, 3.0), at=com)})
-    np.testing.assert_allclose(run.v, np.array((1.0, 2.0, 3.0, 0, 0, 0)) * H / 2.0, atol=1e-15)
-
-
-def test_body_axes_turn_with_the_body() -> None:
-    run = Simulation(free(turned=0.5), TimeStepping(H))
-    run.step(f_ext={"cube": Wrench((1.0, 0.0, 0.0), axes="body")})
-    np.testing.assert_allclose(run.v[:3], 0.5 * H * np.array((np.cos(0.5), np.sin(0.5), 0.0)), atol=1e-15)
-
-
 def test_a_wrench_on_a_link_is_the_torque_by_hand() -> None:
     """That of every step's start, also where it is given for many steps."""
     world, stepper = pendulum(0.3).build(), TimeStepping(H)
@@ -114,24 +101,6 @@ def test_every_way_to_run_has_the_same_bits(make: Any) -> None:
     alone = stepper.step(world, recording.state(7), f_ext={first: f_ext[first]})
     by_hand = stepper.step(world, recording.state(7), J[first].T @ f_ext[first])
     np.testing.assert_allclose(alone.state.v, by_hand.state.v, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_runs_of_a_batch_have_the_bits_they_have_alone(threads: int) -> None:
-    world, stepper, rng = tumble(), TimeStepping(H), np.random.default_rng(0)
-    rows, forces, at = rng.normal(size=(3, 3, 6)), rng.normal(size=(3, 3)), (0.01, 0.02, 0.0)
-    taus = rng.normal(size=(3, world.nv))
-    cube, ball, last = world.model.names[:3]
-    batch = Batch(world, stepper, [world.initial_state()] * 3, threads=threads)
-    common = Wrench(moment=(0.01, 0.0, 0.02), axes="body")
-    batch.step(taus, f_ext={cube: rows[0], ball: Wrench(forces, at=at, axes="body"), last: common}, n=50)
-    for i in range(3):
-        run = Simulation(world, stepper)
-        own = {cube: rows[0, i], ball: Wrench(forces[i], at=at, axes="body"), last: common}
-        run.step(taus[i], f_ext=own, n=50)
-        np.testing.assert_array_equal(batch.q[i], run.q)
-        np.testing.assert_array_equal(batch.v[i], run.v)
-    assert len({q.tobytes() for q in batch.q}) == 3
 
 
 def test_a_rollout_under_wrenches_has_the_bits_of_steps() -> None:

@@ -11,6 +11,7 @@ from boxed import INF, H, box_fields, random_problem, slider, solved
 import problem_data
 from contactlab import ConstraintSolver
 from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.forces import certify_forces
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 # --- helpers, warm starts, base and update ----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from collision_scenes import ROUND_AND_FLAT, corners, random_pose, random_shape
 
 from contactlab.contact import Box, HeightField, Mesh
 from contactlab.contact.detection import collide, distance
+from contactlab.contact.shapes.shape import PlacedShape
 from contactlab.spatial import Transform
 
 PAIRS = list(itertools.combinations_with_replacement(ROUND_AND_FLAT, 2))

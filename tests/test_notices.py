@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from contactlab.contact import Box, ConvexPoints, Cylinder, HalfSpace, Material, Sphere
+from contactlab.contact.shapes.shape import PlacedShape
 from contactlab.formulation import JointLimit
 from contactlab.multibody import JointLimits, ModelBuilder
 from contactlab.multibody.joints import Prismatic, Revolute

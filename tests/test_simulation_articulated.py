@@ -27,6 +27,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
+from contactlab.stepping import world_arrays
 
 G = 9.81
 ROD = RigidInertia.solid_box(1.2, (0.02, 0.02, 0.25))

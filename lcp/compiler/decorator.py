@@ -167,8 +167,8 @@ def _compile_interruptibly(dispatcher: Any) -> None:
 
 
 def _compile_fast(dispatcher: Any) -> None:
+    from lcp.compiler.indices import plain_indexing
     from lcp.compiler.type_lookup_cache import fast_compilation
-    from lcp.compiler.views import plain_indexing
 
     module = dispatcher.py_func.__module__
     compiler = dispatcher._compiler

@@ -8,9 +8,7 @@ nothing; an array that Python makes and hands over costs 0.2 us each call, one t
 
 from __future__ import annotations
 
-import contextlib
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from lcp.compiler.decorator import kernel
 from lcp.compiler.releases import is_tested
 
-__all__ = ["plain_indexing", "part_at", "rows_at", "stack_of"]
+__all__ = ["part_at", "rows_at", "stack_of"]
 
 
 def _intrinsic_views() -> tuple[Any, Any]:
@@ -120,54 +118,3 @@ def _part_at(flat: NDArray[Any], start: int, n: int) -> NDArray[Any]:
 rows_at: Callable[[NDArray[Any], int, int, int], Any]
 part_at: Callable[[NDArray[Any], int, int], Any]
 rows_at, part_at = _intrinsic_views() if _patched() else (kernel(inline=True)(_rows_at), kernel(inline=True)(_part_at))
-
-
-# Modules of kernels that count from the end: -1 stands there for the place behind all that is looked at.
-COUNTING = ("lcp.kernels.lemke", "lcp.kernels.extended")
-# Whose kernels are known not to, otherwise: kernels of users may count from the end.
-OURS = ("lcp.", "contactlab.", "problem_data.")
-
-
-@contextlib.contextmanager
-def plain_indexing(module: str) -> Iterator[None]:
-    """Compile indices of a kernel of this module as it means them; such blocks may be nested, under numba's lock."""
-    from numba.cpython import slicing
-    from numba.np import arrayobj
-
-    numbas = _numbas()
-    before = arrayobj.fix_integer_index, slicing.fix_slice
-    if is_tested("indices"):
-        counts = module.startswith(COUNTING) or not module.startswith(OURS)
-        arrayobj.fix_integer_index, slicing.fix_slice = numbas if counts else (_from_start, _within)
-    try:
-        yield
-    finally:
-        arrayobj.fix_integer_index, slicing.fix_slice = before
-
-
-@functools.cache
-def _numbas() -> tuple[Any, Any]:
-    """Before anything stands in for them."""
-    from numba.cpython import slicing
-    from numba.np import arrayobj
-
-    return arrayobj.fix_integer_index, slicing.fix_slice
-
-
-def _from_start(context: Any, builder: Any, index_type: Any, index: Any, size: Any) -> Any:
-    """An index as it is, but for a literal -1."""
-    from numba.core import types
-
-    literal = getattr(index_type, "literal_value", 0)
-    if literal < 0:
-        # Of numba's own functions.
-        return builder.add(size, context.get_constant(types.intp, literal))
-    return context.cast(builder, index, index_type, types.intp if index_type.signed else types.uintp)
-
-
-def _within(builder: Any, bounds: Any, size: Any) -> None:
-    """The end of a slice that has none is the end of the array."""
-    from llvmlite import ir
-
-    endless = ir.Constant(size.type, 2 ** (size.type.width - 1) - 1)
-    bounds.stop = builder.select(builder.icmp_signed("==", bounds.stop, endless), size, bounds.stop)

@@ -26,7 +26,8 @@ from contactlab.multibody import Model
 from contactlab.simulation import RecordError, Recording, TimeStepping, World, simulate
 from contactlab.simulation.explanation import explain_failure
 from contactlab.simulation.scene import load_scene
-from problem_data import ConstraintVelProblemData, FileError, npz_files
+from problem_data import ConstraintVelProblemData, FileError
+from problem_data import files as npz_files
 
 INPUTS = 40
 BY_NAME = {kind.name: kind for kind in reader_kinds.KINDS}

@@ -19,7 +19,7 @@ from test_simulation_compliance import ball
 from test_simulation_kinematic import PLATE, SURFACE, brick, world_with
 from test_simulation_planar import world_of
 
-from contactlab.contact import Capsule, Cylinder, HalfSpace, HeightField, Material, Placed, Sphere
+from contactlab.contact import Capsule, Cylinder, HalfSpace, HeightField, Material, PlacedShape, Sphere
 from contactlab.simulation import (
     JointPolynomial,
     Oscillation,
@@ -44,7 +44,7 @@ def shapes_and_filters() -> World:
     inertia = RigidInertia(0.8, inertia=np.diag([0.02, 0.02, 0.005]))
     builder.add_free_body("drum", inertia, Cylinder(0.1, 0.2), Material(0.3), (0.5, 0.5, 0.5, 1, 0, 0, 0))
     pose = Transform.rotation((1, 2, 3), 0.7, (0.1, 0.0, 0.05))
-    parts = [Placed(Capsule(0.05, 0.1), pose), Sphere(0.08, (0.0, 0.1, 0.0))]
+    parts = [PlacedShape(Capsule(0.05, 0.1), pose), Sphere(0.08, (0.0, 0.1, 0.0))]
     club = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
     builder.add_free_body("club", club, parts, Material(0.4, 0.2), (0.6, 0.5, 0.9, 1, 0, 0, 0), (0, 0, -1, 2, 0, 0))
     builder.add_free_body("ghost", inertia, Sphere(0.1), ROUGH, (0.6, 0.5, 0.3, 1, 0, 0, 0))

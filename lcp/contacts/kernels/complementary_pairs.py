@@ -39,8 +39,7 @@ from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 
-# Edges of the pyramid that stands for a disc; with less friction than this a disc's cone has hardly an inside.
-EDGES: Final = 16
+# With less friction than this a disc's cone has hardly an inside.
 LEAST_MU: Final = 1e-3
 # Part of the first start that is added to forces and rates from before.
 INSIDE: Final = 1e-2
@@ -79,25 +78,19 @@ class PairState(NamedTuple):
 @kernel
 def pair_float_size(ncone: int, nj: int, k: int) -> int:
     """Return the number of floats of `PairState`, for polygons of k edges or discs."""
-    n = ncone * (max(k, EDGES) + 2) + 2 * nj
-    return ARRAYS * n + 2 * EDGES + (1 + 9 + 2 * CONTACT_DIM) * ncone + 2 * nj
+    n = ncone * (max(k, 2) + 2) + 2 * nj
+    return ARRAYS * n + (1 + 9 + 2 * CONTACT_DIM) * ncone + 2 * nj
 
 
 @kernel(inner=True)
-def pair_state_views(polygon: FrictionCone, search: SolverState, disc: bool, memory: Floats) -> PairState:
-    """Cut it from its memory; an exact cone is a ``disc``, or a pyramid of many edges."""
+def pair_state_views(polygon: FrictionCone, search: SolverState, memory: Floats) -> PairState:
+    """Return views of the memory as a point; an exact cone is a disc."""
     ncone, nj = search.contacts.mode.shape[0], search.joined.p.shape[0]
-    edges = polygon.edge_directions[: 2 * polygon.r]
-    if polygon.exact:
-        edges = rows_at(memory, 0, EDGES, 2)
-        for j in range(EDGES):
-            edges[j, 0] = math.cos(2.0 * math.pi * j / EDGES)
-            edges[j, 1] = math.sin(2.0 * math.pi * j / EDGES)
+    disc, edges = polygon.exact, polygon.edge_directions[: 2 * polygon.r]
     width = 4 if disc else edges.shape[0] + 2
     n = ncone * width + 2 * nj
-    at = 2 * EDGES
-    a = rows_at(memory, at, ARRAYS - 4, n)
-    at += (ARRAYS - 4) * n
+    a = rows_at(memory, 0, ARRAYS - 4, n)
+    at = (ARRAYS - 4) * n
     kept, kept_w = rows_at(memory, at, 2, n), rows_at(memory, at + 2 * n, 2, n)
     at += 4 * n
     D = memory[at : at + 9 * ncone].reshape(ncone, CONTACT_DIM, CONTACT_DIM)

@@ -271,7 +271,7 @@ def try_equal_compliance(
     kept = saved_step_views(ncone, nj, memory)
     memory = memory[saved_step_float_size(ncone, nj) :]
     near = lay_out_approach(ncone, nj, nv, memory)
-    interior = pair_state_views(polygon, search, polygon.exact, memory[approach_floats(ncone, nj, nv) :])
+    interior = pair_state_views(polygon, search, memory[approach_floats(ncone, nj, nv) :])
     systems, converged = 0, False
     for start in range(0 if case.warm_start else 1, 2):
         if start == 0:
@@ -301,7 +301,7 @@ def try_interior_point(
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)[saved_step_float_size(ncone, nj) :]
     near = lay_out_approach(ncone, nj, nv, memory)
-    interior = pair_state_views(polygon, search, polygon.exact, memory[approach_floats(ncone, nj, nv) :])
+    interior = pair_state_views(polygon, search, memory[approach_floats(ncone, nj, nv) :])
     if turn == 0:
         unit = fill_start(rows, polygon, search, interior, 1.0, 1.0)
         systems, least, _ = solve_mehrotra(rows, polygon, search, interior, near, 0.0, unit, MAX_SHORT_STEPS)

@@ -27,9 +27,11 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from lcp.contacts.kernels.active_set import CREEPING, follow_law
 from lcp.contacts.kernels.boxed_rows import add_reference_forces
 from lcp.contacts.kernels.compliance_continuation import SMALL_ISLAND_CONTACTS, final_compliance, saved_step_views
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone
+from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import order_elimination
 from lcp.contacts.kernels.force_reuse import (
     DRIFT,
@@ -205,9 +207,18 @@ def select_rigid(
     """Go from the branch's end, in the state, to the rigid problem."""
     rows = case.rows
     answer.state[PATH_END] = PATH_END_REACHED
+    creeps = contact_creeps(rows, polygon, search)
     kept = saved_step_views(rows.r.shape[0], search.joined.p.shape[0], remaining_workspace(rows, search, wf))
     systems += remove_compliance(rows, polygon, search, kept, final_compliance(rows, search), case.tolerance)
+    if creeps:
+        return StrategyResult(OTHER_FORCES, systems)
     return StrategyResult(EQUAL_COMPLIANCE if stay_selected(search, kept) else MOVED_FORCES, systems)
+
+
+@kernel(inner=True)
+def contact_creeps(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> bool:
+    """Whether a disc slides only by what it gives way, so that its forces at the branch's end are not the law's."""
+    return polygon.exact and not follow_law(rows, polygon, search, final_compliance(rows, search), CREEPING)
 
 
 @kernel(inner=True)
@@ -339,7 +350,8 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
         return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, reached.systems)
     if share == 0.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES):
         store_dv_deps(case, answer, polygon, search, final_compliance(rows, search))
-        return SearchResult(REUSE, EQUAL_COMPLIANCE, reached.systems)
+        outcome = OTHER_FORCES if contact_creeps(rows, polygon, search) else EQUAL_COMPLIANCE
+        return SearchResult(REUSE, outcome, reached.systems)
     made = select_rigid(case, answer, polygon, search, reached.systems, wf)
     answer.state[SYSTEMS_SOLVED] = made.systems
     found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, made, share, wf)
@@ -394,7 +406,8 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
             systems += reached.systems
             continue
         if share == 0.0 and forces_unchanged(case.rows, polygon, search, case.z0, SAME_FORCES):
-            return SearchResult(REUSE, EQUAL_COMPLIANCE, systems + reached.systems)
+            outcome = OTHER_FORCES if contact_creeps(case.rows, polygon, search) else EQUAL_COMPLIANCE
+            return SearchResult(REUSE, outcome, systems + reached.systems)
         made = select_rigid(case, answer, polygon, search, reached.systems, wf)
         found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, made, share, wf)
         systems += found.systems

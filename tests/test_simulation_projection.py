@@ -167,6 +167,20 @@ def test_stops_are_not_passed_by_what_a_blow_does_to_another_joint():
     assert np.abs(sunk.q[:, 1]).max() > 0.11
 
 
+def test_a_joint_beyond_its_limit_is_pushed_back_and_verified():
+    """A hinge that starts 0.01 rad beyond its limit ends at it; the record has the push, and verify knows limits."""
+    model = ModelBuilder()
+    model.add_body("arm", joint=Revolute((0, 0, 1)), inertia=RigidInertia.solid_box(1.0, (0.2, 0.05, 0.05)))
+    builder = WorldBuilder()
+    builder.add_model(model.build(), [0.11])
+    builder.add_joint_limit(JointLimit("arm", -0.1, 0.1))
+    recording = simulate(builder.build(), TimeStepping(1e-2), steps=5)
+    assert recording.rows["joint_push"].max() > 0.0
+    assert recording.q[-1, 0] == pytest.approx(0.1, abs=1e-5)
+    report = verify(recording)
+    assert report.holds, report
+
+
 def test_a_fast_inelastic_ball_stops_at_the_wall():
     """At 400 m/s and 2 ms a step, and not half a metre before it."""
     builder = WorldBuilder((0.0, 0.0, 0.0))

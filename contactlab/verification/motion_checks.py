@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.formulation.model_problem.options import RowKind
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.packing import FREE_ALONE, FREE_EULER, free_kinds, moves_accurately
 from contactlab.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts, surface_motion
@@ -250,7 +251,7 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
     push, sideways = portion.column("push"), portion.column("push_tangential")
     numbers, joint_at = rows["joint_row"][portion.joints], portion.joint_at
     of_stops = rows["joint_push"][portion.joints]
-    stops = np.array([row.kind.name == "STOP" and row.stiffness == row.dissipation == 0.0 for row in
+    stops = np.array([row.kind is RowKind.LIMIT and row.stiffness == row.dissipation == 0.0 for row in
                       recording.world.joint_rows] or [False])[numbers]  # fmt: skip
     rigid = rigid_contacts(portion)
     # Signs, cones, and who pushes at all.

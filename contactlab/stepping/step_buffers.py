@@ -60,7 +60,8 @@ class HeldArgument:
     def __set__(self, memory: StepBuffers, value: Any) -> None:
         before = memory.__dict__.get(self._name)
         memory.__dict__[self._name] = value
-        memory.exchange(before, value)
+        if value is not before:
+            memory.exchange(before, value)
 
 
 class StepBuffers:

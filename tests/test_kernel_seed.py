@@ -69,7 +69,7 @@ def test_an_edited_copy_compiles_what_is_reached_by_the_edit(tmp_path: Path, cop
     shutil.copytree(copied, edited)
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     run(SOLVE, **cache)
-    with (edited / "lcp" / "kernels" / "murty.py").open("a") as file:
+    with (edited / "lcp" / "kernels" / "principal_pivoting.py").open("a") as file:
         file.write("# another version\n")
     assert "compiling" in run(SOLVE, edited, **cache)[1]
     assert run(SOLVE, **cache)[1] == ""

@@ -89,5 +89,8 @@ def write_plots(recording: Recording, folder: Path) -> list[Path]:
     from contactlab import plotting
 
     folder.mkdir(parents=True, exist_ok=True)
-    names = ("summary", "ledger", "forces", "modes", "gaps", "effort", "certificates")
-    return [plotting.save_figure(getattr(plotting, name)(recording), folder / f"{name}.png") for name in names]
+    plots = (
+        plotting.summary, plotting.ledger, plotting.forces, plotting.modes, plotting.gaps, plotting.solver_effort,
+        plotting.certificates,
+    )  # fmt: skip
+    return [plotting.save_figure(plot(recording), folder / f"{plot.__name__}.png") for plot in plots]

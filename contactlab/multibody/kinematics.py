@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,10 +22,6 @@ from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.errors import MultibodyError
 from contactlab.spatial.transform import Transform
 from lcp.hearing import on_threads
-
-if TYPE_CHECKING:
-    from contactlab.multibody.model import Model
-
 
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))
 

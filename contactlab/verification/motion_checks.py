@@ -23,10 +23,7 @@ from contactlab.verification.motion import cross, integrate, shifting
 from contactlab.verification.portion import Found, StepSlice, TreeRows
 
 if TYPE_CHECKING:
-    from contactlab.verification.joints import JointLaws
-    from contactlab.verification.portion import StepSlice
     from contactlab.world.world import World
-
 
 SLOW = 1e-3  # radians in a step below which trees on which other things may act move by Euler's rule, as in the stepper
 MOST_PARTS = 128

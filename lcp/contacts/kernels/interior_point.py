@@ -386,9 +386,7 @@ def duality_measure(x: PairState, s: float, pairs: int) -> float:
     total = 0.0
     for i in range(x.z.shape[0]):
         if x.product[i] > 0.0:
-            dz, dw = (s * x.tz[i], s * x.tw[i]) if s > 0.0 else (0.0, 0.0)
-            total += (x.z[i] + dz) * (x.w[i] + dw)
-            for j in range(i + 1, i + 3 if is_disc(x, i) else i):
+            for j in range(i, i + 3 if is_disc(x, i) else i + 1):
                 dz, dw = (s * x.tz[j], s * x.tw[j]) if s > 0.0 else (0.0, 0.0)
                 total += (x.z[j] + dz) * (x.w[j] + dw)
     return total / pairs

@@ -272,7 +272,7 @@ def try_equal_compliance(
     memory = memory[saved_step_float_size(ncone, nj) :]
     near = lay_out_approach(ncone, nj, nv, memory)
     interior = pair_state_views(polygon, search, memory[approach_floats(ncone, nj, nv) :])
-    systems, converged = 0, False
+    systems = 0
     for start in range(0 if case.warm_start else 1, 2):
         if start == 0:
             load_forces(rows, polygon, search, case.z0)

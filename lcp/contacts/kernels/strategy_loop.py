@@ -207,18 +207,22 @@ def select_rigid(
     """Go from the branch's end, in the state, to the rigid problem."""
     rows = case.rows
     answer.state[PATH_END] = PATH_END_REACHED
-    creeps = contact_creeps(rows, polygon, search)
+    outcome = outcome_at_end(rows, polygon, search)
     kept = saved_step_views(rows.r.shape[0], search.joined.p.shape[0], remaining_workspace(rows, search, wf))
     systems += remove_compliance(rows, polygon, search, kept, final_compliance(rows, search), case.tolerance)
-    if creeps:
-        return StrategyResult(OTHER_FORCES, systems)
-    return StrategyResult(EQUAL_COMPLIANCE if stay_selected(search, kept) else MOVED_FORCES, systems)
+    if outcome == EQUAL_COMPLIANCE and not stay_selected(search, kept):
+        outcome = MOVED_FORCES
+    return StrategyResult(outcome, systems)
 
 
 @kernel(inner=True)
-def contact_creeps(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> bool:
-    """Whether a disc slides only by what it gives way, so that its forces at the branch's end are not the law's."""
-    return polygon.exact and not follow_law(rows, polygon, search, final_compliance(rows, search), CREEPING)
+def outcome_at_end(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> int:
+    """Return the outcome of forces at the branch's end.
+
+    A disc that slides only by what it gives way has not the forces of its law: these are not the selected ones.
+    """
+    creeps = polygon.exact and not follow_law(rows, polygon, search, final_compliance(rows, search), CREEPING)
+    return OTHER_FORCES if creeps else EQUAL_COMPLIANCE
 
 
 @kernel(inner=True)
@@ -350,8 +354,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
         return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, reached.systems)
     if share == 0.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES):
         store_dv_deps(case, answer, polygon, search, final_compliance(rows, search))
-        outcome = OTHER_FORCES if contact_creeps(rows, polygon, search) else EQUAL_COMPLIANCE
-        return SearchResult(REUSE, outcome, reached.systems)
+        return SearchResult(REUSE, outcome_at_end(rows, polygon, search), reached.systems)
     made = select_rigid(case, answer, polygon, search, reached.systems, wf)
     answer.state[SYSTEMS_SOLVED] = made.systems
     found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, made, share, wf)
@@ -360,7 +363,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
 
 @kernel(short_loops=True)
 def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
-    """Continue if `solve_first` is UNFINISHED, with its arguments and what it has left: ACTIVE_SET from sweeps."""
+    """Run ACTIVE_SET from sweeps if `solve_first` returns NEEDS_SWEEPS, with its arguments and results."""
     case = with_packed_rows(case, wf, wi, False)
     search = solver_state_views(case.rows, case.tree_starts, wf, wi)
     polygon = cone_view(case.rows, case.exact_cone, wf, wi)
@@ -390,11 +393,11 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
     rows = case.rows
     small, joined = rows.nc <= SMALL_ISLAND_CONTACTS, search.joined.p.shape[0] > 0
     soft = not joined and (small or CONTACT_DIM * rows.nc <= MAX_ROWS_PER_VELOCITY * rows.v_free.shape[0])
+    soft_again = soft and case.warm_start and not small
     for start in range(4):
         if start > 0 and answer.state[PATH_END] == PATH_END_REACHED:
             break
-        again = case.warm_start and not small
-        if (start == 1 and not soft) or (start == 2 and not (soft and again)) or (start == 3 and not (small or joined)):
+        if (start == 1 and not soft) or (start == 2 and not soft_again) or (start == 3 and not (small or joined)):
             continue
         if start == 0:
             reached = try_gauss_seidel(case, polygon, search)
@@ -406,8 +409,7 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
             systems += reached.systems
             continue
         if share == 0.0 and forces_unchanged(case.rows, polygon, search, case.z0, SAME_FORCES):
-            outcome = OTHER_FORCES if contact_creeps(case.rows, polygon, search) else EQUAL_COMPLIANCE
-            return SearchResult(REUSE, outcome, systems + reached.systems)
+            return SearchResult(REUSE, outcome_at_end(rows, polygon, search), systems + reached.systems)
         made = select_rigid(case, answer, polygon, search, reached.systems, wf)
         found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, made, share, wf)
         systems += found.systems

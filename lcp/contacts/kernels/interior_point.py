@@ -74,16 +74,16 @@ MIN_CURVATURE: Final = 0.05
 MAX_CURVATURE: Final = 0.7
 # Rounding of rates, in parts of the speed.
 RATE_ROUNDING: Final = 4e-16
-# Starts of the homotopy, one a turn: forces and rates in the island's.
+# Starts of the homotopy, one a turn: forces and rates in the island's. Far from the boundary the curve has fewer turns.
 HOMOTOPY_STARTS: Final = (
-    (1.0, 1.0),
+    (100.0, 1.0),
     (1.0, 10.0),
-    (0.1, 1.0),
-    (10.0, 1.0),
-    (1.0, 0.1),
-    (0.1, 0.1),
-    (10.0, 10.0),
     (1.0, 100.0),
+    (10.0, 1.0),
+    (1000.0, 1.0),
+    (1.0, 1.0),
+    (10.0, 10.0),
+    (1.0, 1000.0),
 )
 # Proximal points of the polish.
 POLISH_POINTS: Final = 8

@@ -73,13 +73,13 @@ SWEEP_COMPLIANCE: Final = 1e-2
 START_COMPLIANCE_FACTOR: Final = 1e3
 MODE_FRACTION: Final = 1e-5
 # Work of one curve and of all strategies together, in products: a system costs its factors, and this for a contact.
-TURN_WORK: Final = 6e8
+TURN_WORK: Final = 2.5e9
 FALLBACK_WORK: Final = 8e9
 WORK_OF_CONTACT: Final = 4e3
 # Systems of one curve, at least and at most; of the rounds of its polish, each of which is judged. The rounds end
 # when one leaves more than this fraction of the misfit.
 LEAST_SYSTEMS: Final = 300
-MOST_SYSTEMS: Final = 600
+MOST_SYSTEMS: Final = 2500
 POLISH_ROUNDS: Final = (0, 20, 40, 80, 160)
 POLISH_PROGRESS: Final = 0.9
 # Compliances of the proximal points of POINTS, by the least response of a contact, from forces that are near and from

@@ -67,6 +67,9 @@ _ACCELERATION = {
 
 _KNOWN = ("scaleG", "errorG")
 
+# Numbers of a problem from which on a file of mostly zeros is compressed.
+_COMPRESSED_FROM = 100_000
+
 Members = dict[str, NDArray[np.generic]]
 
 
@@ -91,7 +94,15 @@ def save(path: str | os.PathLike[str], data: ConstraintVelProblemData | Constrai
         **members,
         **inertia_members(data.M, data.solve_inertia, data.nv),
     }
-    write_npz(Path(path), {name: Source.of(np.asarray(array)) for name, array in arrays.items()}, compress=False)
+    sources = {name: Source.of(np.asarray(array)) for name, array in arrays.items()}
+    write_npz(Path(path), sources, compress=_is_mostly_zero(arrays))
+
+
+def _is_mostly_zero(arrays: Members) -> bool:
+    """Whether the arrays are large and mostly zero, as the Jacobian of a pile is: compression then saves most of them."""
+    numbers = [array for array in map(np.asarray, arrays.values()) if array.dtype.kind in "fiu"]
+    size = sum(array.size for array in numbers)
+    return size > _COMPRESSED_FROM and sum(map(np.count_nonzero, numbers)) < size // 2
 
 
 def load(path: str | os.PathLike[str]) -> ConstraintVelProblemData | ConstraintAccelProblemData:

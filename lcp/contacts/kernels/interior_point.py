@@ -10,7 +10,7 @@ Each step factors one matrix K; the tangent, the correction and the direction of
 `solve_mehrotra` is Mehrotra's predictor and corrector (1992): straight to l = 0, some twenty systems. Friction makes
 M indefinite, so that it may stall. `solve_homotopy` follows the curve itself, tangent and correction in turn::
 
-    START --> FACTOR K at l --> far off the curve? --yes--> correct (3 times, then halve the step from the point before)
+    START --> FACTOR K at l --> far off the curve? --yes--> correct (3 times, then a shorter step from the point before)
                  ^                     | no
                  |                     v
                  +------- go along the tangent; l falls if det K has its first sign, and rises if not --> l = 0: END
@@ -63,15 +63,22 @@ MEHROTRA_END: Final = 1e-14
 # The same of contacts that give way: their modes show earlier.
 SOFT_END: Final = 1e-10
 # Homotopy: l that ends it, and below which products are rounding; how far a point may be off the curve, in parts of its
-# products, before it is corrected; corrections before the step is taken back to this fraction; range of the curvature.
+# products, before it is corrected; corrections before the step is repeated at this fraction of its length.
 HOMOTOPY_END: Final = 1e-13
 NOISE: Final = 1e-11
 MAX_DISTANCE: Final = 0.9
 REJECT_DISTANCE: Final = 30.0
 MAX_CORRECTIONS: Final = 3
 SHRINK: Final = 0.3
-MIN_CURVATURE: Final = 0.05
-MAX_CURVATURE: Final = 0.7
+# The relative distance from the curve that a step along the tangent may reach: at first, least and most. It is reduced
+# if the distance at the end of a step was more than FAR_PART of MAX_DISTANCE, and grows if it was less than NEAR_PART.
+FIRST_ALLOWANCE: Final = 0.5
+MIN_ALLOWANCE: Final = 0.05
+MAX_ALLOWANCE: Final = 0.7
+FAR_PART: Final = 0.8
+NEAR_PART: Final = 0.4
+LESS_ALLOWANCE: Final = 0.6
+MORE_ALLOWANCE: Final = 1.3
 # Rounding of rates, in parts of the speed.
 RATE_ROUNDING: Final = 4e-16
 # Starts of the homotopy, one a turn: forces and rates in the island's. Far from the boundary the curve has fewer turns.
@@ -201,7 +208,7 @@ def solve_homotopy(
 ) -> tuple[int, float]:
     """Follow the curve from the point in memory; systems factored, and the least misfit, of the forces kept."""
     n = x.z.shape[0]
-    l, way, curve, kept_l, step = 1.0, -1.0, 0.5, 1.0, 0.0
+    l, way, allowed, kept_l, step = 1.0, -1.0, FIRST_ALLOWANCE, 1.0, 0.0
     kept, corrections, systems = False, 0, 0
     last, base, least = math.inf, True, math.inf
     evaluate_point(rows, polygon, search, x, eps)
@@ -258,15 +265,16 @@ def solve_homotopy(
             evaluate_point(rows, polygon, search, x, eps)
             least = keep_best(rows, polygon, search, near, least)
             continue
-        # Along the tangent, as far as its curvature allows; the determinant says which way.
+        # Along the tangent, as far as the distance from the curve allows; the determinant says which way.
         way = -1.0 if ahead == base else 1.0
-        if far > 0.8 * MAX_DISTANCE:
-            curve = max(MIN_CURVATURE, 0.6 * curve)
-        elif far < 0.4 * MAX_DISTANCE:
-            curve = min(MAX_CURVATURE, 1.3 * curve)
+        if far > FAR_PART * MAX_DISTANCE:
+            allowed = max(MIN_ALLOWANCE, LESS_ALLOWANCE * allowed)
+        elif far < NEAR_PART * MAX_DISTANCE:
+            allowed = min(MAX_ALLOWANCE, MORE_ALLOWANCE * allowed)
         step = FRACTION_TO_BOUNDARY * l if way < 0.0 else 2.0 * l
         while (
-            distance_from_curve(x, way * step, x.tz, x.tw, l + way * step) > curve + min(left, 1.0) and step > 1e-12 * l
+            distance_from_curve(x, way * step, x.tz, x.tw, l + way * step) > allowed + min(left, 1.0)
+            and step > 1e-12 * l
         ):
             step *= 0.8
         for i in range(n):

@@ -1,10 +1,11 @@
 """Strategies that compute the contact forces of one island, and the loop that runs them.
 
-If contacts are redundant, many forces solve an island's problem. *Equal-compliance* forces are the limit eps -> 0 of
-those of contacts with the same compliance eps (`compliance_continuation`). Each strategy computes candidate forces.
-`island_acceptance` alone decides whether a candidate solves the problem; the loop stops at the first one that does::
+With redundant contacts the forces are not unique. *Equal-compliance* forces are selected: those of contacts that all
+have the compliance eps, in the limit eps -> 0 (`compliance_continuation`). The *path* of these forces ends at a small
+eps. Each strategy computes candidate forces. Only the measures of `island_acceptance`, residual and certificate,
+decide whether a candidate solves the problem. The loop stops at the first one that does::
 
-    REUSE           the forces of the step before if they still solve the problem, or proximal points from them
+    REUSE           the forces of the step before if they still solve the problem, or forces near them
     ACTIVE_SET      equal-compliance forces, from the modes of the step before; then from Gauss-Seidel sweeps at the
                     final compliance, from sweeps at a softer one, and from the largest compliance     (`active_set`)
     INTERIOR_POINT  equal-compliance forces at a small compliance; then any forces, by Mehrotra's method, then by a
@@ -15,11 +16,14 @@ those of contacts with the same compliance eps (`compliance_continuation`). Each
 
 The order in which kernels run, each compiled when a run first needs it::
 
-    solve_first --> solve_from_sweeps --> solve_fallback --> (island is marked, or given to a solver)
+    solve_first --> solve_from_sweeps --> solve_fallback --> island keeps the best forces, and is marked as uncertified
          |                 |                    |
          +-----------------+---- accepted ------+--> bodies that were at rest move? --> solve_rest
 
-The table `FALLBACK_STRATEGIES` has the turns of `solve_fallback`.
+If any forces will do, `solve_fallback` is not called. An island that these kernels do not support (BEST_RESIDUAL is
+NOT_SUPPORTED) is given to a pivoting solver. The callers are `lcp.contacts.island_solver` and
+`contactlab.stepping.kernels.next_island`, which alone runs `solve_rest`. The table
+`FALLBACK_STRATEGIES` has the turns of `solve_fallback`.
 """
 
 from __future__ import annotations
@@ -95,7 +99,7 @@ from lcp.contacts.kernels.strategies import (
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import is_solved
 
-# The strategies, by the codes that records have; codes between belong to strategies of before.
+# The strategies, by the codes that records have; codes 2 to 6 are of strategies that went.
 REUSE: Final = 0
 ACTIVE_SET: Final = 1
 PROXIMAL_POINT: Final = 7
@@ -108,10 +112,11 @@ NO_STRATEGY: Final = -1
 #: All may be used.
 ALL_STRATEGIES: Final = 1 << REUSE | 1 << ACTIVE_SET | 1 << INTERIOR_POINT | 1 << PROXIMAL_POINT | 1 << REST
 
-# Turns of `solve_fallback`: forces of before that solve the problem as they are; selected ones; those next to the ones
-# before; any, from one start of the homotopy after the other.
-# Exact cones gain nothing from the later starts of the homotopy.
+# Of the turns of INTERIOR_POINT circular cones take five, as later starts of the homotopy gain them nothing.
 CONE_TURNS: Final = 5
+# Turns of `solve_fallback`: 1. forces near the ones before, if those are exact; 2. equal-compliance forces; 3. forces
+# near the ones before, if those are not exact; 4. any forces, by Mehrotra's method and from eight starts of the
+# homotopy; 5. by proximal points, three times.
 FALLBACK_STRATEGIES: Final = (
     REUSE,
     INTERIOR_POINT,
@@ -122,16 +127,19 @@ FALLBACK_STRATEGIES: Final = (
     PROXIMAL_POINT,
 )
 
-# A run continues with forces that are off by less than this fraction of a condition's scale, though nothing is
-# certified, and ends with others: for those an island has so many times the systems.
+# A run continues, marked, with forces that are off by less than this fraction of a condition's scale. It stops with
+# others; before that the island may take so many times the systems.
 ACCEPTABLE_VIOLATION: Final = 1e-4
 FAR_BUDGET_FACTOR: Final = 10
 # Rows of contacts for each velocity up to which sweeps at a soft compliance pay in islands of any size: spheres have
 # about one. Boxes have two to four, and an interior point needs less work there.
 MAX_ROWS_PER_VELOCITY: Final = 1.2
-# Whether the branch's end is known.
+# Whether the path's end is known.
 PATH_END_UNKNOWN: Final = 0.0
 PATH_END_REACHED: Final = 1.0
+
+# BEST_RESIDUAL of an island that these kernels do not support.
+NOT_SUPPORTED: Final = -1.0
 
 # Outcomes: no forces; forces that are not the selected ones; the selected ones.
 NO_FORCES: Final = 0
@@ -139,10 +147,11 @@ OTHER_FORCES: Final = 1
 EQUAL_COMPLIANCE: Final = 2
 # Nothing so far; `solve_from_sweeps` continues.
 NEEDS_SWEEPS: Final = 4
-MOVED_FORCES: Final = 6  # others than at the branch's end; they may be the selected ones all the same, see `lead_back`
+MOVED_FORCES: Final = 6  # others than at the path's end; they may be the selected ones all the same, see `lead_back`
 
-# Part of the tolerance within which forces from before still solve a problem: so far below that what is left over adds
-# up to nothing. Of those next to them, where contacts of one body contradict one another by the rounding of their gaps.
+# Part of the tolerance within which forces of the step before still solve a problem: so small that what is left over
+# does not add up. The part for forces near them is larger, because contacts of one body contradict one another by the
+# rounding of their gaps.
 REUSE_TOLERANCE_FACTOR: Final = 1e-5
 NEARBY_TOLERANCE_FACTOR: Final = 1e-2
 
@@ -187,7 +196,8 @@ def accept_candidate(
             answer.z[i], answer.z[i + rows.nr] = max(signed, 0.0), max(-signed, 0.0)
     if not accept_or_keep_best(case, answer, state_diagonal_view(rows, wf), row_scales_view(rows, wf)):
         return SearchResult(NO_STRATEGY, NO_FORCES, systems)
-    # Rows of joints are rigid along the branch. Where they share a load with contacts, a smaller compliance is asked.
+    # Joints are rigid along the path. If they share a load with contacts, a smaller compliance has to give the same
+    # forces.
     asked = made.outcome == EQUAL_COMPLIANCE and rows.nc > 1 and search.joined.p.shape[0] > 0
     if not asked and made.outcome != MOVED_FORCES:
         return SearchResult(strategy, made.outcome, systems)
@@ -204,7 +214,7 @@ def accept_candidate(
 def select_rigid(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, systems: int, wf: Floats
 ) -> StrategyResult:
-    """Go from the branch's end, in the state, to the rigid problem."""
+    """Go from the path's end, in the state, to the rigid problem."""
     rows = case.rows
     answer.state[PATH_END] = PATH_END_REACHED
     outcome = outcome_at_end(rows, polygon, search)
@@ -217,9 +227,10 @@ def select_rigid(
 
 @kernel(inner=True)
 def outcome_at_end(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> int:
-    """Return the outcome of forces at the branch's end.
+    """Return the outcome of forces at the path's end.
 
-    A disc that slides only by what it gives way has not the forces of its law: these are not the selected ones.
+    If the slip of a disc is no more than its own compliance, its forces are not those of sliding: they are not the
+    selected ones.
     """
     creeps = polygon.exact and not follow_law(rows, polygon, search, final_compliance(rows, search), CREEPING)
     return OTHER_FORCES if creeps else EQUAL_COMPLIANCE
@@ -251,7 +262,7 @@ def reuse_at_rest(
         return False, 0
     if is_still(answer.v_plus, rows.v_free, AT_REST):
         return True, 0
-    # Speeds that rounding has added up to are taken back in parts: see `blend_factor`.
+    # The drift by rounding is undone a quarter a step: see `blend_factor`.
     systems = polish_previous_forces(case, polygon, search)
     store_forces(rows, polygon, search, answer.z)
     for i in range(answer.z.shape[0]):
@@ -304,7 +315,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
             if not is_rejected_early(case, answer, loads, DRIFT * REUSE_TOLERANCE_FACTOR * case.tolerance):
                 fill_residuals_of_state(rows, case.posed, own, answer, loads)
                 share = blend_factor(answer.residuals, REUSE_TOLERANCE_FACTOR * case.tolerance)
-        # The rates y of boxed rows, which cones are not judged by, are those of the step before.
+        # With cones the residual leaves out boxed rows, whose rates would be those of the step before: no reuse.
         holds = share < 1.0 and is_enabled(case, REUSE) and not (case.exact_cone and rows.lo.shape[0] > 0)
         if not (holds and fill_certificate(case, answer, loads) <= SAFETY_FACTOR * case.tolerance):
             share = 1.0
@@ -320,7 +331,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     search = solver_state_views(rows, case.tree_starts, wf, wi)
     polygon = cone_view(rows, case.exact_cone, wf, wi)
     if case.enabled == 0 or not is_supported(rows, polygon, search):
-        answer.state[BEST_RESIDUAL] = -1.0
+        answer.state[BEST_RESIDUAL] = NOT_SUPPORTED
         return SearchResult(NO_STRATEGY, NO_FORCES, 0)
     if share == 0.0 and is_enabled(case, ACTIVE_SET) and is_still_equal_compliance(case, answer, polygon, search):
         return SearchResult(REUSE, EQUAL_COMPLIANCE, 1)
@@ -337,7 +348,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
                 store_forces(rows, polygon, search, answer.z)
                 if accept_or_keep_best(case, answer, own, loads):
                     return SearchResult(ACTIVE_SET, EQUAL_COMPLIANCE, 1)
-                # As if it had not been tried.
+                # Reset, as if this had not been tried.
                 answer.state[BEST_RESIDUAL] = math.inf
                 load_forces(rows, polygon, search, case.z0)
     order_elimination(search.trees, rows.column_ranges)
@@ -387,9 +398,9 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
                 return SearchResult(REUSE, OTHER_FORCES, systems)
         return SearchResult(NO_STRATEGY, NO_FORCES, systems)
     systems, share = 0, answer.state[BLEND]
-    # Sweeps from the forces of the step before; sweeps at a soft compliance from these, and in large islands from none;
-    # the largest compliance. Small islands have it, large ones with few contacts for each body the soft sweeps, and
-    # islands with rows of joints have it in place of these.
+    # Starts: 0. sweeps from the forces of the step before; 1. sweeps at a soft compliance from these, 2. from none;
+    # 3. the largest compliance. Soft sweeps are for islands without joints that are small or have few contacts for each
+    # body, those from none for large ones. The largest compliance is for small islands and for those with joints.
     rows = case.rows
     small, joined = rows.nc <= SMALL_ISLAND_CONTACTS, search.joined.p.shape[0] > 0
     soft = not joined and (small or CONTACT_DIM * rows.nc <= MAX_ROWS_PER_VELOCITY * rows.v_free.shape[0])

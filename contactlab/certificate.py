@@ -68,14 +68,15 @@ ACCELERATION_FORMULAS = {
 }
 
 
-#: Forces count as those selected where they are this part of the largest from them, at most: what `Choice.SELECTED`
-#: states. The kernels that mark them have the number once more (`lcp.contacts.kernels.compliance_continuation`).
+#: Forces count as those selected where they are this part of the largest from them, at most: what
+#: `ForceChoice.EQUAL_COMPLIANCE` states. The kernels that mark them have the number once more
+#: (`lcp.contacts.kernels.compliance_continuation`).
 SELECTED_WITHIN = 1e-3
 #: What `verify` allows of it: it seeks the forces at compliances of its own.
 VERIFIED_WITHIN = 5e-3
 
 
-class Choice(enum.IntEnum):
+class ForceChoice(enum.IntEnum):
     """Which of the forces that solve a problem of contacts an answer is; where they are unique, all are the same."""
 
     #: of a record older than the question
@@ -83,9 +84,9 @@ class Choice(enum.IntEnum):
     #: any that solves it: a solver was named, or there is no contact
     ANY = 1
     #: the forces selected (`contactlab.EqualCompliance`), within `SELECTED_WITHIN` of the largest, or unique ones
-    SELECTED = 2
+    EQUAL_COMPLIANCE = 2
     #: those selected were asked for and not found: another solution, as certified
-    NOT_SELECTED = 3
+    OTHER_SOLUTION = 3
     #: none: nothing found solves it, and the run went on with the best (`TimeStepping.on_unsolved`)
     UNCERTIFIED = 4
 

@@ -262,7 +262,7 @@ _FOREIGN: dict[str, dict[str, str]] = {
         _MULTIBODY + "mass_matrix": "mj_fullM",
         _MULTIBODY + "nonlinear_effects": "mj_rne",
         "contactlab.simulation.World.cast_rays": "mj_ray mj_multiRay",
-        "contactlab.simulation.contacts_at": "mj_collision",
+        "contactlab.simulation.find_contacts": "mj_collision",
         "contactlab.simulation.Recording.contacts": "mj_contactForce",
         "contactlab.simulation.Simulation.linearize": "mjd_transitionFD",
     },

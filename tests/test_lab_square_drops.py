@@ -51,7 +51,9 @@ def simulated(settings: SquareSettings, starts: Any) -> NDArray[np.float64]:
     for q, v in starts:
         state = world.initial_state(h, q=q, v=v)
         steps = settings.substeps * (SAMPLES + 1)
-        recording = simulate(world, TimeStepping(h, v_min=settings.impact_speed), steps=steps, state=state)
+        recording = simulate(
+            world, TimeStepping(h, restitution_threshold=settings.impact_speed), steps=steps, state=state
+        )
         poses.append(recording.q[:: settings.substeps])
     return np.array(poses)
 

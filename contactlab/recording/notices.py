@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from contactlab.certificate import Choice
+from contactlab.certificate import ForceChoice
 from contactlab.formulation.model_problem.options import RowKind
 from contactlab.recording.energy_notices import jams, product_gains
 from contactlab.recording.events import UncertifiedTable
@@ -88,7 +88,7 @@ def find_notices(recording: Recording) -> tuple[Notice, ...]:
     # Of most runs a look at a column tells that there is nothing, and no table is made.
     deep = bool((read_column(rows, "contact_gap") < penetration_threshold(recording.world)).any())
     deep_ones = overlap_notices(recording.world, recording.stepper, rows, begins=begins) if deep else ()
-    left = (read_column(rows, "island_choice") == Choice.UNCERTIFIED).any()
+    left = (read_column(rows, "island_choice") == ForceChoice.UNCERTIFIED).any()
     last = uncertified_notices(recording.uncertified, recording.world, rows) if left else ()
     energies = (*jams(recording, NAMED), *product_gains(recording, NAMED))
     q, v, pose = recording.q, recording.v, rows["motion_pose"]

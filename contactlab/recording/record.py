@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.certificate import Choice
+from contactlab.certificate import ForceChoice
 from contactlab.recording.events import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable, IntArray, WorstCertificate
@@ -204,7 +204,7 @@ class Record:
         """Islands per step solved without a pivot, with the previous step's contacts at hand (n_steps,)."""
         return self._per_step("island_warm")
 
-    def chosen(self, choice: Choice) -> IntArray:
+    def count_by_choice(self, choice: ForceChoice) -> IntArray:
         """Return the number of islands per step whose forces are of this choice (n_steps,)."""
         own = self.rows["island_choice"] == choice
         return np.bincount(self.rows["island_step"][own], minlength=self.n_steps)

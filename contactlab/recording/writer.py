@@ -28,12 +28,13 @@ from contactlab.recording.storage import (
     meta_text,
     pack,
     read_meta,
+    record_file,
     writing,
 )
 from contactlab.stepping.joint_table import by_number
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, join_rows, row_lengths, start_rows
 from contactlab.world.state import StepperState
-from problem_data.files import NpzFile, Source, partial_files, write_atomic, write_npz
+from problem_data.files import Source, partial_files, write_atomic, write_npz
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -143,7 +144,7 @@ class RecordWriter:
                 meta["stepper"].setdefault("on_unsolved", stepper.on_unsolved)
                 stepper = _with_numbers_of(stepper, meta["stepper"])
             _same_run(path, meta, json.loads(meta_text(world, stepper, {}, "")))
-            files = [NpzFile(file, RecordError) for file in ([path] if packed else chunk_files(folder))]
+            files = [record_file(file) for file in ([path] if packed else chunk_files(folder))]
             check_files(files, row_lengths(world, stepper), folder)
             done = sum(file.members["h"].shape[0] for file in files)
             if done and with_tau != any(file.members["tau"].shape[0] for file in files):
@@ -311,12 +312,12 @@ def _resumed(old: dict[str, str], done: int) -> dict[str, str]:
 
 
 def _with_numbers_of(stepper: TimeStepping, told: dict[str, Any]) -> TimeStepping:
-    """Return a stepper with the record's margin and v_min where it has none: it goes on as it was begun.
+    """Return a stepper with the record's thresholds where it has none, so that the run continues as it began.
 
     Older records have the same numbers for angles as for lengths.
     """
     found: dict[str, Any] = {}
-    for name, of_angles in (("margin", "angle_margin"), ("v_min", "angle_v_min")):
+    for name, of_angles in (("margin", "angle_margin"), ("restitution_threshold", "angle_restitution_threshold")):
         told.setdefault(of_angles, None)
         if getattr(stepper, name) is None:
             found |= {key: told[key] for key in (name, of_angles) if isinstance(told.get(key), float)}

@@ -15,8 +15,8 @@ from contactlab.stepping.contact_table import (
     ContactTable,
     WorstCertificate,
 )
-from contactlab.stepping.contacts_at import contacts_at
 from contactlab.stepping.external_contacts import EXTERNAL_ID, ExternalContact
+from contactlab.stepping.find_contacts import find_contacts
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.prepared import Prepared, prepare, world_arrays
 from contactlab.stepping.state_transfer import transfer_state
@@ -42,7 +42,7 @@ __all__ = [
     "WorstCertificate",
     "world_arrays",
     "transfer_state",
-    "contacts_at",
+    "find_contacts",
     "prepare",
 ]
 

@@ -96,10 +96,10 @@ class ContactTable:
         in a planar world t1 is the direction in the plane.
     slip
         Tangential speed of the point, of B against A, at the end of the step, at the step's start configuration [m/s].
-    push
-        Multiplier of the position projection [kg m]: the bodies were moved by M^-1 (N^T push + T^T push_tangential)
-        besides h v+; 0 where nothing was too deep.
-    push_tangential
+    projection_multiplier
+        Multiplier of the position projection [kg m]: the bodies were moved by M^-1 (N^T projection_multiplier + T^T
+        projection_multiplier_tangential) besides h v+; 0 where nothing was too deep.
+    projection_multiplier_tangential
         (n, 2) the same along t1, t2 [kg m]: the friction of what bears or pushes holds the bodies.
     gap_correction
         What turning of the bodies in the step adds to gap + h N v [m], at most 0; the position projection undoes it. It
@@ -125,8 +125,8 @@ class ContactTable:
     impulse_normal: FloatArray
     impulse_tangential: FloatArray
     slip: FloatArray
-    push: FloatArray
-    push_tangential: FloatArray
+    projection_multiplier: FloatArray
+    projection_multiplier_tangential: FloatArray
     gap_correction: FloatArray
     shape_a: IntArray
     shape_b: IntArray
@@ -302,7 +302,7 @@ class CertificateTable:
     warm_hit
         True where the solution took no pivot and the previous step's contacts were at hand.
     choice
-        Which of the forces that solve it they are: numbers of `contactlab.Choice`.
+        Which of the forces that solve it they are: numbers of `contactlab.ForceChoice`.
     attempt, systems
         Which of `lcp.contacts.strategies.NAMES` answered, counted from 1, 0 where a solver did or nothing
         did or the record does not tell; linear systems solved in all attempts at it.
@@ -376,7 +376,7 @@ class CertificateTable:
         pairs = zip(self.step.tolist(), self.island.tolist(), strict=True)
         return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
 
-    def answered(self) -> dict[str, int]:
+    def count_by_strategy(self) -> dict[str, int]:
         """Return how many islands each attempt answered, by name; ``"solver"`` are islands of no attempt."""
         counts = np.bincount(self.attempt, minlength=len(RECORDED) + 1).tolist()
         named = zip(("solver", *RECORDED), counts, strict=True)

@@ -292,7 +292,7 @@ class Driver(StepBuffers):
 
     def _shrink(self) -> bool:
         """Set the failed step back to its start with a smaller h; False when that would be too small."""
-        h = self._stepper.shrink * self.h
+        h = self._stepper.shrink_factor * self.h
         if h < self._stepper.smallest_h or not self._begin():
             return self._accept_uncertified()
         self.parameters.h = h

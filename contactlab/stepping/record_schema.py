@@ -27,18 +27,24 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 
-SCHEMA = 10
+SCHEMA = 11
 #: Older schemas that can be read: their records lack the fields of `LATER`, which are 0 in them.
-READABLE = (5, 6, 7, 8, 9, SCHEMA)
+READABLE = (5, 6, 7, 8, 9, 10, SCHEMA)
 LATER = (
     "contact_moment",
-    "contact_push_tangential",
+    "contact_projection_multiplier_tangential",
     "contact_gap_correction",
-    "joint_push",
+    "joint_projection_multiplier",
     "island_choice",
     "island_attempt",
     "island_systems",
 )
+#: Names of arrays before schema 11, and their names now.
+RENAMED = {
+    "contact_push": "contact_projection_multiplier",
+    "contact_push_tangential": "contact_projection_multiplier_tangential",
+    "joint_push": "joint_projection_multiplier",
+}
 
 Rows = Mapping[str, NDArray[Any]]
 
@@ -73,14 +79,14 @@ _TABLES: dict[str, _Columns] = {
         "impulse_tangential": _floats(2),
         "slip": _FLOAT,
         "restitution": _FLOAT,
-        "push": _FLOAT,
-        "push_tangential": _floats(2),
+        "projection_multiplier": _FLOAT,
+        "projection_multiplier_tangential": _floats(2),
         "gap_correction": _FLOAT,
         "moment": _floats(3),
     },
     "joint": {
         **dict.fromkeys(("step", "island", "row"), _INT),
-        **dict.fromkeys(("error", "force", "rate", "push"), _FLOAT),
+        **dict.fromkeys(("error", "force", "rate", "projection_multiplier"), _FLOAT),
         "z": _floats(2),
     },
     "island": {

@@ -237,8 +237,13 @@ def _simulate(toss: Toss, dt: float, settings: TossSettings, world: World) -> Re
 
 
 def _stepper(dt: float, settings: TossSettings) -> TimeStepping:
-    v_min = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
-    return TimeStepping(dt / settings.substeps, edges=settings.edges, v_min=v_min, friction=settings.friction)
+    restitution_threshold = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
+    return TimeStepping(
+        dt / settings.substeps,
+        edges=settings.edges,
+        restitution_threshold=restitution_threshold,
+        friction=settings.friction,
+    )
 
 
 def position_error_percent(simulated: FloatArray, measured: FloatArray, width: float) -> float:

@@ -188,8 +188,8 @@ LEAST_UNIT = 1e-6
 
 def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
     """Return M^-1 (N' p + T' s + L' p + G' y), G dq = 0, (ns, nv): by which steps moved q besides."""
-    push, sideways = portion.column("push"), portion.column("push_tangential")
-    of_stops = portion.recording.rows["joint_push"][portion.joints]
+    push, sideways = portion.column("projection_multiplier"), portion.column("projection_multiplier_tangential")
+    of_stops = portion.recording.rows["joint_projection_multiplier"][portion.joints]
     if not (push.any() or sideways.any() or of_stops.any()):
         return np.zeros(portion.v.shape)
     normal, t1 = frames[:, 0], frames[:, 1]
@@ -245,9 +245,9 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
     """Check that only admissible rows push, within their bounds, and that no depth exceeds the previous maximum."""
     recording, stepper = portion.recording, portion.recording.stepper
     rows, h, at, island = recording.rows, portion.h[portion.at], portion.at, portion.numbers("island")
-    push, sideways = portion.column("push"), portion.column("push_tangential")
+    push, sideways = portion.column("projection_multiplier"), portion.column("projection_multiplier_tangential")
     numbers, joint_at = rows["joint_row"][portion.joints], portion.joint_at
-    of_stops = rows["joint_push"][portion.joints]
+    of_stops = rows["joint_projection_multiplier"][portion.joints]
     stops = np.array([row.kind is RowKind.LIMIT and row.stiffness == row.dissipation == 0.0 for row in
                       recording.world.joint_rows] or [False])[numbers]  # fmt: skip
     rigid = rigid_contacts(portion)

@@ -159,7 +159,7 @@ class VerificationReport:
         recorded ones are from those; None of others.
     uncertified
         Step and island of all forces that the record itself says were taken without a certificate
-        (`contactlab.Choice.UNCERTIFIED`), also in steps that were not checked.
+        (`contactlab.ForceChoice.UNCERTIFIED`), also in steps that were not checked.
     unexplained_failures
         How many conditions do not hold in other steps than those.
     coulomb

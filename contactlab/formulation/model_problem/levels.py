@@ -348,12 +348,12 @@ def _terms(
     """K and gamma of one-sided rows with gaps, rates at v, and rates at the velocity without constraints."""
     from contactlab.formulation.kernels.laws import unilateral_law
 
-    k, gamma, v_min = np.zeros(len(springs)), np.zeros(len(springs)), p.thresholds.v_min
+    k, gamma, restitution_threshold = np.zeros(len(springs)), np.zeros(len(springs)), p.thresholds.restitution_threshold
     for i, spring in enumerate(springs):
         if p.h is None:
-            k[i] = spring.coefficient(-rates[i]) * rates[i] if rates[i] < -v_min else 0.0
+            k[i] = spring.coefficient(-rates[i]) * rates[i] if rates[i] < -restitution_threshold else 0.0
             continue
-        bounce = (spring.coefficient(-rates[i]), v_min, spring.erp)
+        bounce = (spring.coefficient(-rates[i]), restitution_threshold, spring.erp)
         given = (*bounce, 0.0, spring.stiffness, spring.dissipation, sys.float_info.max)
         k[i], gamma[i] = unilateral_law(gaps[i], rates[i], free[i], p.h, *given)
     return k + 0.0, gamma  # no -0

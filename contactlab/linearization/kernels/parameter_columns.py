@@ -124,7 +124,9 @@ def add_parameter_difference(
             e = pair_restitution(world.restitution, a, b, -floats[VN_MINUS])
         stiffness, dissipation = compliance_of(world, ints)
         gap, approach, fastest = floats[GAP], floats[VN_MINUS], fastest_of(world, ints, p, PUSH_RATE)
-        own_k, gamma = unilateral_law(gap, approach, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation, fastest)
+        own_k, gamma = unilateral_law(
+            gap, approach, free, h, e, p.restitution_threshold, p.erp, p.cfm, stiffness, dissipation, fastest
+        )
         if e > 0.0 and floats[RESTITUTION] == 0.0 and gap > 0.0 and own_k == e * approach and fastest < math.inf:
             # Without restitution an impact closes its gap: k jumps. Only the effect of e beyond the jump counts.
             own_k += gap / h

@@ -21,6 +21,7 @@ from contactlab.simulation.scene.schema import LOOP_KEYS, ROBOT_JOINT_KEYS, join
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import quaternion
 from contactlab.stepping import Sleep, TimeStepping
+from contactlab.stepping.time_stepping import FORMER_OPTIONS
 from contactlab.world.surface import ALL
 
 MOST_POINTS = 1000
@@ -101,7 +102,7 @@ _FIXED = ("name", "part", *_PART)
 _BODY = ("mass", "density", "com", "inertia", "count", "spacing", *_FIXED, *MOTION)
 _MODEL = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape")
 _ROBOT = (*_MODEL, *ROBOT_JOINT_KEYS, *_SURFACE, *_POSE, *FILTER)
-_STEPPER = tuple(entry.name for entry in dataclasses.fields(TimeStepping))
+_STEPPER = (*(entry.name for entry in dataclasses.fields(TimeStepping)), *FORMER_OPTIONS)
 _KINEMATIC = ("belt", *SWING, *_FIXED, *MOTION)
 _LCP_SOLVERS = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS)
 _BACKENDS = (ConvexRelaxation, StaggeredProjections)
@@ -175,7 +176,7 @@ def _stepper(table: Table) -> TimeStepping:
         elif key in ("gyroscopic", "friction", "on_unsolved", "integrator"):
             options[key] = table.text(key)
         elif key != "solver":
-            options[key] = table.number(key)
+            options[FORMER_OPTIONS.get(key, key)] = table.number(key)
     if "solver" in table:
         solver = _solver(table, "solver", (*_LCP_SOLVERS, *_BACKENDS))
         options["solver"] = solver if qp_code_objection(solver) is None else StaggeredProjections(solver)

@@ -80,7 +80,7 @@ def swap_run(
         control.allow_uncertified = order[ALLOW_UNCERTIFIED]
         parameters.h = parameters.h_max
         if parameters.adaptive != 0 and parameters.last_h != 0.0:
-            parameters.h = min(parameters.h_max, max(parameters.grow * parameters.last_h, smallest_h))
+            parameters.h = min(parameters.h_max, max(parameters.growth_factor * parameters.last_h, smallest_h))
     return DONE
 
 
@@ -260,9 +260,9 @@ def process_queue(held: Any, types: Any) -> int:
         unsolved = control[0].uncertified
         control[0].target_steps = words[STEPS]
         parameters[0].margin = limits[i, 0]
-        parameters[0].v_min = limits[i, 1]
+        parameters[0].restitution_threshold = limits[i, 1]
         parameters[0].angle_margin = limits[i, 2]
-        parameters[0].angle_v_min = limits[i, 3]
+        parameters[0].angle_restitution_threshold = limits[i, 3]
         reason = call_address(codes[i, 0], codes[i, 1])
         order[RUNS_DONE] += 1
         order[STORE] = i

@@ -386,7 +386,7 @@ def build_blocks(
             vn_free,
             h,
             floats[RESTITUTION],
-            parameters.v_min,
+            parameters.restitution_threshold,
             parameters.erp,
             parameters.cfm,
             stiffness,

@@ -230,5 +230,5 @@ def integrate_step(
     control.chunk_islands += control.n_islands
     control.step += 1
     if parameters.adaptive != 0:
-        parameters.h = min(parameters.h_max, parameters.grow * h)
+        parameters.h = min(parameters.h_max, parameters.growth_factor * h)
     return BEGIN

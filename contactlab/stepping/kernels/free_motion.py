@@ -10,7 +10,7 @@ Euler's rule takes velocity products and the mass matrix at the start of the ste
 as much energy as it has. A tree on which only weights and applied forces can ever act moves as these say, to the
 accuracy of the method. Any other tree is kicked: weights, applied forces, drives and damping change its velocity at the
 start, as in every step; from there it moves free of forces, at a constant kinetic energy. For a single free body that
-is the same step as by Euler's rule, which its bounces fit (see `TimeStepping`, v_min).
+is the same step as by Euler's rule, which its bounces fit (see `TimeStepping`, restitution_threshold).
 """
 
 from __future__ import annotations

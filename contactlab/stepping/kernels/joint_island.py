@@ -211,7 +211,7 @@ def write_joint_rows(
         record.error = joints.error[number]
         record.force = island.f[row]
         record.rate = rate
-        record.push = 0.0
+        record.projection_multiplier = 0.0
         record.z[0] = z[0]
         record.z[1] = z[1]
 

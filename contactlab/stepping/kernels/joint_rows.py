@@ -158,8 +158,12 @@ def joint_law(
         before, free = sign * work.v[j], sign * work.v_free[j]
         stiffness, damping = row.stiffness, row.dissipation
         fastest = fastest_of_stops(parameters, STOP_PUSH_RATE)
-        v_min = parameters.angle_v_min if row.angular != 0 else parameters.v_min
-        k, gamma = unilateral_law(error, before, free, h, row.factor, v_min, own, cfm, stiffness, damping, fastest)
+        restitution_threshold = (
+            parameters.angle_restitution_threshold if row.angular != 0 else parameters.restitution_threshold
+        )
+        k, gamma = unilateral_law(
+            error, before, free, h, row.factor, restitution_threshold, own, cfm, stiffness, damping, fastest
+        )
         return k, gamma, 0.0, 0.0
     if kind == MIMIC:
         return equality_law(error, h, own), cfm, -math.inf, math.inf

@@ -82,10 +82,10 @@ SHORT_OF_CODE: Final = 5  # the part of the loop that has the stage `wanted` is 
 #: Unknowns of an LCP that is formed where forces are selected.
 MAX_UNKNOWNS: Final = 4000
 
-# Which of the forces that solve an island it has: `contactlab.certificate.Choice`.
+# Which of the forces that solve an island it has: `contactlab.certificate.ForceChoice`.
 CHOICE_ANY: Final = 1
 CHOICE_EQUAL_COMPLIANCE: Final = 2
-CHOICE_NOT_SELECTED: Final = 3
+CHOICE_OTHER_SOLUTION: Final = 3
 CHOICE_UNCERTIFIED: Final = 4
 # The verdict on an answer with exact cones, and on a friction backend's by the law that it states, which
 # `formulation.friction_backend` decides.
@@ -251,12 +251,12 @@ class Parameters:
     last_h: float  # the step that led to the present state
     end: float  # no step begins at this time or later; infinite where Control.target alone decides
     h_max: float  # step wanted, and the factor by which a smaller one grows back to it
-    grow: float
+    growth_factor: float
     margin: float  # of contacts and stops of lengths, and the speed of their impacts; the same of stops of angles
     more: float  # that contacts are looked for beyond it, where those that take part are listed
-    v_min: float
+    restitution_threshold: float
     angle_margin: float
-    angle_v_min: float
+    angle_restitution_threshold: float
     erp: float
     cfm: float
     allowance: (

@@ -21,7 +21,7 @@ from contactlab.stepping.kernels.layout import (
     ANSWERED,
     CHOICE_ANY,
     CHOICE_EQUAL_COMPLIANCE,
-    CHOICE_NOT_SELECTED,
+    CHOICE_OTHER_SOLUTION,
     CONES,
     FAILURE_LARGE,
     FIRST_STRATEGIES,
@@ -101,7 +101,7 @@ def next_island(
     progress.rest = REST_UNTRIED
     progress.attempt = NO_STRATEGY
     progress.systems = 0
-    progress.choice = CHOICE_NOT_SELECTED if parameters.require_equal_compliance != 0 and nc > 0 else CHOICE_ANY
+    progress.choice = CHOICE_OTHER_SOLUTION if parameters.require_equal_compliance != 0 and nc > 0 else CHOICE_ANY
     alone = progress.nl + progress.ng + progress.nbox == 0
     return FIRST_STRATEGIES if alone and nc > 0 and parameters.use_strategies != 0 else ADD_JOINT_ROWS
 
@@ -203,7 +203,7 @@ def run_fallback_strategies(
         found = solve_rest(problem, solution, island.strategy_float_work, island.strategy_int_work)
         progress.systems += found.systems
         if found.attempt != NO_STRATEGY:
-            progress.attempt, progress.choice = found.attempt, CHOICE_NOT_SELECTED
+            progress.attempt, progress.choice = found.attempt, CHOICE_OTHER_SOLUTION
         return VERIFY
     found = solve_fallback(problem, solution, island.strategy_float_work, island.strategy_int_work)
     return dispatch_result(found, island, parameters)
@@ -269,7 +269,7 @@ def dispatch_result(found: SearchResult, island: IslandWork, parameters: Paramet
     if found.attempt != NO_STRATEGY:
         progress.choice = CHOICE_ANY
         if parameters.require_equal_compliance != 0:
-            progress.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_EQUAL_COMPLIANCE
+            progress.choice = CHOICE_OTHER_SOLUTION if found.outcome == FOUND_OTHERS else CHOICE_EQUAL_COMPLIANCE
         progress.answered = ANSWERED
         progress.pivots = 0
         return VERIFY

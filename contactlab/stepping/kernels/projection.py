@@ -328,16 +328,16 @@ def apply_projection(
     # rows of the record
     for c in range(nc):
         row = chunk.contact[row0 + work.island_contacts[first + c]]
-        row.push = p[c]
+        row.projection_multiplier = p[c]
         for k in range(2):
             along_one = s[2 * c] * island.edge_directions[0, k] if r > 0 else 0.0
             if other > 0:
                 along_one += s[2 * c + 1] * island.edge_directions[other, k]
-            row.push_tangential[k] = along_one
+            row.projection_multiplier_tangential[k] = along_one
     if joints is not None:
         at = control.chunk_joints + joints.row_start[i]
         for n in range(rows.nl):
-            chunk.joint[at + n].push = p[nc + n]
+            chunk.joint[at + n].projection_multiplier = p[nc + n]
     # displacement of the trees
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]

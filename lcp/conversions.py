@@ -215,7 +215,7 @@ class CoupledBoxLCP(AffineRows):
     def __repr__(self) -> str:
         return f"CoupledBoxLCP(n={self.n}, coupled={int((self.findex >= 0).sum())})"
 
-    def at(self, z: Vector) -> BoxLCP:
+    def with_bounds_at(self, z: Vector) -> BoxLCP:
         """The problem with the bounds that z itself sets: z solves this one exactly where it solves that."""
         coupled = np.flatnonzero(self.findex >= 0)
         lo, hi = self.lo.copy(), self.hi.copy()

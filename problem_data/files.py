@@ -97,7 +97,7 @@ _UNREADABLE = (
 # The two that numpy writes; decoders of other methods have errors of their own.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DENSEST = 1032  # bytes that one deflated byte can stand for
-_MOST_MEMBERS = 1000
+_MAX_MEMBERS = 1000
 
 
 class Source(NamedTuple):
@@ -151,8 +151,8 @@ class NpzFile:
             if not zipfile.is_zipfile(file):
                 raise _ArrayError("", "is not an .npz file, or is cut short")
             with zipfile.ZipFile(file) as archive:
-                if len(archive.infolist()) > _MOST_MEMBERS:
-                    raise _ArrayError("", f"has {len(archive.infolist())} members, at most {_MOST_MEMBERS} are read")
+                if len(archive.infolist()) > _MAX_MEMBERS:
+                    raise _ArrayError("", f"has {len(archive.infolist())} members, at most {_MAX_MEMBERS} are read")
                 for info in archive.infolist():
                     at[0] = info.filename.removesuffix(".npy")
                     self.members[(renamed or {}).get(at[0], at[0])] = _member(file, archive, info)

@@ -216,7 +216,7 @@ def test_fine_meshes_are_drawn_with_fewer_triangles(monkeypatch):
         builder.add_visual(name, mesh, rgba=(0, 0, 1, 1))
     world = builder.build()
     (one,), (two,) = visual_meshes(world)
-    assert len(one.solid.triangles) + len(two.solid.triangles) == pytest.approx(parts.MOST_TRIANGLES, rel=0.02)
+    assert len(one.solid.triangles) + len(two.solid.triangles) == pytest.approx(parts.MAX_TRIANGLES, rel=0.02)
     np.testing.assert_allclose(np.linalg.norm(one.solid.vertices, axis=1), 1.0, atol=2e-3)
     assert len(one.solid.vertices) == pytest.approx(0.5 * len(one.solid.triangles), rel=0.02)
     # What is read stays read.

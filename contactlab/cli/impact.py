@@ -55,7 +55,7 @@ from contactlab.studies.square_path import (
     prepare,
     rotation_sense,
 )
-from lcp.hearing import all_cores, on_threads
+from lcp.interruptible import available_cpus, map_threads
 
 EPILOG = """\
 DATA is an .npz of n single impacts (pre_vel, post_vel (n, 3) float: vx, vy [m/s], omega [rad/s]; jac_normal,
@@ -148,10 +148,10 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
     fitted: dict[int, PlanarFit] = {}
     with Progress("fits", "models") as progress:
         # The last, with springs and the most numbers, take longest.
-        for i, fit in on_threads(
+        for i, fit in map_threads(
             lambda i: cross_validate(data, models[~i], folds=arguments.folds, seed=arguments.seed),
             len(models),
-            arguments.workers or all_cores(),
+            arguments.workers or available_cpus(),
         ):
             fitted[len(models) - 1 - i] = fit
             progress.update(len(fitted), len(models))

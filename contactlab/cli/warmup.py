@@ -39,7 +39,7 @@ from lcp.compiler import on_first_compilation
 from lcp.compiler.cache import cache_folder
 from lcp.compiler.kernel_files import VARIABLE, export_kernels
 from lcp.compiler.releases import is_tested
-from lcp.hearing import all_cores
+from lcp.interruptible import available_cpus
 
 EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
@@ -117,7 +117,7 @@ def background_compilation() -> Iterator[None]:
 
 def is_of_use() -> bool:
     """Return True if there is a second core, and a folder to hand over compiled kernels."""
-    return all_cores() > 1 and is_tested("cache") and cache_folder() is not None
+    return available_cpus() > 1 and is_tested("cache") and cache_folder() is not None
 
 
 def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:

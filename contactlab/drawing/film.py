@@ -116,7 +116,7 @@ class Arrows:
 
 
 # Of a film of events: states per second, and at most so many.
-RATE, MOST_STATES = 400.0, 4000
+RATE, MAX_STATES = 400.0, 4000
 SLIPPING = 1e-6  # [m/s]
 
 #: What can be shown: records, and a `Simulation` that keeps one.
@@ -188,7 +188,7 @@ class _EventFilm:
         self._recording = recording
         self.world = recording.world
         first, last = float(recording.time[0]), float(recording.time[-1])
-        count = min(MOST_STATES, max(1, int(np.ceil((last - first) * RATE))))
+        count = min(MAX_STATES, max(1, int(np.ceil((last - first) * RATE))))
         self.time: FloatArray = np.linspace(first, last, count + 1)
         self._q, self._v = recording.sample(self.time)
 

@@ -21,7 +21,7 @@ from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from lcp.hearing import all_cores, on_threads
+from lcp.interruptible import available_cpus, map_threads
 
 #: Targets of drives: an array of all, or numbers by name.
 Wanted = Mapping[str, float] | ArrayLike | None
@@ -130,7 +130,7 @@ def _of_states(
     aims: list[Wanted] = [targets] * n
     if targets is not None and not isinstance(targets, Mapping) and np.ndim(targets) == 2:
         aims = list(finite_array(targets, "targets", (n, drives), SimulationConfigError))
-    threads = min(all_cores(), n)
+    threads = min(available_cpus(), n)
     linearizers = [StepLinearizer(world, stepper, wrt) for _ in range(threads)]
     left, found, errors = iter(range(n)), dict[int, Linearization](), dict[int, Exception]()
 
@@ -145,7 +145,7 @@ def _of_states(
             if errors:
                 return
 
-    for _ in on_threads(work, threads, threads):
+    for _ in map_threads(work, threads, threads):
         pass
     if errors:
         # All before it have been begun, and so have ended.

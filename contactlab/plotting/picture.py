@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-MOST_FRAMES = 12
+MAX_FRAMES = 12
 
 
 def picture(
@@ -85,8 +85,8 @@ def picture(
 
     film = playback_of(recording)
     states = [len(film.time) - 1] if time is None else [_state(film, t) for t in np.atleast_1d(time)]
-    if not 1 <= len(states) <= MOST_FRAMES:
-        raise ValueError(f"time: 1 to {MOST_FRAMES} times make a picture, got {len(states)}")
+    if not 1 <= len(states) <= MAX_FRAMES:
+        raise ValueError(f"time: 1 to {MAX_FRAMES} times make a picture, got {len(states)}")
     images, scale, places = _frames(film, states, forces, collision, view, size, strip=len(states) > 1, horizon=horizon)
     height, width = images[0].shape[:2]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 _TAKEN = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
-_MOST_BYTES = 1000
+_MAX_BYTES = 1000
 _FAR = 1 << 30  # beyond the text, which Windows lets nobody read where it is locked
 
 
@@ -96,7 +96,7 @@ def _owner(handle: int) -> tuple[int, str, str] | None:
     """Return process, host and time of who holds the lock; None where the file does not say."""
     with contextlib.suppress(OSError, ValueError):
         os.lseek(handle, 0, os.SEEK_SET)
-        process, host, since = os.read(handle, _MOST_BYTES).decode().split()
+        process, host, since = os.read(handle, _MAX_BYTES).decode().split()
         return int(process), host, since
     return None
 

@@ -49,7 +49,7 @@ LOOKS = {"visuals", "shown"}
 
 
 class RecordWriter:
-    """Writes the pieces of one run; made by `begin` or `go_on`. A context manager: until its end nobody else writes.
+    """Writes the pieces of one run; made by `begin` or `resume`. A context manager: until its end nobody else writes.
 
     ``start`` is the state that the record begins with, ``done`` the steps it holds already, ``state`` the one it ends
     with: where the run is to set out from.
@@ -120,7 +120,7 @@ class RecordWriter:
         return writer
 
     @classmethod
-    def go_on(
+    def resume(
         cls, path: Path, world: World, stepper: TimeStepping, *, with_tau: bool, flush_seconds: float
     ) -> RecordWriter | None:
         """Go on with the record at ``path``, packed or not; None where there is none.

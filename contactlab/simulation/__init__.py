@@ -31,7 +31,7 @@ from contactlab.event_driven import (
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.linearization import Gradient, Kink, Linearization, Parameter, gradient, linearize, parameter
 from contactlab.multibody import Model, ModelBuilder, joints
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.recording import (
     ENTRIES,
     ContactEvent,
@@ -107,4 +107,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

@@ -35,7 +35,7 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from lcp.hearing import LOOK, Crew, processor_seconds
+from lcp.interruptible import POLL_SECONDS, ThreadTeam, cpu_seconds
 
 
 class BatchWorlds:
@@ -115,7 +115,7 @@ class BatchRuns:
         self.errors: dict[int, Exception] = {}
         self._threads = threads
         self._workers: list[StepWorker] = []
-        self._crew = Crew(threads)
+        self._crew = ThreadTeam(threads)
         self._line = RunQueue(len(states), threads)
         # What passes without a look, from call to call.
         self._passing: Task | None = None
@@ -241,8 +241,8 @@ class BatchRuns:
 
         def one(number: int) -> None:
             # What the first step needs is compiled by one of them alone.
-            while number and compiled is not None and not compiled.wait(LOOK):
-                processor_seconds()
+            while number and compiled is not None and not compiled.wait(POLL_SECONDS):
+                cpu_seconds()
             try:
                 wanted[number] = self._workers[number].run_task(task)
             finally:

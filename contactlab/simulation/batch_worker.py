@@ -22,7 +22,7 @@ from contactlab.stepping.kernels.batch_layout import ACTIVE_THREADS, WORDS, Batc
 from contactlab.stepping.packing import as_array
 from contactlab.stepping.prepared import Prepared
 from contactlab.world.state import StepperState
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 
 if TYPE_CHECKING:
     from lcp.compiler.bound_call import BoundCall
@@ -124,7 +124,7 @@ class StepWorker:
                 continue
             if self._next < 0:
                 continue
-            self._make(task, self._next)
+            self._step_run(task, self._next)
             self._made, self._next = self._next, -1
 
     def process_queue(self, line: RunQueue, number: int, puts: int = 0) -> None:
@@ -141,7 +141,7 @@ class StepWorker:
         )
         try:
             while True:
-                processor_seconds()  # nobody may be waiting any more
+                cpu_seconds()  # nobody may be waiting any more
                 clock = time.perf_counter()
                 said = int(self._bound_queue_kernel(line)())
                 task = line.task
@@ -162,7 +162,7 @@ class StepWorker:
                 elif said == batch_layout.NEEDS_PYTHON:
                     i = order[batch_layout.STORE]
                     driver.switch_world(task.worlds[i])
-                    self._make(task, i, order[batch_layout.REASON], order[batch_layout.UNSOLVED])
+                    self._step_run(task, i, order[batch_layout.REASON], order[batch_layout.UNSOLVED])
         except BaseException:
             line.wanted[number] = -1
             raise
@@ -223,7 +223,7 @@ class StepWorker:
             self._tables = wanted
             self._driver.set_input_tables(*(None if shape is None else np.zeros(shape) for shape in wanted))
 
-    def _make(self, task: Task, i: int, reason: int | None = None, unsolved: int | None = None) -> None:
+    def _step_run(self, task: Task, i: int, reason: int | None = None, unsolved: int | None = None) -> None:
         """Make the steps of a run that was loaded.
 
         Of one that was begun: what the loop asks for, and the islands that nothing had solved before.
@@ -239,7 +239,7 @@ class StepWorker:
         unsolved = driver.uncertified if unsolved is None else unsolved
         try:
             while True:
-                processor_seconds()  # nobody may be waiting any more
+                cpu_seconds()  # nobody may be waiting any more
                 driver.advance(steps - driver.step, reason)
                 if task.compiled is not None:
                     task.compiled.set()
@@ -249,7 +249,7 @@ class StepWorker:
                 if count:
                     self._keep(task, i, done)
                     if look or energy is not None or driver.uncertified > unsolved:
-                        self._look(task, i, count, energy, unsolved)
+                        self._inspect_step(task, i, count, energy, unsolved)
                         unsolved = driver.uncertified
                         if energy is not None:
                             energy = np.array((chunk.kinetic[count - 1], chunk.potential[count - 1]))
@@ -280,7 +280,7 @@ class StepWorker:
         start.q[:], start.v[:], start.time[0] = driver.work.q, driver.work.v, driver.time
         driver.clear_chunk()
 
-    def _look(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
+    def _inspect_step(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
         """Look at the steps in the chunk of run i, so many."""
         driver, chunk, template = self._driver, self._driver.chunk, task.watches[task.worlds[i]]
         before = int(task.slots.steps[i])

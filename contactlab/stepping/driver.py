@@ -21,7 +21,7 @@ from contactlab.stepping.prepared import prepare
 from contactlab.stepping.step_buffers import StepBuffers
 from contactlab.world.errors import check_type
 from contactlab.world.state import StepperState
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 
 if TYPE_CHECKING:
     import lcp
@@ -194,7 +194,7 @@ class Driver(StepBuffers):
                 if reason == layout.OK:
                     if self.step >= limit or self.looks[layout.LOOK] or self.time >= self._end:
                         return reason
-                    processor_seconds()  # on a thread of a batch nobody may be waiting any more
+                    cpu_seconds()  # on a thread of a batch nobody may be waiting any more
                 elif not self._serve(reason):
                     return reason
                 reason = None
@@ -260,7 +260,7 @@ class Driver(StepBuffers):
             return
         # A solve in the loop knows no time: after too long those outside are asked instead. Pivots after all attempts
         # are limited in number.
-        patient = progress.tried != 0 or self._begin()
+        patient = progress.first_strategies_failed != 0 or self._begin()
         if patient and control.stage == layout.SOLVE_LCP and progress.pivots < 0:
             return
         control.stage = layout.VERIFY
@@ -275,8 +275,8 @@ class Driver(StepBuffers):
         A solver that is named has limits of its own.
         """
         if self._long[0] != self.step:
-            self._long = self.step, processor_seconds()
-        return self._stepper.solver is not None or processor_seconds() - self._long[1] < MAX_SECONDS
+            self._long = self.step, cpu_seconds()
+        return self._stepper.solver is not None or cpu_seconds() - self._long[1] < MAX_SECONDS
 
     def _has_room_for(self, act: Callable[[], None]) -> bool:
         """Act; False where memory does not suffice, for a step that cannot be tried with a smaller h."""

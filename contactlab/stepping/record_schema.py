@@ -156,7 +156,7 @@ def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
 
 
 #: Contacts a step for which a chunk has room where nothing is known, and rows for which it has because of more.
-CONTACTS_PER_STEP, MOST_ROWS = 8, 1 << 16
+CONTACTS_PER_STEP, MAX_ROWS = 8, 1 << 16
 
 
 def new_chunk(
@@ -169,7 +169,7 @@ def new_chunk(
         "steps": steps,
         "taus": steps if with_tau else 0,
         "contacts": max(
-            min(steps, 16) * contacts, min(steps * min(contacts, crowd), max(MOST_ROWS, steps * CONTACTS_PER_STEP))
+            min(steps, 16) * contacts, min(steps * min(contacts, crowd), max(MAX_ROWS, steps * CONTACTS_PER_STEP))
         ),
         "islands": max(trees, steps * min(trees, 8)),
         "joints": max(joints, steps * min(joints, 48)),
@@ -385,7 +385,7 @@ class RunRows(Mapping[str, NDArray[Any]]):
     def __or__(self, other: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         return {**self, **other}
 
-    def peek(self, name: str) -> NDArray[Any]:
+    def read_column(self, name: str) -> NDArray[Any]:
         """Return one column of a table without making the others, which are made together."""
         table = TABLE_OF[name]
         parts = self._parts(table)
@@ -413,4 +413,4 @@ class RunRows(Mapping[str, NDArray[Any]]):
 
 def read_column(rows: Rows, name: str) -> NDArray[Any]:
     """Return one column of a table of a record, for a look at nothing else."""
-    return rows.peek(name) if isinstance(rows, RunRows) else rows[name]
+    return rows.read_column(name) if isinstance(rows, RunRows) else rows[name]

@@ -47,7 +47,7 @@ FORMER_OPTIONS = {
 }
 
 #: Below it every residual is rounding.
-LEAST_TOLERANCE = 1e-15
+MIN_TOLERANCE = 1e-15
 
 
 @dataclass(frozen=True)
@@ -224,8 +224,8 @@ class TimeStepping:
         if self.integrator not in INTEGRATORS:
             known = " or ".join(map(repr, INTEGRATORS))
             raise SimulationConfigError("integrator", f"must be {known}, got {self.integrator!r}")
-        if not LEAST_TOLERANCE <= self.tolerance < 1.0:
-            detail = f"must lie between {LEAST_TOLERANCE:g}, below which all is rounding, and 1, got {self.tolerance}"
+        if not MIN_TOLERANCE <= self.tolerance < 1.0:
+            detail = f"must lie between {MIN_TOLERANCE:g}, below which all is rounding, and 1, got {self.tolerance}"
             raise SimulationConfigError("tolerance", detail)
         try:
             object.__setattr__(self, "edges", check_edges(self.edges))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 #: Parts of the size between which a margin is, and the size where no body that moves has a shape [m].
-LEAST_MARGIN, LARGEST_MARGIN, NO_SHAPE = 0.01, 0.1, 0.1
+MIN_MARGIN, LARGEST_MARGIN, NO_SHAPE = 0.01, 0.1, 0.1
 #: Margin of stops of angles [rad].
 ANGLE_MARGIN = 1e-3
 #: Least speed of an impact, in what weight makes of a speed in a step: more than what falls for one step has.
@@ -64,7 +64,7 @@ def in_world(stepper: TimeStepping, world: World) -> TimeStepping:
     numbers: dict[str, Any] = {}
     if stepper.margin is None:
         gained = weight * stepper.h**2
-        numbers["margin"] = min(max(LEAST_MARGIN * size, gained), LARGEST_MARGIN * size)
+        numbers["margin"] = min(max(MIN_MARGIN * size, gained), LARGEST_MARGIN * size)
         if stepper.angle_margin is None:
             numbers["angle_margin"] = ANGLE_MARGIN
     if stepper.restitution_threshold is None:

@@ -26,7 +26,7 @@ FAINT = 1e-4
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
 # Equations that do not agree, as the solvers have it: `contactlab.formulation.kernels.agreement`, and `constraints`.
 CONSISTENT, NEARLY = 1e-9, 1e-2
-ROUNDED, CONFIGURATION, MOST_UNCERTAIN, NEARLY_ASSEMBLED = 1e-10, 10.0, 3e-2, 3e-2
+ROUNDED, CONFIGURATION, MAX_UNCERTAIN, NEARLY_ASSEMBLED = 1e-10, 10.0, 3e-2, 3e-2
 MANY = 6  # contacts of an island whose kN is in doubt, tried in all combinations
 TINY = float(np.finfo(float).tiny)
 SLACK = 1e-3  # allowance of values that follow from rates, relative to the allowance of slacks
@@ -306,7 +306,7 @@ class JointProblem:
     Y: Matrix
     v_plus: FloatArray  # (n,) as recorded
     speed: FloatArray  # (n,) the size of each velocity before cancellation
-    liveliness: FloatArray  # (m,) of the island's motion
+    kinetic_norm: FloatArray  # (m,) of the island's motion
     h: FloatArray  # (m,)
 
     def measures(self, laws: JointLaws) -> Iterator[Measures]:
@@ -316,7 +316,7 @@ class JointProblem:
         wanted = laws.error[at]
         off = np.abs(self.error - wanted) / (laws.unit[rows] + np.abs(wanted))
         own = np.asarray(self.J.multiply(self.Y).sum(axis=1)).ravel()
-        least = FAINT * np.sqrt(np.maximum(0.0, own)) * self.liveliness
+        least = FAINT * np.sqrt(np.maximum(0.0, own)) * self.kinetic_norm
         moving, size = self.J @ self.v_plus, abs(self.J) @ self.speed
         rate_off = np.abs(self.rate - moving)
         everywhere = np.arange(rows.size)
@@ -363,9 +363,7 @@ class JointProblem:
             size, error = laws.scale[at], np.abs(laws.error[at])
             explained = np.where(error > ROUNDED * size, np.minimum(np.abs(k[own]), error / self.h[own]), 0.0)
             worst = float(np.max(error / _unit(size), initial=0.0))
-            floor = size * (
-                ROUNDED + (min(CONFIGURATION * worst, MOST_UNCERTAIN) if worst <= NEARLY_ASSEMBLED else 0.0)
-            )
+            floor = size * (ROUNDED + (min(CONFIGURATION * worst, MAX_UNCERTAIN) if worst <= NEARLY_ASSEMBLED else 0.0))
             J, rates = self.J[own], np.abs(s[own])
             columns = np.unique(J.nonzero()[1])
             motion = float(self.speed[columns].sum())

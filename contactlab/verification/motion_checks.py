@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 SLOW = 1e-3  # radians in a step below which trees on which other things may act move by Euler's rule, as in the stepper
-MOST_PARTS = 128
+MAX_PARTS = 128
 WILD = 0.5  # radians in a step from which on the method may be given up, for Euler's rule
 NEAR = 1e-6
 CLOSE = 1e-10  # of the speeds: how near the record a motion in so many parts has to be to be the one
@@ -66,7 +66,7 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
     wanted = portion.v_plus[chosen]
     best, q_best, off = np.zeros_like(v), np.array(q), np.full(free[chosen].shape, np.inf)
     force, left, parts = tau * alone, np.arange(chosen.size), 1
-    while left.size and parts <= MOST_PARTS:
+    while left.size and parts <= MAX_PARTS:
         with np.errstate(all="ignore"):  # too few parts for bodies that turn fast
             v_end, q_end = _moved(world, q[left], begin[left], force[left], h[chosen[left]], dofs[left], alone, parts)
         gap = np.abs(v_end - wanted[left]) * dofs[left]
@@ -183,7 +183,7 @@ COARSE = 1e-6
 #: Fraction of the largest multiplier of a step that is rounding.
 FAINT = 1e-9
 #: Fraction of the smaller body that is the scale of depths if no depth is allowed.
-LEAST_UNIT = 1e-6
+MIN_UNIT = 1e-6
 
 
 def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
@@ -289,7 +289,7 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
     label = np.concatenate((island, rows["joint_island"][portion.joints]))
     places = np.concatenate((at, joint_at))
     keys, key = np.unique(places * (label.max(initial=0) + 1) + label, return_inverse=True)
-    unit = np.concatenate((np.maximum(allowed, LEAST_UNIT * extent), np.full(stops.size, STOP_DEPTH)))
+    unit = np.concatenate((np.maximum(allowed, MIN_UNIT * extent), np.full(stops.size, STOP_DEPTH)))
     chosen = np.concatenate((own, stops))
     before, after, pushed = (np.zeros(keys.size) for _ in range(3))
     worst = np.full(keys.size, -np.inf)

@@ -103,7 +103,7 @@ def verify(
     said = tuple(zip(unsolved.step.tolist(), unsolved.island.tolist(), strict=True))
     tables = islands, contacts, ledger.table(), tuple(_named(recording, failure) for failure in ledger.failures)
     misfit = CoulombMisfit(stepper.law, *ledger.misfit) if stepper.asks_backend else None
-    return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.elsewhere, misfit)
+    return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.unexplained_failures, misfit)
 
 
 def _checked(
@@ -144,7 +144,7 @@ class _FindingCollector:
         self.failures: list[VerificationFailure] = []
         self.keep = keep
         self.marked = marked
-        self.elsewhere = 0
+        self.unexplained_failures = 0
 
     def add(self, steps: IntArray, found: list[Found]) -> None:
         """Add the findings of some steps."""
@@ -160,7 +160,7 @@ class _FindingCollector:
             checked, before = self.counts[condition]
             self.counts[condition] = (checked + values.size, before + failed.size)
             where = [np.broadcast_to(one, values.shape) for one in (steps[at], island, contact)]
-            self.elsewhere += int(np.count_nonzero(~np.isin(where[0][failed], self.marked)))
+            self.unexplained_failures += int(np.count_nonzero(~np.isin(where[0][failed], self.marked)))
             worst = int(np.argmax(np.where(np.isnan(values), np.inf, values)))
             named = [
                 VerificationFailure(condition, int(step), int(own), int(row), float(value), self.allowed[condition])

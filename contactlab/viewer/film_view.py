@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import viser
 
 
-MOST_FRAMES = 1200
+MAX_FRAMES = 1200
 
 
 class FrameSource(Protocol):
@@ -121,7 +121,7 @@ class PlaybackView:
                     self._views[-1].toggle(group, shown=False)
         time = max((film.time for film in self._films), key=lambda time: float(time[-1]))
         span = float(time[-1] - time[0])
-        shown = frame_indices(time, min(fps, MOST_FRAMES / span) if span > 0.0 else fps)
+        shown = frame_indices(time, min(fps, MAX_FRAMES / span) if span > 0.0 else fps)
         self.times = np.asarray(time[shown] - time[0])
         # If steps were shortened, states with equal numbers have different times.
         self._states = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 
 if TYPE_CHECKING:
     from lcp.contacts.kernels.island_acceptance import IslandProblem, IslandSolution
@@ -65,7 +65,7 @@ def solve_island(case: IslandProblem, deadline: float = math.inf) -> IslandResul
         found = solve_from_sweeps(case, answer, wf, wi)
         systems += found.systems
     unsolved = found.attempt == NO_STRATEGY and case.equal_compliance and answer.state[BEST_RESIDUAL] >= 0.0
-    if unsolved and processor_seconds() < deadline:
+    if unsolved and cpu_seconds() < deadline:
         found = solve_fallback(case, answer, wf, wi)
         systems += found.systems
     return IslandResult(answer, found.attempt, found.outcome, systems)

@@ -37,7 +37,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 #: A force within this fraction of a nearby world's bound is at it.
@@ -105,7 +105,7 @@ def add_parameter_difference(
     y, out = m.way[:nv], m.way[nv : 2 * nv]
     for k in range(world.trees.shape[0] - 1):
         a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]
-        L = rows_at(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
+        L = view_2d(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
         factor_times(world.branch[a:b], L, m.v_plus[a:b], y[a:b], out[a:b])
         for j in range(a, b):
             m.by_parameter[j, column] += weight * (work.Mv[j] - out[j])

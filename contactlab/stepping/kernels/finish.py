@@ -37,7 +37,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.pairs import outruns
 from contactlab.stepping.kernels.sleeping import count_rest, keep_asleep
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 # Of the margin: a way in a step, of a change of velocity, below which nothing has been struck.
@@ -202,7 +202,7 @@ def integrate_step(
     if parameters.sleep != 0:
         keep_asleep(world, work)
     # its kinematics and energies
-    code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
+    code = fill_frames(ints, floats, work.q_plus, work.v_plus, view_2d(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
     if code != GOOD or not compute_energies(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
         control.failure = FAILURE_NOT_FINITE
         return UNSOLVED

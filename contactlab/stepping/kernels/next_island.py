@@ -49,7 +49,7 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from contactlab.stepping.kernels.moments import add_moments, copy_moment_variables, count_moments
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandProblem, IslandSolution
 from lcp.contacts.kernels.strategy_loop import (
     NEEDS_SWEEPS,
@@ -97,7 +97,7 @@ def next_island(
         copy_moment_variables(world, moments, work, island, control, parameters.edges, True)
     # nothing is found yet
     progress.n = nc + 2 * progress.nr + progress.ncone
-    progress.tried = 0
+    progress.first_strategies_failed = 0
     progress.rest = REST_UNTRIED
     progress.attempt = NO_STRATEGY
     progress.systems = 0
@@ -275,8 +275,8 @@ def dispatch_result(found: SearchResult, island: IslandWork, parameters: Paramet
         return VERIFY
     # none are: forces near the previous ones, which a named solver is to better, are not gone on from
     tried = parameters.require_equal_compliance != 0 and island.state[BEST_RESIDUAL] >= 0.0
-    later = tried and progress.tried == 0
-    progress.tried = 1 if tried else 0
+    later = tried and progress.first_strategies_failed == 0
+    progress.first_strategies_failed = 1 if tried else 0
     return UNSOLVED if later else FORM_LCP
 
 
@@ -287,8 +287,8 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
     # all columns, also for who looks at the problem
     posed = posed_rows(island, joints, parameters.h)
     complete_rows(posed.J, posed.Y, posed.column_ranges)
-    if progress.tried != 0:
-        progress.tried = ALL_TRIED
+    if progress.first_strategies_failed != 0:
+        progress.first_strategies_failed = ALL_TRIED
         return VERIFY
     if parameters.require_equal_compliance != 0 and parameters.exact_cone == 0 and progress.n > MAX_UNKNOWNS:
         control.failure = FAILURE_LARGE
@@ -299,7 +299,7 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
         rows = rows_left(posed, island, joints)
         complete_rows(rows.J, rows.Y, rows.column_ranges)
     n = progress.n
-    assemble_lcp(rows, rows_at(island.M, 0, n, n), island.q[:n])
+    assemble_lcp(rows, view_2d(island.M, 0, n, n), island.q[:n])
     # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
     outside = (parameters.exact_cone != 0 or parameters.backend != 0) and progress.nc > 0
     if parameters.solver == SOLVER_EXTERNAL or outside:
@@ -315,7 +315,7 @@ def solve_lcp(island: IslandWork, parameters: Parameters) -> int:
     progress = island.progress[0]
     n = progress.n
     code = lemke_drive(
-        rows_at(island.M, 0, n, n),
+        view_2d(island.M, 0, n, n),
         island.q[:n],
         island.z0[:n],
         progress.has_z0 != 0,

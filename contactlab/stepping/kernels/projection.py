@@ -59,7 +59,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import kernel
@@ -70,7 +70,7 @@ CLOSE = 0.02
 # Of that depth: what is left. Hardly less, so that a body that rolls is moved by little and often.
 LEFT = 0.9
 # Of the smaller body: what depths are measured by where none is allowed.
-LEAST_UNIT = 1e-6
+MIN_UNIT = 1e-6
 
 
 @kernel(inner=True)
@@ -121,7 +121,7 @@ def pose_depths(
             + floats[GAP_CORRECTION]
         )
         # What is measured by it is not to be measured by nothing.
-        allowed[c] = max(allowed[c], LEAST_UNIT * extent_of(world.extent, ints))
+        allowed[c] = max(allowed[c], MIN_UNIT * extent_of(world.extent, ints))
     if joints is not None:
         at = joints.row_start[control.island]
         for i in range(rows.nl):
@@ -397,6 +397,6 @@ def energies_unmoved(
     for i in range(h.shape[0]):
         integrate_configuration(world.ints, world.floats, q[i], way[i], h[i], work.q_plus)
         fill_frames(
-            world.ints, world.floats, work.q_plus, v_plus[i], rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
+            world.ints, world.floats, work.q_plus, v_plus[i], view_2d(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
         )
         compute_energies(world, W, work.q_plus, v_plus[i], work.scratch[0:11], out[i])

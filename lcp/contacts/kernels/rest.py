@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import dot_of_row
 from lcp.contacts.kernels.compliance_continuation import final_compliance
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, fill_contact_rates
@@ -90,10 +90,10 @@ def lay_out_rest(nc: int, m: int, n: int, memory: Floats) -> Rest:
     k, at = memory[at : at + m], at + m
     moving, at = memory[at : at + n], at + n
     return Rest(
-        rows_at(memory, 0, nc, CONTACT_DIM),
-        rows_at(memory, size, nc, CONTACT_DIM),
-        rows_at(memory, 2 * size, nc, CONTACT_DIM),
-        rows_at(memory, 3 * size, nc, CONTACT_DIM),
+        view_2d(memory, 0, nc, CONTACT_DIM),
+        view_2d(memory, size, nc, CONTACT_DIM),
+        view_2d(memory, 2 * size, nc, CONTACT_DIM),
+        view_2d(memory, 3 * size, nc, CONTACT_DIM),
         D,
         presses,
         mu,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.boxed_rows import first_limit, recover_boxed_forces, store_boxed_forces
 from lcp.contacts.kernels.column_ranges import abs_terms_range, row_ranges, row_response
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, SLIDE_FLOATS, ContactState, FrictionCone, fill_contact_rates
@@ -117,16 +117,16 @@ def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) 
     nj = rows.nl + rows.lo.shape[0]
     K = wf[: nv * nv]
     at = nv * nv
-    vectors = rows_at(wf, at, 2, nv)
-    W = rows_at(wf, at + 2 * nv, 3, nv)
+    vectors = view_2d(wf, at, 2, nv)
+    W = view_2d(wf, at + 2 * nv, 3, nv)
     at += 5 * nv
-    p = rows_at(wf, at, ncone, CONTACT_DIM)
-    s = rows_at(wf, at + 3 * ncone, ncone, CONTACT_DIM)
+    p = view_2d(wf, at, ncone, CONTACT_DIM)
+    s = view_2d(wf, at + 3 * ncone, ncone, CONTACT_DIM)
     B = wf[at + 6 * ncone : at + 15 * ncone].reshape(ncone, CONTACT_DIM, CONTACT_DIM)
     at += 15 * ncone
     own = state_diagonal_view(rows, wf)
     at += m
-    of_joints = rows_at(wf, at, 7, nj)
+    of_joints = view_2d(wf, at, 7, nj)
     at += 7 * nj
     contacts = ContactState(wi[:ncone], p, s, B, own)
     joined = JointRowState(
@@ -144,7 +144,7 @@ def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) 
         joined.hi[i] = math.inf if i < rows.nl else rows.hi[i - rows.nl]
         joined.diagonal[i] = row_response(rows, m + i)
         joined.previous_p[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
-    scratch = rows_at(wf, at, 2, CONTACT_DIM)
+    scratch = view_2d(wf, at, 2, CONTACT_DIM)
     before = wi[ncone : 2 * ncone]
     trees = elimination_views(starts, rows.nc, wi[3 * ncone :])
     return SolverState(
@@ -161,7 +161,7 @@ def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floa
     """
     ncone = rows.r.shape[0]
     at = state_float_size(ncone, rows.nc + rows.nr, rows.nl + rows.lo.shape[0], rows.v_free.shape[0])
-    slides = rows_at(wf, at - SLIDE_FLOATS * ncone, ncone, SLIDE_FLOATS)
+    slides = view_2d(wf, at - SLIDE_FLOATS * ncone, ncone, SLIDE_FLOATS)
     first = wi[2 * ncone : 3 * ncone]
     r = rows.r[0] if rows.nc > 0 else 0
     row = rows.nc

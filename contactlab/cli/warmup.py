@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     add = parser.add_argument
     add("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all but derivatives)")
-    add("--into", type=Path, metavar="FOLDER", help="then copy what was compiled to a folder for CONTACTLAB_KERNELS")
+    add("--export", type=Path, metavar="FOLDER", help="then copy what was compiled to a folder for CONTACTLAB_KERNELS")
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -85,8 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
                     print(line, end="", flush=True)
             if process.wait() != 0:
                 return 1
-    if arguments.into is not None:
-        print(f"{export_kernels(arguments.into)} kernels in {arguments.into}, for {VARIABLE}")
+    if arguments.export is not None:
+        print(f"{export_kernels(arguments.export)} kernels in {arguments.export}, for {VARIABLE}")
     print(f"kernels ready after {time.perf_counter() - started:.1f} s")
     return 0
 

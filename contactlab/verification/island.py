@@ -70,7 +70,7 @@ class ContactProblem:
         return sparse.csr_matrix(sparse.diags(h) @ self.W + sparse.diags(gamma))
 
     @property
-    def own(self) -> FloatArray:
+    def diagonal(self) -> FloatArray:
         """The rate (nc + nr,) that a unit of each force makes of its own row, softening included."""
         h = self.h[self.rows.row_contact]
         return np.asarray(h * self.W.diagonal() + np.concatenate((self.rows.gamma, np.zeros(self.plus.size))))
@@ -169,7 +169,7 @@ class ContactProblem:
         blur = np.concatenate((blur[:nc], blur[nc:], blur[nc:], np.zeros(leans.size)))
         owners = rows.owners
         island = self.island[owners]
-        root = np.sqrt(np.maximum(0.0, self.own))
+        root = np.sqrt(np.maximum(0.0, self.diagonal))
         cones = largest_of(root[nc:], owner, leans.size)
         normals, along = root[:nc], cones[owner]
         unit = np.concatenate((normals, along, along, _inverse(cones)))
@@ -186,7 +186,7 @@ class ContactProblem:
         rate = slip + change[nc:]
         fastest = largest_of(np.abs(rate), owner, leans.size)
         first = np.searchsorted(owner, np.arange(leans.size))
-        formed = np.where(left * self.own[nc:][first] <= fastest, fastest, 0.0) if leans.size else self.slack
+        formed = np.where(left * self.diagonal[nc:][first] <= fastest, fastest, 0.0) if leans.size else self.slack
 
         def off(slack: FloatArray) -> FloatArray:
             along, normal = slack[owner], q[:nc] + change[:nc]
@@ -216,7 +216,7 @@ class ContactProblem:
         size = largest_of(np.abs(force), island[rows.row_contact], self.count)
         size = np.where(size == 0.0, 1.0, size)[island]
         u = q + self.response @ force + self.J @ self.v_joints
-        unit = np.abs(q) + self.own * size[rows.row_contact]
+        unit = np.abs(q) + self.diagonal * size[rows.row_contact]
         unit_c = np.maximum(unit[:nc], unit[nc:].reshape(nc, -1).max(axis=1))
         scale, mu = np.where(unit_c > 0.0, unit_c, 1.0), rows.mu
         own, slip = force[nc:].reshape(nc, -1) / size[:, None], u[nc:].reshape(nc, -1) / scale[:, None]

@@ -37,7 +37,7 @@ class ContactSystem(NamedTuple):
     v_free: Floats  # (nv,) velocity after the step without the forces of these rows
     Mv: Floats  # (nv,) M v_free
     column_ranges: Ints  # columns of the rows, see `column_ranges`; of length 0 for all
-    own: Floats  # (m,) J_i Y_i; of length 0 if they are summed when asked for
+    diagonal: Floats  # (m,) J_i Y_i; of length 0 if they are summed when asked for
     # The entries of J and Y in their spans, row i from offsets[i, 0] and offsets[i, 1] on; see `packed_rows`.
     J_entries: Floats = NOT_PACKED
     Y_entries: Floats = NOT_PACKED

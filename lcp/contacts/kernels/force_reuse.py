@@ -62,14 +62,14 @@ DV_DEPS_ITERATIONS: Final = 2
 
 
 @kernel(inner=True)
-def with_delassus_diagonal(case: IslandProblem, own: Floats) -> IslandProblem:
-    """Return the problem with the diagonal J_i Y_i of its rows in ``own``."""
+def with_delassus_diagonal(case: IslandProblem, diagonal: Floats) -> IslandProblem:
+    """Return the problem with the diagonal J_i Y_i of its rows in ``diagonal``."""
     r = case.rows
-    for i in range(own.shape[0]):
-        own[i] = dot_of_row(r, i, r.J[i], r.Y[i])
+    for i in range(diagonal.shape[0]):
+        diagonal[i] = dot_of_row(r, i, r.J[i], r.Y[i])
     rows = ContactSystem(
         r.h, r.nc, r.nr, r.nl, r.nb, r.r, r.mu, r.cone_contacts, r.J, r.Y, r.k, r.gamma, r.gammaE, r.lo, r.hi,
-        r.v_free, r.Mv, r.column_ranges, own, r.J_entries, r.Y_entries, r.offsets,
+        r.v_free, r.Mv, r.column_ranges, diagonal, r.J_entries, r.Y_entries, r.offsets,
     )  # fmt: skip
     return with_rows(case, rows)
 

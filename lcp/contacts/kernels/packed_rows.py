@@ -58,7 +58,8 @@ def packed_rows(rows: ContactSystem, floats: Floats, ints: Ints, fill: bool) -> 
                 copy_part(rows, i, c, d, WIDTH * i + b - a, J, Y)
     return ContactSystem(
         rows.h, rows.nc, rows.nr, rows.nl, rows.nb, rows.r, rows.mu, rows.cone_contacts, rows.J, rows.Y, rows.k,
-        rows.gamma, rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.column_ranges, rows.own, J, Y, offsets,
+        rows.gamma, rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.column_ranges, rows.diagonal, J, Y,
+        offsets,
     )  # fmt: skip
 
 

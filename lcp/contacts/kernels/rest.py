@@ -142,7 +142,7 @@ def with_terms(rows: ContactSystem, mu: Floats, k: Floats) -> ContactSystem:
     """Return the rows with other friction coefficients (nc,) and terms (m,)."""
     return ContactSystem(
         rows.h, rows.nc, rows.nr, rows.nl, rows.nb, rows.r, mu, rows.cone_contacts, rows.J, rows.Y, k, rows.gamma,
-        rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.column_ranges, rows.own,
+        rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.column_ranges, rows.diagonal,
         rows.J_entries, rows.Y_entries, rows.offsets,
     )  # fmt: skip
 
@@ -402,7 +402,7 @@ def try_rest(
     polygon: FrictionCone,
     search: SolverState,
     memory: Rest,
-    own: Floats,
+    diagonal: Floats,
     loads: Floats,
 ) -> tuple[bool, int]:
     """Fill answer.z with forces that hold the bodies at rest, where there are any; whether they do, and systems solved.
@@ -437,4 +437,4 @@ def try_rest(
     if not rests:
         return False, systems
     store_forces(rows, polygon, search, answer.z)
-    return accept_or_keep_best(case, answer, own, loads), systems
+    return accept_or_keep_best(case, answer, diagonal, loads), systems

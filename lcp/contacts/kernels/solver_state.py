@@ -74,21 +74,21 @@ def state_diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
 
 
 @kernel(inner=True)
-def fill_delassus_diagonal(rows: ContactSystem, own: Floats) -> None:
+def fill_delassus_diagonal(rows: ContactSystem, diagonal: Floats) -> None:
     """Fill the response of each row [N; F] to its own force."""
-    for i in range(own.shape[0]):
-        own[i] = row_response(rows, i)
+    for i in range(diagonal.shape[0]):
+        diagonal[i] = row_response(rows, i)
 
 
 @kernel(inner=True)
-def fill_zero_diagonal(rows: ContactSystem, own: Floats) -> None:
+def fill_zero_diagonal(rows: ContactSystem, diagonal: Floats) -> None:
     """Give normals that nothing moves the largest response, as a unit: they open, or touch without load."""
     largest = 0.0
     for c in range(rows.nc):
-        largest = max(largest, own[c])
+        largest = max(largest, diagonal[c])
     for c in range(rows.nc):
-        if own[c] == 0.0:
-            own[c] = largest
+        if diagonal[c] == 0.0:
+            diagonal[c] = largest
 
 
 @kernel(inner=True)
@@ -124,11 +124,11 @@ def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) 
     s = view_2d(wf, at + 3 * ncone, ncone, CONTACT_DIM)
     B = wf[at + 6 * ncone : at + 15 * ncone].reshape(ncone, CONTACT_DIM, CONTACT_DIM)
     at += 15 * ncone
-    own = state_diagonal_view(rows, wf)
+    diagonal = state_diagonal_view(rows, wf)
     at += m
     of_joints = view_2d(wf, at, 7, nj)
     at += 7 * nj
-    contacts = ContactState(wi[:ncone], p, s, B, own)
+    contacts = ContactState(wi[:ncone], p, s, B, diagonal)
     joined = JointRowState(
         of_joints[0],
         of_joints[1],

@@ -212,6 +212,6 @@ def contact_rows(problem: FrictionProblem, factor: DelassusFactor, units: Scaled
         v_free=v_free,
         Mv=v_free,
         column_ranges=spans,
-        own=np.zeros(0),
+        diagonal=np.zeros(0),
     )
     return ContactSystemArrays(system, starts, (np.arange(1 + r) < dims[:, None]).astype(np.float64))

@@ -53,7 +53,7 @@ CONE_FORMULAS = {
     "force_sign": "fN, fL >= 0",
 }
 
-#: The same at acceleration level, which has no boxed rows; cone and dissipation are those of contacts that do not
+#: The same at acceleration level, which has no boxed rows; cone and dissipation are for contacts that do not
 #: slide, with s = F a + kF.
 ACCELERATION_FORMULAS = {
     "normal_gap": "N a + kN >= 0",

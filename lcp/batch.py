@@ -267,7 +267,7 @@ def _run_lemke(
     starts = q if z0 is None else z0
     has_z0 = z0 is not None
     workers = max(1, min(workers, B // _LEAST))
-    # Whoever has none left takes the next ones; few enough of large problems for Ctrl-C.
+    # A thread with none left takes the next ones; few enough of large problems for Ctrl-C.
     size = max(1, min(_PORTION, -(-B // (8 * workers)), _LONG // max(1, n**3)))
     begins = iter(range(0, B, size))
 

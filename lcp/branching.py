@@ -46,9 +46,9 @@ class BlockSolutions:
     unknowns
         Places of its unknowns in z, of an `MLCP` in (u, y); of a `BoxLCP` in (u, y) of its `box_to_mlcp`.
     found
-        What was found, as `enumerate_solutions` tells it, ``complete`` being that of its bases alone.
+        What was found, as `enumerate_solutions` returns it; ``complete`` is about its bases alone.
     nodes, cut
-        Nodes looked at, and those of them that were cut off by checked multipliers.
+        Numbers of nodes visited, and of nodes cut off by checked multipliers.
     searched, bases
         Bases that were solved or cut off, and 2^n of them in all.
     """
@@ -94,7 +94,7 @@ class AllSolutions:
 
     @property
     def continuum(self) -> bool:
-        """Whether solutions lie on continua, of which single points are given."""
+        """Whether solutions form continua; single points of them are given."""
         return self.count > 0 and any(block.found.continuum for block in self.blocks)
 
     def __iter__(self) -> Iterator[Vector]:

@@ -67,7 +67,7 @@ def _require_evidence(problem: Judged | MCP, status: Status, evidence: Any) -> S
 
 
 def status_detail(claim: Claim, status: Status) -> str:
-    """The claim's own words, and that it denied a solution for nothing where ``status`` says so."""
+    """Return the detail text of a claim, with a note if it denied a solution without proof."""
     if claim.status not in NO_SOLUTION_STATUSES or status is not Status.STALLED:
         return claim.detail
     return f"{claim.detail}; {claim.status.name} without evidence that holds".removeprefix("; ")
@@ -127,7 +127,7 @@ def _false(claim: Claim | FrictionClaim, status: Status) -> bool:
 
 
 def horizontal_result(mixed: MLCPResult, clock: float) -> Result:
-    """The result of a horizontal problem by that of its mixed form, whose residuals and attempts are its own."""
+    """Return the result of a horizontal problem from its mixed form, with the same residuals and attempts."""
     account = {field.name: getattr(mixed, field.name) for field in fields(mixed) if field.name not in ("u", "y", "w")}
     return Result(z=mixed.y, w=mixed.u, **(account | {"solve_time": time.perf_counter() - clock}))
 

@@ -82,7 +82,7 @@ class EnumerationResult:
 
 @functools.lru_cache(maxsize=1)
 def _unsolvable(problem: Problem) -> bool:
-    """Whether a problem is found, once more, to be feasible and without solution; kept for those who ask next."""
+    """Return True if a problem is again found feasible and without solution; the answer is cached."""
     from lcp.farkas import EXACT, feasible_point, solve_integer_program, to_mlcp
 
     mixed = to_mlcp(problem)

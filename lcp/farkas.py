@@ -82,7 +82,7 @@ class Farkas:
 def relative_violation(K: Vector, x: Vector, m: int) -> Vector:
     """By what fraction of their terms K^T x = 0 in its first m entries and K^T x <= 0 in the others are missed.
 
-    Compensated sums tell all signs but those of sums that vanish to 30 digits; these are formed in integers.
+    Compensated sums give all signs except for sums that vanish to 30 digits; these are formed in integers.
     """
     from lcp.kernels.accurate_residual import dense_residual
 

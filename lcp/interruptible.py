@@ -1,8 +1,8 @@
-"""The clock that limits of time are measured by, and Ctrl-C heard while compiled code works.
+"""Run compiled code in worker threads so that Ctrl-C works, and measure time limits in CPU seconds.
 
-Compiled code, ours as that of libraries, hears no signal. What may take long in one piece is therefore done on a thread
-of its own (`run_interruptibly`), while the one that asked waits and hears Ctrl-C at once. What it leaves behind ends at
-its next look at the clock.
+Compiled code, of this package or of a library, handles no signals. What may take long in one piece is therefore done on
+a thread of its own (`run_interruptibly`), while the one that asked waits and hears Ctrl-C at once. What it leaves
+behind ends at its next look at the clock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXIT_WAIT_SECONDS = 15.0
 
 
 class Cancelled(BaseException):
-    """Nobody waits any more for what this thread does."""
+    """Raised inside a worker thread whose caller no longer waits."""
 
 
 class _ThreadState(threading.local):
@@ -46,7 +46,7 @@ _thread_state = _ThreadState()
 def cpu_seconds() -> float:
     """Seconds of the processor that this thread has taken, with those taken for it; every limit is measured by it.
 
-    Whoever works long asks now and then. A `Cancelled` where nobody waits any more.
+    Long computations call it now and then. Raises `Cancelled` if no thread waits for this one any more.
     """
     if _thread_state.given_up is not None and _thread_state.given_up.is_set():
         raise Cancelled
@@ -252,7 +252,7 @@ class ThreadTeam:
         self._hand_on()
 
     def begin(self, work: Callable[[int], None], threads: int) -> None:
-        """Have those of the others that are free begin the same work, and wait for nothing: see `end`."""
+        """Start the same work on the other threads that are free, without waiting; see `end`."""
         self._of_this_process()
         for number, member in enumerate(self._members[: threads - 1], 1):
             if member.ended(0.0):

@@ -134,7 +134,7 @@ def parametric(
     problem
         An `LCP`, or an `MLCP`, whose direction and solutions have the free rows and unknowns first.
     direction
-        Change of q (n,) for t = 1; of an `MLCP` that of (a, x4).
+        Change of q (n,) for t = 1; for an `MLCP` the change of (a, x4).
     to
         Where to go.
     follow_turns

@@ -308,7 +308,7 @@ def _bound(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
 
 
 def bounds_of(problem: LCP | MLCP | BoxLCP) -> tuple[Vector, Vector]:
-    """Lower and upper bounds of z: 0 and infinity of an `LCP`; of an `MLCP` those of (u, y), u having none."""
+    """Lower and upper bounds of z: 0 and infinity for an `LCP`; for an `MLCP` the bounds of (u, y), u being free."""
     if isinstance(problem, BoxLCP):
         return problem.lo, problem.hi
     if isinstance(problem, MLCP):

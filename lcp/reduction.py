@@ -103,7 +103,7 @@ class _Inverse:
         if self.rows.shape[0] == 0:
             return np.zeros((self.columns.shape[0], *right.shape[1:]))
         right = right - self.left @ (self.left.T @ right)
-        # What overflows is found by those who use the result.
+        # Overflow is found by the users of the result.
         solved: Matrix = self.columns @ lu_solve(self.lu, self.rows @ right, check_finite=False)
         return solved - self.null @ (self.null.T @ solved)
 

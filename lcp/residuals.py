@@ -210,7 +210,7 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
 
 
 def _one_sided(z: Vector, w: Vector, scaled: Vector, error: float) -> Residuals:
-    """The measures of finite z and w, the scaled ones and the backward error being at hand."""
+    """Return the residuals of finite z and w, given the scaled ones and the backward error."""
     with np.errstate(over="ignore"):
         gap = abs(float(z @ w))
     return Residuals(

@@ -192,7 +192,7 @@ class ResultBase(Generic[R]):
 
     @property
     def advice(self) -> str:
-        """What to try next: that of the status, with the limits that the solver has; of a false claim what it means."""
+        """Advice for the status, with the solver's limits; for a false claim its meaning."""
         if self._claimed_falsely:
             return _FALSE_CLAIM
         limits = ", ".join(name for name in _LIMITS if hasattr(self.solver, name))
@@ -250,7 +250,7 @@ _NOTHING_PACKED: tuple[Parts, None] = ({}, None)
 
 
 def lazy_result(parts: Parts, packed: Any, known: dict[str, Any], clock: float) -> Result:
-    """A result of which ``known`` are at hand; each of ``parts`` is made of ``packed`` when it is first asked for.
+    """Return a result with the fields ``known``; each of ``parts`` is computed from ``packed`` on first access.
 
     ``clock`` is when the solve began. A solve of four unknowns takes a microsecond, and each object of a result half.
     """

@@ -1,4 +1,4 @@
-"""How a solver is asked, anybody's: what it returns is a claim with a vector, or an error says what it has to be."""
+"""Call a solver and check the type and shape of its answer; an error states what an answer has to be."""
 
 from __future__ import annotations
 

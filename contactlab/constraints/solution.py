@@ -68,7 +68,8 @@ def read_operands(
     tolerance: float | ArrayLike | None,
     linear_solver: LinearSolver | None,
 ) -> tuple[System, FloatArray]:
-    """Checked copies of the operands, finite, H symmetric except for rounding, of which the mean is taken.
+    """Checked copies of the operands, finite; H is symmetric except for rounding, and is replaced by its symmetric
+    part.
 
     The tolerances.
 

@@ -1,4 +1,4 @@
-"""Elements of a picture of a world, whoever draws it: solids, ground, arrows, colours, the states to show.
+"""Elements of a picture of a world, for any drawing library: solids, ground, arrows, colours, the states to show.
 
 Nothing here knows a drawing library. `contactlab.viewer` (browser) and `contactlab.plotting` (paper) both draw from it.
 """

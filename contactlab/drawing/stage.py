@@ -48,7 +48,7 @@ class SceneGeometry:
     parts
         In the order of the bodies.
     bodies_without_shape
-        Numbers of the bodies of which nothing is drawn, though something should: their axes stand for them.
+        Numbers of the bodies that have no parts to draw, though they should; their axes are drawn instead.
     grounds
         Pieces of the half-spaces.
     low, high

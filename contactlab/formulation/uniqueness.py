@@ -119,7 +119,7 @@ def motion_is_unique(
     h : float, optional
         Step [s], ``recording.h[i]`` of a recorded one; without, a problem in velocities is an impact.
     max_n : int
-        Largest LCP of which all 2^n bases are tried: seconds for the default, which is two contacts in space with four
+        Largest LCP whose 2^n bases are all tried: seconds for the default, which is two contacts in space with four
         edges each; of more the many singular ones soon leave some undecided.
     max_nodes : int
         Of larger ones, nodes of the search by branches, some 5 to 20 ms each; 0 for none.

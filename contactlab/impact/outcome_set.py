@@ -229,7 +229,7 @@ def outcome_set(
         random = np.random.default_rng((seed, 1))
         found += [v for i in range(samples) if (v := course.interleaved(random, even=i < _EVEN)) is not None]
     if not found:
-        raise ImpactError("data", f"no course came to its end within {max_collisions} collisions")
+        raise ImpactError("data", f"no sequence finished within {max_collisions} collisions")
     M = np.linalg.inv(np.asarray(data.solve_inertia(np.eye(data.nv))))
     return OutcomeSet(course.problem.v_minus, np.array(found), whole, complete, course.unfinished, M)
 

@@ -275,8 +275,8 @@ class VectorEnv(BaseVectorEnv):
     """B runs of a task over a `Batch`, a `gymnasium.vector.VectorEnv`; the same bits on any number of threads.
 
     A run that ended begins again in the next call of `step`, whose action for it counts for nothing, as in gymnasium's
-    own by default (``AutoresetMode.NEXT_STEP``). The run i of the seed s is that of an `Env` of the seed s + i. A run
-    whose step failed terminates, and the others continue; ``info["error"]`` says why.
+    own by default (``AutoresetMode.NEXT_STEP``). The run i of the seed s equals the run of an `Env` with the seed s +
+    i. A run whose step failed terminates, and the others continue; ``info["error"]`` says why.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ class VectorEnv(BaseVectorEnv):
         -------
         tuple
             Observations, rewards, which runs terminated and which were truncated, and the info: terms of the reward,
-            and ``error`` where steps failed, each beside a mask ``_name`` of the runs of which it is said.
+            and ``error`` if steps failed, each with a mask ``_name`` of the runs that it is about.
         """
         if not self._generators:
             raise LearningError("step", "call reset first")

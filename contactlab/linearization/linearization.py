@@ -165,7 +165,7 @@ class Linearization:
 
         Of the step from x + t dx as t goes to 0 from above, by the small complementarity problem of the kinks on which
         the state stands: which of them does dx cross. If it is on none, the result is ``jvp(dx, du)``. Jumps, features
-        of shapes and forces that are not selected are no kinks of that problem: on these the piece at hand counts.
+        of shapes and forces that are not selected are no kinks of that problem: for these the present piece counts.
 
         Raises
         ------

@@ -243,7 +243,7 @@ class StepLinearizer:
     @staticmethod
     def _counted(count: int) -> int:
         if count < 0:
-            raise SimulationConfigError("state", "is one of which the derivative is no finite number")
+            raise SimulationConfigError("state", "is one whose derivative is not finite")
         return count
 
     def _made(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> Linearization:
@@ -302,7 +302,7 @@ def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Param
             "solver", f"{name} relaxes Coulomb's law, and the derivatives are of that law alone"
         )
     if any(one.custom for one in (world.loops.packed,) if world.joint_actions.loops):
-        raise SimulationConfigError("world", "has custom constraints, of which there are no derivatives")
+        raise SimulationConfigError("world", "has custom constraints, which have no derivatives")
     if isinstance(wrt, str):
         raise SimulationConfigError("wrt", f"must be a sequence of names, got the one text {wrt!r}")
     found = tuple(one if isinstance(one, Parameter) else parameter(world, one) for one in wrt)

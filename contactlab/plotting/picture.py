@@ -138,7 +138,7 @@ def animation(
     size
         Width and height [pixels].
 
-    The other parameters are those of `picture`; a second of 960 x 540 pixels takes some four seconds to draw.
+    The other parameters are as for `picture`; a second of 960 x 540 pixels takes some four seconds to draw.
 
     Raises
     ------
@@ -293,7 +293,7 @@ def check_suffix(path: Path) -> None:
 
 
 def encoder() -> str:
-    """Return where ffmpeg is: on the path, or that of the package imageio-ffmpeg."""
+    """Return the path of ffmpeg: the system's, or else the one in the package imageio-ffmpeg."""
     found = shutil.which("ffmpeg")
     if found is not None:
         return found

@@ -131,7 +131,7 @@ def contact_events(recording: Record) -> tuple[ContactEvent, ...]:
     """Return the events of a record in the order of their steps; in its first step contacts are made."""
     table = recording.contacts
     names, grounds = recording.world.model.names, recording.world.half_space_names
-    # One number for each pair, whoever of two bodies is A in a step.
+    # One number for each pair, whichever of the two bodies is A in a step.
     first = np.where(table.half_space >= 0, -2 - table.half_space, np.minimum(table.body_a, table.body_b))
     second = np.where(table.half_space >= 0, table.body_b, np.maximum(table.body_a, table.body_b))
     touching = table.mode != OPEN

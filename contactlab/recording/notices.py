@@ -45,7 +45,7 @@ NAMED: Named = "step {}".format
 
 
 class ImplausibleWarning(UserWarning):
-    """A run that came to its end, and which nobody should believe; the text says why and what to change."""
+    """A run that finished and is implausible; the text states the reason and the change that helps."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Notice:
         energy gained or given [J],
         violation of the mechanical certificate over its scale.
     text
-        Who, how much, and what to do.
+        The bodies, the amount and the remedy.
     """
 
     kind: Literal["overlap", "penetration", "long step", "stop", "energy", "jam", "integration", "uncertified"]

@@ -201,7 +201,7 @@ class Record:
 
     @property
     def warm_start_solves(self) -> IntArray:
-        """Islands per step solved without a pivot, with the previous step's contacts at hand (n_steps,)."""
+        """Islands per step solved without a pivot, starting from the previous step's contacts (n_steps,)."""
         return self._per_step("island_warm")
 
     def count_by_choice(self, choice: ForceChoice) -> IntArray:

@@ -393,7 +393,7 @@ class Batch:
         return found
 
     def _read(self, sensor: Sensor, runs: IntArray) -> FloatArray:
-        """Read some runs, of which all or none have made steps."""
+        """Read some runs; either all of them or none have made steps."""
         return read_runs(self._worlds, self._runs.slots, self.stepper, sensor, runs, lambda: self.contacts)
 
     def _chosen(self, mask: ArrayLike | None) -> IntArray:
@@ -428,7 +428,7 @@ def rollout(
 ) -> Rollout:
     """Run a world from many states under given controls: a `Batch` made for one `Batch.rollout`, which see.
 
-    Who goes on from its end keeps the batch, or gives ``found.states`` to the next: both have the bits of one long run.
+    To continue, keep the batch or pass ``found.states`` to the next one: both give the bits of one long run.
     """
     found = Batch(world, stepper, states, threads=threads)._rollout(taus, targets, steps, f_ext)
     warn_of(found.notices)

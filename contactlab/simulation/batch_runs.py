@@ -131,7 +131,7 @@ class BatchRuns:
         self._state = states[0] if states else worlds.first.world.initial_state()
 
     def set_states(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
-        """Put runs at states, of which one that does not fit is refused before anything changes."""
+        """Set the states of runs; a state that does not fit is refused before anything changes."""
         checked = [
             checked_state(self.worlds.of_run[i], state, f"states[{k}]")
             for k, (i, state) in enumerate(zip(runs, states, strict=True))
@@ -268,7 +268,7 @@ class BatchRuns:
             line.task = task
             line.queue[: queue.size] = queue
             line.words[STEPS] = task.steps
-            # Who still looks for more need not be woken.
+            # A thread that still looks for runs need not be woken.
             if threads > 1 and queue.size * task.steps * self._workers[0].pace > MIN_PARALLEL_SECONDS:
                 self._crew.begin(lambda number: self._workers[number].process_queue(line, number), threads)
             self._workers[0].process_queue(line, 0, queue.size)
@@ -335,7 +335,7 @@ def read_runs(
     runs: IntArray,
     contacts: Callable[[], ContactTable],
 ) -> FloatArray:
-    """Return the readings (n, d) of n runs, all of which or none have made steps."""
+    """Return the readings (n, d) of n runs; either all of them or none have made steps."""
     parts: list[tuple[IntArray, FloatArray]] = []
     for world, places in worlds.by_world(runs):
         own, trees = runs[places], world.body_trees

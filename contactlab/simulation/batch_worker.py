@@ -52,7 +52,7 @@ class Task:
     watches: Mapping[Prepared, NoticeMonitor]  # what watches runs of a world, before it has found anything
     found: dict[int, NoticeMonitor]  # those that found something, by run
     steps: int  # how many each makes
-    pending_runs: Iterator[int]  # numbers of the runs to begin, taken by whoever is free
+    pending_runs: Iterator[int]  # numbers of the runs to begin, claimed by free threads
     look: bool  # whether contacts are looked at
     taus: FloatArray | None  # (B, steps, n) for each step; None: what the slots say
     targets: FloatArray | None  # likewise
@@ -63,7 +63,7 @@ class Task:
 
 
 class RunQueue:
-    """At most so many ``runs`` that pass through compiled code alone, of which nothing is looked at or kept."""
+    """Queue of at most ``runs`` runs that stay in compiled code; no step of them is inspected or kept."""
 
     def __init__(self, runs: int, threads: int) -> None:
         self.words = np.zeros(WORDS, dtype=np.int64)  # what the threads share

@@ -33,7 +33,7 @@ from lcp.interruptible import cpu_seconds
 
 ROUNDING = 1e-6  # part of a step
 
-# A portion of a run: no longer than somebody who presses Ctrl-C cares to wait, and no more steps than that.
+# A portion of a run: short enough that Ctrl-C does not wait long, and of no more steps than this.
 PORTION_SECONDS = 0.1
 MAX_STEPS = 256
 # Steps in a chunk that is kept in memory, and velocities in it.

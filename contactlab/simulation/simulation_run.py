@@ -273,7 +273,7 @@ class Simulation:
         return found
 
     def compile(self) -> None:
-        """Compile whatever the run may come to, or find it on disk: no step then waits for the compiler.
+        """Compile every kernel that the run can need, or load it from disk, so that no step waits for the compiler.
 
         Without it each part is compiled when it is first needed, and an island of bodies that calls for the fifth
         attempt at it may do so in the midst of a control loop.  Half a minute, once per machine and version.

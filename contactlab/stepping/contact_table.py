@@ -300,7 +300,7 @@ class CertificateTable:
     step, island, n_contacts, n_joints, pivots
         Which problem, its contacts and rows of joints, and the solver's iterations.
     warm_hit
-        True where the solution took no pivot and the previous step's contacts were at hand.
+        True if the solution took no pivot and started from the previous step's contacts.
     choice
         Which of the forces that solve it they are: numbers of `contactlab.ForceChoice`.
     attempt, systems

@@ -90,7 +90,7 @@ class Driver(StepBuffers):
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
         #: what the last step that memory did not suffice for met
         self.no_room: MemoryError | None = None
-        # The last step that came to a long solve, and the processor's seconds then.
+        # The last step that needed a long solve, and the CPU seconds at its start.
         self._long = -1, 0.0
         # Steps that took less than BRIEF.
         self._portion = 1
@@ -166,7 +166,7 @@ class Driver(StepBuffers):
         return IslandView(self._prepared, self.work, self.island, self.control, self.joints, self.h)
 
     def compile(self) -> None:
-        """Compile whatever a run of this world may come to, or find it on disk: also what most runs never need."""
+        """Compile every kernel that a run of this world can need, rare ones included, or load it from disk."""
         from contactlab.stepping.kernels.next_island import run_fallback_strategies
         from contactlab.stepping.kernels.step_stages import STAGE_GROUPS
         from lcp.compiler import compile_for
@@ -177,7 +177,8 @@ class Driver(StepBuffers):
         )
         self.bound_loop()
         if supports_bound_calls():
-            # What a run comes to last goes first: a run beside may come to the rest meanwhile.
+            # Kernels that a run needs last are compiled first: a run in another thread may compile the others
+            # meanwhile.
             for group in reversed(STAGE_GROUPS):
                 self.compile_stage(group.stages[0])
 
@@ -270,7 +271,7 @@ class Driver(StepBuffers):
         island.write(answer)
 
     def _begin(self) -> bool:
-        """Note when the step in progress came to its first long solve; whether there is patience left for another.
+        """Store when the step in progress needed its first long solve; return True if there is time for another.
 
         A solver that is named has limits of its own.
         """
@@ -346,7 +347,7 @@ def acquire_driver(
 
 
 def release_driver(driver: Driver) -> None:
-    """Keep a driver whose run came to its end, without its rows and the user's code, unless it holds much."""
+    """Keep a driver whose run has finished, without its rows and the user's code, unless it holds much."""
     if driver.work.external_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
         return
     prepared = driver.prepared

@@ -127,7 +127,7 @@ class EqualComplianceCheck:
         joints: _Joints | None,
         end: float,
     ) -> None:
-        """Compare one island, of which these ``contacts`` act."""
+        """Compare one island in which these ``contacts`` act."""
         if not contacts.size:
             self.unique += 1
             return

@@ -251,7 +251,7 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
     stops = np.array([row.kind is RowKind.LIMIT and row.stiffness == row.dissipation == 0.0 for row in
                       recording.world.joint_rows] or [False])[numbers]  # fmt: skip
     rigid = rigid_contacts(portion)
-    # Signs, cones, and who pushes at all.
+    # Signs, cones, and the contacts that may push.
     mu = portion.column("mu")
     # Friction forces count, to their own rounding.
     whole = np.hypot(*(sideways + h[:, None] * portion.column("impulse_tangential")).T)

@@ -50,7 +50,7 @@ def verify(
     numpy, from the world and the recorded states. `Recording.problem` would give the kernels' own problem instead.
     Forces that a run went on with uncertified (`TimeStepping.on_unsolved`) are checked as all others, and a record that
     has some does not hold. If a friction backend was asked, such as `contactlab.ConvexRelaxation`, the conditions
-    are those of the law that it states, and ``holds`` is about that law; how far the steps are from Coulomb's is
+    belong to the law that it states, and ``holds`` is about that law; how far the steps are from Coulomb's is
     reported beside it, and fails nothing.
 
     Parameters
@@ -109,7 +109,7 @@ def verify(
 def _checked(
     recording: Recording, steps: IntArray, pairs: PairCoverage, selections: EqualComplianceCheck | None
 ) -> list[tuple[IntArray, list[Found]]]:
-    """Return all that is said of steps; a record from anybody may hold numbers of which nothing can be formed.
+    """Return all findings about steps; a record can hold numbers from which nothing can be computed.
 
     The step is then found by halving.
     """

@@ -188,7 +188,7 @@ class Controls:
         mechanical = "-" if readout.mechanical is None else f"{readout.mechanical:.1e}"
         self._numbers.content = (
             f"time **{readout.time:.3f} s**, energy **{readout.energy:.5g} J**\n\n"
-            f"contacts **{readout.contacts}**, of which carry **{readout.touching}**\n\n"
+            f"contacts **{readout.contacts}**, carrying load **{readout.touching}**\n\n"
             f"worst certificate: scaled **{worst}**, mechanical **{mechanical}**"
         )
 

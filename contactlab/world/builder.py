@@ -188,7 +188,7 @@ class WorldBuilder(ShapeBuilder):
         q, v
             (nq,), (nv,) start; default neutral, followers where they belong, and at rest.
         prefix
-            Put before the names of bodies and joints, none of which may be taken.
+            Put before the names of bodies and joints; the names must be free.
         limits
             Joint limits: "model" for the limits of the robot description, None, or `JointLimit` values.
         damping, friction
@@ -389,7 +389,7 @@ class WorldBuilder(ShapeBuilder):
             As for `World.from_mjcf`.
         name
             Put before the names of bodies, half-spaces and drives, with a stroke: "spot" makes "spot/hip" of "hip".
-            None for names as in the file, none of which may be taken.
+            None for names as in the file; the names must be free.
         pose
             Pose of the file's world in this one.
         surroundings

@@ -39,7 +39,7 @@ class _Factor(Protocol):
     rcond: float
 
     def solve(self, b: Any, transposed: bool = False) -> Any:
-        """A^-1 b, or the least-squares solution of least norm; or that of A^T."""
+        """Return A^-1 b, or the least-squares solution of least norm; the same with A^T if asked."""
         ...
 
 
@@ -108,9 +108,9 @@ class Sensitivity:
         ----------
         dM, dq
             Changes (n, n), dense or sparse, and (n,); None for none. Of an `MLCP` those of [[A, X1], [X2, X3]] and of
-            (a, x4), and dz is that of (u, y).
+            (a, x4), and dz is the change of (u, y).
         dlo, dhi
-            Changes of the bounds (n,); those of bounds that are not met do not matter. Where lo = hi, the bound on the
+            Changes of the bounds (n,); changes of inactive bounds do not matter. Where lo = hi, the bound on the
             side of w moves the unknown.
         """
         form, n, a = self._form, self._form.size, self.active

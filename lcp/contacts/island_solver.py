@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class IslandResult(NamedTuple):
-    """What the attempts came to."""
+    """Result of the strategies for one island."""
 
     answer: IslandSolution
     attempt: int  # that answered, see `lcp.contacts.kernels.strategy_loop`
@@ -25,7 +25,7 @@ class IslandResult(NamedTuple):
 def solve_island(case: IslandProblem, deadline: float = math.inf) -> IslandResult:
     """Make the attempts of a case: those that most islands need, then the later ones.
 
-    These are not begun when the processor's seconds have come to the ``deadline``.
+    They are not begun when the CPU seconds have reached the ``deadline``.
     """
     from lcp.contacts.kernels.certify import CERT_SIZE
     from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE

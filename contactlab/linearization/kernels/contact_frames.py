@@ -62,7 +62,7 @@ def at_start(world: PackedWorld, work: StepWork, m: DerivativeWork) -> None:
 
 @kernel(inner=True)
 def read_cone(own: FloatArray, number: int, z: FloatArray, at: int, turns: FloatArray, r: int) -> None:
-    """Fill the forces of a friction cone along its axes, from its variables in z, the first of which is ``at``."""
+    """Fill the forces of a friction cone along its axes, from its variables in z; the first one is ``at``."""
     x, y = 0.0, 0.0
     for e in range(r):
         x += (z[at + e] - z[at + r + e]) * turns[e, 0]

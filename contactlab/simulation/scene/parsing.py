@@ -301,7 +301,7 @@ def _robot(table: Table) -> schema.RobotEntry:
     if not floating:
         for key in _POSE:
             if key in table:
-                raise table.error(key, "is that of a floating base; add floating_base = true")
+                raise table.error(key, "belongs to a floating base; add floating_base = true")
     whole, shapes = _filter(table), []
     for link in table.tables("shape", ("body", *_PART), MAX_ENTRIES):
         link.required("body", "shape")

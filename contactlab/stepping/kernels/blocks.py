@@ -286,7 +286,7 @@ def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i
 
 @kernel(inner=True)
 def complete_rows(J: FloatArray, Y: FloatArray, spans: IntArray) -> None:
-    """Fill the columns of J (m, nv) and Y outside the spans, for those who read them all."""
+    """Fill the columns of J (m, nv) and Y outside the spans, for readers of whole rows."""
     m, nv = J.shape
     for row in range(m):
         a, b, c, d = row_ranges(spans, row, nv)

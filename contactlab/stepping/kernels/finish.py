@@ -147,7 +147,7 @@ def looks_again(
 
 @kernel(inner=True)
 def whips(world: PackedWorld, work: StepWork, old: FloatArray, new: FloatArray, parameters: Parameters) -> bool:
-    """Whether support points that were not near a half-space under velocities ``old`` come to it under ``new``."""
+    """Return True if support points far from a half-space under velocities ``old`` reach it under ``new``."""
     for b in range(world.bodies.shape[0]):
         j = world.bodies[b, BODY_DOF]
         if j < 0 or world.point_start[b] == world.point_start[b + 1]:

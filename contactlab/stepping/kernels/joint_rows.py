@@ -144,7 +144,7 @@ def beyond_stops(joints: JointRows) -> bool:
 def joint_law(
     work: StepWork, joints: JointRows, number: int, parameters: Parameters
 ) -> tuple[float, float, float, float]:
-    """k, gamma, and the bounds of the force of a row, of the errors at hand."""
+    """Return k, gamma and the bounds of a row's force, from the present errors."""
     h = parameters.h
     cfm = parameters.cfm
     row = joints.rows[number]

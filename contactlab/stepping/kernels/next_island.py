@@ -284,7 +284,7 @@ def dispatch_result(found: SearchResult, island: IslandWork, parameters: Paramet
 def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters) -> int:
     """Form the LCP of the island for SOLVE_LCP, if nothing else is left to try."""
     progress = island.progress[0]
-    # all columns, also for who looks at the problem
+    # all columns, also for inspection of the problem
     posed = posed_rows(island, joints, parameters.h)
     complete_rows(posed.J, posed.Y, posed.column_ranges)
     if progress.first_strategies_failed != 0:

@@ -130,7 +130,7 @@ def verify_island(
             control.failure = FAILURE_LCP
             return UNSOLVED
         if not consistent:
-            # For who looks at the problem.
+            # For inspection of the problem.
             complete_rows(rows.J, rows.Y, rows.column_ranges)
             control.failure = FAILURE_INCONSISTENT
             return UNSOLVED
@@ -201,7 +201,7 @@ def is_solution(island: IslandWork, parameters: Parameters, others: int | None) 
         # What attempts have not found is judged when its forces are known: `judge_island`.
         if others is None and not is_solved(island.residuals, parameters.tolerance):
             return False
-    # Solved without a pivot although z = 0 is no solution, with the previous step's forces or basis at hand.
+    # Solved without a pivot although z = 0 is not a solution: the previous step's forces or basis were right.
     least = 0.0
     for i in range(n):
         least = min(least, q[i])
@@ -314,7 +314,7 @@ def accept_uncertified(rows: ContactSystem, island: IslandWork, control: StepCon
     """Whether the forces, as certified, are taken; notes that they are."""
     progress = island.progress[0]
     if parameters.backend != 0 and progress.nc > 0:
-        # By the law that the backend states, of which the certificate here may know nothing.
+        # The backend states the law; the certificate here may be one of another law.
         nv = rows.v_free.shape[0]
         f = island.f[: rows.k.shape[0]]
         if progress.answered != NEARLY or not is_passive(

@@ -34,11 +34,11 @@ class MjcfError(FieldError, FileError):
 
 
 class MjcfContentError(MjcfError, SimulationConfigError):
-    """A MuJoCo file of which no world can be made."""
+    """A MuJoCo file that does not make a world."""
 
 
 class MjcfWarning(UserWarning):
-    """A MuJoCo file of which something is not taken."""
+    """A MuJoCo file with elements that are not supported."""
 
 
 class AttributeSupport(NamedTuple):
@@ -47,7 +47,7 @@ class AttributeSupport(NamedTuple):
     supported: str = ""
     no_effect: str = ""  # attributes of pictures, of MuJoCo's solver, for the user, or without effect by themselves
     unsupported: str = ""  # on load, unless it has the value behind "="
-    partial: str = ""  # looked at in the compiled model: `notes` names the elements of which it is not taken
+    partial: str = ""  # checked in the compiled model: `notes` names the elements that do not support it
 
 
 #: An element as a file has it: the section it is in, "" for one of its own, its tag, its attributes with their values.

@@ -1,4 +1,4 @@
-"""Columns of a constraint row that can differ from zero: those of the one or two trees it acts on.
+"""Columns of a constraint row that can differ from zero: the columns of the one or two trees it acts on.
 
 ``column_ranges`` (rows, 4) holds two half-open ranges of columns for each row, the lower one first. A row beyond its
 length has all columns. A sum over the ranges has the bits of the sum over all columns, because only zeros are left out.

@@ -15,7 +15,7 @@ NO_OFFSETS: Final[Ints] = np.zeros((0, 2), dtype=np.int64)
 class ContactSystem(NamedTuple):
     """Rows [N; F; L; G; B] with their responses and terms; m rows in all, of which nbox are boxed.
 
-    Who assembles or recovers takes them with the rows G eliminated (nb = 0), who certifies as they were posed. At
+    Assembly and recovery take them with the rows G eliminated (nb = 0), certification as they were posed. At
     acceleration level h is 1 and velocities are accelerations.
     """
 

@@ -126,7 +126,7 @@ def is_still_equal_compliance(
 ) -> bool:
     """Whether forces of z0 that solve the problem, of contacts alone, are surely those selected.
 
-    Who finds so counts the one system that it stands for: records do not tell where a run was resumed.
+    The caller counts one system for it, so that records do not depend on where a run was resumed.
     """
     rows, y = case.rows, answer.dv_deps
     p, s, rates = search.scratch3_a, search.scratch3_b, search.contacts.s[0]
@@ -152,7 +152,7 @@ def is_still_equal_compliance(
             for i in range(CONTACT_DIM):
                 off += (p[i] - s[i]) * (p[i] - s[i])
             continue
-        # What is open may come to a force that is no more than rounding; what slides has that of friction with it.
+        # Open contacts can have a force that is rounding only; sliding ones have its friction as well.
         shift = p[0] - s[0]
         contact_rates(rows, polygon, c, answer.v_plus, 1.0, rates)
         if p[0] == 0.0:

@@ -1,4 +1,4 @@
-"""Whether forces solve an island's problem, whoever found them: by the LCP's measures, and mechanically.
+"""Accept or reject candidate forces of an island: by the LCP's residuals, and by the mechanical conditions.
 
 Neither M nor any product of rows of two contacts is formed: rates are summed from J, Y and v+. Forces
 count where both hold, the scaled residual that decides of every solver, which measures with the island's largest force,
@@ -37,7 +37,8 @@ from lcp.kernels.residuals import (
     row_residuals,
 )
 
-# Part of the tolerance that forces must meet: who judges them from a record forms everything anew, to other roundings.
+# Fraction of the tolerance that forces must meet: verification from a record forms everything again, with other
+# roundings.
 SAFETY_FACTOR: Final = 0.9
 # By how much more than the tolerance a residual is to stray that is formed to other roundings.
 REJECT_FACTOR: Final = 2.0
@@ -52,9 +53,9 @@ class IslandProblem(NamedTuple):
     rows: ContactSystem  # [N; F; L; B]
     tree_starts: Ints  # (nt + 1,) first velocity of each tree, ascending; one tree where rows have all columns
     equal_compliance: bool  # whether the forces selected are asked for, or any next to those before
-    warm_start: bool  # whether z0 is that of the step before, 0 for what is new
+    warm_start: bool  # whether z0 is from the previous step; 0 for new contacts
     exact_cone: (
-        bool  # whether friction has the exact cone over two tangents, of which z says the force as those of edges
+        bool  # whether friction has the exact cone over two tangents; z has the tangential force as forces of edges
     )
     enabled: int  # bits of the attempts that may be made
     z0: Floats  # (n,)
@@ -269,7 +270,7 @@ def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, l
 
 @kernel(inner=True)
 def fill_residuals(case: IslandProblem, answer: IslandSolution, diagonal: Floats, loads: Floats) -> None:
-    """Fill the measures of the forces in z, with f and v+; ``loads`` are those of `fill_rhs_and_scales`."""
+    """Fill the measures of the forces in z, with f and v+; ``loads`` come from `fill_rhs_and_scales`."""
     rows = case.rows
     recover(rows, answer.z, answer.f, answer.v_plus)
     if case.exact_cone:

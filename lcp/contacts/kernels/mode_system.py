@@ -31,7 +31,7 @@ def form_system(
 ) -> None:
     """Fill the panels of K = 1 + h sum Y' B J; W (3, nv) is scratch.
 
-    ``slopes`` are those of the rows behind the friction rows, each of which acts on one tree.
+    ``slopes`` belong to the rows after the friction rows; each of these rows acts on one tree.
     """
     for i in range(panel_size(trees)):
         K[i] = 0.0

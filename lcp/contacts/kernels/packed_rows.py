@@ -1,9 +1,9 @@
 """The entries of the rows within their spans, one row behind the other, for the loops that pass over all rows often.
 
 A row of J has as many columns as the island has velocities, and a free body has six of them. So rows stand far apart
-in memory, and each costs a page of its own. Here each row takes twelve numbers: those of its two bodies. Rows with more
-columns, of articulated trees, are read where they stand. Both are the same to the functions below, which find the
-two parts of row i at ``offsets[i]``. Sums have the order and the bits of `column_ranges`.
+in memory, and each costs a page of its own. Here each row takes twelve numbers, six for each of its two bodies. Rows
+with more columns, of articulated trees, are read where they stand. Both are the same to the functions below, which find
+the two parts of row i at ``offsets[i]``. Sums have the order and the bits of `column_ranges`.
 """
 
 from __future__ import annotations

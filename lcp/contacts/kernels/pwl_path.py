@@ -45,7 +45,7 @@ REFRESH: Final = 40
 
 
 class PwlPath(NamedTuple):
-    """A line: points x = fixed + t moving that forces are those of, and the linear system that they come from."""
+    """A line: points x = fixed + t moving, which determine the forces, and the linear system of the points."""
 
     shift: Floats  # (ncone, 3)
     fixed: Floats  # (ncone, 3)

@@ -67,7 +67,7 @@ class Rest(NamedTuple):
     ds: Floats  # (nc, 3) change of the rates in a whole step
     D: Floats  # (nc, 3, 3) slopes of P
     presses: Floats  # (nc,) 1 for a contact that may have a force
-    mu: Floats  # (nc,) coefficients: 0, or those of the contacts
+    mu: Floats  # (nc,) coefficients: 0, or the contacts' coefficients
     k: Floats  # (m,) terms of the rows
     moving: Floats  # (n,) the forces that move the island
     x: Floats  # (9,) scratch
@@ -357,7 +357,7 @@ def least_forces(
     contacts.p[:] = 0.0
     recover_velocity(rows, polygon, search)
     for point in range(len(SOFT) + 1 + POINTS):
-        # The compliance: softer ones, that of the end, those of proximal points.
+        # The compliance: softer values, the value at the end, the values of proximal points.
         after = point - len(SOFT) - 1
         eps = end
         if point < len(SOFT):

@@ -259,7 +259,7 @@ def load_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 
 @kernel(inner=True)
 def forces_unchanged(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z0: Floats, part: float) -> bool:
-    """Whether the forces in the search are those of z0, to so small a part of the largest."""
+    """Return True if all forces differ from the forces in z0 by less than this fraction of the largest force."""
     contacts, joined = search.contacts, search.joined
     largest = 0.0
     off = 0.0
@@ -297,7 +297,7 @@ def stay_near(search: SolverState, before: Floats, part: float) -> bool:
 
 @kernel(inner=True)
 def store_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z: Floats) -> None:
-    """Write the forces of the search as variables of the LCP; the slip speeds are for who judges them."""
+    """Write the forces of the search as variables of the LCP; the slip speeds are used by their verification."""
     nc = rows.nc
     nr = rows.nr
     contacts, joined = search.contacts, search.joined

@@ -310,7 +310,7 @@ def try_interior_point(
         fill_start(rows, polygon, search, interior, forces, rates)
         most = min(MAX_SYSTEMS, max(MIN_SYSTEMS, system_budget(rows, search, TURN_WORK)))
         systems, least = solve_homotopy(rows, polygon, search, interior, near, 0.0, most)
-    # The polish, each round of which is judged.
+    # The polish; each round is judged.
     for most in POLISH_ROUNDS:
         if least == math.inf:
             break

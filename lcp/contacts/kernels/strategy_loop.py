@@ -173,7 +173,7 @@ def accept_candidate(
     share: float,
     wf: Floats,
 ) -> SearchResult:
-    """Judge the forces in the search, and keep the best; ``share`` is that of `blend_factor`."""
+    """Judge the forces in the search, and keep the best; ``share`` is the result of `blend_factor`."""
     rows, systems = case.rows, made.systems
     drifts = 0.0 < share < 1.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES)
     store_forces(rows, polygon, search, answer.z)
@@ -304,7 +304,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
             if not is_rejected_early(case, answer, loads, DRIFT * REUSE_TOLERANCE_FACTOR * case.tolerance):
                 fill_residuals_of_state(rows, case.posed, diagonal, answer, loads)
                 share = blend_factor(answer.residuals, REUSE_TOLERANCE_FACTOR * case.tolerance)
-        # The rates y of boxed rows, which cones are not judged by, are those of the step before.
+        # The rates y of boxed rows, which do not enter the cones' residuals, are from the previous step.
         holds = share < 1.0 and is_enabled(case, REUSE) and not (case.exact_cone and rows.lo.shape[0] > 0)
         if not (holds and fill_certificate(case, answer, loads) <= SAFETY_FACTOR * case.tolerance):
             share = 1.0

@@ -72,7 +72,7 @@ __all__ = [
 
 S = TypeVar("S", bound=Solution)
 
-#: What becomes of bilateral equations that do not agree.
+#: Treatment of bilateral equations that contradict one another.
 OnInconsistency = Literal["accept_small", "accept", "refuse"]
 
 

@@ -1,7 +1,7 @@
-"""What a package lists, the names it had before, and what is meant by names of other libraries.
+"""The names that a package lists, its former names, and the names of other libraries with their meaning here.
 
-A name from before warns, for one release, with the new one in the text. A name of another library is an error that says
-what is called so here; the pages `docs/from_*.md` have the arguments.
+A name from before warns, for one release, with the new one in the text. A name of another library is an error that
+states the name here; the pages `docs/from_*.md` have the arguments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def module_hooks(
     package
         Its ``__name__``.
     public
-        Its ``__all__``: what `dir` shows, so that completion shows no modules and no imports.
+        Its ``__all__``, which `dir` shows, so that completion shows no modules and no imports.
     before
         Address of what an old name stands for, as ``contactlab.impact.impact_map``, by the old name.
     """
@@ -42,7 +42,7 @@ def module_hooks(
 
 
 def unknown_name(package: str, name: str, public: Iterable[str]) -> AttributeError:
-    """Return the error about a name that a package does not have: what another library's is here, or close ones."""
+    """Return the error about a name that a package does not have, with its name here or with close names."""
     text = f"module {package!r} has no attribute {name!r}"
     if not name.startswith("_"):
         found = foreign_names().get(name, ())

@@ -68,8 +68,7 @@ def read_operands(
     tolerance: float | ArrayLike | None,
     linear_solver: LinearSolver | None,
 ) -> tuple[System, FloatArray]:
-    """Checked copies of the operands, finite; H is symmetric except for rounding, and is replaced by its symmetric
-    part.
+    """Return checked copies of the operands; H is replaced by its symmetric part.
 
     The tolerances.
 

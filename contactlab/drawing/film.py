@@ -119,7 +119,7 @@ class Arrows:
 RATE, MAX_STATES = 400.0, 4000
 SLIPPING = 1e-6  # [m/s]
 
-#: What can be shown: records, and a `Simulation` that keeps one.
+#: Objects that can be shown: records, and a `Simulation` that keeps one.
 Playable: TypeAlias = Recording | EventRecording | Simulation
 
 

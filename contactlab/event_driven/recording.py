@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class EventKind(Enum):
-    """What happened."""
+    """The kind of an event."""
 
     IMPACT = "impact"
     #: an impact so soon after the last one of the same contact that it closed all that touch, without rebound

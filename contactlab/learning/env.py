@@ -135,7 +135,7 @@ class TaskBatch:
     def observe(self, now: Snapshot | None = None) -> FloatArray:
         """Return what is observed, (B, size), of the present or of a snapshot of it."""
         seen = self.task.observe(self.snapshot() if now is None else now)
-        # A copy: what the task returns may be part of what it was given.
+        # A copy: the task may return a part of its arguments.
         return finite_array(seen, "observe", (len(self), self.size), LearningError).copy()
 
     def act(self, actions: ArrayLike, mask: Mask) -> StepOutcome:
@@ -196,7 +196,7 @@ class Env(BaseEnv):
     Parameters
     ----------
     task
-        What is played.
+        The task to run.
 
     Raises
     ------
@@ -281,7 +281,7 @@ class VectorEnv(BaseVectorEnv):
     Parameters
     ----------
     task
-        What is played.
+        The task to run.
     num_envs
         B.
     worlds

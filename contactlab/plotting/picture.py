@@ -55,7 +55,7 @@ def picture(
     Parameters
     ----------
     recording
-        What to show: a record of time stepping, or of an event-driven run.
+        The record to show, of time stepping or of an event-driven run.
     time
         When [s]: the state nearest to it; the last where not given. Several times give a strip of pictures with one
         camera.

@@ -39,7 +39,7 @@ GAIN = 1e-3
 #: Beyond a limit by more than rounding [rad; of the size of the world's bodies], and how many joints are named.
 BEYOND, NAMES = 1e-3, 4
 
-# What a step is called.
+# The name of a step.
 Named: TypeAlias = Callable[[int], str]
 NAMED: Named = "step {}".format
 
@@ -146,7 +146,7 @@ def overlap_notices(
     found = depth > DEPTH
     deep, depth = deep[found], depth[found]
     first = begins & (step[deep] == 0)
-    # What begins deep mostly stays so: told once.
+    # Contacts that begin deep mostly stay deep: one notice.
     old = depth <= 1.1 * np.max(depth[first], initial=begun)
     mends = "forces hold a depth, they do not mend it"
     if stepper.projection:

@@ -53,7 +53,7 @@ class RecordError(FileError):
 class RecordWriteError(OSError):
     """A record that cannot be written: the disk is full, the folder gone or closed.
 
-    What was written before stands, and opens: the file is replaced whole or not at all.
+    Data written before remain readable: the file is replaced completely or not at all.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class RecordWriteError(OSError):
 class Record:
     """The arrays of a run with the world and the stepper they are about; `Recording` computes more of them."""
 
-    # What was stepped and how.
+    # The world and the stepper.
     world: World
     stepper: TimeStepping
     rows: Rows  # the arrays by name (`contactlab.stepping.record_schema`)
@@ -217,7 +217,7 @@ class Record:
     def state(self, i: int) -> StepperState:
         """Return state ``i`` (0 .. n_steps): a run restarted from it gives the same bits.
 
-        Raises `RecordError`: what the record holds is no state: its file is damaged.
+        Raises `RecordError`: the record does not hold a state, because its file is damaged.
         """
         if not 0 <= i <= self.n_steps:
             raise IndexError(f"state {i}: the record holds 0 .. {self.n_steps}")

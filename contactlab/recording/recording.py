@@ -47,12 +47,12 @@ class Recording(Record):
     Attributes
     ----------
     world, stepper
-        What was stepped and how. A record opened from a file whose solver was none of `lcp`'s own has a stepper with
+        The world and the stepper. A record opened from a file whose solver was none of `lcp`'s own has a stepper with
         the default solver; ``solver_description`` names the one used.
     rows
         The arrays by name (`contactlab.stepping.record_schema`).
     environment
-        What the bits depend on besides the input: `contactlab.recording.environment.environment`.
+        The environment that the bits depend on besides the input: `contactlab.recording.environment.environment`.
     solver_description
         The solver used.
     timings

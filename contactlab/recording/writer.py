@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 FILE_BYTES = 1 << 24
 LOCK_FILE = "lock"
 
-# What of a world no motion depends on.
+# Parts of a world that no motion depends on.
 LOOKS = {"visuals", "shown"}
 
 
@@ -151,7 +151,7 @@ class RecordWriter:
                 detail = "none are to be applied" if not with_tau else "they are to be applied from here on"
                 raise RecordError(path, "tau", f"applied forces: {detail}, other than in the steps on record")
             meta["environment"] = _resumed(meta["environment"], done)
-            meta["schema"] = SCHEMA  # what is added has all fields
+            meta["schema"] = SCHEMA  # added rows have all fields
             text = json.dumps(meta, indent=1, allow_nan=False)
             writer = cls(path, world, stepper, text, len(files), flush_seconds, packed=packed)
             writer.done = done
@@ -230,7 +230,7 @@ def _write_lock(path: Path) -> Iterator[contextlib.ExitStack]:
                 raise RecordError(path, "", f"is being written by {owner}") from None
             right.callback(_leave, folder)
             right.callback(lock.release)
-            # What a run that was killed was just writing.
+            # Files that a killed run was writing.
             for file in (*partial_files(path), *folder.glob(".*.partial")):
                 file.unlink(missing_ok=True)
         yield right

@@ -198,7 +198,7 @@ class Batch:
         Warns
         -----
         ImplausibleWarning
-            What some run should be doubted for, once for each kind: see `notices`.
+            Notices of all runs, one of each kind: see `notices`.
         """
         count, slots, chosen = whole_number("n", n, 0), self._runs.slots, self._chosen(mask)
         applied = None if taus is None else self._array("taus", taus, slots.tau.shape)

@@ -169,7 +169,7 @@ class BatchRuns:
             every = np.array([i for i in chosen.tolist() if i not in self.errors], dtype=np.int64)
         queue = every[:0]
         if passes:
-            # What begins is looked at.
+            # Runs that begin are inspected.
             begun = self.slots.steps[every] > 0
             queue, every = every[begun], every[~begun]
             self._begins = not self.slots.steps.all()
@@ -240,7 +240,7 @@ class BatchRuns:
         wanted = [0] * threads
 
         def one(number: int) -> None:
-            # What the first step needs is compiled by one of them alone.
+            # Kernels of the first step are compiled by one thread only.
             while number and compiled is not None and not compiled.wait(POLL_SECONDS):
                 cpu_seconds()
             try:
@@ -279,7 +279,7 @@ class BatchRuns:
             line.words[QUEUE_LENGTH] = 0
             queue = np.array([*line.back, *line.queue[:left]], dtype=np.int64)
             line.back, line.wanted = [], [0] * self._threads
-            # What could not be stored is, and slots grow.
+            # The run that could not be stored is stored after the batch state grows.
             self._run_on_threads(task, len(self._workers))
 
     def _stop_queue(self, given_up: bool = False) -> None:
@@ -379,7 +379,8 @@ class Rollout:
         Why, for each run; None for those that ended well. The record of a `SimulationError` is of no step: it holds the
         state at which the failed one began.
     notices
-        What no certificate says (`Recording.notices`), the worst of each kind over all runs; the text says where.
+        Notices that certificates do not cover (`Recording.notices`), the worst of each kind over all runs; the text
+        says where.
     """
 
     q: FloatArray

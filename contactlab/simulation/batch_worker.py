@@ -49,16 +49,16 @@ class Task:
 
     slots: BatchState  # the states
     worlds: Sequence[Prepared]  # of each run
-    watches: Mapping[Prepared, NoticeMonitor]  # what watches runs of a world, before it has found anything
+    watches: Mapping[Prepared, NoticeMonitor]  # the monitor of runs of a world, still without notices
     found: dict[int, NoticeMonitor]  # those that found something, by run
     steps: int  # how many each makes
     pending_runs: Iterator[int]  # numbers of the runs to begin, claimed by free threads
     look: bool  # whether contacts are looked at
-    taus: FloatArray | None  # (B, steps, n) for each step; None: what the slots say
+    taus: FloatArray | None  # (B, steps, n) for each step; None: the values in the batch state
     targets: FloatArray | None  # likewise
-    kept: StateHistory | None  # what the states after each step are kept in, if they are
+    kept: StateHistory | None  # the history of states after each step, if it is kept
     errors: dict[int, Exception]  # why runs stopped, by number
-    notices: list[Notice]  # what was found
+    notices: list[Notice]  # the notices found
     compiled: threading.Event | None = None  # set when the first of the threads has made a step; None: it need not
 
 
@@ -66,7 +66,7 @@ class RunQueue:
     """Queue of at most ``runs`` runs that stay in compiled code; no step of them is inspected or kept."""
 
     def __init__(self, runs: int, threads: int) -> None:
-        self.words = np.zeros(WORDS, dtype=np.int64)  # what the threads share
+        self.words = np.zeros(WORDS, dtype=np.int64)  # words that the threads share
         self.queue = np.zeros(runs, dtype=np.int64)  # the runs, taken from the end
         self.task: Task | None = None  # what is made of them
         self.wanted = [0] * threads  # by thread, the contacts slots had no room for; -1 where it raised something
@@ -99,7 +99,7 @@ class StepWorker:
         self._calls: dict[Prepared, BoundCall] = {}
         self._order[[batch_layout.RUNS_DONE, batch_layout.AT_WORK]] = 0
         self._order[batch_layout.RUN_LIMIT] = 1
-        #: what a step of a run that passes took last [s]
+        #: time of the last step of a queued run [s]
         self.pace = np.inf
         self._tables: list[tuple[int, ...] | None] = [None, None]
 

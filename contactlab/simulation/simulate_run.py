@@ -65,7 +65,7 @@ def simulate(
     Parameters
     ----------
     world, stepper
-        What and how.
+        The world, and its stepper.
     duration
         Time to simulate [s]: the least number of steps that covers it, so that the last one may end less than h after
         it. Steps are never cut to fit. Or ``steps``, exactly one of the two.
@@ -304,7 +304,7 @@ def _length(
         return whole_number("steps", steps, 0), None
     seconds = finite_number(duration if duration is not None else 0.0, "duration", SimulationConfigError, least=0.0)
     if stepper.adaptive:
-        # The time is a sum of many steps: what is missing by less than this is rounding, not a step to make.
+        # The time is a sum of many steps: a rest below this is rounding, not a step to make.
         return None, start.time + seconds - ROUNDING * min(stepper.h, seconds)
     # A duration that is a multiple of h up to rounding means that multiple.
     return math.ceil(seconds / stepper.h * (1.0 - 1e-12)), None

@@ -47,7 +47,7 @@ class Simulation:
     Parameters
     ----------
     world, stepper
-        What and how.
+        The world, and its stepper.
     state
         Where to start; `World.initial_state` where not given.
     record
@@ -159,7 +159,7 @@ class Simulation:
         Warns
         -----
         ImplausibleWarning
-            What the run should be doubted for, once for each kind: see `notices`.
+            Notices of the run, one of each kind: see `notices`.
         """
         driver = self._driver
         applied = self._none if tau is None else self._force(tau)
@@ -279,7 +279,7 @@ class Simulation:
         attempt at it may do so in the midst of a control loop.  Half a minute, once per machine and version.
         """
         self._driver.compile()
-        # What looks at motion that is suspicious.
+        # Kernels that inspect suspicious motion.
         body_poses(self.world.model, self._q[None])
         for name in self.world.model.names[:1]:
             point_velocity_6d(self.world.model, self._q[None], self._v[None], name, (0.0, 0.0, 0.0))

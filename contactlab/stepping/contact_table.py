@@ -102,12 +102,12 @@ class ContactTable:
     projection_multiplier_tangential
         (n, 2) the same along t1, t2 [kg m]: the friction of what bears or pushes holds the bodies.
     gap_correction
-        What turning of the bodies in the step adds to gap + h N v [m], at most 0; the position projection undoes it. It
-        is 0 where nothing turns fast.
+        Change of gap + h N v by rotation of the bodies in the step [m], at most 0; the position projection undoes it.
+        It is 0 where nothing turns fast.
     moment
         (n, 3) impulse of torsional and rolling friction, world axes, on body B [N m s]; 0 without.
     scope
-        What the numbers refer to: names, and the steps the table is about.
+        Meaning of the numbers: names, and the steps of the table.
     """
 
     step: IntArray
@@ -257,7 +257,7 @@ class ContactPair:
         at
             (3,), or one point per step (n, 3), world axes [m].
         on
-            What they act on: a or b; where not given b, without one a.
+            The body they act on, a or b; by default b, or a if there is no b.
         """
         n = self._h.size
         point = np.asarray(at, dtype=np.float64)
@@ -313,7 +313,7 @@ class CertificateTable:
     violation, scale
         (n, 12) of the mechanical conditions: `contactlab.certificate.CONDITIONS`, its `BOXED_CONDITIONS`, bilateral.
     distance
-        What computes `selection`, of the numbers of step and island.
+        Function that computes `selection` from the numbers of step and island.
     """
 
     step: IntArray

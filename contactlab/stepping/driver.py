@@ -41,14 +41,14 @@ class Driver(StepBuffers):
     Parameters
     ----------
     world, stepper, state
-        What to step, how, and from where.
+        The world, its stepper and the start.
     first
         Number of the first step: how many were made before.
     steps, end
         Steps wanted at most, those before included; no step begins at the time ``end`` [s] or later. None: no such
         limit.
     h
-        Size of the first step to try [s]; None: what the stepper makes of the state.
+        Size of the first step to try [s]; None: the stepper's choice for the state.
     tau
         See `Tau`.
     supply
@@ -56,7 +56,7 @@ class Driver(StepBuffers):
     targets
         See `Targets`.
     motions
-        What moves the kinematic bodies; None: their own motions.
+        The motions of the kinematic bodies; None: the world's motions.
     chunk_steps
         Steps after which the loop returns at the latest.
     external
@@ -86,7 +86,7 @@ class Driver(StepBuffers):
         held = state.contact_ids.size
         super().__init__(prepared, asked, held, chunk_steps=chunk_steps, external=external, steps=steps, end=end)
         self._external = external
-        #: what the solver outside the loop answered last
+        #: the last answer of the solver outside the loop
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
         #: what the last step that memory did not suffice for met
         self.no_room: MemoryError | None = None

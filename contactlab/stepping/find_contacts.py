@@ -1,4 +1,4 @@
-"""Contacts of a configuration that no step is made from: what the next step would see there."""
+"""Contacts of a configuration without a step: the contacts that a step from there would find."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ def grow_collision(held: Collision, pairs: int, contacts: int) -> Collision:
     return new_collision(held, pairs, max(contacts, held.features.size))
 
 
-# What does not change in a run.
+# Arrays that do not change in a run.
 OF_A_WORLD = ("damping", "rows", "row_trees", "trees", "drives", "springs", "loop_ints", "loop_floats")
 
 

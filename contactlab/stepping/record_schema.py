@@ -52,7 +52,7 @@ Rows = Mapping[str, NDArray[Any]]
 class Field(NamedTuple):
     """One array of a record."""
 
-    axis: str  # what the first axis counts
+    axis: str  # the meaning of the first axis
     dtype: type
     tail: tuple[int | str, ...]  # further axes; names are lengths given by the world and the stepper
 
@@ -208,7 +208,7 @@ def columns_of(table: str, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {f"{table}_{column}": np.array(rows[column], order="C") for column in _TABLES[table]}
 
 
-#: What rows of a chunk are counted of.
+#: The counts of a chunk's rows.
 USED = ("steps", "contacts", "islands", "joints")
 # Of each array of a chunk which of these is its own.
 _AXES = [f"{name}s" if name in _ROW_TYPES else FIELDS[name].axis for name in Chunk._fields]
@@ -226,7 +226,7 @@ def copy_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
 
     ``used``: how many of each of `USED`.
     """
-    # What is empty, as half of them mostly are, nobody can write to.
+    # Empty arrays, mostly half of them, need no copy.
     return {name: array.copy() if array.size else array for name, array in used_of_chunk(chunk, used).items()}
 
 
@@ -335,7 +335,7 @@ def join_rows(
 ) -> dict[str, NDArray[Any]]:
     """Join the pieces of a record; a field no piece holds is empty. ``lengths``: nq, nv, w, drives.
 
-    What one piece alone holds is not copied.
+    Arrays of a single piece are not copied.
     """
     joined = {}
     for name, field in fields.items():

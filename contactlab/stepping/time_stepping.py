@@ -147,7 +147,7 @@ class TimeStepping:
         ``margin`` and ``restitution_threshold`` of stops of angles [rad, rad/s]. None: the same numbers as of lengths
         where these are given, otherwise 1e-3 rad, and ``restitution_threshold`` over ten times that thickness.
     on_unsolved
-        What becomes of a run when every attempt at an island's forces has failed. ``"go on"``: the best forces found
+        Action if every strategy for an island's forces has failed. ``"go on"``: the best forces found
         are taken, marked (`contactlab.ForceChoice.UNCERTIFIED`, ``recording.uncertified``) and warned of, where every
         condition of their certificate holds to 1e-4 of its scale and they make no energy; else the run stops.
         ``"raise"``: it stops.

@@ -153,7 +153,7 @@ class VerificationReport:
     conditions
         In the order of `CONDITIONS`.
     failures
-        What does not hold, in the order found, at most as many as were asked for; ``failed`` counts all.
+        The failures, in the order found, at most as many as requested; ``failed`` counts all.
     selection
         Of steps that select forces (``TimeStepping(solver=None)``, no torsional or rolling friction): how far the
         recorded ones are from those; None of others.

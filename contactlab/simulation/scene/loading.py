@@ -44,7 +44,7 @@ class Scene:
     name, description
         As in the file.
     world, stepper
-        What to step, and how.
+        The world, and its stepper.
     duration
         [s].
     text
@@ -281,7 +281,7 @@ def _inertia(body: schema.BodyEntry, shapes: list[PlacedShape]) -> RigidInertia:
 def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.SceneEntry) -> None:
     table, path = robot.table, robot.table.resolve_path("urdf", robot.urdf, "the scene's folder", file=True)
     with table.wrap_errors("urdf"), warnings.catch_warnings():
-        # What the reader warns of is in the file, not in the scene.
+        # The reader's warnings are about the file, not about the scene.
         warnings.simplefilter("ignore")
         model = Model.from_urdf(path, floating_base=robot.floating_base, gravity=scene.gravity)
     if model.nb > MAX_BODIES:

@@ -115,7 +115,7 @@ class SceneError(FileError):
     key
         Table and key at fault, as in ``[[body]] 'mass'``; empty for the file as a whole.
     detail
-        What is wrong.
+        The fault.
     """
 
     def __init__(self, path: Path, line: int, key: str, detail: str) -> None:

@@ -88,7 +88,7 @@ def recompute_energy_terms(
     tau
         (n, nv) applied generalized forces, or (0, nv) for none.
     joints, targets
-        What acts on joints, and (n, nd) what the drives want.
+        The actions on joints, and (n, nd) the targets of the drives.
     in_island
         (n, nt) whether each tree is in an island of the step, or asleep.
     contact_step, contact_body, contact_point

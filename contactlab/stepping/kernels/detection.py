@@ -154,7 +154,7 @@ def detect(
         count = keep_listed(work, count)
     # a further look that finds nothing new ends the step as it is
     if control.again != 0 and parameters.sleep == 0 and count == control.n_found and not has_corrections(work, count):
-        # Nothing was left out: what was found holds.
+        # Nothing was left out: the contacts found are valid.
         return INTEGRATE
     # depth, velocities without contacts, the same contacts in the previous step
     control.n_contacts = count

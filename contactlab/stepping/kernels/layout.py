@@ -92,7 +92,7 @@ CHOICE_UNCERTIFIED: Final = 4
 REFUSED: Final = 0
 ANSWERED: Final = 1
 NEARLY: Final = 2  # no answer, and near enough to go on with
-# What forces that no certificate holds for may be off by, and what energy they may make: see `verdict`.
+# Violation and energy that forces without a certificate may have: see `verify_island`.
 UNCERTIFIED_TOLERANCE: Final = 1e-4
 UNCERTIFIED_RESIDUAL: Final = 3e-4
 PASSIVITY_TOLERANCE: Final = 1e-6
@@ -174,7 +174,7 @@ RESTITUTION: Final = 8
 VN_MINUS: Final = 9
 VN_FREE: Final = 10  # normal velocity after the step without contact forces; for islands, like the tangents
 TANGENTS: Final = 11  # 6
-GAP_CORRECTION: Final = 17  # what turning in the step adds to gap + h N v [m], at most 0
+GAP_CORRECTION: Final = 17  # change of gap + h N v by rotation in the step [m], at most 0
 CONTACT_FLOATS: Final = 18
 
 # Shapes whose pairs fit a contact id, next to 31 bits of a feature; and the lowest of all ids. The ids of pairs are
@@ -268,7 +268,7 @@ class Parameters:
     tolerance: float
     # Options; flags are 0 or 1.
     edges: int  # of a friction pyramid
-    exact_cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
+    exact_cone: int  # whether friction has the exact cone: islands without equal-compliance forces are solved outside
     gyroscopic: int  # torque of single free links
     accurate: int  # whether free trees of several links move by the Runge-Kutta method
     solver: int
@@ -504,7 +504,7 @@ class JointRows(NamedTuple):
     all, contact rows included.
     """
 
-    # What does not change.
+    # Constant fields.
     damping: FloatArray  # (nv,) viscous [N m s/rad, N s/m]
     rows: Any  # (n,) records of the numbers of a `contactlab.world.JointRow`, its kind and the rank of its class
     row_trees: IntArray  # (n + 1,) trees of row i: trees[row_trees[i] : row_trees[i + 1]], ascending

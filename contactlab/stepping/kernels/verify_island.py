@@ -99,7 +99,7 @@ def verify_island(
     rows = posed_rows(island, joints, parameters.h)
     certified, consistent = False, True
     if others is not None:
-        # What attempts found was recovered, judged and certified, but for equations.
+        # Forces of strategies are recovered, verified and certified already, except for equations.
         if answers and (progress.attempt == NO_STRATEGY or rows.nb > 0):
             recover_island(rows, island, joints)
             certify_contacts(rows, island, parameters)
@@ -198,7 +198,7 @@ def is_solution(island: IslandWork, parameters: Parameters, others: int | None) 
         if progress.answered == REFUSED:
             return False
     else:
-        # What attempts have not found is judged when its forces are known: `judge_island`.
+        # Other forces are verified when they are known: `judge_island`.
         if others is None and not is_solved(island.residuals, parameters.tolerance):
             return False
     # Solved without a pivot although z = 0 is not a solution: the previous step's forces or basis were right.

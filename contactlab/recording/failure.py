@@ -132,7 +132,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 "Remove or correct one of them, give a drive a largest force, or let loops give way with cfm. "
                 f"{note}"
             )
-        elif driver.progress.tried == layout.ALL_TRIED:
+        elif driver.progress.strategies_tried == layout.ALL_TRIED:
             off = float(driver.island.state[BEST_RESIDUAL])
             detail = (
                 f"none of the attempts at {island}; {problem!r}) led to forces that solve it: the best are off by "

@@ -261,7 +261,7 @@ class Driver(StepBuffers):
             return
         # A solve in the loop knows no time: after too long those outside are asked instead. Pivots after all attempts
         # are limited in number.
-        patient = progress.first_strategies_failed != 0 or self._begin()
+        patient = progress.strategies_tried != 0 or self._begin()
         if patient and control.stage == layout.SOLVE_LCP and progress.pivots < 0:
             return
         control.stage = layout.VERIFY

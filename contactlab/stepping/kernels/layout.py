@@ -107,7 +107,7 @@ REST_UNTRIED: Final = 0
 REST_WANTED: Final = 1
 REST_TRIED: Final = 2
 
-# Value of IslandProgress.tried when nothing is left to try.
+# Value of IslandProgress.strategies_tried when nothing is left to try.
 ALL_TRIED: Final = 2
 # Friction cones of a contact at most, where there are moments: of sliding, of spin, of rolling.
 CONES: Final = 3
@@ -237,7 +237,7 @@ class IslandProgress:
     warm_hit: int
     attempt: int  # that answered it, of `lcp.contacts.kernels.strategy_loop`, or NO_STRATEGY
     systems: int  # solved in all attempts at it
-    first_strategies_failed: (
+    strategies_tried: (
         int  # attempts at forces selected that were made in vain: 0 none, 1 the first, ALL_TRIED all
     )
     rest: int  # whether forces that hold it at rest were looked for: REST_UNTRIED, REST_WANTED, REST_TRIED

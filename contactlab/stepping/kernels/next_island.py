@@ -97,7 +97,7 @@ def next_island(
         copy_moment_variables(world, moments, work, island, control, parameters.edges, True)
     # nothing is found yet
     progress.n = nc + 2 * progress.nr + progress.ncone
-    progress.first_strategies_failed = 0
+    progress.strategies_tried = 0
     progress.rest = REST_UNTRIED
     progress.attempt = NO_STRATEGY
     progress.systems = 0
@@ -275,8 +275,8 @@ def dispatch_result(found: SearchResult, island: IslandWork, parameters: Paramet
         return VERIFY
     # none are: forces near the previous ones, which a named solver is to better, are not gone on from
     tried = parameters.require_equal_compliance != 0 and island.state[BEST_RESIDUAL] >= 0.0
-    later = tried and progress.first_strategies_failed == 0
-    progress.first_strategies_failed = 1 if tried else 0
+    later = tried and progress.strategies_tried == 0
+    progress.strategies_tried = 1 if tried else 0
     return UNSOLVED if later else FORM_LCP
 
 
@@ -287,8 +287,8 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
     # all columns, also for inspection of the problem
     posed = posed_rows(island, joints, parameters.h)
     complete_rows(posed.J, posed.Y, posed.column_ranges)
-    if progress.first_strategies_failed != 0:
-        progress.first_strategies_failed = ALL_TRIED
+    if progress.strategies_tried != 0:
+        progress.strategies_tried = ALL_TRIED
         return VERIFY
     if parameters.require_equal_compliance != 0 and parameters.exact_cone == 0 and progress.n > MAX_UNKNOWNS:
         control.failure = FAILURE_LARGE

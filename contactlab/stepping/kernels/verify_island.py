@@ -189,7 +189,7 @@ def is_solution(island: IslandWork, parameters: Parameters, others: int | None) 
     progress = island.progress[0]
     n = progress.n
     q = island.q[:n]
-    if progress.first_strategies_failed == ALL_TRIED:
+    if progress.strategies_tried == ALL_TRIED:
         return False
     if parameters.backend != 0 and progress.nc > 0:
         if progress.answered != ANSWERED:
@@ -297,7 +297,7 @@ def certify_joints(rows: ContactSystem, island: IslandWork, joints: JointRows) -
 def use_best_forces(island: IslandWork) -> None:
     """Settle for the best of the attempts, or for z as a solver left it; what follows from it is formed as of any."""
     progress = island.progress[0]
-    if progress.first_strategies_failed != 0:
+    if progress.strategies_tried != 0:
         for i in range(progress.n):
             island.z[i] = island.best_z[i]
         for i in range(island.residuals.shape[0]):
@@ -322,7 +322,7 @@ def accept_uncertified(rows: ContactSystem, island: IslandWork, control: StepCon
         ):
             return False
     elif not is_nearly_certified(rows, island) or (
-        progress.first_strategies_failed != 0 and not island.state[BEST_RESIDUAL] <= UNCERTIFIED_RESIDUAL
+        progress.strategies_tried != 0 and not island.state[BEST_RESIDUAL] <= UNCERTIFIED_RESIDUAL
     ):
         return False
     control.uncertified += 1

@@ -237,9 +237,7 @@ class IslandProgress:
     warm_hit: int
     attempt: int  # that answered it, of `lcp.contacts.kernels.strategy_loop`, or NO_STRATEGY
     systems: int  # solved in all attempts at it
-    strategies_tried: (
-        int  # attempts at forces selected that were made in vain: 0 none, 1 the first, ALL_TRIED all
-    )
+    strategies_tried: int  # attempts at forces selected that were made in vain: 0 none, 1 the first, ALL_TRIED all
     rest: int  # whether forces that hold it at rest were looked for: REST_UNTRIED, REST_WANTED, REST_TRIED
     choice: int
     answered: int  # the verdict on an answer with exact cones or of a friction backend: REFUSED, ANSWERED or NEARLY

@@ -273,7 +273,9 @@ def doubts(recording: Recording) -> str:
         size += room + 9.81 * h[when]
         see("gap", -(after + room), size)
         # What approaches and would arrive within the step may be an impact, at whatever distance.
-        off = np.where(before < -stepper.v_min, np.minimum(np.abs(after), np.abs(after + room)), after + room)
+        off = np.where(
+            before < -stepper.restitution_threshold, np.minimum(np.abs(after), np.abs(after + room)), after + room
+        )
         see("complementarity", np.minimum(off / size, fN[meant] / np.maximum(largest[when], 1e-300)), 1.0)
     return _said(found)
 

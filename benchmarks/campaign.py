@@ -129,7 +129,7 @@ def held(driver: Any) -> tuple[Any, Any]:
 
 def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, with_mujoco: bool) -> dict[str, Any]:
     """Run one scene step by step and judge its record."""
-    from contactlab import Choice
+    from contactlab import ForceChoice
     from contactlab.recording import Recording, simulation_error
     from contactlab.simulation import verify
     from contactlab.stepping.driver import Driver
@@ -190,12 +190,12 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
     islands = int(recording.islands.sum())
     row |= {
         "done": driver.step, "contacts": int(counts.max()), "islands": islands,
-        "other": int(recording.chosen(Choice.NOT_SELECTED).sum()), "later": len(hard),
+        "other": int(recording.count_by_choice(ForceChoice.OTHER_SOLUTION).sum()), "later": len(hard),
         "uncertified": len(getattr(recording, "uncertified", ())), "seconds": round(sum(spent), 3),
         "median": float(f"{np.median(spent):.3g}") if spent else "", "slowest": float(f"{max(spent, default=0.0):.3g}"),
         "over 2 s": int(np.sum(np.array(spent) > LONG)), "note": note,
     }  # fmt: skip
-    row |= recording.certificates.answered()
+    row |= recording.certificates.count_by_strategy()
     tell(row=row | {"note": note or "ended by the limit in verify"})
     if with_mujoco:
         row["ratio"] = float(f"{beside_mujoco(scene, stepper, driver.step or 1, sum(spent)):.3g}")

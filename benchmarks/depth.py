@@ -318,9 +318,9 @@ def measured(recording: Recording, own: Array) -> dict[str, float]:
     stops = [i for i, row in enumerate(world.joint_rows) if row.kind.name == "STOP"]
     said = np.isin(recording.rows["joint_row"], stops)
     out["stop"] = max(0.0, -recording.rows["joint_error"][said].min(initial=0.0))
-    out["moved"] = np.unique(recording.rows["contact_step"][recording.rows["contact_push"] != 0.0]).size / max(
-        1, recording.n_steps
-    )
+    out["moved"] = np.unique(
+        recording.rows["contact_step"][recording.rows["contact_projection_multiplier"] != 0.0]
+    ).size / max(1, recording.n_steps)
     out["creep"] = 0.0
     return out
 

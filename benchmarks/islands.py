@@ -33,7 +33,7 @@ from simulation_scenes import Scene, bin_walls, dropped
 from tables import markdown, write
 
 import lcp
-from contactlab import Choice, ConstraintSolveError, ConstraintSolver, EqualCompliance
+from contactlab import ConstraintSolveError, ConstraintSolver, EqualCompliance, ForceChoice
 from contactlab.lab.racing.entrant import limited
 from contactlab.lab.racing.external_solvers import PinADMM, PinPGS, SiconosLCP, installed
 from contactlab.lab.racing.trial import measured
@@ -150,7 +150,7 @@ def by_pyramid(solver: Any) -> Callable[[Island, float, float], Answer]:
                 island.pyramid(), island.h
             )  # fmt: skip
             result = solution.result
-            said = ", not selected" if solution.choice is Choice.NOT_SELECTED else ""
+            said = ", not selected" if solution.choice is ForceChoice.OTHER_SOLUTION else ""
         except ConstraintSolveError as error:
             result = error.result
         return result.residual.scaled, result.status is lcp.Status.SOLVED, result.status.name + said

@@ -12,7 +12,7 @@ arch of fifteen stones stands.
 A scene is run in pieces first, which gives the contacts and the slowest step; then whole, in one call, which gives
 ``ms a step``. Seconds are of the processor, on one thread; a piece in which a kernel was compiled is run again. Every
 step of ours is recorded and certified; MuJoCo records nothing. ``fell back`` counts islands for which a solver was
-asked, ``other`` those whose forces are certified and not the ones selected (`Choice.NOT_SELECTED`).
+asked, ``other`` those whose forces are certified and not the ones selected (`ForceChoice.OTHER_SOLUTION`).
 A run that needs more than ``--limit`` seconds, or fails, is kept with the steps it did, and compared with as many of
 MuJoCo's.
 """
@@ -31,7 +31,7 @@ from simulation_ours import world
 from simulation_scenes import Scene, aligned_boxes, arch, dominoes, heap, pile, tower
 from tables import environment, write
 
-from contactlab import Choice
+from contactlab import ForceChoice
 from contactlab.conformance.adapters.mujoco import import_mujoco
 from contactlab.simulation import Simulation, SimulationError, TimeStepping, simulate
 from lcp.compiler import count_compilations
@@ -96,7 +96,7 @@ class Pile:
             self.worst = max(self.worst, piece.worst_certificate().scaled)
             self.islands += int(piece.islands.sum())
             self.fell_back += int(np.count_nonzero(piece.rows["island_pivots"]))
-            self.other += int(piece.chosen(Choice.NOT_SELECTED).sum())
+            self.other += int(piece.count_by_choice(ForceChoice.OTHER_SOLUTION).sum())
             state = piece.state(piece.n_steps)
         if not self.note:
             start = time.process_time()

@@ -8,10 +8,11 @@ that year on an i7-7700HQ. ERP, CFM and damping are 0 there and here. Ours runs 
 of one thread, without compilation. A run that needs more than ``--limit`` seconds of the processor, or fails, is kept
 with the steps it did: its error is the mean over those, and says so. Runs are cut into pieces so that no record grows.
 
-Settings, the same for all runs of a scene, whatever the step (`SETTINGS`): ``v_min`` = 0 where e = 1, since nothing
-there comes to rest and every closing contact is an impact; ``v_min`` = 1000 m/s, so no impacts, where e = 0: a contact
-then closes its gap within the step, where the impact rule would stop it short. ``margin`` = 0 for single balls on the
-ground, whose gap is exact; elsewhere it lets contacts in that only come about in the step.
+Settings, the same for all runs of a scene, whatever the step (`SETTINGS`): ``restitution_threshold`` = 0 where e = 1,
+since nothing there comes to rest and every closing contact is an impact; ``restitution_threshold`` = 1000 m/s, so no
+impacts, where e = 0: a contact then closes its gap within the step, where the impact rule would stop it short.
+``margin`` = 0 for single balls on the ground, whose gap is exact; elsewhere it lets contacts in that only come about in
+the step.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ NO_IMPACTS = 1e3  # m/s
 
 SETTINGS = {
     "rolling": TimeStepping(1e-3),
-    "bouncing": TimeStepping(1e-3, edges=4, v_min=0.0, margin=0.0),
-    "666": TimeStepping(1e-3, edges=4, v_min=NO_IMPACTS, margin=5e-3),
-    "elastic 666": TimeStepping(1e-3, edges=4, v_min=0.0, margin=0.0),
-    "kapla": TimeStepping(1e-2, edges=4, v_min=NO_IMPACTS, reduce_contacts=True),
+    "bouncing": TimeStepping(1e-3, edges=4, restitution_threshold=0.0, margin=0.0),
+    "666": TimeStepping(1e-3, edges=4, restitution_threshold=NO_IMPACTS, margin=5e-3),
+    "elastic 666": TimeStepping(1e-3, edges=4, restitution_threshold=0.0, margin=0.0),
+    "kapla": TimeStepping(1e-2, edges=4, restitution_threshold=NO_IMPACTS, reduce_contacts=True),
 }
 
 #: Errors published, by scene and step; for rolling by direction of the force at 1 ms. CPU seconds at 1 ms.

@@ -32,7 +32,7 @@ from contactlab.studies.toss import (
     path_errors,
     toss_world,
 )
-from lcp.hearing import all_cores, on_threads
+from lcp.interruptible import available_cpus, map_threads
 
 FloatArray = NDArray[np.float64]
 
@@ -82,10 +82,10 @@ def main() -> None:
     settings = replace(MODELS["best"], members=arguments.members)
     worlds = [toss_world(tosses, MODELS["best"]), *member_worlds(tosses, settings)[1:]]
     found = dict(
-        on_threads(
+        map_threads(
             lambda i: toss_scores(tosses, i, settings, arguments.members, worlds),
             len(tosses),
-            arguments.workers or all_cores(),
+            arguments.workers or available_cpus(),
         )
     )
     scores = np.array([found[i] for i in range(len(tosses))])

@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from contactlab.certificate import Choice
+    from contactlab.certificate import ForceChoice
     from contactlab.constraint_solver import ConstraintSolveError, ConstraintSolver
     from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, Sphere
     from contactlab.event_driven import EventDriven
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Batch", "Box", "Capsule", "Cylinder", "EventDriven", "HalfSpace", "Material", "Recording", "RigidInertia",
     "Simulation", "Sphere", "TimeStepping", "Transform", "World", "WorldBuilder", "rollout", "simulate", "verify",
-    "Choice", "ConstraintAccelProblemData", "ConstraintSolveError", "ConstraintSolver", "ConstraintVelProblemData",
+    "ForceChoice", "ConstraintAccelProblemData", "ConstraintSolveError", "ConstraintSolver", "ConstraintVelProblemData",
     "ConvexRelaxation", "EqualCompliance", "FileError", "StaggeredProjections", "problem_data_from", "__version__",
 ]  # fmt: skip
 
@@ -49,7 +49,7 @@ _NAMES = {
     "contactlab.stepping": "TimeStepping",
     "contactlab.world": "World WorldBuilder",
     "contactlab.verification": "verify",
-    "contactlab.certificate": "Choice",
+    "contactlab.certificate": "ForceChoice",
     "contactlab.constraint_solver": "ConstraintSolveError ConstraintSolver",
     "contactlab.formulation.model_problem": "problem_data_from",
     "contactlab.formulation.quadratic_programs": "ConvexRelaxation StaggeredProjections",

@@ -1,4 +1,4 @@
-"""The mechanical certificate of a solved step: what every condition of contact is off by, and on which scale.
+"""The mechanical certificate of a solved step: the violation of every condition of contact, and its scale.
 
 An LCP solver's own verdict says that a vector solves a matrix problem. The certificate says that the forces and the
 velocity after the step obey mechanics; it is evaluated on the problem data, not on the LCP.
@@ -28,7 +28,7 @@ CONDITIONS = (
 #: Conditions of boxed rows, in the order of the array of the kernel `certify_boxed`.
 BOXED_CONDITIONS = ("box_bounds", "box_gap", "box_complementarity")
 
-#: What each condition states, for every row; s = F v+ + kF of a contact, edges fF+, fF- >= 0 with fF = fF+ - fF-;
+#: The formula of each condition, for every row; s = F v+ + kF of a contact, edges fF+, fF- >= 0 with fF = fF+ - fF-;
 #: sB = B v+ + kB + gammaB fB of a boxed row.
 FORMULAS = {
     "normal_gap": "N v+ + kN + gammaN fN >= 0",
@@ -53,7 +53,7 @@ CONE_FORMULAS = {
     "force_sign": "fN, fL >= 0",
 }
 
-#: The same at acceleration level, which has no boxed rows; cone and dissipation are those of contacts that do not
+#: The same at acceleration level, which has no boxed rows; cone and dissipation are for contacts that do not
 #: slide, with s = F a + kF.
 ACCELERATION_FORMULAS = {
     "normal_gap": "N a + kN >= 0",
@@ -68,14 +68,15 @@ ACCELERATION_FORMULAS = {
 }
 
 
-#: Forces count as those selected where they are this part of the largest from them, at most: what `Choice.SELECTED`
-#: states. The kernels that mark them have the number once more (`lcp.contacts.kernels.compliance_continuation`).
+#: Forces count as those selected where they are this part of the largest from them, at most: what
+#: `ForceChoice.EQUAL_COMPLIANCE` states. The kernels that mark them have the number once more
+#: (`lcp.contacts.kernels.compliance_continuation`).
 SELECTED_WITHIN = 1e-3
-#: What `verify` allows of it: it seeks the forces at compliances of its own.
+#: The tolerance of `verify`, which computes these forces with compliances of its own.
 VERIFIED_WITHIN = 5e-3
 
 
-class Choice(enum.IntEnum):
+class ForceChoice(enum.IntEnum):
     """Which of the forces that solve a problem of contacts an answer is; where they are unique, all are the same."""
 
     #: of a record older than the question
@@ -83,9 +84,9 @@ class Choice(enum.IntEnum):
     #: any that solves it: a solver was named, or there is no contact
     ANY = 1
     #: the forces selected (`contactlab.EqualCompliance`), within `SELECTED_WITHIN` of the largest, or unique ones
-    SELECTED = 2
+    EQUAL_COMPLIANCE = 2
     #: those selected were asked for and not found: another solution, as certified
-    NOT_SELECTED = 3
+    OTHER_SOLUTION = 3
     #: none: nothing found solves it, and the run went on with the best (`TimeStepping.on_unsolved`)
     UNCERTIFIED = 4
 
@@ -134,7 +135,7 @@ class Certificate:
     box_bounds: Check = Check(0.0, 0.0)
     box_gap: Check = Check(0.0, 0.0)
     box_complementarity: Check = Check(0.0, 0.0)
-    #: what each condition states
+    #: the formula of each condition
     formulas: Mapping[str, str] = field(default_factory=lambda: FORMULAS, repr=False)
     #: conditions that the method did not impose: they are measured like the others, and may well be violated
     not_enforced: tuple[str, ...] = ()

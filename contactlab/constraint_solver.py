@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import lcp
-from contactlab.certificate import Certificate, Choice
+from contactlab.certificate import Certificate, ForceChoice
 from contactlab.formulation.acceleration import NOT_ENFORCED, LinearResult, form_acceleration_lcp, solve_linear_path
 from contactlab.formulation.blocks import bilateral_part, factor_bilateral_rows, lcp_size_text
 from contactlab.formulation.discretized import (
@@ -72,7 +72,7 @@ __all__ = [
 
 S = TypeVar("S", bound=Solution)
 
-#: What becomes of bilateral equations that do not agree.
+#: Treatment of bilateral equations that contradict one another.
 OnInconsistency = Literal["accept_small", "accept", "refuse"]
 
 
@@ -250,7 +250,7 @@ class ConstraintSolver(ForceHelpers):
         h: float,
         *,
         z0: ArrayLike | None = None,
-        shrink: float = 0.5,
+        shrink_factor: float = 0.5,
         min_h: float | None = None,
     ) -> StepSolution:
         """Forces [N, N m] over a step: M (v+ - v) = h (tau + N' fN + F' fF + L' fL + G' fG + B' fB).
@@ -265,22 +265,24 @@ class ConstraintSolver(ForceHelpers):
         z0 : array_like, shape (2 nc + 2 nr + nl and the variables of boxed rows,), optional
             LCP solution of a similar problem to start from. Of contacts alone, forces next to it that meet the LCP
             almost to rounding are the answer, whatever the solver (`contactlab.formulation.strategy_solver`).
-        shrink, min_h : float, optional
+        shrink_factor, min_h : float, optional
             With a callable: factor from one step to the next, and the smallest step [s], h / 1024 if not given.
 
         Raises
         ------
         ProblemDataError
-            h, shrink or min_h is out of its range, or z0 does not fit.
+            h, shrink_factor or min_h is out of its range, or z0 does not fit.
         ConstraintSolveError
             The LCP solver failed, or the bilateral equations contradict one another; with a callable, at every step.
         """
         if callable(data):
             return solve_with_shrinking_step(
-                data, h, lambda problem, step: self._step(problem, step, z0), shrink=shrink, min_h=min_h
+                data, h, lambda problem, step: self._step(problem, step, z0), shrink_factor=shrink_factor, min_h=min_h
             )
-        if (shrink, min_h) != (0.5, None):
-            raise ProblemDataError("shrink", "shrink and min_h need data as a callable: fixed data hold for one h")
+        if (shrink_factor, min_h) != (0.5, None):
+            raise ProblemDataError(
+                "shrink_factor", "shrink_factor and min_h need data as a callable: fixed data hold for one h"
+            )
         check_level(data, ConstraintVelProblemData)
         return self._step(data, h, z0)
 
@@ -316,7 +318,7 @@ class ConstraintSolver(ForceHelpers):
         _require(what, data, answer.problem, answer.result, h, certificate)
         by: Any = answer.result.solver
         selects = isinstance(self.lcp_solver, EqualCompliance) and blocks.nc > 0
-        choice = Choice.NOT_SELECTED if selects else Choice.ANY
+        choice = ForceChoice.OTHER_SOLUTION if selects else ForceChoice.ANY
         return kind(
             forces=ConstraintForces.from_packed(data, packed),
             result=answer.result,

@@ -1,7 +1,7 @@
-"""What a package lists, the names it had before, and what is meant by names of other libraries.
+"""The names that a package lists, its former names, and the names of other libraries with their meaning here.
 
-A name from before warns, for one release, with the new one in the text. A name of another library is an error that says
-what is called so here; the pages `docs/from_*.md` have the arguments.
+A name from before warns, for one release, with the new one in the text. A name of another library is an error that
+states the name here; the pages `docs/from_*.md` have the arguments.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 
-def doors(
+def module_hooks(
     package: str, public: Sequence[str], before: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package.
@@ -25,7 +25,7 @@ def doors(
     package
         Its ``__name__``.
     public
-        Its ``__all__``: what `dir` shows, so that completion shows no modules and no imports.
+        Its ``__all__``, which `dir` shows, so that completion shows no modules and no imports.
     before
         Address of what an old name stands for, as ``contactlab.impact.impact_map``, by the old name.
     """
@@ -42,7 +42,7 @@ def doors(
 
 
 def unknown_name(package: str, name: str, public: Iterable[str]) -> AttributeError:
-    """Return the error about a name that a package does not have: what another library's is here, or close ones."""
+    """Return the error about a name that a package does not have, with its name here or with close names."""
     text = f"module {package!r} has no attribute {name!r}"
     if not name.startswith("_"):
         found = foreign_names().get(name, ())
@@ -262,7 +262,7 @@ _FOREIGN: dict[str, dict[str, str]] = {
         _MULTIBODY + "mass_matrix": "mj_fullM",
         _MULTIBODY + "nonlinear_effects": "mj_rne",
         "contactlab.simulation.World.cast_rays": "mj_ray mj_multiRay",
-        "contactlab.simulation.contacts_at": "mj_collision",
+        "contactlab.simulation.find_contacts": "mj_collision",
         "contactlab.simulation.Recording.contacts": "mj_contactForce",
         "contactlab.simulation.Simulation.linearize": "mjd_transitionFD",
     },

@@ -34,7 +34,7 @@ def cart_pole(stop: bool, angle: float = 0.0) -> Simulation:
         builder.add_joint_limit(JointLimit("cart", upper=STOP))
         post, at = Box((0.02, 0.1, 0.1)), Transform(p=(STOP + CART[0] + 0.02, 0, 0))
         builder.add_fixed_body("post", post, Material(0.5), at)
-    return Simulation(builder.build(), TimeStepping(H, margin=1e-3, v_min=1e-2, **LAW), record=True)
+    return Simulation(builder.build(), TimeStepping(H, margin=1e-3, restitution_threshold=1e-2, **LAW), record=True)
 
 
 def roll(run: Simulation, us: np.ndarray, K: np.ndarray, xs: np.ndarray) -> Rolled:

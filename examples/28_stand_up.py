@@ -32,7 +32,7 @@ def lying() -> Simulation:
         builder.add_shape(f"{leg}_shank", Capsule(FOOT, LINK / 2), rubber, placement=middle, category=2, mask=1)
         for part in ("thigh", "shank"):
             builder.add_drive(PositionDrive(f"{leg}_{part}", 0.0, 100.0, 4.0, max_force=60.0))
-    return Simulation(builder.build(), TimeStepping(H, margin=1e-3, v_min=1e-2), record=True)
+    return Simulation(builder.build(), TimeStepping(H, margin=1e-3, restitution_threshold=1e-2), record=True)
 
 
 def off(run: Simulation, goal: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ from lcp.conversions import (
     mlcp_to_lcp,
 )
 from lcp.dispatch import Solver
-from lcp.enumeration import Enumerated, MixedSolution, enumerate_solutions
+from lcp.enumeration import EnumerationResult, MixedSolution, enumerate_solutions
 from lcp.errors import DomainError, ProblemError, SolveError
 from lcp.farkas import Farkas, infeasibility_proof
 from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
@@ -97,17 +97,16 @@ __all__ = [
     "BlockPrincipalPivoting", "BlockSolutions", "BlockTriangular", "BoxLCP", "BoxLemke", "Cascade", "Claim", "Clarabel",
     "ClassVerdict", "ContactStrategies", "Conversion", "ConcaveMinimization", "CottleDantzig", "Counterexample",
     "CoupledBoxLCP", "DomainError",
-    "Enumerated", "Enumeration", "ErrorBound", "ExtendedLemke", "Fallback", "Farkas", "Feasibility", "FischerNewton",
-    "FrictionAttempt", "FrictionClaim", "FrictionProblem", "FrictionReduction", "FrictionResiduals",
+    "EnumerationResult", "Enumeration", "ErrorBound", "ExtendedLemke", "Fallback", "Farkas", "Feasibility",
+    "FischerNewton", "FrictionAttempt", "FrictionClaim", "FrictionProblem", "FrictionReduction", "FrictionResiduals",
     "FrictionResult", "FrictionSolver", "GlobalFrictionProblem", "HorizontalLCP", "InteriorPoint", "JosephyNewton",
     "Lemke", "LemkeHowson", "MCPClaim", "MCPResult", "MLCPResult", "MatrixClasses", "MinMapNewton", "MixedSolution",
-    "Murty", "NonsmoothNonlinearCG", "ParametricPath", "ProblemError", "ProjectedGaussSeidel", "ProxQP",
-    "Ray", "Reduction", "Refined", "Regularized", "Residuals", "Result", "SemismoothNewton",
-    "Sensitivity", "SolveError", "Solver", "Status", "Step", "Trace", "TraceRecorder", "Traits",
-    "all_solutions", "box_to_lcp", "box_to_mlcp", "classify", "coupled_to_box", "default_friction_solver",
-    "default_solver", "enumerate_solutions", "error_bound", "friction_residuals", "horizontal_to_lcp",
-    "horizontal_to_mlcp", "infeasibility_proof", "lcp_to_mlcp", "mlcp_to_lcp", "parametric", "reduce", "residuals",
-    "sensitivity", "solve", "solve_batch",
+    "Murty", "NonsmoothNonlinearCG", "ParametricPath", "ProblemError", "ProjectedGaussSeidel", "ProxQP", "Ray",
+    "Reduction", "Refined", "Regularized", "Residuals", "Result", "SemismoothNewton", "Sensitivity", "SolveError",
+    "Solver", "Status", "Step", "Trace", "TraceRecorder", "Traits", "all_solutions", "box_to_lcp", "box_to_mlcp",
+    "classify", "coupled_to_box", "default_friction_solver", "default_solver", "enumerate_solutions", "error_bound",
+    "friction_residuals", "horizontal_to_lcp", "horizontal_to_mlcp", "infeasibility_proof", "lcp_to_mlcp",
+    "mlcp_to_lcp", "parametric", "reduce", "residuals", "sensitivity", "solve", "solve_batch",
 ]  # fmt: skip
 
 # Studies of a problem or of many: imported when first asked for.

@@ -17,12 +17,12 @@ _MANY = 10_000
 
 def checked_vector(name: str, value: ArrayLike, n: int | None = None) -> Vector:
     """An owned, contiguous float64 vector of length ``n``, or a `ProblemError` naming what is wrong."""
-    vector = bare_vector(name, value, n)
+    vector = checked_vector_nonfinite(name, value, n)
     check_finite(name, vector)
     return vector
 
 
-def bare_vector(name: str, value: ArrayLike, n: int | None = None) -> Vector:
+def checked_vector_nonfinite(name: str, value: ArrayLike, n: int | None = None) -> Vector:
     """As `checked_vector`, infinities and NaN admitted."""
     vector = real_array(name, value)
     if vector.ndim != 1:
@@ -135,7 +135,7 @@ def check_range(what: str, *arrays: NDArray[np.float64]) -> None:
         raise OutOfRangeError(f"{what} is beyond double precision")
 
 
-def row_sizes(matrix: Any) -> Vector:
+def row_abs_max(matrix: Any) -> Vector:
     """Largest |entry| of each row, dense or sparse."""
     if isinstance(matrix, np.ndarray):
         sizes: NDArray[np.float64] = np.abs(matrix).max(axis=1, initial=0.0)

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.arrays import Vector, check_finite, real_array
 from lcp.dispatch import Solver
 from lcp.errors import ProblemError, SolveError
-from lcp.hearing import heard, on_threads, own_crew, processor_seconds
+from lcp.interruptible import cpu_seconds, map_threads, run_interruptibly, thread_team
 from lcp.kernels import codes
-from lcp.method import Request
-from lcp.problem import of_checked
+from lcp.method import SolveRequest
+from lcp.problem import lcp_from_checked
 from lcp.residuals import DEFAULT_TOLERANCE, Residuals
 from lcp.result import Attempt, Result
 from lcp.solve import check_method, check_tolerance, default_solver, solve_checked
@@ -214,11 +214,11 @@ def _singles(
     def several(numbers: list[int]) -> list[Result]:
         results = []
         for b in numbers:
-            problem = of_checked(matrices[0 if shared else b], vectors[b])
+            problem = lcp_from_checked(matrices[0 if shared else b], vectors[b])
             start = None if z0 is None else z0[b]
             single = None if judged is None else judged(method, problem, start, tolerance)
             if single is None:
-                single = cast(Result, solve_checked(problem, method, Request(start, tolerance, False)))
+                single = cast(Result, solve_checked(problem, method, SolveRequest(start, tolerance, False)))
             results.append(single)
         return results
 
@@ -267,22 +267,22 @@ def _run_lemke(
     starts = q if z0 is None else z0
     has_z0 = z0 is not None
     workers = max(1, min(workers, B // _LEAST))
-    # Whoever has none left takes the next ones; few enough of large problems for Ctrl-C.
+    # A thread with none left takes the next ones; few enough of large problems for Ctrl-C.
     size = max(1, min(_PORTION, -(-B // (8 * workers)), _LONG // max(1, n**3)))
     begins = iter(range(0, B, size))
 
     def work(number: int) -> None:
         memory, answer = np.empty(k.judged_size(n)), np.empty(2 * n + k.ANSWER_SIZE)
         for begin in begins:
-            processor_seconds()  # nobody may be waiting any more
+            cpu_seconds()  # nobody may be waiting any more
             stop = min(begin + size, B)
             k.lemke_batch(M, q, starts, has_z0, options, begin, stop, memory, answer, z, w, accounts)
 
     def run() -> None:
-        own_crew(workers).work(work, workers)
+        thread_team(workers).work(work, workers)
 
     if n**3 > _LONG:
-        heard(run)
+        run_interruptibly(run)
     else:
         run()
     return z, w, accounts
@@ -291,5 +291,5 @@ def _run_lemke(
 def _in_portions(work: Callable[[int, int], Any], count: int, workers: int, size: int) -> list[Any]:
     """Call ``work(start, stop)`` over all of ``count`` on threads; what they return, in order."""
     starts = range(0, count, size)
-    done = on_threads(lambda i: work(starts[i], min(starts[i] + size, count)), len(starts), workers)
+    done = map_threads(lambda i: work(starts[i], min(starts[i] + size, count)), len(starts), workers)
     return [result for _, result in sorted(done, key=operator.itemgetter(0))]

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.conversions import box_to_mlcp, check_kind
-from lcp.enumeration import Enumerated, Search
+from lcp.enumeration import BasisSearch, EnumerationResult
 from lcp.errors import ProblemError
-from lcp.farkas import CLEAR, ROUNDING, balanced, excess
-from lcp.hearing import hears
+from lcp.farkas import MIN_MARGIN, ROUNDING, balanced, relative_violation
+from lcp.interruptible import interruptible
 from lcp.linear_program import linear_program
 from lcp.polish.active_set import at_bounds
 from lcp.problem import LCP, MLCP, BoxLCP, stacked
@@ -34,7 +34,7 @@ from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.scaling import balanced_scales
 
 # Pairs of a block whose bases have codes of 64 bits; value below which a program's multipliers may be a contradiction.
-_MOST_PAIRS, _NEGATIVE = 62, -1e-9
+_MAX_PAIRS, _NEGATIVE = 62, -1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,15 +46,15 @@ class BlockSolutions:
     unknowns
         Places of its unknowns in z, of an `MLCP` in (u, y); of a `BoxLCP` in (u, y) of its `box_to_mlcp`.
     found
-        What was found, as `enumerate_solutions` tells it, ``complete`` being that of its bases alone.
+        What was found, as `enumerate_solutions` returns it; ``complete`` is about its bases alone.
     nodes, cut
-        Nodes looked at, and those of them that were cut off by checked multipliers.
+        Numbers of nodes visited, and of nodes cut off by checked multipliers.
     searched, bases
         Bases that were solved or cut off, and 2^n of them in all.
     """
 
     unknowns: NDArray[np.intp]
-    found: Enumerated
+    found: EnumerationResult
     nodes: int
     cut: int
     searched: int
@@ -94,7 +94,7 @@ class AllSolutions:
 
     @property
     def continuum(self) -> bool:
-        """Whether solutions lie on continua, of which single points are given."""
+        """Whether solutions form continua; single points of them are given."""
         return self.count > 0 and any(block.found.continuum for block in self.blocks)
 
     def __iter__(self) -> Iterator[Vector]:
@@ -123,7 +123,7 @@ class AllSolutions:
         return f"{what}; not complete: a basis lies within rounding of a solution, or too many are singular."
 
 
-@hears
+@interruptible
 def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float = DEFAULT_TOLERANCE) -> AllSolutions:
     """All solutions, where structure allows it: of independent blocks, of games, of problems few of whose bases fit.
 
@@ -156,8 +156,8 @@ def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float
     for unknowns in _components(K):
         left = max_nodes - sum(block.nodes for block in blocks)
         free, pairs = unknowns[unknowns < m], unknowns[unknowns >= m]
-        if pairs.shape[0] > _MOST_PAIRS:
-            raise ProblemError(f"a block of {pairs.shape[0]} pairs that hang together; at most {_MOST_PAIRS}")
+        if pairs.shape[0] > _MAX_PAIRS:
+            raise ProblemError(f"a block of {pairs.shape[0]} pairs that hang together; at most {_MAX_PAIRS}")
         part: LCP | MLCP = LCP(K[np.ix_(pairs, pairs)], k[pairs])
         if isinstance(inner, MLCP):
             A, X1, X2, X3 = (K[np.ix_(a, b)] for a in (free, pairs) for b in (free, pairs))
@@ -191,7 +191,7 @@ class _Node(NamedTuple):
 
 def _branched(problem: LCP | MLCP, unknowns: NDArray[np.intp], max_nodes: int, tolerance: float) -> BlockSolutions:
     """Depth first, the branch that the linear program points to last."""
-    search, program = Search(problem, tolerance), _Program(problem)
+    search, program = BasisSearch(problem, tolerance), _Program(problem)
     n, nodes, cut, searched = problem.n, 0, 0, 0
     waiting = [_Node(0, 0)]
     while waiting and nodes < max_nodes:
@@ -199,11 +199,11 @@ def _branched(problem: LCP | MLCP, unknowns: NDArray[np.intp], max_nodes: int, t
         nodes += 1
         undecided = [i for i in range(n) if not (node.at_zero | node.tight) >> i & 1]
         if not undecided:
-            for _ in search.among(node.tight, node.tight + 1):
+            for _ in search.regular_in_range(node.tight, node.tight + 1):
                 pass
             searched += 1
             continue
-        proven, doubt = program.look(node)
+        proven, doubt = program.evaluate(node)
         if proven:
             cut += 1
             searched += 1 << len(undecided)
@@ -225,7 +225,7 @@ class _Program:
         cost = self._row * self._k
         self._cost = cost / max(float(np.abs(cost).max(initial=0.0)), np.finfo(np.float64).tiny)
 
-    def look(self, node: _Node) -> tuple[bool, Vector]:
+    def evaluate(self, node: _Node) -> tuple[bool, Vector]:
         """Whether no point has these zeros, proven; else by how much each pair misses its complementarity."""
         m, size = self._m, self._k.shape[0]
         bits = np.arange(size - m)
@@ -254,8 +254,8 @@ class _Program:
         y = np.where(np.abs(y) > 1e-9, y, 0.0)
         for candidate in (y, balanced(columns, y, self._m)):
             multipliers = self._row * np.where(signed, candidate, np.maximum(candidate, 0.0))
-            if not self._k @ multipliers < -CLEAR * (np.abs(self._k) @ np.abs(multipliers)):
+            if not self._k @ multipliers < -MIN_MARGIN * (np.abs(self._k) @ np.abs(multipliers)):
                 continue
-            if (excess(self._K, multipliers, self._m)[kept] <= ROUNDING).all():
+            if (relative_violation(self._K, multipliers, self._m)[kept] <= ROUNDING).all():
                 return True
         return False

@@ -161,12 +161,12 @@ class CoupledBoxLCP(AffineRows):
     M, q
         As of `BoxLCP`.
     lo, hi
-        Bounds (n,) of the rows that are not coupled, or one number for all; those of coupled rows are not looked at.
+        Bounds (n,) of the rows that are not coupled, or one number for all; the bounds of coupled rows are not read.
     findex
         Whole numbers (n,): the row whose unknown bounds this one, or -1. That row is not coupled itself and has
         lo >= 0, so that its unknown is a size; otherwise the problem is none of linear complementarity, and is refused.
     mu
-        Factors (n,) >= 0, or one number; those of rows that are not coupled are not looked at.
+        Factors (n,) >= 0, or one number; the factors of rows that are not coupled are not read.
 
     Raises
     ------
@@ -215,7 +215,7 @@ class CoupledBoxLCP(AffineRows):
     def __repr__(self) -> str:
         return f"CoupledBoxLCP(n={self.n}, coupled={int((self.findex >= 0).sum())})"
 
-    def at(self, z: Vector) -> BoxLCP:
+    def with_bounds_at(self, z: Vector) -> BoxLCP:
         """The problem with the bounds that z itself sets: z solves this one exactly where it solves that."""
         coupled = np.flatnonzero(self.findex >= 0)
         lo, hi = self.lo.copy(), self.hi.copy()

@@ -8,16 +8,16 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.asking import asked
 from lcp.conversions import CoupledBoxLCP, box_to_mlcp, coupled_to_box, mlcp_to_lcp
 from lcp.errors import OutOfRangeError
 from lcp.farkas import infeasibility_proof
-from lcp.method import Request, Traits
+from lcp.method import SolveRequest, Traits
 from lcp.polish.active_set import at_bounds, refine
 from lcp.problem import LCP, MLCP, BoxLCP, dense_bytes
 from lcp.reduction import reduce
 from lcp.residuals import Judged, measure
 from lcp.result import Claim
+from lcp.solver_calls import call_solver
 from lcp.status import Status
 
 #: Bytes up to which a sparse M may be made dense for a solver that does not keep it sparse (n = 8192).
@@ -38,15 +38,15 @@ class Solver(Protocol):
         ...
 
 
-def claim_of(problem: Judged, solver: Any, request: Request) -> Claim:
-    """The solver's claim on a problem of any kind, its z in the form `lcp.judge` expects."""
+def call_any_solver(problem: Judged, solver: Any, request: SolveRequest) -> Claim:
+    """The solver's claim on a problem of any kind, its z in the form `lcp.claims` expects."""
     try:
         return _claim_of(problem, solver, request)
     except OutOfRangeError as error:
-        return Claim(nearest_zero(problem), Status.NOT_FINITE, 0, str(error))
+        return Claim(project_zero(problem), Status.NOT_FINITE, 0, str(error))
 
 
-def _claim_of(problem: Judged, solver: Any, request: Request) -> Claim:
+def _claim_of(problem: Judged, solver: Any, request: SolveRequest) -> Claim:
     traits = getattr(solver, "traits", _NO_TRAITS)
     if isinstance(problem, CoupledBoxLCP):
         return _coupled(problem, solver, request)
@@ -56,10 +56,10 @@ def _claim_of(problem: Judged, solver: Any, request: Request) -> Claim:
         return _mixed(problem, solver, request)
     if isinstance(problem, BoxLCP) and not traits & Traits.BOXED:
         return _boxed(problem, solver, request)
-    return asked(problem, solver, request)
+    return call_solver(problem, solver, request)
 
 
-def _densified(problem: LCP | BoxLCP, solver: Any, request: Request) -> Claim:
+def _densified(problem: LCP | BoxLCP, solver: Any, request: SolveRequest) -> Claim:
     """A sparse problem for a solver that needs M dense: made so and said so, or refused where that takes too much."""
     name, size = type(solver).__name__, dense_bytes(problem)
     if size > DENSE_LIMIT:
@@ -71,59 +71,59 @@ def _densified(problem: LCP | BoxLCP, solver: Any, request: Request) -> Claim:
     M = problem._M.toarray()
     dense: LCP | BoxLCP
     if isinstance(problem, LCP):
-        dense = LCP(M, problem._q, problem._noise)
+        dense = LCP(M, problem._q, problem._q_uncertainty)
     else:
         dense = BoxLCP(M, problem._q, problem.lo, problem.hi)
-    claim = claim_of(dense, solver, request)
+    claim = call_any_solver(dense, solver, request)
     return replace(claim, detail=_joined_words(claim.detail, f"M made dense ({size / 2**20:.1f} MiB)"))
 
 
-def _boxed(problem: BoxLCP, solver: Any, request: Request) -> Claim:
+def _boxed(problem: BoxLCP, solver: Any, request: SolveRequest) -> Claim:
     """Through `box_to_mlcp`; without free unknowns that is a plain problem."""
     conversion = box_to_mlcp(problem)
     start = None if request.z0 is None else conversion.start(request.z0)
-    claim = claim_of(conversion.problem, solver, request._replace(z0=start))
+    claim = call_any_solver(conversion.problem, solver, request._replace(z0=start))
     if not np.isfinite(claim.z).all():
-        return replace(claim, z=nearest_zero(problem), status=Status.NOT_FINITE)
+        return replace(claim, z=project_zero(problem), status=Status.NOT_FINITE)
     z = conversion.recover(claim.z)
     if not measure(problem, z)[0].solved(request.tolerance):
         z = at_bounds(problem, z, request.tolerance)
     return replace(claim, z=z)
 
 
-def _coupled(problem: CoupledBoxLCP, solver: Any, request: Request) -> Claim:
+def _coupled(problem: CoupledBoxLCP, solver: Any, request: SolveRequest) -> Claim:
     """Through `coupled_to_box`."""
     conversion = coupled_to_box(problem)
     start = None if request.z0 is None else conversion.start(request.z0)
-    claim = claim_of(conversion.problem, solver, request._replace(z0=start))
+    claim = call_any_solver(conversion.problem, solver, request._replace(z0=start))
     z = conversion.recover(claim.z) if np.isfinite(claim.z).all() else np.zeros(problem.n)
     if not measure(problem, z)[0].solved(request.tolerance):
         # Zeros that a difference left as roundings; friction then follows its new bounds.
-        snapped = at_bounds(problem.at(z), z, request.tolerance)
-        z = np.clip(snapped, (there := problem.at(snapped)).lo, there.hi)
+        snapped = at_bounds(problem.with_bounds_at(z), z, request.tolerance)
+        z = np.clip(snapped, (there := problem.with_bounds_at(snapped)).lo, there.hi)
     return replace(claim, z=z)
 
 
-def nearest_zero(problem: Judged) -> Vector:
+def project_zero(problem: Judged) -> Vector:
     """The admissible vector nearest to zero, of an `MLCP` (u, y)."""
     if isinstance(problem, BoxLCP | CoupledBoxLCP):
         return np.clip(np.zeros(problem.n), problem.lo, problem.hi)
     return np.zeros(problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n)
 
 
-def _mixed(problem: MLCP, solver: Any, request: Request) -> Claim:
+def _mixed(problem: MLCP, solver: Any, request: SolveRequest) -> Claim:
     """Eliminate the free unknowns; where that loses something, solve what is left with the free unknowns split."""
     reduction = reduce(problem)
     if not reduction.consistent:
         detail = f"rank {reduction.rank} of {problem.n_free} equations, which contradict each other"
         return Claim(np.zeros(problem.n_free + problem.n), Status.INCONSISTENT, 0, detail, evidence=reduction.evidence)
-    claim = asked(reduction.lcp, solver, request)
+    claim = call_solver(reduction.lcp, solver, request)
     claim = _refined(problem, replace(claim, z=_joined(reduction.recover, claim.z)), request.tolerance)
     core = reduction.core
     if core is not None and claim.status is not Status.SOLVED:
         split = mlcp_to_lcp(core)
         start = None if request.z0 is None else split.start(request.z0)
-        second = asked(split.problem, solver, request._replace(z0=start))
+        second = call_solver(split.problem, solver, request._replace(z0=start))
         d = core.n_free
         detail = f"rank {reduction.rank} of {problem.n_free}: what the equations leave free was split"
         if np.isfinite(second.z).all():

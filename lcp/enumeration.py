@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector, check_range
 from lcp.conversions import box_to_mlcp, check_kind
 from lcp.errors import ProblemError
-from lcp.hearing import hears, processor_seconds
+from lcp.interruptible import cpu_seconds, interruptible
 from lcp.linear_program import linear_program
 from lcp.polish.active_set import at_bounds, refine
 from lcp.problem import LCP, MLCP, BoxLCP, bounds_of, stacked
@@ -42,7 +42,7 @@ class MixedSolution(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Enumerated:
+class EnumerationResult:
     """What enumeration found.
 
     Attributes
@@ -82,27 +82,29 @@ class Enumerated:
 
 @functools.lru_cache(maxsize=1)
 def _unsolvable(problem: Problem) -> bool:
-    """Whether a problem is found, once more, to be feasible and without solution; kept for those who ask next."""
-    from lcp.farkas import EXACT, as_mixed, branched, feasible_point
+    """Return True if a problem is again found feasible and without solution; the answer is cached."""
+    from lcp.farkas import EXACT, feasible_point, solve_integer_program, to_mlcp
 
-    mixed = as_mixed(problem)
+    mixed = to_mlcp(problem)
     if mixed.n + mixed.n_free <= EXACT:
-        exact = branched(mixed, _EXACTLY)
+        exact = solve_integer_program(mixed, _EXACTLY)
         if exact.found is not None or exact.complete:
             return exact.found is None and exact.feasible is not None
-    search, deadline = Search(mixed, DEFAULT_TOLERANCE), processor_seconds() + _BY_BASES
+    search, deadline = BasisSearch(mixed, DEFAULT_TOLERANCE), cpu_seconds() + _BY_BASES
     for first in range(0, 1 << mixed.n, _CHUNK):
-        for _ in search.among(first, min(first + _CHUNK, 1 << mixed.n)):
+        for _ in search.regular_in_range(first, min(first + _CHUNK, 1 << mixed.n)):
             return False
-        if processor_seconds() > deadline:
+        if cpu_seconds() > deadline:
             return False
     for _ in search.singular():
         return False
     return search.summary().complete and feasible_point(problem, _BY_BASES) is not None
 
 
-@hears
-def enumerate_solutions(problem: Problem, *, max_n: int = 16, tolerance: float = DEFAULT_TOLERANCE) -> Enumerated:
+@interruptible
+def enumerate_solutions(
+    problem: Problem, *, max_n: int = 16, tolerance: float = DEFAULT_TOLERANCE
+) -> EnumerationResult:
     """All solutions of a small problem.
 
     Parameters
@@ -130,7 +132,7 @@ def enumerate_solutions(problem: Problem, *, max_n: int = 16, tolerance: float =
         raise ProblemError(
             f"enumeration tries 2^n bases: n = {problem.n} exceeds max_n = {max_n}; lcp.all_solutions branches instead"
         )
-    search = Search(problem, tolerance)
+    search = BasisSearch(problem, tolerance)
     for _ in search.regular():
         pass
     for _ in search.singular():
@@ -138,7 +140,7 @@ def enumerate_solutions(problem: Problem, *, max_n: int = 16, tolerance: float =
     return search.summary()
 
 
-def _boxed(problem: BoxLCP, max_n: int, tolerance: float) -> Enumerated:
+def _boxed(problem: BoxLCP, max_n: int, tolerance: float) -> EnumerationResult:
     conversion = box_to_mlcp(problem)
     enumerated = enumerate_solutions(conversion.problem, max_n=max_n, tolerance=tolerance)
     points: list[Vector] = []
@@ -153,7 +155,7 @@ def _boxed(problem: BoxLCP, max_n: int, tolerance: float) -> Enumerated:
         elif not any(_same(better, other) for other in points):
             points.append(better)
             isolated.append(alone)
-    return Enumerated(tuple(points), tuple(isolated), enumerated.continuum, complete, enumerated.bases)
+    return EnumerationResult(tuple(points), tuple(isolated), enumerated.continuum, complete, enumerated.bases)
 
 
 def _same(x: Vector, y: Vector) -> bool:
@@ -161,7 +163,7 @@ def _same(x: Vector, y: Vector) -> bool:
     return bool((np.abs(x - y) <= 1e-7 * unit).all())
 
 
-class Search:
+class BasisSearch:
     """One enumeration in progress: what was found so far and which singular bases wait."""
 
     def __init__(self, problem: LCP | MLCP, tolerance: float) -> None:
@@ -189,9 +191,9 @@ class Search:
 
     def regular(self) -> Iterator[Vector]:
         """Solutions at regular bases, in the order of their codes."""
-        yield from self.among(0, 1 << self._n)
+        yield from self.regular_in_range(0, 1 << self._n)
 
-    def among(self, first: int, end: int) -> Iterator[Vector]:
+    def regular_in_range(self, first: int, end: int) -> Iterator[Vector]:
         """Those at the regular ones of the bases ``first <= code < end``; singular ones are left for `singular`."""
         from lcp.kernels.bases import CANDIDATE, scan_bases
 
@@ -227,7 +229,7 @@ class Search:
                 continue
             if affine is None:
                 continue
-            if affine.visible > 1:
+            if affine.n_constrained_directions > 1:
                 programs += 1
             if programs > _PROGRAMS or count >= _SINGULAR:
                 self._complete = False
@@ -235,14 +237,16 @@ class Search:
             if self._keep_piece(code, affine):
                 yield self._points[-1]
 
-    def summary(self) -> Enumerated:
+    def summary(self) -> EnumerationResult:
         """What was found."""
-        isolated = tuple(not any(self._lies(i, code) for code in self._continua) for i in range(len(self._points)))
+        isolated = tuple(
+            not any(self._belongs_to_basis(i, code) for code in self._continua) for i in range(len(self._points))
+        )
         m = self._problem.n_free if isinstance(self._problem, MLCP) else 0
         solutions: tuple[Any, ...] = tuple(self._points)
         if isinstance(self._problem, MLCP):
             solutions = tuple(MixedSolution(x[:m], x[m:]) for x in self._points)
-        return Enumerated(solutions, isolated, bool(self._continua), self._complete, 1 << self._n)
+        return EnumerationResult(solutions, isolated, bool(self._continua), self._complete, 1 << self._n)
 
     def _active(self, code: int) -> NDArray[np.intp]:
         pairs = [self._m + i for i in range(self._n) if code >> i & 1]
@@ -259,11 +263,11 @@ class Search:
         x = self._verified(piece.point)
         if x is not None:
             self._continua.append(code)
-            if not any(self._lies(i, code) for i in range(len(self._points))):
+            if not any(self._belongs_to_basis(i, code) for i in range(len(self._points))):
                 kept = self._add(x)
         return kept
 
-    def _lies(self, i: int, code: int) -> bool:
+    def _belongs_to_basis(self, i: int, code: int) -> bool:
         """Whether solution i belongs to the basis: zero outside, w zero inside."""
         positive, tight = self._supports[i]
         return positive & ~code == 0 and code & ~tight == 0
@@ -329,7 +333,7 @@ class Affine:
     error: Vector
 
     @property
-    def visible(self) -> int:
+    def n_constrained_directions(self) -> int:
         """Number of independent directions that any of the conditions feels."""
         return int(self.G.shape[1])
 
@@ -378,9 +382,9 @@ def affine_set(
 
 def piece_of(affine: Affine) -> Piece | None:
     """The nonempty piece of an affine set, or None; a linear program decides where it has two or more directions."""
-    if affine.visible == 0:
+    if affine.n_constrained_directions == 0:
         return Piece(affine.point, 0)
-    return _interval(affine) if affine.visible == 1 else _polyhedron(affine)
+    return _interval(affine) if affine.n_constrained_directions == 1 else _polyhedron(affine)
 
 
 def _interval(affine: Affine) -> Piece | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lcp.result import Outcome
+    from lcp.result import ResultBase
 
 
 class ProblemError(ValueError):
@@ -23,6 +23,6 @@ class DomainError(ArithmeticError):
 class SolveError(RuntimeError):
     """A solve that did not end in a verified solution; ``result`` tells how it ended."""
 
-    def __init__(self, message: str, result: Outcome[Any]) -> None:
+    def __init__(self, message: str, result: ResultBase[Any]) -> None:
         super().__init__(message)
         self.result = result

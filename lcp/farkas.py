@@ -11,7 +11,7 @@ from lcp.analysis.exact import integers
 from lcp.analysis.exact_branching import Branching
 from lcp.arrays import Vector
 from lcp.conversions import box_to_mlcp, lcp_to_mlcp
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 from lcp.linear_program import linear_program
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import Problem
@@ -22,7 +22,7 @@ from lcp.status import Status
 # proof, however little: where columns nearly cancel, a huge z may be feasible. The contradiction itself must be larger
 # than the second fraction of its terms.
 ROUNDING = 2.0**-48
-CLEAR = 1e-8
+MIN_MARGIN = 1e-8
 # Rows up to which linear programs are solved in integers.
 EXACT = 16
 
@@ -44,7 +44,7 @@ class Farkas:
 
     def status(self, problem: Problem) -> Status:
         """INCONSISTENT where the equations contradict each other for y of any sign, else INFEASIBLE."""
-        mixed = as_mixed(problem)
+        mixed = to_mlcp(problem)
         bound = np.abs(mixed.X1.T @ self.v) > ROUNDING * (np.abs(mixed.X1).T @ np.abs(self.v))
         return Status.INFEASIBLE if self.y.any() or bound.any() else Status.INCONSISTENT
 
@@ -66,23 +66,23 @@ class Farkas:
         if isinstance(problem, LCP):
             K, k, m = problem._M, problem._q, 0
         else:
-            mixed = as_mixed(problem)
+            mixed = to_mlcp(problem)
             K, k, m = mixed._K, mixed._k, mixed.n_free
         if x.shape != k.shape or self.v.shape != (m,):
             return False
         contradiction = float(k @ x)
-        if not contradiction < -CLEAR * float(np.abs(k) @ np.abs(x)):
+        if not contradiction < -MIN_MARGIN * float(np.abs(k) @ np.abs(x)):
             return False
         # Rows that take no part add nothing: of a sparse M only the others are made dense.
         used = np.flatnonzero(x)
         rows = K[used] if isinstance(K, np.ndarray) else K[used].toarray()
-        return bool((excess(rows, x[used], m) <= slack).all())
+        return bool((relative_violation(rows, x[used], m) <= slack).all())
 
 
-def excess(K: Vector, x: Vector, m: int) -> Vector:
+def relative_violation(K: Vector, x: Vector, m: int) -> Vector:
     """By what fraction of their terms K^T x = 0 in its first m entries and K^T x <= 0 in the others are missed.
 
-    Compensated sums tell all signs but those of sums that vanish to 30 digits; these are formed in integers.
+    Compensated sums give all signs except for sums that vanish to 30 digits; these are formed in integers.
     """
     from lcp.kernels.accurate_residual import dense_residual
 
@@ -101,14 +101,14 @@ def excess(K: Vector, x: Vector, m: int) -> Vector:
     return share
 
 
-def as_mixed(problem: Problem) -> MLCP:
+def to_mlcp(problem: Problem) -> MLCP:
     """Any problem as an `MLCP`."""
     if isinstance(problem, LCP):
         return lcp_to_mlcp(problem).problem
     return box_to_mlcp(problem).problem if isinstance(problem, BoxLCP) else problem
 
 
-def branched(problem: MLCP, time_limit: float = 0.0) -> Branching:
+def solve_integer_program(problem: MLCP, time_limit: float = 0.0) -> Branching:
     """``problem`` searched in integers for so many seconds; without any, whether a point is feasible."""
     search = Branching(problem._K, problem._k, problem.n_free, time_limit)
     search.run()
@@ -118,7 +118,7 @@ def branched(problem: MLCP, time_limit: float = 0.0) -> Branching:
 def row_proof(problem: LCP) -> Farkas | None:
     """The proof of a row that no z >= 0 can lift, q_i < 0 beyond its noise and no entry positive; None without one."""
     M, q = problem._M, problem._q
-    lost = q < 0.0 if problem._noise is None else q < -problem._noise
+    lost = q < 0.0 if problem._q_uncertainty is None else q < -problem._q_uncertainty
     if not lost.any():
         return None
     most = M.max(axis=1, initial=0.0) if isinstance(M, np.ndarray) else M.max(axis=1).toarray().ravel()
@@ -128,14 +128,14 @@ def row_proof(problem: LCP) -> Farkas | None:
 
 def infeasibility_proof(problem: Problem, time_limit: float = 60.0) -> Farkas | None:
     """A verified Farkas vector of ``problem``, or None where a linear program finds none within so many seconds."""
-    deadline = processor_seconds() + time_limit
-    mixed = as_mixed(problem)
+    deadline = cpu_seconds() + time_limit
+    mixed = to_mlcp(problem)
     K, k, m = mixed._K, mixed._k, mixed.n_free
     size = k.shape[0]
     if size == 0:
         return None
     best = None
-    if size <= EXACT and (y := branched(mixed).farkas) is not None:
+    if size <= EXACT and (y := solve_integer_program(mixed).farkas) is not None:
         best = Farkas(y=y[m:], v=y[:m])
         if best.proves_exactly(mixed):
             return best
@@ -154,7 +154,7 @@ def infeasibility_proof(problem: Problem, time_limit: float = 60.0) -> Farkas | 
         b_ub=np.zeros(size - m) if size > m else None,
         b_eq=np.zeros(m) if m else None,
         bounds=[(-1.0, 1.0)] * m + [(0.0, 1.0)] * (size - m),
-        time_limit=deadline - processor_seconds(),
+        time_limit=deadline - cpu_seconds(),
     )
     if program is None or not cost @ program.x < 0.0:
         return best
@@ -177,7 +177,7 @@ def candidates(scaled: Vector, cost: Vector, x: Vector, m: int, deadline: float 
             break
     yield x
     yield balanced(scaled, x, m)
-    interior = _interior(scaled, cost, x, m, deadline - processor_seconds())
+    interior = _interior(scaled, cost, x, m, deadline - cpu_seconds())
     if interior is not None:
         yield interior
 
@@ -216,7 +216,7 @@ def balanced(scaled: Vector, x: Vector, m: int) -> Vector:
 
 def feasible_point(problem: Problem, time_limit: float = 60.0) -> Vector | None:
     """(u, y) with y >= 0 that meets the equations and w >= 0 to 1e-8 of their terms; None where none was found."""
-    mixed = as_mixed(problem)
+    mixed = to_mlcp(problem)
     K, k, m = mixed._K, mixed._k, mixed.n_free
     size = k.shape[0]
     if size == 0:

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from lcp.arrays import Vector
-from lcp.hearing import heard
+from lcp.interruptible import run_interruptibly
 
 Bounds = Sequence[tuple[float | None, float | None]] | tuple[float, float]
 
 # Entries up to which a program takes some milliseconds, and no thread of its own.
 _SMALL = 20_000
 # What HiGHS may take beyond its limit before it is left to itself.
-_GRACE = 0.25
+_EXTRA_SECONDS = 0.25
 
 
 def linear_program(
@@ -45,15 +45,15 @@ def linear_program(
         return None
     if sum(0 if A is None else A.shape[0] * A.shape[1] for A in (A_ub, A_eq)) <= _SMALL:
         return solved(time_limit)
-    seconds = time_limit * _crowd()
+    seconds = time_limit * _load_per_cpu()
     end = time.monotonic() + seconds
     try:
-        return heard(lambda: solved(end - time.monotonic()), seconds + _GRACE)
+        return run_interruptibly(lambda: solved(end - time.monotonic()), seconds + _EXTRA_SECONDS)
     except TimeoutError:
         return None
 
 
-def _crowd() -> float:
+def _load_per_cpu() -> float:
     """How many share a processor of this machine, as far as the system tells: HiGHS counts seconds of the clock."""
     with contextlib.suppress(AttributeError, OSError):
         return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))

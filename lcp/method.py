@@ -8,7 +8,7 @@ from abc import abstractmethod
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from lcp.arrays import Vector
-from lcp.options import Options, with_fields
+from lcp.options import Options, replace_fields
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
 
@@ -69,7 +69,7 @@ def implied(classes: Traits) -> Traits:
 P_contra = TypeVar("P_contra", contravariant=True)
 
 
-class Request(NamedTuple):
+class SolveRequest(NamedTuple):
     """What is asked of one solve: the start or None, the bound on the scaled residual, whether to keep a trace."""
 
     z0: Vector | None
@@ -77,7 +77,7 @@ class Request(NamedTuple):
     trace: bool
 
 
-class Method(Options, Generic[P_contra]):
+class SolverBase(Options, Generic[P_contra]):
     """A solver of problems of one kind; a method has its options as fields, its ``traits``, and `_claim`.
 
     One that has a plain problem's whole solve compiled in one piece, verdict included, has it as ``_solve_and_verify``
@@ -105,13 +105,13 @@ class Method(Options, Generic[P_contra]):
         trace
             Keep one number per iteration, where the method can.
         """
-        return self._claim(problem, Request(z0, tolerance, trace))
+        return self._claim(problem, SolveRequest(z0, tolerance, trace))
 
     @abstractmethod
-    def _claim(self, problem: P_contra, request: Request) -> Claim: ...
+    def _claim(self, problem: P_contra, request: SolveRequest) -> Claim: ...
 
 
-def within(solver: Any, seconds: float) -> Any:
+def with_time_limit(solver: Any, seconds: float) -> Any:
     """The solver, and those in its fields, with limits of time of at most so many seconds; itself where they are."""
     if not dataclasses.is_dataclass(solver) or not hasattr(solver, "solve"):
         return solver
@@ -121,6 +121,6 @@ def within(solver: Any, seconds: float) -> Any:
         if field.name == "time_limit":
             if isinstance(value, float) and value > seconds:
                 changed[field.name] = max(seconds, 1e-9)
-        elif (inner := within(value, seconds)) is not value:
+        elif (inner := with_time_limit(value, seconds)) is not value:
             changed[field.name] = inner
-    return with_fields(solver, changed) if changed else solver
+    return replace_fields(solver, changed) if changed else solver

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lcp.errors import ProblemError
 
 
-class Values(ABCMeta):
+class OptionsMeta(ABCMeta):
     """Of solvers: the object with every option at its default is made, and its options checked, once.
 
     A solver is a value that never changes; to make one takes longer than to solve a small problem. One that holds more
@@ -45,7 +45,7 @@ def _is_value(solver: Any) -> bool:
     return "__dataclass_fields__" in vars(type(solver)) and vars(solver).keys() <= options
 
 
-class Options(metaclass=Values):
+class Options(metaclass=OptionsMeta):
     """A frozen dataclass whose fields, made by the functions below, say what they may be."""
 
     def __post_init__(self) -> None:
@@ -61,28 +61,28 @@ def _checks(kind: Any) -> tuple[tuple[str, Callable[[Any, str], None]], ...]:
     return tuple((option.name, option.metadata["check"]) for option in fields(kind) if "check" in option.metadata)
 
 
-def whole(default: int | None, *, least: int = 0, most: int = sys.maxsize) -> Any:
+def integer_option(default: int | None, *, least: int = 0, most: int = sys.maxsize) -> Any:
     """An option that is a whole number in [least, most], or None where that is the default."""
-    return _option(default, functools.partial(check_whole, least=least, most=most, optional=default is None))
+    return _option(default, functools.partial(check_integer, least=least, most=most, optional=default is None))
 
 
-def real(default: float | None, *, least: float, most: float, open_ends: bool = False) -> Any:
+def real_option(default: float | None, *, least: float, most: float, open_ends: bool = False) -> Any:
     """An option that is a number in [least, most] (``open_ends``: between), or None where that is the default."""
     check = functools.partial(check_real, least=least, most=most, open_ends=open_ends, optional=default is None)
     return _option(default, check)
 
 
-def positive(default: float) -> Any:
+def positive_option(default: float) -> Any:
     """An option that is a number above zero; infinity stands for no limit."""
     return _option(default, check_positive)
 
 
-def flag(default: bool) -> Any:
+def bool_option(default: bool) -> Any:
     """An option that is True or False."""
-    return _option(default, check_flag)
+    return _option(default, check_bool)
 
 
-def choice(default: str, choices: tuple[str, ...]) -> Any:
+def choice_option(default: str, choices: tuple[str, ...]) -> Any:
     """An option that is one of ``choices``."""
     return _option(default, functools.partial(check_choice, choices=choices))
 
@@ -91,7 +91,7 @@ def _option(default: Any, check: Callable[[Any, str], None]) -> Any:
     return field(default=default, metadata={"check": check})
 
 
-def check_whole(owner: Any, name: str, *, least: int = 0, most: int = sys.maxsize, optional: bool = False) -> None:
+def check_integer(owner: Any, name: str, *, least: int = 0, most: int = sys.maxsize, optional: bool = False) -> None:
     """Refuse ``owner.name`` unless it is a whole number in [least, most] (or None where ``optional``)."""
     value: Any = getattr(owner, name)
     if optional and value is None:
@@ -137,7 +137,7 @@ def number(value: object) -> float:
         return math.nan
 
 
-def check_flag(owner: Any, name: str) -> None:
+def check_bool(owner: Any, name: str) -> None:
     """Refuse ``owner.name`` unless it is True or False."""
     value = getattr(owner, name)
     if not isinstance(value, bool):
@@ -162,7 +162,7 @@ def check_solver(name: str, solver: Any, example: str = "Lemke()") -> None:
         raise ProblemError(f"{name} must be a solver object such as {example}, got {solver!r}")
 
 
-def with_fields(solver: Any, values: Mapping[str, Any]) -> Any:
+def replace_fields(solver: Any, values: Mapping[str, Any]) -> Any:
     """A copy with other values in these fields. Not `dataclasses.replace`: constructors may take other arguments."""
     changed = copy.copy(solver)
     for name, value in values.items():

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_vector
 from lcp.errors import ProblemError
-from lcp.hearing import hears
+from lcp.interruptible import interruptible
 from lcp.options import number
 from lcp.problem import LCP, MLCP, stacked
 from lcp.residuals import DEFAULT_TOLERANCE, measure
@@ -55,7 +55,7 @@ class ParametricPath:
         Between two of them z is linear in t; where two have the same t, the segment between them solves at that t.
     bases
         For each segment (k - 1 of them) the indices of the pairs whose z may be positive.
-    turns
+    turning_points
         Indices of the breakpoints at which t changes its direction: none for a P-matrix.
     backward_errors
         Of every breakpoint (k,), on the data.
@@ -70,7 +70,7 @@ class ParametricPath:
     t: Vector
     z: NDArray[np.float64]
     bases: tuple[tuple[int, ...], ...]
-    turns: tuple[int, ...]
+    turning_points: tuple[int, ...]
     backward_errors: Vector
     pivots: int
     evidence: Result | MLCPResult | None
@@ -115,7 +115,7 @@ class ParametricPath:
         return found[0]
 
 
-@hears
+@interruptible
 def parametric(
     problem: LCP | MLCP,
     direction: ArrayLike,
@@ -134,7 +134,7 @@ def parametric(
     problem
         An `LCP`, or an `MLCP`, whose direction and solutions have the free rows and unknowns first.
     direction
-        Change of q (n,) for t = 1; of an `MLCP` that of (a, x4).
+        Change of q (n,) for t = 1; for an `MLCP` the change of (a, x4).
     to
         Where to go.
     follow_turns
@@ -157,10 +157,10 @@ def parametric(
     k = stacked(problem)[1]
     change = checked_vector("direction", direction, k.shape[0])
     with np.errstate(all="ignore"):
-        walk = _Walk(problem, change, float(to), follow_turns, max_pivots)
+        walk = _PathFollower(problem, change, float(to), follow_turns, max_pivots)
         status, detail, evidence = walk.run(tolerance)
     t, z = float(to) * np.array(walk.t), np.array(walk.z).reshape((-1, k.shape[0]))
-    bases, turns = walk.bases, walk.turns
+    bases, turns = walk.bases, walk.turning_points
     errors = _errors(problem, change, t, z)
     if errors.size and not errors.max() <= tolerance and status is Status.SOLVED:
         worst = int(np.argmax(errors))
@@ -193,13 +193,13 @@ def _moved(problem: LCP | MLCP, direction: Vector, t: float) -> LCP | MLCP:
     if isinstance(problem, LCP):
         # A breakpoint is known to the rounding of t.
         rounding = 8.0 * np.finfo(np.float64).eps * (np.abs(problem._q) + np.abs(t * direction)) * (direction != 0.0)
-        noise = rounding if problem._noise is None else rounding + problem._noise
+        noise = rounding if problem._q_uncertainty is None else rounding + problem._q_uncertainty
         return LCP(problem._M, problem._q + t * direction, noise)
     m, k = problem.n_free, problem._k + t * direction
     return MLCP(problem.A, problem.X1, problem.X2, problem.X3, k[:m], k[m:])
 
 
-class _Walk:
+class _PathFollower:
     """One path in progress, in units near one, t in parts of the way. Variables: x_j is j, w_i size + i, t 2 size."""
 
     def __init__(self, problem: LCP | MLCP, direction: Vector, to: float, follow: bool, max_pivots: int) -> None:
@@ -215,7 +215,7 @@ class _Walk:
         self.t: list[float] = []
         self.z: list[Vector] = []
         self.bases: list[tuple[int, ...]] = []
-        self.turns: list[int] = []
+        self.turning_points: list[int] = []
         self.pivots = 0
 
     def run(self, tolerance: float) -> tuple[Status, str, Any]:
@@ -263,7 +263,7 @@ class _Walk:
 
     def _first_turn(self) -> str:
         """Drop what came behind the turn; words for it."""
-        end = self.turns[-1] + 1
+        end = self.turning_points[-1] + 1
         del self.t[end:], self.z[end:], self.bases[end - 1 :]
         return f"t turns back at {self._to * self.t[-1]:.6g}"
 
@@ -343,7 +343,7 @@ class _Walk:
         moves = np.sign(np.diff(self.t))
         moving = np.flatnonzero(moves)
         if moving.shape[0] > 1 and moving[-1] == moves.shape[0] - 1 and moves[moving[-1]] != moves[moving[-2]]:
-            self.turns.append(int(moving[-2]) + 1)
+            self.turning_points.append(int(moving[-2]) + 1)
             return True
         return False
 

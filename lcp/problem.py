@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.arrays import Vector, bare_vector, checked_square, checked_vector, read_only, row_sizes, shaped_matrix
+from lcp.arrays import (
+    Vector,
+    checked_square,
+    checked_vector,
+    checked_vector_nonfinite,
+    read_only,
+    row_abs_max,
+    shaped_matrix,
+)
 from lcp.errors import ProblemError
 
 _ARRAY, _DOUBLE = np.ndarray, np.dtype(np.float64)
@@ -52,7 +60,7 @@ class AffineRows:
     @cached_property
     def _row_size(self) -> Vector:
         """Largest |M_ij| of each row."""
-        return row_sizes(self._M)
+        return row_abs_max(self._M)
 
     @property
     def n(self) -> int:
@@ -75,7 +83,7 @@ class LCP(AffineRows):
         Matrix (n, n), dense or scipy.sparse. Copied; integer and float32 input become float64.
     q
         Vector (n,). Copied.
-    noise
+    q_uncertainty
         How far each entry of q may be from what it stands for, (n,) and >= 0, where its maker knows: a verdict takes
         no notice of less. None where every digit of q is meant.
 
@@ -89,45 +97,45 @@ class LCP(AffineRows):
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), definition 1.1.1.
     """
 
-    _noise: Vector | None = field(repr=False)
+    _q_uncertainty: Vector | None = field(repr=False)
 
-    def __init__(self, M: Any, q: ArrayLike, noise: ArrayLike | None = None) -> None:
+    def __init__(self, M: Any, q: ArrayLike, q_uncertainty: ArrayLike | None = None) -> None:
         # Arrays as they should be need few looks: to take in four unknowns takes as long as to solve for them.
         if (
-            noise is None and type(M) is _ARRAY and type(q) is _ARRAY and M.dtype is _DOUBLE and q.dtype is _DOUBLE
-            and q.ndim == 1 and M.shape == q.shape * 2
+            q_uncertainty is None and type(M) is _ARRAY and type(q) is _ARRAY and M.dtype is _DOUBLE and q.dtype is
+            _DOUBLE and q.ndim == 1 and M.shape == q.shape * 2
         ):  # fmt: skip
             matrix, vector = M.copy(), q.copy()
             # Another thread may be importing them: what they have so far is not all.
             all_finite = getattr(_loaded("lcp.kernels.residuals"), "all_finite", None)
             if all_finite is not None and all_finite(matrix, vector):
                 own = self.__dict__
-                own["_M"], own["_q"], own["_noise"] = matrix, vector, None
+                own["_M"], own["_q"], own["_q_uncertainty"] = matrix, vector, None
                 return
         self._set_rows(M, q)
-        known = None if noise is None else checked_vector("noise", noise, self.n)
+        known = None if q_uncertainty is None else checked_vector("q_uncertainty", q_uncertainty, self.n)
         if known is not None and (known < 0.0).any():
             i = int(np.argmax(known < 0.0))
-            raise ProblemError(f"noise[{i}] = {known[i]} is negative")
-        object.__setattr__(self, "_noise", known)
+            raise ProblemError(f"q_uncertainty[{i}] = {known[i]} is negative")
+        object.__setattr__(self, "_q_uncertainty", known)
 
     @cached_property
-    def noise(self) -> Vector | None:
+    def q_uncertainty(self) -> Vector | None:
         """How far entries of q may be from what they stand for, read-only; None where every digit is meant."""
-        return None if self._noise is None else read_only(self._noise)
+        return None if self._q_uncertainty is None else read_only(self._q_uncertainty)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies are made anew: field by field, M and _M would be two arrays and the first of them writable.
-        return type(self), (self._M, self._q, *(() if self._noise is None else (self._noise,)))
+        return type(self), (self._M, self._q, *(() if self._q_uncertainty is None else (self._q_uncertainty,)))
 
     def __repr__(self) -> str:
         return f"LCP(n={self.n}, {'sparse' if self.sparse else 'dense'})"
 
 
-def of_checked(M: Vector, q: Vector) -> LCP:
+def lcp_from_checked(M: Vector, q: Vector) -> LCP:
     """An `LCP` of dense data that are checked already, and that nobody changes."""
     problem = object.__new__(LCP)
-    problem.__dict__.update(_M=M, _q=q, _noise=None)
+    problem.__dict__.update(_M=M, _q=q, _q_uncertainty=None)
     return problem
 
 
@@ -296,11 +304,11 @@ def _bound(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
         raise ProblemError(f"{name} is None; use {'-inf' if name == 'lo' else 'inf'} for none")
     if not isinstance(value, (list, tuple)) and np.ndim(value) == 0:
         value = np.full(n, value)
-    return bare_vector(name, value, n)
+    return checked_vector_nonfinite(name, value, n)
 
 
 def bounds_of(problem: LCP | MLCP | BoxLCP) -> tuple[Vector, Vector]:
-    """Lower and upper bounds of z: 0 and infinity of an `LCP`; of an `MLCP` those of (u, y), u having none."""
+    """Lower and upper bounds of z: 0 and infinity for an `LCP`; for an `MLCP` the bounds of (u, y), u being free."""
     if isinstance(problem, BoxLCP):
         return problem.lo, problem.hi
     if isinstance(problem, MLCP):

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.analysis.exact import doubles
-from lcp.analysis.exact_branching import in_integers, nonnegative
+from lcp.analysis.exact_branching import nonnegative, to_scaled_integers
 from lcp.arrays import Vector, check_range, checked_vector
 from lcp.errors import ProblemError
 from lcp.farkas import EXACT, Farkas, candidates
@@ -103,7 +103,7 @@ class _Inverse:
         if self.rows.shape[0] == 0:
             return np.zeros((self.columns.shape[0], *right.shape[1:]))
         right = right - self.left @ (self.left.T @ right)
-        # What overflows is found by those who use the result.
+        # Overflow is found by the users of the result.
         solved: Matrix = self.columns @ lu_solve(self.lu, self.rows @ right, check_finite=False)
         return solved - self.null @ (self.null.T @ solved)
 
@@ -197,15 +197,15 @@ def _factor(A: Matrix, tolerance: float) -> _Inverse:
     Z, T, swap = qr(R[:rank].T, pivoting=True) if rank else (np.eye(m), np.zeros((m, 0)), np.zeros(0, dtype=int))
     back = np.empty_like(Z)
     back[order] = Z
-    null = _cleared(np.linalg.qr(column[:, None] * back[:, rank:])[0], column)
+    null = _zero_rounding(np.linalg.qr(column[:, None] * back[:, rank:])[0], column)
     triangle = np.empty((rank, rank))
     triangle[swap] = T[:rank].T
     lu = lu_factor(triangle) if rank else (np.zeros((0, 0)), np.zeros(0, dtype=np.int32))
-    left = _cleared(np.linalg.qr(row[:, None] * Q[:, rank:])[0], row)
+    left = _zero_rounding(np.linalg.qr(row[:, None] * Q[:, rank:])[0], row)
     return _Inverse(Q[:, :rank].T * row, lu, column[:, None] * back[:, :rank], left, null)
 
 
-def _cleared(vectors: Matrix, unit: NDArray[np.float64]) -> Matrix:
+def _zero_rounding(vectors: Matrix, unit: NDArray[np.float64]) -> Matrix:
     """Null vectors with exact zeros where an entry, in its own unit, is rounding beside the largest of its column.
 
     Left in, such an entry makes a row that takes no part look like one, and contradictory equations consistent.
@@ -245,7 +245,7 @@ def _consistency(
 def _contradiction(problem: MLCP) -> Iterator[Vector]:
     """Multipliers of few equations that contradict each other exactly."""
     if problem.n_free <= EXACT:
-        whole, row, _ = in_integers(np.column_stack([problem.A, problem.X1, problem.a]))
+        whole, row, _ = to_scaled_integers(np.column_stack([problem.A, problem.X1, problem.a]))
         x, _, v = nonnegative(np.hstack([whole[:, :-1], -whole[:, :-1]]), -whole[:, -1])
         if x is None:
             yield doubles(v) * row

@@ -1,7 +1,7 @@
 """How well a vector solves a problem, plain, mixed or boxed: the one place where "solved" is decided.
 
 Always on the original data, by the backward error; compiled steps accept by measures in their own units. Where a solve
-is compiled in one piece the same kernels measure, and `lcp.kernels.backward_error.verdict` is `lcp.judge.status_of`.
+is compiled in one piece the same kernels measure, and `lcp.kernels.backward_error.verdict` is `lcp.claims.status_of`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.arrays import Vector, checked_vector, row_sizes
+from lcp.arrays import Vector, checked_vector, row_abs_max
 from lcp.conversions import CoupledBoxLCP
 from lcp.errors import ProblemError
 from lcp.nonlinear.problem import MCP
@@ -39,9 +39,9 @@ class Residuals:
     Attributes
     ----------
     backward_error
-        The one that decides: by what part of themselves M, q (beyond its ``noise``) and bounds have to change for z,
-        its negligible entries put onto their bounds, to be exact. Other units of rows or unknowns leave it as it is.
-        With s = |M| |z| + |q|, of each pair the lesser counts of |w_i| / s_i and max_k |M_ki z_i| / s_k; see
+        The one that decides: by what part of themselves M, q (beyond its ``q_uncertainty``) and bounds have to change
+        for z, its negligible entries put onto their bounds, to be exact. Other units of rows or unknowns leave it as it
+        is. With s = |M| |z| + |q|, of each pair the lesser counts of |w_i| / s_i and max_k |M_ki z_i| / s_k; see
         ``docs/theory/certificates.md``.
     natural_map
         max_i |min(z_i, w_i)|.
@@ -143,13 +143,15 @@ def measure(problem: Judged, z: NDArray[np.float64]) -> tuple[Residuals, NDArray
             return _measure_mixed(problem, z)
         if isinstance(problem, CoupledBoxLCP):
             # A z that is no number has no bounds; it is measured, as infinite, by those of zero.
-            return _measure_box(problem.at(z if np.isfinite(z).all() else np.zeros_like(z)), z)
+            return _measure_box(problem.with_bounds_at(z if np.isfinite(z).all() else np.zeros_like(z)), z)
         return _measure_box(problem, z)
     if problem.sparse:
         return _measure_sparse(problem, z)
     k, n = _kernel(), z.shape[0]
     w, work = np.empty(n), np.empty(k.SIZE + k.WORK * n)
-    k.lcp_measures(problem._M, problem._q, _NO_NOISE if problem._noise is None else problem._noise, z, w, work)
+    k.lcp_measures(
+        problem._M, problem._q, _NO_NOISE if problem._q_uncertainty is None else problem._q_uncertainty, z, w, work
+    )
     return Residuals(*work[: k.BACKWARD_ERROR + 1].tolist()), w
 
 
@@ -165,7 +167,7 @@ def backward_error(problem: Problem, z: NDArray[np.float64]) -> float:
     """The backward error of a z of the right length, of an `MLCP` (u, y) in one vector."""
     lo, hi = bounds_of(problem)
     q, size = (problem._k if isinstance(problem, MLCP) else problem._q), z.shape[0]
-    noise = getattr(problem, "_noise", None)
+    noise = getattr(problem, "_q_uncertainty", None)
     noise = np.zeros(size) if noise is None else noise
     if not isinstance(problem, MLCP) and problem.sparse:
         return sparse_backward_error(problem._M, q, noise, lo, hi, z)
@@ -200,7 +202,7 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
     if not (np.isfinite(rows).all() and np.isfinite(x).all()):
         return replace(NOT_FINITE, equations=np.inf, equations_scaled=np.inf), w
     u_size, y_size = _largest(u), _largest(y)
-    unit = np.abs(problem._k) + row_sizes(problem._K[:, :m]) * u_size + row_sizes(problem._K[:, m:]) * y_size
+    unit = np.abs(problem._k) + row_abs_max(problem._K[:, :m]) * u_size + row_abs_max(problem._K[:, m:]) * y_size
     part = _relative(rows, unit)
     y_part = y / y_size if y_size > 0.0 else np.zeros_like(y)
     one_sided = _one_sided(y, w, np.minimum(y_part, part[m:]), backward_error(problem, x))
@@ -208,7 +210,7 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
 
 
 def _one_sided(z: Vector, w: Vector, scaled: Vector, error: float) -> Residuals:
-    """The measures of finite z and w, the scaled ones and the backward error being at hand."""
+    """Return the residuals of finite z and w, given the scaled ones and the backward error."""
     with np.errstate(over="ignore"):
         gap = abs(float(z @ w))
     return Residuals(
@@ -282,18 +284,18 @@ def sparse_backward_error(M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vect
     if not z.shape[0]:
         return 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        measured = _Measured.of(M, q, noise, lo, hi, z)
+        measured = _RowSums.of(M, q, noise, lo, hi, z)
         if not (np.isfinite(measured.w).all() and np.isfinite(measured.terms).all()):
             return float(np.inf)
         error = measured.error(noise, lo, hi, z)
         kept, dropped = measured.without_dust(lo, hi, z) if error > TINY else (z, -1.0)
         if dropped < 0.0:
             return error
-        return min(error, max(dropped, _Measured.of(M, q, noise, lo, hi, kept).error(noise, lo, hi, kept)))
+        return min(error, max(dropped, _RowSums.of(M, q, noise, lo, hi, kept).error(noise, lo, hi, kept)))
 
 
 @dataclass(frozen=True, eq=False)
-class _Measured:
+class _RowSums:
     """Rows at z: w, their terms and loads; and the entries that z meets."""
 
     M: Any
@@ -306,7 +308,7 @@ class _Measured:
     size: Vector
 
     @classmethod
-    def of(cls, M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> _Measured:
+    def of(cls, M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> _RowSums:
         from lcp.kernels.accurate_residual import sum_twice
         from lcp.kernels.backward_error import EPS, HEARD
 

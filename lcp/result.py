@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.errors import SolveError
-from lcp.notebook import html_table
+from lcp.html_tables import html_table
 from lcp.residuals import Residuals
 from lcp.status import Status
 
@@ -80,7 +80,7 @@ class Claim:
     detail
         A few words for the list of attempts ("warm basis accepted", "2 restarts").
     evidence
-        What supports a failure: a `Ray`, a `Farkas` vector, an `Enumerated` list of bases.
+        What supports a failure: a `Ray`, a `Farkas` vector, an `EnumerationResult` list of bases.
     regularization
         Largest diagonal shift used.
     trace
@@ -102,7 +102,7 @@ class Claim:
     solver: Any = None
 
 
-class Measures(Protocol):
+class ResidualsLike(Protocol):
     """What every kind of residual can say: whether it makes a solution, and a few words and numbers on it."""
 
     @property
@@ -124,11 +124,11 @@ class Measures(Protocol):
         ...
 
 
-R = TypeVar("R", bound=Measures)
+R = TypeVar("R", bound=ResidualsLike)
 
 
 @dataclass(frozen=True, slots=True)
-class Trial(Generic[R]):
+class AttemptBase(Generic[R]):
     """One solver that was tried, and how it ended; ``false_claim``: it said SOLVED, and the data deny it."""
 
     solver: Any
@@ -140,7 +140,7 @@ class Trial(Generic[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt(Trial[Residuals]):
+class Attempt(AttemptBase[Residuals]):
     """One solver that was tried on a complementarity problem, and how it ended."""
 
 
@@ -167,14 +167,14 @@ _FALSE_CLAIM = (
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Outcome(Generic[R]):
+class ResultBase(Generic[R]):
     """What every kind of result has, documented at `Result`, and can say about itself."""
 
     status: Status
     iterations: int
     residual: R
     solver: Any
-    attempts: tuple[Trial[R], ...]
+    attempts: tuple[AttemptBase[R], ...]
     solve_time: float
     evidence: Any
     tolerance: float
@@ -192,7 +192,7 @@ class Outcome(Generic[R]):
 
     @property
     def advice(self) -> str:
-        """What to try next: that of the status, with the limits that the solver has; of a false claim what it means."""
+        """Advice for the status, with the solver's limits; for a false claim its meaning."""
         if self._claimed_falsely:
             return _FALSE_CLAIM
         limits = ", ".join(name for name in _LIMITS if hasattr(self.solver, name))
@@ -249,8 +249,8 @@ Parts = Mapping[str, Callable[[Any, Any], Any]]
 _NOTHING_PACKED: tuple[Parts, None] = ({}, None)
 
 
-def packed_result(parts: Parts, packed: Any, known: dict[str, Any], clock: float) -> Result:
-    """A result of which ``known`` are at hand; each of ``parts`` is made of ``packed`` when it is first asked for.
+def lazy_result(parts: Parts, packed: Any, known: dict[str, Any], clock: float) -> Result:
+    """Return a result with the fields ``known``; each of ``parts`` is computed from ``packed`` on first access.
 
     ``clock`` is when the solve began. A solve of four unknowns takes a microsecond, and each object of a result half.
     """
@@ -263,7 +263,7 @@ def packed_result(parts: Parts, packed: Any, known: dict[str, Any], clock: float
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Outcome[Residuals]):
+class Result(ResultBase[Residuals]):
     """Answer to an `LCP` or, with z between its bounds, to a `BoxLCP`.
 
     Attributes
@@ -285,7 +285,7 @@ class Result(Outcome[Residuals]):
     regularization
         Diagonal shift under which z was found; 0 for the original problem.
     evidence
-        What supports a failure: a `Ray`, a `Farkas` vector, an `Enumerated` list of bases.
+        What supports a failure: a `Ray`, a `Farkas` vector, an `EnumerationResult` list of bases.
     tolerance
         The bound on the backward error that decided ``status``.
     trace
@@ -316,7 +316,7 @@ class Result(Outcome[Residuals]):
 
 
 @dataclass(frozen=True, repr=False)
-class MLCPResult(Outcome[Residuals]):
+class MLCPResult(ResultBase[Residuals]):
     """Answer to a mixed problem.
 
     Attributes
@@ -368,7 +368,7 @@ class MCPClaim(Claim):
 
 
 @dataclass(frozen=True, repr=False)
-class MCPResult(Outcome[Residuals]):
+class MCPResult(ResultBase[Residuals]):
     """Result for an `NCP` or `MCP`.
 
     Attributes

@@ -10,29 +10,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import checked_vector
-from lcp.asking import asked, asked_for_forces
+from lcp.claims import friction_result, horizontal_result, nonlinear_result, result_from_claim
 from lcp.conversions import CoupledBoxLCP, HorizontalLCP, check_kind, horizontal_to_mlcp
-from lcp.dispatch import Solver, claim_of
+from lcp.dispatch import Solver, call_any_solver
 from lcp.errors import ProblemError
 from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim, FrictionResult
 from lcp.friction.solvers import ContactStrategies
-from lcp.hearing import heard
-from lcp.judge import friction_result, horizontal_result, nonlinear_result, result_of
-from lcp.method import Request, Traits
+from lcp.interruptible import run_interruptibly
+from lcp.method import SolveRequest, Traits
 from lcp.nonlinear.josephy_newton import JosephyNewton
 from lcp.nonlinear.problem import MCP
 from lcp.options import check_solver
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import DEFAULT_TOLERANCE, Judged
 from lcp.result import MCPResult, MLCPResult, Result
+from lcp.solver_calls import call_friction_solver, call_solver
 from lcp.solvers import Cascade
 from lcp.status import Status
 
 #: Smallest tolerance that can be asked for: a few units of rounding.
-LEAST_TOLERANCE = 1e-14
+MIN_TOLERANCE = 1e-14
 _NO_TRAITS = Traits(0)
 _OTHER_KINDS = Traits.CONE | Traits.NONLINEAR
 #: Unknowns from which single pieces of compiled code, factorisations above all, take so long that Ctrl-C would wait.
@@ -64,11 +64,11 @@ def default_solver() -> Cascade:
 
 
 def check_tolerance(tolerance: float) -> None:
-    """Refuse a tolerance that is no number between `LEAST_TOLERANCE` and 1."""
+    """Refuse a tolerance that is no number between `MIN_TOLERANCE` and 1."""
     value: object = tolerance  # whatever the caller's types say
-    if not isinstance(value, numbers.Real) or not LEAST_TOLERANCE <= tolerance < 1.0:
+    if not isinstance(value, numbers.Real) or not MIN_TOLERANCE <= tolerance < 1.0:
         # Below, rounding alone decides, and "no basis is a solution" would be no proof of anything.
-        raise ProblemError(f"tolerance must lie between {LEAST_TOLERANCE:.0e} and 1, got {tolerance!r}")
+        raise ProblemError(f"tolerance must lie between {MIN_TOLERANCE:.0e} and 1, got {tolerance!r}")
 
 
 @overload
@@ -177,7 +177,7 @@ def solve(
     solver = default_solver() if solver is None else solver
     check_method(solver)
     bound = DEFAULT_TOLERANCE if tolerance is None else tolerance
-    return solve_checked(problem, solver, Request(_start(z0, problem.n), bound, trace))
+    return solve_checked(problem, solver, SolveRequest(_start(z0, problem.n), bound, trace))
 
 
 def check_method(solver: Any) -> None:
@@ -188,16 +188,20 @@ def check_method(solver: Any) -> None:
         raise ProblemError(f"{type(solver).__name__} solves {kind} problems alone; lcp.ALL_SOLVERS solve this one")
 
 
-def solve_checked(problem: Judged, solver: Any, request: Request) -> Result | MLCPResult:
+def solve_checked(problem: Judged, solver: Any, request: SolveRequest) -> Result | MLCPResult:
     """As `solve`, behind its checks: the claim of a solver that is none of friction, and the verdict on it."""
-    return _solved(problem, solver, request) if problem.n < LARGE else heard(lambda: _solved(problem, solver, request))
+    return (
+        _solved(problem, solver, request)
+        if problem.n < LARGE
+        else run_interruptibly(lambda: _solved(problem, solver, request))
+    )
 
 
-def _solved(problem: Judged, solver: Any, request: Request) -> Result | MLCPResult:
+def _solved(problem: Judged, solver: Any, request: SolveRequest) -> Result | MLCPResult:
     clock = time.perf_counter()
     # Data near the ends of double precision overflow somewhere; that is a status, not a warning.
     with np.errstate(all="ignore"):
-        return result_of(problem, solver, claim_of(problem, solver, request), request.tolerance, clock)
+        return result_from_claim(problem, solver, call_any_solver(problem, solver, request), request.tolerance, clock)
 
 
 def _solve_friction(
@@ -218,7 +222,7 @@ def _solve_friction(
     def solved() -> FrictionResult:
         return _solved_friction(problem, solver, start, bound, trace, clock)
 
-    return solved() if problem.m < LARGE else heard(solved)
+    return solved() if problem.m < LARGE else run_interruptibly(solved)
 
 
 def _solved_friction(
@@ -243,7 +247,7 @@ def _solved_friction(
             # r = 0 whatever W is: homogeneous.
             claim = FrictionClaim(np.zeros(local.m), Status.SOLVED, 0, "q = 0" if local.m else "no contact")
         else:
-            claim = asked_for_forces(local, solver, Request(start, bound, trace))
+            claim = call_friction_solver(local, solver, SolveRequest(start, bound, trace))
         return friction_result(local, reduction, solver, claim, bound, clock)
 
 
@@ -259,7 +263,7 @@ def _solve_nonlinear(problem: MCP, solver: Any, z0: Any, tolerance: float | None
     start = _start(z0, problem.n)
     clock = time.perf_counter()
     with np.errstate(all="ignore"):
-        claim = asked(problem, solver, Request(start, bound, trace))
+        claim = call_solver(problem, solver, SolveRequest(start, bound, trace))
         return nonlinear_result(problem, solver, claim, bound, clock)
 
 

@@ -97,7 +97,7 @@ _UNREADABLE = (
 # The two that numpy writes; decoders of other methods have errors of their own.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DENSEST = 1032  # bytes that one deflated byte can stand for
-_MOST_MEMBERS = 1000
+_MAX_MEMBERS = 1000
 
 
 class Source(NamedTuple):
@@ -118,9 +118,10 @@ class Member:
     """An array of a file: type, shape, offset of its numbers (-1: compressed), and their checksum.
 
     ``columns`` says that they stand column by column. ``head`` is the length of its own header, which ends at
-    ``start``; ``crc`` the checksum of header and numbers.
+    ``start``; ``crc`` the checksum of header and numbers; ``file_name`` its name within the file.
     """
 
+    file_name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     columns: bool
@@ -138,10 +139,11 @@ class NpzFile:
     """The arrays of one ``.npz`` file by name; opened for each reading, so that any number of files may be held.
 
     The zip's directory is read once: what is not compressed is then read from its known place. ``error`` makes what
-    every method raises of a file that is not there, truncated, damaged or foreign.
+    every method raises of a file that is not there, truncated, damaged or foreign. ``renamed`` gives the names of
+    arrays that older files have under other names, by the old name.
     """
 
-    def __init__(self, path: Path, error: ErrorFactory) -> None:
+    def __init__(self, path: Path, error: ErrorFactory, renamed: Mapping[str, str] | None = None) -> None:
         self.path = path
         self._error = error
         self.members: dict[str, Member] = {}
@@ -149,11 +151,11 @@ class NpzFile:
             if not zipfile.is_zipfile(file):
                 raise _ArrayError("", "is not an .npz file, or is cut short")
             with zipfile.ZipFile(file) as archive:
-                if len(archive.infolist()) > _MOST_MEMBERS:
-                    raise _ArrayError("", f"has {len(archive.infolist())} members, at most {_MOST_MEMBERS} are read")
+                if len(archive.infolist()) > _MAX_MEMBERS:
+                    raise _ArrayError("", f"has {len(archive.infolist())} members, at most {_MAX_MEMBERS} are read")
                 for info in archive.infolist():
                     at[0] = info.filename.removesuffix(".npy")
-                    self.members[at[0]] = _member(file, archive, info)
+                    self.members[(renamed or {}).get(at[0], at[0])] = _member(file, archive, info)
         self._check_size(member for member in self.members.values() if member.start < 0)
 
     def read(self, name: str) -> NDArray[Any]:
@@ -170,7 +172,7 @@ class NpzFile:
                 if zlib.crc32(numbers.data, crc) != member.crc:
                     raise _ArrayError(name, "is damaged: its checksum is another")
             else:
-                with zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as stream:
+                with zipfile.ZipFile(self.path) as archive, archive.open(member.file_name) as stream:
                     stream.read(member.head)
                     _fill(stream, numbers, name)
                     # The checksum is compared at the end.
@@ -300,7 +302,7 @@ def _member(file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo) ->
     if info.compress_type == zipfile.ZIP_STORED:
         file.seek(info.header_offset + _LOCAL_HEADER - 4)
         start = info.header_offset + _LOCAL_HEADER + sum(struct.unpack("<HH", file.read(4))) + length
-    return Member(dtype, shape, columns, start, length, info.CRC)
+    return Member(info.filename, dtype, shape, columns, start, length, info.CRC)
 
 
 def _fill(file: Any, into: NDArray[np.uint8], name: str) -> None:

@@ -39,7 +39,7 @@ from contactlab.simulation.batch_worker import RunQueue, StepWorker
 from contactlab.spatial import RigidInertia
 from contactlab.stepping import step_buffers
 from lcp.compiler.bound_call import BoundCall
-from lcp.hearing import Crew, processor_seconds
+from lcp.interruptible import ThreadTeam, cpu_seconds
 
 H = 0.01
 
@@ -400,12 +400,12 @@ def test_what_another_thread_raises_while_runs_pass_goes_through(monkeypatch: py
 
 
 def test_a_crew_that_is_interrupted_while_it_begins_leaves_nobody_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    crew, begun, found = Crew(3), threading.Event(), []
+    crew, begun, found = ThreadTeam(3), threading.Event(), []
 
     def works(number: int) -> None:
         begun.set()
         while True:
-            processor_seconds()
+            cpu_seconds()
 
     def interrupted(work: object) -> None:
         begun.wait()

@@ -13,7 +13,7 @@ from test_moments import rolling_world
 from test_selection import grasp
 
 import lcp
-from contactlab import Choice, ConstraintSolver, EqualCompliance
+from contactlab import ConstraintSolver, EqualCompliance, ForceChoice
 from contactlab.cli.main import main
 from contactlab.contact import Material
 from contactlab.simulation import Recording, TimeStepping, simulate
@@ -36,27 +36,27 @@ def test_kernels_and_names_have_the_same_numbers():
     assert [
         layout.CHOICE_ANY,
         layout.CHOICE_EQUAL_COMPLIANCE,
-        layout.CHOICE_NOT_SELECTED,
+        layout.CHOICE_OTHER_SOLUTION,
         layout.CHOICE_UNCERTIFIED,
     ] == [
-        Choice.ANY,
-        Choice.SELECTED,
-        Choice.NOT_SELECTED,
-        Choice.UNCERTIFIED,
+        ForceChoice.ANY,
+        ForceChoice.EQUAL_COMPLIANCE,
+        ForceChoice.OTHER_SOLUTION,
+        ForceChoice.UNCERTIFIED,
     ]
 
 
 @pytest.mark.parametrize(
     ("world", "stepper", "choice"),
     [
-        (scenes.cube_at_rest(), TimeStepping(1e-3), Choice.SELECTED),
-        (scenes.cube_at_rest(), TimeStepping(1e-3, friction="cone"), Choice.SELECTED),
-        (grasp(1, 10.0), TimeStepping(2e-3), Choice.SELECTED),
-        (scenes.cube_at_rest(), TimeStepping(1e-3, solver=lcp.Lemke()), Choice.ANY),
-        (scenes.cube_at_rest(), TimeStepping(1e-3, solver=scenes.Outside()), Choice.ANY),
-        (scenes.cube_at_rest(), TimeStepping(1e-3, friction="cone", solver=lcp.NSGS()), Choice.ANY),
-        (rolling_world(Material(0.8, rolling=0.01), (0.3, 0.0, 0.0)), TimeStepping(1e-3), Choice.SELECTED),
-        (scenes.cube_at_rest(), TimeStepping(1e-3, strategies=()), Choice.NOT_SELECTED),
+        (scenes.cube_at_rest(), TimeStepping(1e-3), ForceChoice.EQUAL_COMPLIANCE),
+        (scenes.cube_at_rest(), TimeStepping(1e-3, friction="cone"), ForceChoice.EQUAL_COMPLIANCE),
+        (grasp(1, 10.0), TimeStepping(2e-3), ForceChoice.EQUAL_COMPLIANCE),
+        (scenes.cube_at_rest(), TimeStepping(1e-3, solver=lcp.Lemke()), ForceChoice.ANY),
+        (scenes.cube_at_rest(), TimeStepping(1e-3, solver=scenes.Outside()), ForceChoice.ANY),
+        (scenes.cube_at_rest(), TimeStepping(1e-3, friction="cone", solver=lcp.NSGS()), ForceChoice.ANY),
+        (rolling_world(Material(0.8, rolling=0.01), (0.3, 0.0, 0.0)), TimeStepping(1e-3), ForceChoice.EQUAL_COMPLIANCE),
+        (scenes.cube_at_rest(), TimeStepping(1e-3, strategies=()), ForceChoice.OTHER_SOLUTION),
     ],
     ids=["default", "cone", "joints", "Lemke", "outside", "cone solver", "rolling", "no attempts"],
 )
@@ -66,11 +66,11 @@ def test_each_way_to_an_answer_has_its_word(world, stepper, choice):
     assert np.all(recording.certificates.choice == choice)
     assert np.all(stepper.step(world, recording.state(5)).certificate.choice == choice)
     check_public_path(recording)
-    counts = {one: recording.chosen(one).sum() for one in Choice}
-    assert counts == {one: len(recording.certificates) * (one == choice) for one in Choice}
+    counts = {one: recording.count_by_choice(one).sum() for one in ForceChoice}
+    assert counts == {one: len(recording.certificates) * (one == choice) for one in ForceChoice}
     missed = recording.statistics.not_selected.sum()
     asked = missed + recording.statistics.selected.sum()
-    assert asked == (0 if choice is Choice.ANY else len(recording.certificates))
+    assert asked == (0 if choice is ForceChoice.ANY else len(recording.certificates))
     assert (f"{missed} of {asked} islands not selected" in str(recording.statistics)) == (asked > 0)
 
 
@@ -81,7 +81,7 @@ def test_drives_alone_leave_nothing_to_select():
     start[2] += 1.0
     recording = simulate(world, TimeStepping(2e-3), steps=3, state=world.initial_state(q=start))
     assert np.all(recording.certificates.n_contacts == 0)
-    assert np.all(recording.certificates.choice == Choice.ANY)
+    assert np.all(recording.certificates.choice == ForceChoice.ANY)
     check_public_path(recording)
 
 
@@ -89,7 +89,7 @@ def test_a_pile_tells_its_fall_backs():
     """Any forces that solve an island, where those selected were not found, are told."""
     recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3), steps=100)
     table = recording.certificates
-    missed = table.choice == Choice.NOT_SELECTED
+    missed = table.choice == ForceChoice.OTHER_SOLUTION
     assert 0 < missed.sum() < 0.2 * len(table)
     assert np.all(missed[table.pivots > 0])
     np.testing.assert_array_equal(recording.statistics.not_selected, np.bincount(table.step[missed], minlength=100))
@@ -98,18 +98,20 @@ def test_a_pile_tells_its_fall_backs():
     i, j = first, int(table.island[missed][0])
     solver = recording.stepper.constraint_solver
     found = solver.solve_discretized_problem(recording.problem(i, j), 2e-3, z0=recording.warm_start(i, j))
-    assert found.choice is Choice.NOT_SELECTED
+    assert found.choice is ForceChoice.OTHER_SOLUTION
 
 
 def test_public_problems_without_a_step():
     """A named solver, softness of friction, accelerations never."""
     data = ConstraintVelProblemData(M=np.eye(2), Mv=[0.03, -0.1], N=[[0, 1]], F=[[1, 0]], mu=[0.5], r=[1])
-    assert ConstraintSolver().solve_impact_problem(data).choice is Choice.ANY
-    assert ConstraintSolver(EqualCompliance()).solve_impact_problem(data).choice is Choice.SELECTED
+    assert ConstraintSolver().solve_impact_problem(data).choice is ForceChoice.ANY
+    assert ConstraintSolver(EqualCompliance()).solve_impact_problem(data).choice is ForceChoice.EQUAL_COMPLIANCE
     soft = ConstraintVelProblemData(
         M=np.eye(2), Mv=[0.03, -0.1], N=[[0, 1]], F=[[1, 0]], mu=[0.5], r=[1], gammaF=[1e-3]
     )
-    assert ConstraintSolver(EqualCompliance()).solve_discretized_problem(soft, 0.01).choice is Choice.NOT_SELECTED
+    assert (
+        ConstraintSolver(EqualCompliance()).solve_discretized_problem(soft, 0.01).choice is ForceChoice.OTHER_SOLUTION
+    )
 
 
 def test_an_older_record_does_not_know(tmp_path):
@@ -121,7 +123,7 @@ def test_an_older_record_does_not_know(tmp_path):
     arrays["meta"] = np.array(json.dumps(json.loads(str(arrays["meta"])) | {"schema": 6}))
     np.savez(tmp_path / "old.npz", **arrays)
     opened = Recording.open(tmp_path / "old.npz")
-    assert np.all(opened.certificates.choice == Choice.UNKNOWN)
+    assert np.all(opened.certificates.choice == ForceChoice.UNKNOWN)
     assert opened.certificates.choice.size == recording.certificates.choice.size == 5
     np.testing.assert_array_equal(opened.v, recording.v)
     assert "not selected" not in str(opened.statistics)
@@ -130,6 +132,12 @@ def test_an_older_record_does_not_know(tmp_path):
 def test_the_command_line_counts_them(tmp_path, capsys):
     assert main(["run", str(write(tmp_path, CUBE)), "--out", str(tmp_path / "run.npz")]) == 0
     opened = Recording.open(tmp_path / "run.npz")
-    asked = opened.chosen(Choice.SELECTED).sum() + opened.chosen(Choice.NOT_SELECTED).sum()
+    asked = (
+        opened.count_by_choice(ForceChoice.EQUAL_COMPLIANCE).sum()
+        + opened.count_by_choice(ForceChoice.OTHER_SOLUTION).sum()
+    )
     assert asked > 0
-    assert f"{opened.chosen(Choice.NOT_SELECTED).sum()} of {asked} islands not selected" in capsys.readouterr().out
+    assert (
+        f"{opened.count_by_choice(ForceChoice.OTHER_SOLUTION).sum()} of {asked} islands not selected"
+        in capsys.readouterr().out
+    )

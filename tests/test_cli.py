@@ -39,7 +39,7 @@ def test_toss_prints_the_table_and_writes_the_scores(
 ) -> None:
     """Table on standard output, the agreed keys in the JSON file, status 0."""
     out = tmp_path / "scores.json"
-    assert main(["toss", "--data", str(data), "--json", str(out), *TRUTH]) == 0
+    assert main(["toss", str(data), "--json", str(out), *TRUTH]) == 0
     printed = capsys.readouterr().out
     assert "Drake" in printed
     assert "contactlab (mu 0.2, k 8, 3 sub-steps)" in printed
@@ -75,7 +75,7 @@ def test_failed_toss_gives_status_1(
 
     monkeypatch.setattr(toss, "CERTIFIED", -1.0)
     out = tmp_path / "scores.json"
-    assert main(["toss", "--data", str(data), "--json", str(out), *TRUTH]) == 1
+    assert main(["toss", str(data), "--json", str(out), *TRUTH]) == 1
     scores = json.loads(out.read_text())
     assert scores["failed"] == len(scores["failures"]) == 2
     assert scores["position_percent"] is None
@@ -86,7 +86,7 @@ def test_curve_writes_picture_and_numbers(data: Path, tmp_path: Path) -> None:
     """One CSV line per (k, mu), and a PNG."""
     picture = tmp_path / "curve.png"
     scan = ["--scan-mu", "0.19:0.21:0.01", "--curve-edges", "4,8", "--curve", str(picture)]
-    assert main(["toss", "--data", str(data), *TRUTH, *scan]) == 0
+    assert main(["toss", str(data), *TRUTH, *scan]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     with picture.with_suffix(".csv").open() as stream:
         rows = list(csv.DictReader(stream))
@@ -104,7 +104,7 @@ def test_bad_file_is_one_line_and_status_2(data: Path, tmp_path: Path, capsys: p
     truncated = tmp_path / "truncated.npz"
     truncated.write_bytes(data.read_bytes()[:1000])
     for path, words in ((bad, "pos[3, 2]"), (truncated, "truncated"), (tmp_path / "absent.npz", "no such file")):
-        assert main(["toss", "--data", str(path)]) == 2
+        assert main(["toss", str(path)]) == 2
         lines = capsys.readouterr().err.splitlines()
         assert len(lines) == 1
         assert str(path) in lines[0]
@@ -117,14 +117,13 @@ def test_bad_file_is_one_line_and_status_2(data: Path, tmp_path: Path, capsys: p
         [],
         ["fly"],
         ["toss"],
-        ["toss", "--data", "x.npz", "--mu", "-0.1"],
-        ["toss", "--data", "x.npz", "--mu", "nan"],
-        ["toss", "x.npz", "--data", "x.npz"],
+        ["toss", "x.npz", "--mu", "-0.1"],
+        ["toss", "x.npz", "--mu", "nan"],
         ["toss", "x.npz", "--model", "magic"],
-        ["toss", "--data", "x.npz", "--edges", "7"],
-        ["toss", "--data", "x.npz", "--substeps", "0"],
-        ["toss", "--data", "x.npz", "--workers", "0"],
-        ["toss", "--data", "x.npz", "--json", "/nowhere/at/all.json"],
+        ["toss", "x.npz", "--edges", "7"],
+        ["toss", "x.npz", "--substeps", "0"],
+        ["toss", "x.npz", "--workers", "0"],
+        ["toss", "x.npz", "--json", "/nowhere/at/all.json"],
         ["demo", "--duration", "0"],
         ["demo", "--seed", "-1"],
     ],

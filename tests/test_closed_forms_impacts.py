@@ -31,10 +31,10 @@ def test_a_bouncing_ball_rises_to_its_apexes():
         assert errors[-1] <= 6 * h * math.sqrt(2 * G * drop)
         assert np.abs(recording.v[-1]).max() < 1e-12
         # At rest not long before or after the last bounce of infinitely many, and for good: of n bounces until nothing
-        # faster than v_min, or than a step's fall, is left, each shifts those after it by its flight's two roundings to
-        # whole steps; those left out would have taken 2 v / (g (1 - e)).
+        # faster than restitution_threshold, or than a step's fall, is left, each shifts those after it by its flight's
+        # two roundings to whole steps; those left out would have taken 2 v / (g (1 - e)).
         rest = recording.time[np.flatnonzero(np.abs(recording.v[:, 2]) > 1e-12)[-1]]
-        least = max(recording.stepper.v_min, G * h)
+        least = max(recording.stepper.restitution_threshold, G * h)
         n = 1.0 + math.log(math.sqrt(2 * G * drop) / least) / math.log(1.0 / e)
         assert rest == pytest.approx(zeno, abs=2 * n * h + 2 * least / (G * (1 - e)))
 

@@ -126,12 +126,12 @@ def test_a_missing_engine_has_rows_and_a_wrong_name_is_refused(monkeypatch, caps
     assert report.score("mujoco") == (0, 0)
     assert main(["conform", "nobody"]) == 2
     assert "there is no engine 'nobody'" in capsys.readouterr().err
-    assert main(["conform", "ours", "--case", "nothing"]) == 2
+    assert main(["conform", "ours", "--filter", "nothing"]) == 2
 
 
 def test_the_command_writes_report_and_scores(tmp_path, capsys):
     out, scores = tmp_path / "report.html", tmp_path / "scores.json"
-    assert main(["conform", "ours", "--case", "projectile", "--out", str(out), "--json", str(scores)]) == 0
+    assert main(["conform", "ours", "--filter", "projectile", "--out", str(out), "--json", str(scores)]) == 0
     assert "kept" in capsys.readouterr().out
     assert json.loads(scores.read_text())["scores"] == {"ours": [1, 1]}
     assert out.read_text().startswith("<!DOCTYPE html>")

@@ -274,7 +274,7 @@ def test_shrinking_options_need_data_that_follow_h() -> None:
     """Fixed data hold for one h."""
     data = ConstraintVelProblemData(M=np.eye(1), Mv=[-1.0], N=[[1.0]])
     with pytest.raises(ProblemDataError, match="callable"):
-        ConstraintSolver().solve_discretized_problem(data, 0.01, shrink=0.25)
+        ConstraintSolver().solve_discretized_problem(data, 0.01, shrink_factor=0.25)
 
 
 def test_an_answer_is_unpacked_for_the_step_it_was_found_for() -> None:

@@ -182,7 +182,7 @@ def test_pyramids_need_an_even_number_of_edges(bad):
     ],
 )
 def test_normal_term_follows_the_rule(gap, vn_minus, vn_free, kN):
-    """Each branch of the rule, with h = 0.01, e = 0.5, v_min = 0.05, erp = 0.2, pushed no faster than 0.7."""
+    """Each branch of the rule: h = 0.01, e = 0.5, threshold 0.05, erp = 0.2, pushed no faster than 0.7."""
     assert rigid_contact_law(gap, vn_minus, vn_free, 0.01, 0.5, 0.05, 0.2, 0.7) == pytest.approx(kN, rel=1e-14)
 
 

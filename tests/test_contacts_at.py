@@ -13,7 +13,7 @@ from contactlab.simulation import (
     SimulationConfigError,
     TimeStepping,
     WorldBuilder,
-    contacts_at,
+    find_contacts,
     simulate,
 )
 from contactlab.spatial import RigidInertia, Transform
@@ -24,8 +24,8 @@ SOLVED = (
     "impulse_normal",
     "impulse_tangential",
     "slip",
-    "push",
-    "push_tangential",
+    "projection_multiplier",
+    "projection_multiplier_tangential",
     "gap_correction",
     "moment",
 )
@@ -42,7 +42,7 @@ def test_they_are_what_a_step_from_there_sees(world):
     stepper, met = TimeStepping(2e-3, edges=4, margin=0.02), 0
     run = simulate(world, stepper, steps=200)
     for i in range(200):
-        seen, found = run.contacts_at(i), contacts_at(world, run.q[i], within=stepper.margin)
+        seen, found = run.contacts_at(i), find_contacts(world, run.q[i], within=stepper.margin)
         near = seen.rows((seen.gap <= stepper.margin) & np.isin(seen.id, found.id))
         met += len(found)
         for name in FOUND if len(near) == len(seen) else FOUND[1:]:
@@ -56,7 +56,7 @@ def test_of_resting_bodies_they_are_all_that_the_next_step_takes():
     """Without velocities the two rules are one: also islands and restitution."""
     world = stack(3)
     result = TimeStepping(1e-3).step(world, world.initial_state())
-    found = contacts_at(world, world.initial_q)
+    found = find_contacts(world, world.initial_q)
     for name in (*FOUND, "restitution"):
         assert np.array_equal(getattr(found, name), getattr(result.contacts, name)), name
 
@@ -76,7 +76,7 @@ def balls(gap: float):
 def test_gaps_points_and_normals_are_those_of_two_balls(gap):
     """Where they are, and which way: into the upper one, seen from below."""
     world = balls(gap)
-    found = contacts_at(world, world.initial_q, within=0.03)
+    found = find_contacts(world, world.initial_q, within=0.03)
     between, ground = found.between("ball 0", "ball 1").table, found.between("floor", "ball 0").table
     assert len(found) == 2
     np.testing.assert_allclose(found.gap, gap, atol=1e-15)
@@ -85,12 +85,12 @@ def test_gaps_points_and_normals_are_those_of_two_balls(gap):
     np.testing.assert_allclose(ground.point, [[0, 0, gap]], atol=1e-15)
     np.testing.assert_allclose([*between.mu, *ground.mu], [0.2, np.sqrt(0.1)])
     assert np.isnan(found.between("ball 0", "ball 1").force_on("ball 1")).all()
-    assert len(contacts_at(world, world.initial_q, within=0.019)) == (0 if gap > 0.019 else 2)
+    assert len(find_contacts(world, world.initial_q, within=0.019)) == (0 if gap > 0.019 else 2)
     # Another q than the world's own, which stays as it was.
     apart = world.initial_q.copy()
     apart[9] += 1.0
-    assert len(contacts_at(world, apart, within=0.03)) == 1
-    assert len(contacts_at(world, world.initial_q, within=0.03)) == 2
+    assert len(find_contacts(world, apart, within=0.03)) == 1
+    assert len(find_contacts(world, world.initial_q, within=0.03)) == 2
 
 
 def test_more_contacts_than_there_is_room_for_at_first():
@@ -102,7 +102,7 @@ def test_more_contacts_than_there_is_room_for_at_first():
         start = (float(i), 0, 0.1, 1, 0, 0, 0)
         builder.add_free_body(f"box {i}", RigidInertia.solid_box(1.0, half), Box(half), Material(0.5), start)
     world = builder.build()
-    found = contacts_at(world, world.initial_q)
+    found = find_contacts(world, world.initial_q)
     assert len(found) == 160
     assert np.array_equal(found.island, np.repeat(np.arange(40), 4))
 
@@ -114,8 +114,8 @@ def test_kinematic_bodies_stand_where_the_time_says():
     builder.add_kinematic_body("plate", Box((1, 1, 0.1)), Material(0.5), rise)
     builder.add_free_body("ball", BALL, Sphere(0.1), Material(0.5), (0, 0, 0.2, 1, 0, 0, 0))
     world = builder.build()
-    assert len(contacts_at(world, world.initial_q)) == 0
-    np.testing.assert_allclose(contacts_at(world, world.initial_q, time=0.5).gap, 0.0, atol=1e-15)
+    assert len(find_contacts(world, world.initial_q)) == 0
+    np.testing.assert_allclose(find_contacts(world, world.initial_q, time=0.5).gap, 0.0, atol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,6 @@ def test_kinematic_bodies_stand_where_the_time_says():
 def test_what_makes_no_sense_is_refused_by_name(arguments, field, said):
     world = balls(0.0)
     with pytest.raises(SimulationConfigError) as caught:
-        contacts_at(**({"world": world, "q": world.initial_q} | arguments))
+        find_contacts(**({"world": world, "q": world.initial_q} | arguments))
     assert caught.value.field == field
     assert said in str(caught.value)

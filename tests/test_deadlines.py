@@ -21,7 +21,7 @@ from contactlab.contact import Box, Cylinder, HalfSpace, Material
 from contactlab.simulation import TimeStepping, WorldBuilder, rollout, simulate, verify
 from contactlab.spatial import RigidInertia
 from lcp.farkas import feasible_point, infeasibility_proof
-from lcp.hearing import GivenUp, heard, processor_seconds
+from lcp.interruptible import Cancelled, cpu_seconds, run_interruptibly
 from lcp.kernels import lemke as k
 from lcp.linear_program import linear_program
 from problem_data import ConstraintVelProblemData
@@ -193,20 +193,20 @@ def test_what_is_left_behind_ends_at_its_next_look_at_the_clock():
     def work():
         try:
             while True:
-                processor_seconds()
+                cpu_seconds()
                 time.sleep(0.01)
-        except GivenUp:
+        except Cancelled:
             ended.set()
             raise
 
-    assert interrupted(lambda: heard(work)) < 1.0
+    assert interrupted(lambda: run_interruptibly(work)) < 1.0
     assert ended.wait(5.0)
 
 
 def test_work_on_another_thread_has_its_context_and_is_counted():
     """Results and errors are those of the work; the seconds of the processor it took are this thread's."""
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
-        heard(lambda: np.ones(1) / 0.0)
+        run_interruptibly(lambda: np.ones(1) / 0.0)
 
     def busy():
         until = time.thread_time() + 0.2
@@ -214,11 +214,11 @@ def test_work_on_another_thread_has_its_context_and_is_counted():
             pass
         return "done"
 
-    before = processor_seconds()
-    assert heard(busy) == "done"
-    assert 0.2 <= processor_seconds() - before < 1.0
+    before = cpu_seconds()
+    assert run_interruptibly(busy) == "done"
+    assert 0.2 <= cpu_seconds() - before < 1.0
     with pytest.raises(TimeoutError):
-        heard(lambda: time.sleep(5.0), 0.1)
+        run_interruptibly(lambda: time.sleep(5.0), 0.1)
 
 
 def test_code_of_the_users_own_may_call_kernels():

@@ -171,9 +171,9 @@ def test_a_step_says_how_well_its_rates_are_known() -> None:
     data = random_problem(3)
     formed = form_discretized_lcp(data, H)
     problem = formed.problem
-    assert problem.noise is not None
+    assert problem.q_uncertainty is not None
     rates = formed.qq != 0.0
-    np.testing.assert_array_equal(problem.noise[rates], 2.0**-30 * np.abs(formed.qq).max())
-    assert not problem.noise[~rates].any()
+    np.testing.assert_array_equal(problem.q_uncertainty[rates], 2.0**-30 * np.abs(formed.qq).max())
+    assert not problem.q_uncertainty[~rates].any()
     result = ConstraintSolver().solve_discretized_problem(data, H).result
     assert result.residual.solved()

@@ -47,7 +47,7 @@ RUNS = {
     "tumble": lambda: simulate(scenes.tumble(), TimeStepping(1e-3), 1.5),
     "tumble, long steps": lambda: simulate(scenes.tumble(), TimeStepping(2e-2), 1.5),
     "tumble, pushed, stabilised": lambda: simulate(
-        scenes.tumble(), TimeStepping(2e-3, edges=6, margin=5e-3, v_min=0.1, erp=0.2), 1.0, tau=wavy
+        scenes.tumble(), TimeStepping(2e-3, edges=6, margin=5e-3, restitution_threshold=0.1, erp=0.2), 1.0, tau=wavy
     ),
     "tumble, adaptive, warm": lambda: simulate(
         scenes.tumble(), TimeStepping(4e-3, solver=FailsNowAndThen(), adaptive=True), 0.6, tau=wavy

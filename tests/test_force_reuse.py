@@ -96,7 +96,7 @@ def test_what_has_drifted_from_rounding_is_not_turned_round(count: int) -> None:
 def test_forces_between_gaps_that_contradict_one_another_are_held() -> None:
     """They are looked for once; a box that stands on two corners is held, with half of its weight on each."""
     recording = simulate(contradicting(), TimeStepping(2e-3), steps=100)
-    answered = recording.certificates.answered()
+    answered = recording.certificates.count_by_strategy()
     assert answered["active_set"] + answered["interior_point"] <= 3
     assert answered["reuse"] >= 95
     last = recording.contacts.impulse_normal[-4:]
@@ -111,5 +111,5 @@ def test_a_box_that_slides_has_the_acceleration_of_friction() -> None:
     recording = simulate(one_box(slope=slope, mu=mu), TimeStepping(h), steps=200)
     down = recording.v[-1, 0] * np.cos(slope) - recording.v[-1, 2] * np.sin(slope)
     np.testing.assert_allclose(down, 9.81 * (np.sin(slope) - mu * np.cos(slope)) * 200 * h, rtol=1e-9)
-    assert recording.certificates.answered()["reuse"] > 100
+    assert recording.certificates.count_by_strategy()["reuse"] > 100
     assert verify(recording).holds

@@ -316,7 +316,7 @@ def test_elbow_tosses_are_scored_as_their_description_says(shared: Path, tmp_pat
     scores = {}
     for model in ("rigid", "best"):
         out = tmp_path / f"{model}.json"
-        assert main(["toss", "--data", str(tmp_path / "few.npz"), "--model", model, "--json", str(out)]) == 0
+        assert main(["toss", str(tmp_path / "few.npz"), "--model", model, "--json", str(out)]) == 0
         scores[model] = json.loads(out.read_text())
     assert scores["best"]["tosses"] == 60
     assert scores["best"]["failed"] == 0

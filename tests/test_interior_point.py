@@ -7,7 +7,7 @@ import pytest
 from test_friction_solvers import pile_of_bodies
 
 import lcp
-from contactlab import Choice, ConstraintSolver, EqualCompliance
+from contactlab import ConstraintSolver, EqualCompliance, ForceChoice
 from problem_data import ConstraintVelProblemData
 
 ALONE = ("interior_point",)
@@ -33,7 +33,7 @@ def test_rows_of_every_kind_of_bounds_are_pairs(seed: int) -> None:
     )
     found = ConstraintSolver(EqualCompliance(strategies=ALONE)).solve_discretized_problem(data, 0.1)
     pivoted = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(data, 0.1)
-    assert found.choice is Choice.NOT_SELECTED
+    assert found.choice is ForceChoice.OTHER_SOLUTION
     assert "interior_point" in found.result.attempts[-1].detail
     np.testing.assert_allclose(found.v_plus, pivoted.v_plus, atol=1e-7)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lcp
-from contactlab.certificate import Choice
+from contactlab.certificate import ForceChoice
 from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import JointLimit, PositionDrive
@@ -89,7 +89,7 @@ def test_the_forces_are_those_of_one_tree(scene):
         one = data.blocks()._replace(tree_starts=np.array([0, data.nv]))
         whole = ConstraintVelProblemData.from_blocks(one, solve_inertia=data.solve_inertia)
         sparse, dense = (solver.solve_discretized_problem(each, H) for each in (data, whole))
-        assert sparse.choice == dense.choice == Choice.SELECTED
+        assert sparse.choice == dense.choice == ForceChoice.EQUAL_COMPLIANCE
         np.testing.assert_allclose(sparse.v_plus, dense.v_plus, rtol=0, atol=1e-12)
         np.testing.assert_allclose(
             sparse.generalized_force, dense.generalized_force, rtol=0, atol=1e-9 * np.abs(dense.generalized_force).max()
@@ -102,7 +102,7 @@ def test_no_matrix_is_needed_of_a_large_island():
     """An LCP of 6000 unknowns, which no pivoting method would be given."""
     recording = simulate(gripped_wall(2, 50), TimeStepping(H), steps=5)
     assert recording.problem(4).nv == 609
-    assert (recording.certificates.choice == Choice.SELECTED).all()
+    assert (recording.certificates.choice == ForceChoice.EQUAL_COMPLIANCE).all()
 
 
 @pytest.mark.parametrize("seed", range(5))

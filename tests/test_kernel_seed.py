@@ -116,7 +116,7 @@ def file_of(place: str) -> Any:
 
 def test_a_seed_of_other_sources_is_refused_once(named: Path) -> None:
     assert file_of("pkg.kernels.one-0123") is not None
-    with pytest.warns(RuntimeWarning, match=r"another version of the sources.*warmup --into"):
+    with pytest.warns(RuntimeWarning, match=r"another version of the sources.*warmup --export"):
         assert file_of("pkg.kernels.one-4567") is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -240,7 +240,7 @@ def test_frozen_numbers_are_scored_and_not_fitted(
     frozen, out = tmp_path / "fit.json", tmp_path / "out.json"
     frozen.write_text(json.dumps(planar_json(fits, {}, momentum_balance(data).values)))
     plots = tmp_path / "plots"
-    assert main(["impact", str(file), "--frozen", str(frozen), "--json", str(out), "--plots", str(plots)]) == 0
+    assert main(["impact", str(file), "--settings", str(frozen), "--json", str(out), "--plots", str(plots)]) == 0
     assert "frozen, fitted to other data" in capsys.readouterr().out
     rows = json.loads(out.read_text())["models"]
     for row, model, values in zip(rows, models, numbers, strict=True):
@@ -253,7 +253,7 @@ def test_frozen_numbers_are_scored_and_not_fitted(
     assert 0.0 < low < rows[1]["above_best"]["mean"] < high
     for bad in ("[]", '{"models": []}', '{"models": [{"law": "Stronge"}]}', "{", '{"models": [{"values": {}}]}'):
         frozen.write_text(bad)
-        assert main(["impact", str(file), "--frozen", str(frozen)]) == 2
+        assert main(["impact", str(file), "--settings", str(frozen)]) == 2
         assert "fit.json" in capsys.readouterr().err
 
 

@@ -51,7 +51,9 @@ def simulated(settings: SquareSettings, starts: Any) -> NDArray[np.float64]:
     for q, v in starts:
         state = world.initial_state(h, q=q, v=v)
         steps = settings.substeps * (SAMPLES + 1)
-        recording = simulate(world, TimeStepping(h, v_min=settings.impact_speed), steps=steps, state=state)
+        recording = simulate(
+            world, TimeStepping(h, restitution_threshold=settings.impact_speed), steps=steps, state=state
+        )
         poses.append(recording.q[:: settings.substeps])
     return np.array(poses)
 
@@ -249,7 +251,7 @@ def test_command_prints_the_models_and_a_fit(
     assert scores["fits"]["rigid"]["values"]["mu"] in (0.1, 0.3)
     assert main(["impact", str(file), "--fit", "--folds", "5"]) == 2
     again = tmp_path / "again.json"
-    assert main(["impact", str(file), "--frozen", str(out), "--json", str(again), "--workers", "1"]) == 0
+    assert main(["impact", str(file), "--settings", str(out), "--json", str(again), "--workers", "1"]) == 0
     frozen = json.loads(again.read_text())["square_drops"]
     assert set(frozen["models"]) == {"held at the start", *(f"{name}, frozen" for name in scores["fits"])}
     assert not frozen["fits"]
@@ -258,7 +260,7 @@ def test_command_prints_the_models_and_a_fit(
         assert len(errors) == frozen["drops"]
         assert np.mean(errors) == pytest.approx(model["position_percent"])
     again.write_text("{}")
-    assert main(["impact", str(file), "--frozen", str(again)]) == 2
+    assert main(["impact", str(file), "--settings", str(again)]) == 2
 
 
 def test_recorded_drops(shared: Path) -> None:

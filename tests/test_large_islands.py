@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import contactlab.stepping.kernels.layout as layout
-from contactlab import Choice, ConstraintSolver, EqualCompliance
+from contactlab import ConstraintSolver, EqualCompliance, ForceChoice
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.recording.failure import simulation_error
 from contactlab.simulation import SimulationError, TimeStepping, World, WorldBuilder, simulate, verify
@@ -163,7 +163,7 @@ def test_where_the_branch_turns_back_other_forces_are_found():
     )
     found = ConstraintSolver(EqualCompliance()).solve_discretized_problem(data, h)
     assert found.result.iterations == 0
-    assert found.choice in (Choice.SELECTED, Choice.NOT_SELECTED)
+    assert found.choice in (ForceChoice.EQUAL_COMPLIANCE, ForceChoice.OTHER_SOLUTION)
     # The law itself, from J alone.
     rates = J @ found.v_plus + bias
     normal = np.asarray(found.forces.fN) * h

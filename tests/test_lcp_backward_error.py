@@ -77,10 +77,10 @@ def test_the_noise_of_a_load_is_not_held_against_an_answer() -> None:
     # A miss beyond the noise counts as ever.
     assert lcp.residuals(lcp.LCP(M, q, [0.0, 1e-11]), [1.0, 0.5]).backward_error > 0.3
     kept = pickle.loads(pickle.dumps(lcp.LCP(M, q, [0.0, 1e-11])))
-    np.testing.assert_array_equal(kept.noise, [0.0, 1e-11])
-    with pytest.raises(lcp.ProblemError, match=r"noise\[1\] = -1.0 is negative"):
+    np.testing.assert_array_equal(kept.q_uncertainty, [0.0, 1e-11])
+    with pytest.raises(lcp.ProblemError, match=r"q_uncertainty\[1\] = -1.0 is negative"):
         lcp.LCP(M, q, [0.0, -1.0])
-    with pytest.raises(lcp.ProblemError, match="noise must have length 2"):
+    with pytest.raises(lcp.ProblemError, match="q_uncertainty must have length 2"):
         lcp.LCP(M, q, [0.0])
 
 

@@ -250,5 +250,5 @@ def test_a_row_that_nothing_lifts_is_proof_at_once(form: Callable[[object], obje
 
 def test_rounding_of_q_lifts_no_proof() -> None:
     """A row that its maker knows to be zero is no contradiction."""
-    problem = lcp.LCP(np.zeros((30, 30)), np.full(30, -1e-17), noise=np.full(30, 1e-16))
+    problem = lcp.LCP(np.zeros((30, 30)), np.full(30, -1e-17), q_uncertainty=np.full(30, 1e-16))
     assert lcp.solve(problem).solved

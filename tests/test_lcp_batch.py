@@ -13,7 +13,7 @@ import pytest
 from lcp_small import instructions
 
 import lcp
-from lcp.hearing import Crew
+from lcp.interruptible import ThreadTeam
 
 
 def some(count: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -216,7 +216,7 @@ def test_a_batch_takes_no_more_than_single_solves(kind: type) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no processes")
 def test_a_crew_works_on_in_a_forked_process() -> None:
     """There its threads are gone: others are begun."""
-    crew = Crew(3)
+    crew = ThreadTeam(3)
     crew.work(lambda _: None)
     child = os.fork()
     if child == 0:

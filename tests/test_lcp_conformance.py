@@ -174,7 +174,7 @@ def test_a_claim_ends_in_a_status() -> None:
 @pytest.mark.parametrize("n", [2, 17])
 def test_a_forged_enumeration_is_not_believed(n: int) -> None:
     """That no basis is a solution is tried again, in integers up to 16 unknowns; the result says what did not hold."""
-    empty = lcp.Enumerated((), (), continuum=False, complete=True, bases=2**n)
+    empty = lcp.EnumerationResult((), (), continuum=False, complete=True, bases=2**n)
     liar = Altered(lambda problem, claim: lcp.Claim(0.0 * claim.z, lcp.Status.UNSOLVABLE, 1, evidence=empty))
     problem = lcp.LCP(np.eye(n), -np.ones(n))
     result = lcp.solve(problem, liar)
@@ -192,7 +192,7 @@ def test_a_forged_enumeration_is_not_believed(n: int) -> None:
 def test_a_forged_enumeration_of_a_large_problem_costs_nothing() -> None:
     """It is turned down before a million sparse rows are made dense; of pairs that are many, boxed or not."""
     many = 10**6
-    empty = lcp.Enumerated((), (), continuum=False, complete=True, bases=1)
+    empty = lcp.EnumerationResult((), (), continuum=False, complete=True, bases=1)
     M = sp.eye_array(many, format="csr")
     for problem in (lcp.LCP(M, -np.ones(many)), lcp.BoxLCP(M, -np.ones(many), np.zeros(many), np.ones(many))):
         assert not empty.proves(problem)

@@ -11,7 +11,7 @@ from scipy import sparse
 import lcp
 from lcp import catalog
 from lcp.analysis.error_bound import ErrorBound, error_bound
-from lcp.analysis.verified import h_matrix_vector, least_eigenvalue, product, upper_norm, upper_product
+from lcp.analysis.proven_bounds import h_matrix_vector, least_eigenvalue, product, upper_norm, upper_product
 
 Matrix = np.ndarray
 KINDS = ("spd", "monotone", "h", "p", "ill")

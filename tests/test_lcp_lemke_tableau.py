@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from test_lcp_campaign import contact
 
 import lcp
-from lcp.compiler.views import _part_at, _rows_at
+from lcp.compiler.views import _view_1d, _view_2d
 from lcp.kernels import lemke as k
 from lcp.kernels import lemke_tableau as lt
 from lcp.kernels.lemke_exchanges import in_eights, padded
@@ -24,7 +24,7 @@ def fresh(n: int, seed: int) -> tuple[lt.Tableau, Matrix, Matrix, np.random.Gene
     M, q = rng.standard_normal((n, n)), rng.standard_normal(n)
     views = getattr(lt.tableau, "py_func", lt.tableau)
     # Python cannot call the compiler's own views.
-    views = FunctionType(views.__code__, {**views.__globals__, "rows_at": _rows_at, "part_at": _part_at})
+    views = FunctionType(views.__code__, {**views.__globals__, "view_2d": _view_2d, "view_1d": _view_1d})
     t = views(np.full(k.lemke_float_size(n), np.nan), np.zeros(k.lemke_int_size(n), dtype=np.int64), n)
     t.row[:] = 2.0 ** rng.integers(-2, 3, n)
     t.column[:] = 2.0 ** rng.integers(-2, 3, n)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lcp
-from lcp.options import with_fields
+from lcp.options import replace_fields
 
 KINDS = (
     *lcp.ALL_SOLVERS,
@@ -133,6 +133,6 @@ def test_a_copy_with_other_options_solves_by_them() -> None:
     problem = lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
     solver = lcp.Lemke()
     assert lcp.solve(problem, solver).solved
-    for short in (with_fields(solver, {"max_pivots": 0}), replace(solver, max_pivots=0)):
+    for short in (replace_fields(solver, {"max_pivots": 0}), replace(solver, max_pivots=0)):
         assert lcp.solve(problem, short).status is lcp.Status.ITERATION_LIMIT
     assert lcp.solve(problem, solver).solved

@@ -43,7 +43,7 @@ def test_paths_of_p_matrices_are_the_solution_at_every_t(seed: int, trait: Trait
     direction = 3.0 * rng.standard_normal(n)
     path = lcp.parametric(problem, direction, to)
     assert path.solved, path.detail
-    assert path.turns == ()
+    assert path.turning_points == ()
     assert path.t[0] == 0.0
     assert path.t[-1] == to
     assert (np.diff(path.t) * to > 0.0).all()
@@ -66,7 +66,7 @@ def test_degenerate_paths_of_whole_numbers(seed: int) -> None:
     obeys(path)
     if not seed % 2:
         assert path.solved
-        assert path.turns == ()
+        assert path.turning_points == ()
     elif not path.solved:
         # Positive semidefinite: a path that does not arrive ends in a ray, and there is nothing beyond it.
         assert path.status is lcp.Status.RAY_TERMINATION
@@ -89,7 +89,7 @@ def test_paths_of_any_matrix_end_with_a_reason(seed: int) -> None:
     obeys(path)
     moves = np.sign(np.diff(path.t))
     moves = moves[moves != 0.0]
-    assert len(path.turns) == int((moves[1:] != moves[:-1]).sum())
+    assert len(path.turning_points) == int((moves[1:] != moves[:-1]).sum())
     if path.solved:
         assert path.t[-1] == 3.0
     elif path.status is lcp.Status.TURNED_BACK:
@@ -118,7 +118,7 @@ def test_a_path_that_turns_back() -> None:
         path = lcp.parametric(problem, [-1.0], 2.0)
     assert path.status is lcp.Status.TURNED_BACK
     assert "came back" in path.detail
-    assert path.turns == (1,)
+    assert path.turning_points == (1,)
     assert path.t[1] == pytest.approx(1.0)
     np.testing.assert_allclose(np.sort(path.z[[0, -1], 0]), [0.0, 1.0])
     np.testing.assert_allclose(np.sort(np.ravel(path.points(0.5))), [0.0, 0.5])
@@ -133,7 +133,7 @@ def test_a_path_that_turns_twice_and_arrives() -> None:
     """Forth with z = 0 to t = 3, back with z_1 = t - 3 over -2 to t = 7/5, forth again with both to the end."""
     path = lcp.parametric(lcp.LCP([[-2.0, 3.0], [-3.0, 1.0]], [3.0, 1.0]), [-1.0, 1.0], 6.0)
     assert path.solved
-    assert path.turns == (1, 2)
+    assert path.turning_points == (1, 2)
     np.testing.assert_allclose(path.t, [0.0, 3.0, 1.4, 6.0])
     np.testing.assert_allclose(path.z, [[0.0, 0.0], [0.0, 0.0], [0.8, 0.0], [24.0 / 7.0, 23.0 / 7.0]], atol=1e-14)
     obeys(path)

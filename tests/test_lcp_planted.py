@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import lcp
-from lcp.method import within
+from lcp.method import with_time_limit
 from lcp.solvers.cascade import classify_structure
 
 KINDS = ("Gaussian", "low rank", "sparse integer", "symmetric")
@@ -100,8 +100,8 @@ def test_a_cascade_gives_each_member_what_is_left() -> None:
     result = lcp.solve(planted("Gaussian", 5, 0), lcp.Fallback(Busy(), lcp.Lemke(), time_limit=0.2))
     assert time.thread_time() - begun < 1.0
     assert result.attempts[0].solver == Busy()
-    assert within(lcp.Regularized(lcp.Lemke()), 5.0).inner.time_limit == 5.0
-    assert within(lcp.Lemke(), 1e4) == lcp.Lemke()
+    assert with_time_limit(lcp.Regularized(lcp.Lemke()), 5.0).inner.time_limit == 5.0
+    assert with_time_limit(lcp.Lemke(), 1e4) == lcp.Lemke()
 
 
 def test_time_that_others_take_does_not_count() -> None:

@@ -122,8 +122,8 @@ def test_at_its_largest_force_a_drive_gives_way():
 
 @pytest.mark.nojit
 def test_at_the_speed_from_which_it_bounces_is_a_jump():
-    """A kink at v_min, of the contact whose approach it is; a little off it is told as near, and not stood on."""
-    stepper = TimeStepping(H, erp=1.0, v_min=0.5)
+    """A kink at the restitution threshold, of the contact whose approach it is; a little off it is near."""
+    stepper = TimeStepping(H, erp=1.0, restitution_threshold=0.5)
     world = slider((0, 0, -0.5), restitution=0.5)
     found = linearize(world, stepper, world.initial_state())
     assert ("at the speed from which it bounces", 0) in whys(found)

@@ -13,7 +13,7 @@ from test_selection import grasp
 from test_verify_selection import balls, claimed, stack
 
 import lcp
-from contactlab import Choice
+from contactlab import ForceChoice
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
@@ -31,7 +31,7 @@ WORLDS = {
 def test_it_agrees_with_verification(world):
     """Selected forces are 1e-6 near by both methods; those of Lemke's method as far by the one as by the other."""
     recording = simulate(WORLDS[world](), TimeStepping(2e-3), steps=6)
-    assert np.all(recording.certificates.choice == Choice.SELECTED)
+    assert np.all(recording.certificates.choice == ForceChoice.EQUAL_COMPLIANCE)
     assert recording.certificates.selection.max() < 1e-6
     assert verify(recording).selection.distance < 1e-6
     vertex = simulate(WORLDS[world](), TimeStepping(2e-3, solver=lcp.Lemke(), warm_start=False), steps=3)
@@ -60,7 +60,7 @@ def test_exact_cones_have_their_own_selection():
     recording = simulate(grasp(1, 10.0), TimeStepping(2e-3, friction="cone"), steps=4)
     assert recording.certificates.selection.max() < 1e-6
     named = simulate(scenes.cube_at_rest(), TimeStepping(2e-3, friction="cone", solver=lcp.NSGS()), steps=2)
-    assert np.all(named.certificates.choice == Choice.ANY)
+    assert np.all(named.certificates.choice == ForceChoice.ANY)
     assert np.all(np.isfinite(named.certificates.selection))
 
 
@@ -73,7 +73,7 @@ def test_a_vertex_is_far_from_the_forces_selected():
     ball = rolling_world(Material(0.8, rolling=0.01), (0.3, 0.0, 0.0))
     for world, least, most in ((builder.build(), 0.4, np.inf), (ball, 0.0, 0.0)):
         recording = simulate(world, TimeStepping(1e-3, strategies=()), steps=1)
-        assert recording.certificates.choice[0] == Choice.NOT_SELECTED
+        assert recording.certificates.choice[0] == ForceChoice.OTHER_SOLUTION
         assert least <= recording.certificates.selection[0] <= most
 
 
@@ -81,9 +81,9 @@ def test_a_pile_says_where_its_forces_are_others():
     """Islands told as not selected are far, or none are found; the others are near."""
     recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3), steps=100)
     table = recording.certificates
-    missed = table.rows(table.choice == Choice.NOT_SELECTED)
+    missed = table.rows(table.choice == ForceChoice.OTHER_SOLUTION)
     assert np.all(missed.selection > 1e-5)
-    some = table.rows(np.flatnonzero(table.choice == Choice.SELECTED)[-5:])
+    some = table.rows(np.flatnonzero(table.choice == ForceChoice.EQUAL_COMPLIANCE)[-5:])
     assert np.median(some.selection) < 1e-5
 
 

@@ -13,7 +13,7 @@ from record_runs import same
 from scene_texts import CUBE, write
 
 import lcp
-from contactlab import Choice
+from contactlab import ForceChoice
 from contactlab.cli import main
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import VelocityDrive
@@ -86,9 +86,9 @@ def test_nearly_right_forces_are_taken_and_marked(share):
     assert (table.island.tolist(), table.contacts.tolist()) == ([0, 0], [4, 4])
     assert np.all(table.residual > 1e-9)
     assert np.all((table.mechanical > 1e-9) & (table.mechanical <= 1e-4))
-    marked = recording.certificates.choice == Choice.UNCERTIFIED
+    marked = recording.certificates.choice == ForceChoice.UNCERTIFIED
     assert recording.certificates.step[marked].tolist() == [5, 7]
-    assert recording.chosen(Choice.UNCERTIFIED).sum() == recording.statistics.uncertified.sum() == 2
+    assert recording.count_by_choice(ForceChoice.UNCERTIFIED).sum() == recording.statistics.uncertified.sum() == 2
     assert "2 of 10 islands not certified" in str(recording.statistics)
     assert "2 islands in 2 steps" in repr(table)
     assert "2 not certified" in recording._repr_html_()
@@ -191,7 +191,7 @@ def test_runs_of_every_kind_warn_once():
 def test_a_single_step_tells():
     world = scenes.cube_at_rest()
     state = world.initial_state()
-    assert stepper(1e-6, (0,)).step(world, state).certificate.choice.tolist() == [Choice.UNCERTIFIED]
+    assert stepper(1e-6, (0,)).step(world, state).certificate.choice.tolist() == [ForceChoice.UNCERTIFIED]
     with pytest.raises(SimulationError):
         stepper(1e-6, (0,), on_unsolved="raise").step(world, state)
 

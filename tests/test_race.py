@@ -313,7 +313,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     """Folder in, table and files out; a bad name is one line and status 2; nothing solved is status 1."""
     problems = _files(tmp_path / "problems")
     out = tmp_path / "out"
-    common = ["race", str(problems), "--time-limit", "20", "--jobs", "1", "--curves", "0"]
+    common = ["race", str(problems), "--time-limit", "20", "--workers", "1", "--curves", "0"]
     assert main([*common, "--solvers", "lemke,Murty", "--tolerance", "1e-8", "--out", str(out)]) == 0
     said = capsys.readouterr()
     assert "4 trials (4 run now)" in said.out
@@ -333,4 +333,4 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "no solver 'Lemmke', did you mean Lemke?" in capsys.readouterr().err
     assert main(["race", str(tmp_path / "nowhere"), "--solvers", "Lemke"]) == 2
     assert "nowhere" in capsys.readouterr().err
-    assert main(["race", str(problems / "none_1.npz"), "--solvers", "Lemke", "--jobs", "1", "--curves", "0"]) == 1
+    assert main(["race", str(problems / "none_1.npz"), "--solvers", "Lemke", "--workers", "1", "--curves", "0"]) == 1

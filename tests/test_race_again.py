@@ -58,5 +58,5 @@ def test_how_many_steps_of_a_run_race(tmp_path: Path, capsys: pytest.CaptureFixt
     assert {row.family for row in report.rows} == {"bricks"}
     with pytest.raises(RaceError, match="most_steps"):
         race(folder, "Lemke", most_steps=0)
-    assert main(["race", str(folder), "--solvers", "Lemke", "--jobs", "1", "--curves", "0", "--most-steps", "3"]) == 0
+    assert main(["race", str(folder), "--solvers", "Lemke", "--workers", "1", "--curves", "0", "--max-steps", "3"]) == 0
     assert "3 trials" in capsys.readouterr().out

@@ -73,7 +73,11 @@ SHAKER = Oscillation(SURFACE, (0.01, 0, 0), (0, 0, 0.1), frequency=4.0, phase=0.
 STEPPER = TimeStepping(1e-3)
 MAKES: dict[str, tuple[Callable[[], World], TimeStepping, int]] = {
     **{name: (make, TimeStepping(2e-3), 200) for name, make in WORLDS.items()},
-    "tumbling bodies": (simulation_scenes.tumble, TimeStepping(5e-3, adaptive=True, shrink=0.3, grow=1.1), 100),
+    "tumbling bodies": (
+        simulation_scenes.tumble,
+        TimeStepping(5e-3, adaptive=True, shrink_factor=0.3, growth_factor=1.1),
+        100,
+    ),
     "shapes and filters": (shapes_and_filters, TimeStepping(1e-3, edges=4), 300),
     "all rows of joints": (joint_scenes.busy, TimeStepping(2e-3), 100),
     "a plate that is shaken": (lambda: world_with(PLATE, SHAKER, brick((0.1, 0.1, 0.05))), STEPPER, 100),

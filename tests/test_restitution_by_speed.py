@@ -52,7 +52,7 @@ def test_a_material_rebounds_by_speed():
         if table.half_space[i] >= 0 and b != 0:
             continue
         e = law[a](-before)
-        if before < -recording.stepper.v_min and e > 0.0:
+        if before < -recording.stepper.restitution_threshold and e > 0.0:
             assert table.restitution[i] == pytest.approx(e, rel=1e-12)
             others = np.count_nonzero((table.step == step) & (table.impulse_normal > 0.0))
             if others == 1:

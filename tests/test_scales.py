@@ -159,7 +159,7 @@ def test_a_scaled_scene_has_the_verdicts_of_the_first(scene: str, s: float) -> N
     """No island is uncertified, `verify` holds and the contacts are as many, whatever the scale."""
     first, other = check_run(scene, 1.0, 1.0), check_run(scene, s, s**3)
     assert other.stepper.margin == pytest.approx(s * first.stepper.margin)
-    assert other.stepper.v_min == pytest.approx(np.sqrt(s) * first.stepper.v_min)
+    assert other.stepper.restitution_threshold == pytest.approx(np.sqrt(s) * first.stepper.restitution_threshold)
     assert other.rows["contact_step"].size == first.rows["contact_step"].size
     lengths = np.where(shifting(first.world.model)[0], s, 1.0)
     assert np.abs(other.q / lengths - first.q).max() < FAR
@@ -184,20 +184,20 @@ def test_a_certified_cam_is_not_refused() -> None:
 
 
 def test_numbers_that_are_given_are_taken() -> None:
-    """A stepper with a margin and a v_min has them in every world, for stops of angles as well."""
-    stepper, world = TimeStepping(1e-3, margin=2e-3, v_min=0.0), heap(1.0, 1.0)
+    """A stepper with a margin and a restitution_threshold has them in every world, for stops of angles as well."""
+    stepper, world = TimeStepping(1e-3, margin=2e-3, restitution_threshold=0.0), heap(1.0, 1.0)
     assert stepper.in_world(world) is stepper
     assert stepper.thresholds == (2e-3, 0.0, 2e-3, 0.0)
     record = simulate(world, stepper, steps=1)
-    assert (record.stepper.margin, record.stepper.v_min) == (2e-3, 0.0)
+    assert (record.stepper.margin, record.stepper.restitution_threshold) == (2e-3, 0.0)
 
 
 def test_the_defaults_follow_size_weight_and_step() -> None:
-    """The margin is |g| h^2 within a hundredth and a tenth of the thinnest body, v_min is 1.02 |g| h."""
+    """The margin is |g| h^2 within a hundredth and a tenth of the thinnest body, the threshold is 1.02 |g| h."""
     world = heap(1.0, 1.0)  # 6 cm thick
     for h, margin in ((1e-3, 6e-4), (0.015, 9.81 * 0.015**2), (0.1, 6e-3)):
         found = TimeStepping(h).in_world(world)
         assert found.margin == pytest.approx(margin)
-        assert found.v_min == pytest.approx(1.02 * 9.81 * h)
+        assert found.restitution_threshold == pytest.approx(1.02 * 9.81 * h)
         assert found.angle_margin == 1e-3
-        assert found.angle_v_min == pytest.approx(1.02 * 9.81 * h / 0.6)
+        assert found.angle_restitution_threshold == pytest.approx(1.02 * 9.81 * h / 0.6)

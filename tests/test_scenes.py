@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 
@@ -53,6 +54,20 @@ def test_a_scene_is_what_its_file_says(tmp_path):
     np.testing.assert_allclose(scene.world.initial_q[-7:], [0.5, 0, 1.51, math.cos(0.5), 0, 0, math.sin(0.5)])
     assert scene.stepper.edges == 6
     assert scene.stepper.solver == lcp.APGD()
+
+
+def test_a_scene_with_former_names_of_options(tmp_path):
+    """Scene files written before open: options of the stepper had other names."""
+    text = CUBE.replace("[[material]]", "v_min = 0.2\nangle_v_min = 0.3\nshrink = 0.4\ngrow = 1.5\n[[material]]", 1)
+    scene, stepper = load_scene(write(tmp_path, text)), load_scene(write(tmp_path)).stepper
+    expected = dataclasses.replace(
+        stepper,
+        restitution_threshold=0.2,
+        angle_restitution_threshold=0.3,
+        shrink_factor=0.4,
+        growth_factor=1.5,
+    )
+    assert scene.stepper == expected
 
 
 def test_robots_start_from_joints_and_vectors(tmp_path):

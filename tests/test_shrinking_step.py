@@ -40,9 +40,11 @@ def test_the_step_is_halved_until_it_is_solved() -> None:
 
 
 def test_factor_and_smallest_step_are_the_callers() -> None:
-    """shrink = 0.1 from 1 s: 1, 0.1, 0.01."""
+    """shrink_factor = 0.1 from 1 s: 1, 0.1, 0.01."""
     asked: list[float] = []
-    solution = ConstraintSolver().solve_discretized_problem(fails_above(0.03, asked), 1.0, shrink=0.1, min_h=0.001)
+    solution = ConstraintSolver().solve_discretized_problem(
+        fails_above(0.03, asked), 1.0, shrink_factor=0.1, min_h=0.001
+    )
     np.testing.assert_allclose(asked, [1.0, 0.1, 0.01])
     assert solution.h == asked[-1]
 
@@ -82,16 +84,16 @@ def test_the_smallest_step_has_a_default() -> None:
 @pytest.mark.parametrize(
     ("options", "field"),
     [
-        ({"shrink": 1.0}, "shrink"),
-        ({"shrink": 0.0}, "shrink"),
-        ({"shrink": float("nan")}, "shrink"),
+        ({"shrink_factor": 1.0}, "shrink_factor"),
+        ({"shrink_factor": 0.0}, "shrink_factor"),
+        ({"shrink_factor": float("nan")}, "shrink_factor"),
         ({"min_h": 0.2}, "min_h"),
         ({"min_h": 0.0}, "min_h"),
         ({"h": -1.0}, "h"),
     ],
 )
 def test_options_out_of_range_are_named(options: dict[str, Any], field: str) -> None:
-    """shrink between 0 and 1, 0 < min_h <= h, h > 0; nothing is asked of the callable."""
+    """shrink_factor between 0 and 1, 0 < min_h <= h, h > 0; nothing is asked of the callable."""
     asked: list[float] = []
     with pytest.raises(ProblemDataError) as caught:
         ConstraintSolver().solve_discretized_problem(fails_above(1.0, asked), **({"h": 0.1} | options))

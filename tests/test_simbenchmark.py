@@ -24,8 +24,8 @@ from simbenchmark_scenes import (
 from contactlab.simulation import TimeStepping, World, simulate
 
 ROLLING = TimeStepping(1e-2)
-ELASTIC = TimeStepping(1e-2, edges=4, v_min=0.0, margin=0.0)
-INELASTIC = TimeStepping(1e-2, edges=4, v_min=1e3, margin=5e-3)
+ELASTIC = TimeStepping(1e-2, edges=4, restitution_threshold=0.0, margin=0.0)
+INELASTIC = TimeStepping(1e-2, edges=4, restitution_threshold=1e3, margin=5e-3)
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ def test_the_step_shrinks_until_solved_and_grows_back():
     """A bouncing ball whose contact is solved below h/4 only: short steps near the ground, long ones again above it."""
     solver = scenes.UpTo(2.5e-3)
     # Every problem must reach the solver, whose calls are counted: without a start no proposal comes before it.
-    stepper = TimeStepping(0.01, solver=solver, edges=4, adaptive=True, grow=2.0, warm_start=False)
+    stepper = TimeStepping(0.01, solver=solver, edges=4, adaptive=True, growth_factor=2.0, warm_start=False)
     recording = simulate(scenes.dropped_ball(0.02, 0.9), stepper, steps=40)
     h, touched = recording.h, np.unique(recording.contacts.step)
     assert touched.size > 2
@@ -214,10 +214,10 @@ def test_force_is_asked_for_once_per_step():
     ("field", "value"),
     [
         ("adaptive", 1),
-        ("shrink", 0.0),
-        ("shrink", 1.0),
-        ("grow", 0.9),
-        ("grow", math.inf),
+        ("shrink_factor", 0.0),
+        ("shrink_factor", 1.0),
+        ("growth_factor", 0.9),
+        ("growth_factor", math.inf),
         ("h_min", 0.0),
         ("h_min", 1),
     ],

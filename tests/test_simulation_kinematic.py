@@ -184,7 +184,7 @@ def test_a_rising_floor_pushes_and_works_against_the_weight():
     """The work of a half-space that rises at a constant speed is m g times its way, after the first push."""
     speed, mass = 0.3, 2.0
     world = world_with(HalfSpace(), ConstantVelocity(velocity=(0, 0, speed)), brick((0.1, 0.1, 0.05), mass=mass))
-    recording = simulate(world, TimeStepping(1e-3, v_min=1.0), 0.2)
+    recording = simulate(world, TimeStepping(1e-3, restitution_threshold=1.0), 0.2)
     np.testing.assert_allclose(recording.q[:, 2] - 0.05, speed * recording.time, rtol=0, atol=1e-12)
     work = recording.ledger.kinematic
     np.testing.assert_allclose(work[1:], mass * G * speed * 1e-3, rtol=1e-9)

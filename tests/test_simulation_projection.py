@@ -58,17 +58,17 @@ def test_one_step_ends_a_penetration_and_brings_no_kinetic_energy():
     assert ledger.projection[0] == pytest.approx(2.0 * scenes.G * lift, rel=1e-7)
     assert not ledger.projection[1:].any()
     assert np.abs(ledger.residual).max() < 1e-14
-    assert recording.contacts_at(0).push.sum() == pytest.approx(2.0 * lift, rel=1e-7)
+    assert recording.contacts_at(0).projection_multiplier.sum() == pytest.approx(2.0 * lift, rel=1e-7)
     assert verify(recording).holds
 
 
 def test_what_is_allowed_is_left_alone():
     """A brick that rests within the allowance stays where it is, to the last bit of its height."""
     recording = simulate(sunk_box(0.9e-4 * 0.08), TimeStepping(1e-3), steps=50)
-    assert not recording.contacts.push.any()
+    assert not recording.contacts.projection_multiplier.any()
     assert np.ptp(recording.q[:, 2]) < 1e-17
     told = simulate(sunk_box(), TimeStepping(1e-3, penetration_allowance=2 * DEPTH), steps=5)
-    assert not told.contacts.push.any()
+    assert not told.contacts.projection_multiplier.any()
     exact = simulate(sunk_box(), TimeStepping(1e-3, penetration_allowance=0.0), steps=5)
     assert exact.q[-1, 2] == pytest.approx(0.04, abs=1e-8)
     assert verify(told).holds
@@ -128,7 +128,7 @@ def test_friction_holds_what_is_pushed():
         recording = simulate(builder.build(), TimeStepping(2e-3), steps=3)
         assert recording.contacts_at(1).gap.min() > -1.1e-5
         assert verify(recording).holds
-        found[mu] = np.abs(recording.contacts.push_tangential).max()
+        found[mu] = np.abs(recording.contacts.projection_multiplier_tangential).max()
     assert found[0.0] == 0.0
     assert found[0.8] > 0.0
 
@@ -175,7 +175,7 @@ def test_a_joint_beyond_its_limit_is_pushed_back_and_verified():
     builder.add_model(model.build(), [0.11])
     builder.add_joint_limit(JointLimit("arm", -0.1, 0.1))
     recording = simulate(builder.build(), TimeStepping(1e-2), steps=5)
-    assert recording.rows["joint_push"].max() > 0.0
+    assert recording.rows["joint_projection_multiplier"].max() > 0.0
     assert recording.q[-1, 0] == pytest.approx(0.1, abs=1e-5)
     report = verify(recording)
     assert report.holds, report
@@ -241,14 +241,20 @@ def test_a_tumble_with_projection_verifies_closes_its_ledger_and_resumes(tmp_pat
 def test_a_changed_push_does_not_verify():
     """Neither as a multiplier nor as a displacement, nor sideways beyond friction, nor where nothing is projected."""
     recording = simulate(sunk_box(), TimeStepping(1e-3), steps=1)
-    rows = {**recording.rows, "contact_push": 1.01 * recording.rows["contact_push"]}
+    rows = {**recording.rows, "contact_projection_multiplier": 1.01 * recording.rows["contact_projection_multiplier"]}
     report = verify(Recording(recording.world, recording.stepper, rows))
     assert {failure.condition for failure in report.failures} == {"integration"}
-    rows = {**recording.rows, "contact_push": -recording.rows["contact_push"]}
+    rows = {**recording.rows, "contact_projection_multiplier": -recording.rows["contact_projection_multiplier"]}
     report = verify(Recording(recording.world, recording.stepper, rows))
     assert {failure.condition for failure in report.failures} == {"integration", "projection"}
-    aside = np.stack((recording.rows["contact_push"], 0.0 * recording.rows["contact_push"]), axis=1)
-    report = verify(Recording(recording.world, recording.stepper, {**recording.rows, "contact_push_tangential": aside}))
+    aside = np.stack(
+        (recording.rows["contact_projection_multiplier"], 0.0 * recording.rows["contact_projection_multiplier"]), axis=1
+    )
+    report = verify(
+        Recording(
+            recording.world, recording.stepper, {**recording.rows, "contact_projection_multiplier_tangential": aside}
+        )
+    )
     assert {failure.condition for failure in report.failures} == {"integration", "projection"}
     report = verify(Recording(recording.world, TimeStepping(1e-3, projection=False), recording.rows))
     assert {failure.condition for failure in report.failures} == {"projection"}

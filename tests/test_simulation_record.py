@@ -23,6 +23,8 @@ from contactlab.simulation import (
     simulate,
 )
 from contactlab.stepping import world_arrays
+from contactlab.stepping.record_schema import RENAMED
+from contactlab.stepping.time_stepping import FORMER_OPTIONS
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +110,26 @@ def test_solvers_of_old_records(name, options, now):
 
 
 @pytest.mark.nojit
+def test_records_with_former_names_open_and_are_resumed(tmp_path):
+    """Before schema 11, options of the stepper and columns of the contact table had other names."""
+    world, stepper = scenes.ball(0.2, 1.0), TimeStepping(1e-3, edges=4, shrink_factor=0.3)
+    path, whole = tmp_path / "a.npz", simulate(world, stepper, steps=8)
+    first = simulate(world, stepper, steps=5, path=path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    for former, now in RENAMED.items():
+        arrays[former] = arrays.pop(now)
+    meta = json.loads(str(arrays.pop("meta"))) | {"schema": 10}
+    for former, now in FORMER_OPTIONS.items():
+        meta["stepper"][former] = meta["stepper"].pop(now)
+    np.savez_compressed(path, meta=np.array(json.dumps(meta)), **arrays)
+    opened = Recording.open(path)
+    assert same(opened, first)
+    assert opened.stepper == first.stepper
+    assert same(simulate(world, stepper, steps=8, path=path, resume=True), whole)
+
+
+@pytest.mark.nojit
 def test_record_of_no_steps(tmp_path):
     """Zero steps and no contacts are a record too."""
     recording = simulate(scenes.dropped_ball(1.0), TimeStepping(1e-3), steps=0, path=tmp_path / "a.npz")
@@ -143,7 +165,7 @@ def test_bad_files_are_named(tumble, tmp_path):
         "contact_step": arrays["contact_step"][::-1],
         "contact_z": arrays["contact_z"].astype(np.float32),
         "time": np.where(np.arange(251) == 7, np.nan, arrays["time"]),
-        "meta": np.array(str(arrays["meta"]).replace('"schema": 10', '"schema": 99')),
+        "meta": np.array(str(arrays["meta"]).replace('"schema": 11', '"schema": 99')),
         "island_pivots": None,
     }
     for name, value in changes.items():

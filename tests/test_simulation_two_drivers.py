@@ -85,7 +85,7 @@ def test_public_path_gives_the_recorded_bits_of_a_short_run(make):
 
 def test_public_path_follows_restitution_stabilisation_and_edges():
     """The options that enter k and the pyramid take part."""
-    stepper = TimeStepping(2e-3, edges=6, margin=5e-3, v_min=0.1, erp=0.2)
+    stepper = TimeStepping(2e-3, edges=6, margin=5e-3, restitution_threshold=0.1, erp=0.2)
     recording = simulate(scenes.tumble(), stepper, 0.8)
     assert check_public_path(recording, every=11) > 10
 

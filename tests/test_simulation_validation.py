@@ -30,7 +30,7 @@ pytestmark = pytest.mark.nojit
         ("edges", 8.5),
         ("margin", -1.0),
         ("margin", float("inf")),
-        ("v_min", -0.1),
+        ("restitution_threshold", -0.1),
         ("erp", 1.5),
         ("tolerance", 0.0),
         ("warm_start", 3),

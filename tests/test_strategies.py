@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lcp
-from contactlab import Choice, EqualCompliance
+from contactlab import EqualCompliance, ForceChoice
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.simulation import SimulationConfigError, TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
@@ -43,7 +43,7 @@ def test_the_table_is_that_of_the_kernels() -> None:
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 def test_records_name_the_attempt_that_answered(friction: str) -> None:
     recording = simulate(pile(), TimeStepping(5e-3, friction=friction), steps=60)
-    answered = recording.certificates.answered()
+    answered = recording.certificates.count_by_strategy()
     contacts = np.count_nonzero(recording.certificates.n_contacts)
     assert sum(answered.values()) == len(recording.certificates)
     assert answered["solver"] == len(recording.certificates) - contacts == 0
@@ -56,7 +56,7 @@ def test_one_attempt_answers_what_it_can_alone(alone: str, friction: str) -> Non
     """What is left out is not made: the record names no other."""
     stepper = TimeStepping(5e-3, friction=friction, strategies=(alone, "interior_point"))
     recording = simulate(pile(), stepper, steps=40)
-    answered = recording.certificates.answered()
+    answered = recording.certificates.count_by_strategy()
     assert {name for name, count in answered.items() if count} <= {alone, "interior_point"}
     assert verify(recording).holds
     assert answered[alone] > 0
@@ -68,9 +68,9 @@ def test_forces_not_selected_are_held_where_they_are_near(friction: str) -> None
     stepper = TimeStepping(5e-3, friction=friction, strategies=("reuse", "interior_point"))
     table = simulate(pile(), stepper, steps=160).certificates
     late = table.rows((table.step >= 140) & (table.n_contacts > 1))
-    assert late.answered()["reuse"] >= 0.9 * len(late) > 0
-    assert Choice.NOT_SELECTED in late.choice
-    assert table.answered()["interior_point"] > 0
+    assert late.count_by_strategy()["reuse"] >= 0.9 * len(late) > 0
+    assert ForceChoice.OTHER_SOLUTION in late.choice
+    assert table.count_by_strategy()["interior_point"] > 0
     assert np.median(late.systems) <= 4
 
 

@@ -158,7 +158,7 @@ def test_the_command_on_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
     """A scene over parameters and seeds: the table of a cluster is that of one process, bit for bit but for times."""
     path = experiment(tmp_path)
     assert main(["sweep", str(path), "--out", str(tmp_path / "there"), "--cluster", cluster.address]) == 0
-    assert main(["sweep", str(path), "--out", str(tmp_path / "here"), "--jobs", "1"]) == 0
+    assert main(["sweep", str(path), "--out", str(tmp_path / "here"), "--workers", "1"]) == 0
     there, here = (table(tmp_path / name / "rows.csv") for name in ("there", "here"))
     assert len(there) == 4
     assert [{**row, "seconds": ""} for row in there] == [{**row, "seconds": ""} for row in here]

@@ -193,9 +193,9 @@ def experiment(folder: Path, text: str = EXPERIMENT) -> Path:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rows and table; the second time nothing is run; one process or two."""
     path, out = experiment(tmp_path), tmp_path / "out"
-    assert main(["sweep", str(path), "--out", str(out), "--jobs", "1"]) == 0
+    assert main(["sweep", str(path), "--out", str(out), "--workers", "1"]) == 0
     assert "4 runs, 4 of them now: 4 done" in capsys.readouterr().out
-    assert main(["sweep", str(path), "--out", str(out), "--jobs", "2", "--time-limit", "60"]) == 0
+    assert main(["sweep", str(path), "--out", str(out), "--workers", "2", "--time-limit", "60"]) == 0
     assert "4 runs, 0 of them now: 4 done" in capsys.readouterr().out
     with (out / "rows.csv").open() as stream:
         table = list(csv.DictReader(stream))
@@ -214,7 +214,7 @@ def test_the_command_on_problems(tmp_path: Path, capsys: pytest.CaptureFixture[s
     problems(tmp_path / "set")
     text = '[sweep]\nproblems = ["set"]\n[[solver]]\nname = "Lemke"\nmax_pivots = [5, 50]\n'
     path = experiment(tmp_path, text)
-    assert main(["sweep", str(path), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 1
+    assert main(["sweep", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]) == 1
     printed = capsys.readouterr().out
     assert "6 runs, 6 of them now: 4 done, 2 failed" in printed
     assert "failed: DatasetError: " in printed

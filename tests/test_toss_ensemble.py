@@ -75,12 +75,12 @@ def test_medoid_of_synthetic_tosses_is_near_them_and_the_same_again() -> None:
 
 
 def test_frozen_settings_score_as_they_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What --json wrote is read by --frozen: the same settings and scores; both rows beside a medoid."""
+    """What --json wrote is read by --settings: the same settings and scores; both rows beside a medoid."""
     data = save_cube_tosses(tmp_path / "tosses.npz", synthesize_tosses(2, TRUTH, samples=60))
     first, second = tmp_path / "first.json", tmp_path / "second.json"
-    options = ["--mu", "0.2", "--edges", "8", "--substeps", "3", "--members", "3"]
+    options = ["--mu", "0.2", "--edges", "8", "--substeps", "3", "--ensemble-size", "3"]
     assert main(["toss", str(data), *options, "--json", str(first)]) == 0
-    assert main(["toss", str(data), "--frozen", str(first), "--json", str(second)]) == 0
+    assert main(["toss", str(data), "--settings", str(first), "--json", str(second)]) == 0
     assert "medoid of 3" in capsys.readouterr().out
     before, after = json.loads(first.read_text()), json.loads(second.read_text())
     for name in ("settings", "position_percent", "rotation_deg"):

@@ -11,7 +11,7 @@ import simulation_scenes as scenes
 from test_selection import grasp
 
 import lcp
-from contactlab import Choice
+from contactlab import ForceChoice
 from contactlab.certificate import SELECTED_WITHIN, VERIFIED_WITHIN
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.simulation import Oscillation, Recording, TimeStepping, WorldBuilder, simulate, verify
@@ -119,7 +119,7 @@ def test_a_false_mark_is_refused(friction):
     assert (failure.condition, failure.step, failure.island) == ("choice", 3, 0)
     assert failure.value == pytest.approx(0.5, rel=1e-3)
     assert failure.tolerance == VERIFIED_WITHIN
-    rows["island_choice"][rows["island_step"] == 3] = Choice.NOT_SELECTED
+    rows["island_choice"][rows["island_step"] == 3] = ForceChoice.OTHER_SOLUTION
     honest = verify(Recording(recording.world, stepper, rows))
     assert said_of_choice(honest)[:2] == (5, 0)
     assert honest.selection.distance == pytest.approx(0.5, rel=1e-3)
@@ -156,7 +156,7 @@ FOUR = [*TWO, ((0.2, 0.16, 0.04), 1.7), ((0.12, 0.14, 0.07), 0.9)]
 def test_boxes_on_a_shaken_plate_have_the_forces_that_their_record_says(friction, edges):
     """Sticking, warm started: loads turn, and forces of the step before are near to others than those selected."""
     recording = simulate(shaken(FOUR, (0.185, 0.0765, 0.3)), TimeStepping(1e-3, friction=friction, edges=edges), 0.3)
-    assert (recording.certificates.choice == Choice.SELECTED).all()
+    assert (recording.certificates.choice == ForceChoice.EQUAL_COMPLIANCE).all()
     assert recording.certificates.selection.max() < 1e-5
     report = verify(recording)
     assert report.holds
@@ -169,7 +169,7 @@ def test_boxes_on_a_tilting_plate_have_the_forces_that_their_record_says(frictio
     plate = Transform(p=(0, 0, -0.02))
     tilting = Oscillation(plate, rotation=(0.0, 0.25, 0.075), frequency=1.5)
     recording = simulate(shaken(FOUR, (0, 0, 0), tilting), TimeStepping(2e-3, friction=friction), steps=150)
-    marked = recording.certificates.choice == Choice.SELECTED
+    marked = recording.certificates.choice == ForceChoice.EQUAL_COMPLIANCE
     assert marked.mean() > 0.9
     assert recording.certificates.selection[marked].max() < SELECTED_WITHIN
     assert verify(recording).holds

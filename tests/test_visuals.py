@@ -216,7 +216,7 @@ def test_fine_meshes_are_drawn_with_fewer_triangles(monkeypatch):
         builder.add_visual(name, mesh, rgba=(0, 0, 1, 1))
     world = builder.build()
     (one,), (two,) = visual_meshes(world)
-    assert len(one.solid.triangles) + len(two.solid.triangles) == pytest.approx(parts.MOST_TRIANGLES, rel=0.02)
+    assert len(one.solid.triangles) + len(two.solid.triangles) == pytest.approx(parts.MAX_TRIANGLES, rel=0.02)
     np.testing.assert_allclose(np.linalg.norm(one.solid.vertices, axis=1), 1.0, atol=2e-3)
     assert len(one.solid.vertices) == pytest.approx(0.5 * len(one.solid.triangles), rel=0.02)
     # What is read stays read.
@@ -315,12 +315,12 @@ def test_the_command_line_says_where_meshes_are_to_come_from(robot, tmp_path, ca
     monkeypatch.setattr(plotting, "picture", lambda recording, *_, **options: drawn.append((recording.world, options)))
     simulate(World.from_urdf(robot, floating_base=True), TimeStepping(1e-3), steps=0).save(tmp_path / "run.npz")
     words = ["replay", str(tmp_path / "run.npz"), "--picture", str(tmp_path / "a.png")]
-    for more, said in (([], True), (["--meshes", str(robot.parent)], False), (["--collision"], False)):
+    for more, said in (([], True), (["--mesh-roots", str(robot.parent)], False), (["--collision"], False)):
         assert main([*words, *more]) == 0
-        assert ("--meshes DIR" in capsys.readouterr().err) is said
+        assert ("--mesh-roots DIR" in capsys.readouterr().err) is said
         world, options = drawn.pop()
         assert options["collision"] is ("--collision" in more)
-        assert (world.visuals[1].shape.path is not None) is ("--meshes" in more)
+        assert (world.visuals[1].shape.path is not None) is ("--mesh-roots" in more)
 
 
 GEOMS = """<mujoco>

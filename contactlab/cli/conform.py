@@ -17,8 +17,12 @@ What an engine loses is no failure of the command: the exit status is 1 only if 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     parser.add_argument("engines", nargs="*", default=["ours"], metavar="ENGINE", help="engines (default: ours)")
-    parser.add_argument("--case", action="append", default=[], metavar="NAME", help="only cases with this in the name")
-    parser.add_argument("--seconds", type=kinds.positive, default=120.0, metavar="S", help="for a case (default: 120)")
+    parser.add_argument(
+        "--filter", action="append", default=[], metavar="NAME", help="only cases with this in the name"
+    )
+    parser.add_argument(
+        "--time-limit", type=kinds.positive, default=120.0, metavar="S", help="for a case (default: 120)"
+    )
     parser.add_argument("--list", action="store_true", help="list the cases and their sources, run none")
     parser.add_argument("--out", type=kinds.output_file, metavar="FILE", help="report as one HTML file")
     parser.add_argument("--json", type=kinds.output_file, metavar="FILE", help="scores, figures and reasons as JSON")
@@ -35,7 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     with Progress("conform", "cases") as progress:
         try:
-            report = conform(arguments.engines, arguments.case, seconds=arguments.seconds, progress=progress.update)
+            report = conform(
+                arguments.engines, arguments.filter, seconds=arguments.time_limit, progress=progress.update
+            )
         except ValueError as error:
             raise RaceError(str(error)) from error
     print(report)

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="begin there, or stay there where NAME is not looked for; may be given more than once",
     )
-    add("--held-back", type=kinds.non_negative, default=0.4, metavar="SHARE", help="not fitted (default %(default)s)")
+    add("--holdout", type=kinds.non_negative, default=0.4, metavar="SHARE", help="not fitted (default %(default)s)")
     add("--seed", type=kinds.whole, default=0, help="of the draw of those (default 0)")
     add("--iterations", type=kinds.positive_integer, default=30, help="the most (default %(default)s)")
     add("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         kept = _keeper(arguments, path, stack) if arguments.out is not None else lambda name, work: work()
         progress = stack.enter_context(Progress(f"identify {recordings.title}", "steps"))
         try:
-            split = {"share": arguments.held_back, "seed": arguments.seed, "iterations": arguments.iterations}
+            split = {"share": arguments.holdout, "seed": arguments.seed, "iterations": arguments.iterations}
             told: dict[str, Any] = {"kept": kept, "progress": progress.update}
             document = report(recordings, names=arguments.parameters, values=values, **split, **told)
         except IdentificationError as error:

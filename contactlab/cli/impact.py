@@ -55,7 +55,7 @@ from contactlab.studies.square_path import (
     prepare,
     rotation_sense,
 )
-from lcp.hearing import all_cores, on_threads
+from lcp.interruptible import available_cpus, map_threads
 
 EPILOG = """\
 DATA is an .npz of n single impacts (pre_vel, post_vel (n, 3) float: vx, vy [m/s], omega [rad/s]; jac_normal,
@@ -67,7 +67,7 @@ public recordings.
 Single impacts: laws are fitted to folds and scored on the others. The balance of momentum tells whether the lever of
 the tangent row has the right sign as stored, or is to be turned; every law is fitted in that reading, and three in the
 other. Drops: simulated with numbers fitted to the public recordings, whatever file is given; --fit fits them again to
-this one (minutes), with cross-validation. --frozen FIT.json scores the numbers of an earlier --json on this file, and
+this one (minutes), with cross-validation. --settings FIT.json scores the numbers of an earlier --json on this file, and
 fits nothing.
 """
 
@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--friction", action="store_true", help="single impacts: friction impact by impact, with likelihoods")
     add("--fit", action="store_true", help="drops: fit again, over a grid of numbers (minutes)")
-    add("--frozen", type=Path, metavar="FIT.json", help="score the numbers of an earlier --json here; fit nothing")
+    add("--settings", type=Path, metavar="FIT.json", help="score the numbers of an earlier --json here; fit nothing")
     add("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
     add("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
     add("--plots", type=Path, metavar="DIR", help="write plots, .png, into a folder")
@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Score what the data hold, print; exit status 0, or 1 if a simulation failed."""
     data = data_path(arguments.data)
-    frozen = None if arguments.frozen is None else _document(arguments.frozen)
+    frozen = None if arguments.settings is None else _document(arguments.settings)
     drops = find_square_drops(data)
     single = data.is_dir() and bool(files_with(data, "jac_normal"))
     document: dict[str, object] = {}
@@ -139,7 +139,7 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
         try:
             fits = [score_frozen(data, model, values) for model, values in planar_tables.read_frozen(frozen)]
         except ValueError as error:
-            raise DatasetError(arguments.frozen, "", str(error)) from error
+            raise DatasetError(arguments.settings, "", str(error)) from error
         print(planar_tables.format_planar(fits, published=data.published))
         return _reported(data, fits, {}, arguments)
     if not 2 <= arguments.folds <= len(data):
@@ -148,10 +148,10 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
     fitted: dict[int, PlanarFit] = {}
     with Progress("fits", "models") as progress:
         # The last, with springs and the most numbers, take longest.
-        for i, fit in on_threads(
+        for i, fit in map_threads(
             lambda i: cross_validate(data, models[~i], folds=arguments.folds, seed=arguments.seed),
             len(models),
-            arguments.workers or all_cores(),
+            arguments.workers or available_cpus(),
         ):
             fitted[len(models) - 1 - i] = fit
             progress.update(len(fitted), len(models))
@@ -214,7 +214,7 @@ def _score_drops(path: Path, arguments: argparse.Namespace, frozen: Any) -> tupl
     print(f"sense of rotation, from {clear} impacts on one corner: I d_omega = {a:.2f} (-r_x P_z) {b:+.2f} r_z P_x")
     reports = {"held at the start": square.score_static_baseline(drops, paths)}
     with Progress("drops", "models") as progress:
-        models = MODELS if frozen is None else _frozen_squares(frozen, arguments.frozen)
+        models = MODELS if frozen is None else _frozen_squares(frozen, arguments.settings)
         for i, (name, settings) in enumerate(models.items()):
             reports[name] = square.run_squares(drops, paths, settings, SHARED_CALIBRATION, threads=arguments.workers)
             progress.update(i + 1, len(models))

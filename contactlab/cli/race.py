@@ -40,10 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="seconds per problem and solver (default 60)",
     )
     add("--out", type=Path, metavar="DIR", help="folder of rows and report; resumed if it is there")
-    add("--jobs", type=kinds.positive_integer, metavar="N", help="processes (default: one per core)")
+    add("--workers", dest="jobs", type=kinds.positive_integer, metavar="N", help="processes (default: one per core)")
     add("--cluster", metavar="ADDRESS", help="scheduler of a Dask cluster, such as tcp://host:8786")
     add(
-        "--most-steps",
+        "--max-steps",
+        dest="most_steps",
         type=kinds.positive_integer,
         default=MOST_STEPS,
         metavar="N",

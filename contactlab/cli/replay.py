@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--plots", type=Path, metavar="DIR", help="write plots over time, .png, into a folder")
     add("--collision", action="store_true", help="draw the shapes bodies touch with, not what they look like")
     add(
-        "--meshes",
+        "--mesh-roots",
         type=Path,
         action="append",
         default=[],
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Open the record and show it."""
-    recording = Recording.open(arguments.file, mesh_roots=arguments.meshes)
+    recording = Recording.open(arguments.file, mesh_roots=arguments.mesh_roots)
     try:
         _show(recording, arguments)
     except ValueError as error:
@@ -56,7 +56,7 @@ def _show(recording: Recording, arguments: argparse.Namespace) -> None:
             warnings.simplefilter("always")
             visual_meshes(recording.world)
         for warning in told:
-            print(f"contactlab: {warning.message} (--meshes DIR says where they are)", file=sys.stderr)
+            print(f"contactlab: {warning.message} (--mesh-roots DIR says where they are)", file=sys.stderr)
     if arguments.html is not None:
         print(f"wrote {write_html(recording, arguments.html, collision=arguments.collision)}")
     if arguments.picture is not None:

@@ -21,11 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", type=Path, metavar="EXPERIMENT", help="the experiment, .toml")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the rows")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--jobs", type=kinds.positive_integer, metavar="N", help="processes (default: one per core)")
+    where.add_argument(
+        "--workers", dest="jobs", type=kinds.positive_integer, metavar="N", help="processes (default: one per core)"
+    )
     where.add_argument("--cluster", metavar="ADDRESS", help="a running Dask scheduler, as in tcp://10.0.0.5:8786")
     parser.add_argument("--time-limit", type=kinds.positive, metavar="S", help="seconds a run may take")
     parser.add_argument(
-        "--again",
+        "--recompute",
+        dest="again",
         action="append",
         choices=("failed", "timeout", "lost"),
         default=[],

@@ -7,6 +7,7 @@ import json
 import math
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,9 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     # The defaults are those of the settings; reading them costs nothing heavy.
     default = MODELS["rigid"]
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the tosses: .npz, its folder, or cube_toss")
-    source.add_argument("--data", type=Path, metavar="FILE", help="the same")
+    add("file", type=Path, metavar="FILE", help="the tosses: .npz, its folder, or cube_toss")
     add("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
     add(
         "--model",
@@ -45,9 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="rigid",
         help="fitted settings: friction alone, or also springs and dampers at round corners (default %(default)s)",
     )
-    add("--frozen", type=Path, metavar="SCORES.json", help="the settings of an earlier --json, in place of --model")
+    add("--settings", type=Path, metavar="SCORES.json", help="the settings of an earlier --json, in place of --model")
     add(
-        "--members",
+        "--ensemble-size",
         type=kinds.positive_integer,
         help="1: the path from the measured start; more: the medoid of so many drawn paths (default that of the model)",
     )
@@ -69,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score the tosses of a file; exit status 1 if any failed."""
-    path = only_file(data_path(arguments.file if arguments.data is None else arguments.data))
+    path = only_file(data_path(arguments.file))
     if "joint" in array_names(path):
         return _elbows(path, arguments)
     tosses = load_cube_tosses(path)
@@ -97,7 +96,8 @@ def _elbows(path: Path, arguments: argparse.Namespace) -> int:
     from contactlab.studies.identification.report import score
     from contactlab.studies.identification.tosses import ELBOW_MODELS, elbow_recordings
 
-    for name in ("edges", "substeps", "friction", "members", "frozen", "ablation", "scan_mu", "plot", "curve"):
+    other = ("edges", "substeps", "friction", "ensemble_size", "settings", "ablation", "scan_mu", "plot", "curve")
+    for name in other:
         if getattr(arguments, name):
             raise DatasetError(
                 path, "", f"--{name.replace('_', '-')} is for tosses of the cube; these are of the elbow"
@@ -141,25 +141,27 @@ def summary(report: TossReport) -> dict[str, object]:
     }
 
 
+def _overrides(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that replace settings of the model, None where an option is not given."""
+    values = {name: getattr(arguments, name) for name in ("edges", "substeps", "friction")}
+    return {**values, "members": arguments.ensemble_size}
+
+
 def _settings(arguments: argparse.Namespace) -> TossSettings:
     """Return the settings of the model, with what the command line says otherwise."""
-    given = {name: getattr(arguments, name) for name in ("mu", "edges", "substeps", "friction", "members")}
+    given = {"mu": arguments.mu, **_overrides(arguments)}
     model = MODELS[arguments.model]
-    if arguments.frozen is not None:
+    if arguments.settings is not None:
         try:
-            model = TossSettings.read(json.loads(arguments.frozen.read_text(encoding="utf-8")))
+            model = TossSettings.read(json.loads(arguments.settings.read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:  # what is no UTF-8 or no JSON is a ValueError, too
-            raise DatasetError(arguments.frozen, "", str(error)) from error
+            raise DatasetError(arguments.settings, "", str(error)) from error
     return replace(model, **{name: value for name, value in given.items() if value is not None})
 
 
 def _ablate(tosses: CubeTosses, arguments: argparse.Namespace) -> int:
     """Score the ingredients of the best model and print them; return the number of failed tosses."""
-    given = {
-        name: value
-        for name in ("edges", "substeps", "friction", "members")
-        if (value := getattr(arguments, name)) is not None
-    }
+    given = {name: value for name, value in _overrides(arguments).items() if value is not None}
     rows = []
     for row in toss_tables.ablations():
         report = _score(tosses, replace(row.settings, **given), arguments.workers, row.name)

@@ -39,7 +39,7 @@ from lcp.compiler import on_first_compilation
 from lcp.compiler.cache import cache_folder
 from lcp.compiler.kernel_files import VARIABLE, export_kernels
 from lcp.compiler.releases import is_tested
-from lcp.hearing import all_cores
+from lcp.interruptible import available_cpus
 
 EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     add = parser.add_argument
     add("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all but derivatives)")
-    add("--into", type=Path, metavar="FOLDER", help="then copy what was compiled to a folder for CONTACTLAB_KERNELS")
+    add("--export", type=Path, metavar="FOLDER", help="then copy what was compiled to a folder for CONTACTLAB_KERNELS")
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -85,8 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
                     print(line, end="", flush=True)
             if process.wait() != 0:
                 return 1
-    if arguments.into is not None:
-        print(f"{export_kernels(arguments.into)} kernels in {arguments.into}, for {VARIABLE}")
+    if arguments.export is not None:
+        print(f"{export_kernels(arguments.export)} kernels in {arguments.export}, for {VARIABLE}")
     print(f"kernels ready after {time.perf_counter() - started:.1f} s")
     return 0
 
@@ -117,7 +117,7 @@ def background_compilation() -> Iterator[None]:
 
 def is_of_use() -> bool:
     """Return True if there is a second core, and a folder to hand over compiled kernels."""
-    return all_cores() > 1 and is_tested("cache") and cache_folder() is not None
+    return available_cpus() > 1 and is_tested("cache") and cache_folder() is not None
 
 
 def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:

@@ -25,7 +25,7 @@ from contactlab.conformance.scene import (
     ShapeSpec,
 )
 from contactlab.conformance.suite import Report, conform
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 
 __all__ = [
     "CASES", "Body", "Case", "CaseResult", "CaseVerdict", "Engine", "EngineContacts", "HalfSpaceSpec", "Joint",
@@ -34,4 +34,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

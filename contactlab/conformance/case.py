@@ -53,7 +53,7 @@ class Case:
     Attributes
     ----------
     name, question, source
-        What is asked, in a sentence, and where the answer and its limit come from.
+        The question, in a sentence, and the source of the answer and of its limit.
     measure
         From an engine to the figures.
     """

@@ -156,7 +156,7 @@ def run_cases_in_process(
 
 
 def run_case_in_worker(task: dict[str, Any]) -> dict[str, Any]:
-    """Hold an engine to a case: what the worker process does."""
+    """Run one case on one engine, in the worker process."""
     case = next(case for case in CASES if case.name == task["case"])
     made = _made(task["engine"])
     row = missing(task["engine"], case, made) if isinstance(made, str) else run_case(made, case)

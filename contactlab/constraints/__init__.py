@@ -48,7 +48,7 @@ from contactlab.constraints.rows import (
     PointPair,
 )
 from contactlab.constraints.wrenches import BodyWrench, group_wrenches
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 
 __all__ = [
     "Actuation",
@@ -92,4 +92,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {"delassus": "contactlab.constraints.delassus_matrix"})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {"delassus": "contactlab.constraints.delassus_matrix"})

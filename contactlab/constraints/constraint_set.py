@@ -160,7 +160,7 @@ class ConstraintGroup:
     coefficients
         Its last `Baumgarte` pair, kept while stabilisation is off; RBDL's default if none was given.
     names
-        All names of its rows, each of which finds it; the first is ``name``.
+        All names of its rows; each name finds it, and the first is ``name``.
     """
 
     name: str

@@ -117,7 +117,7 @@ def is_fully_actuated(
 
 
 def actuation_of(G: FloatArray, tolerance: FloatArray, actuated: NDArray[np.bool_]) -> Actuation:
-    """Actuation of a given G (nc, nv), of which ``tolerance`` (nc,) of each row's length is rounding."""
+    """Actuation of a given G (nc, nv); ``tolerance`` (nc,) is the relative rounding error of each row."""
     reduced = G[:, ~actuated]
     length = np.linalg.norm(reduced, axis=1)
     # A part of a row has the rounding of the whole row.
@@ -183,7 +183,7 @@ def inverse_dynamics_constraints(
     q, v
         (nq,) and (nv,), or a `Kinematics` with ``v`` None.
     a_desired
-        Wanted accelerations: (nv,), of which the actuated entries count and no other is read, or those alone, (na,).
+        Wanted accelerations: (nv,), whose actuated entries are read and no others, or the actuated entries only, (na,).
     cs
         The constraints, their stabilisation included.
     actuated

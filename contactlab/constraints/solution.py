@@ -68,7 +68,7 @@ def read_operands(
     tolerance: float | ArrayLike | None,
     linear_solver: LinearSolver | None,
 ) -> tuple[System, FloatArray]:
-    """Checked copies of the operands, finite, H symmetric except for rounding, of which the mean is taken.
+    """Return checked copies of the operands; H is replaced by its symmetric part.
 
     The tolerances.
 

@@ -20,7 +20,7 @@ from contactlab.contact.shapes import (
     Shape,
     Sphere,
 )
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.spatial.errors import ContactError
 
 __all__ = [
@@ -30,4 +30,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

@@ -1,4 +1,4 @@
-"""Elements of a picture of a world, whoever draws it: solids, ground, arrows, colours, the states to show.
+"""Elements of a picture of a world, for any drawing library: solids, ground, arrows, colours, the states to show.
 
 Nothing here knows a drawing library. `contactlab.viewer` (browser) and `contactlab.plotting` (paper) both draw from it.
 """
@@ -21,7 +21,7 @@ from contactlab.drawing.film import (
 )
 from contactlab.drawing.parts import Part, solid_of, visual_meshes
 from contactlab.drawing.stage import Ground, SceneGeometry
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 
 __all__ = [
     "Arrows", "Camera", "ForceScale", "Ground", "Part", "Playable", "Playback", "Readout", "SceneGeometry",
@@ -29,4 +29,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

@@ -103,7 +103,7 @@ class Arrows:
 
     @classmethod
     def of_state(cls, recording: Recording, i: int, scale: ForceScale) -> Arrows:
-        """Marks of the step that led to state ``i``; of the first state those of the step from it."""
+        """Marks of the step that led to state ``i``; the first state has the marks of the step from it."""
         step = max(i - 1, 0)
         if recording.n_steps == 0:
             return cls.of_step(recording.contacts, 1.0, scale)
@@ -116,10 +116,10 @@ class Arrows:
 
 
 # Of a film of events: states per second, and at most so many.
-RATE, MOST_STATES = 400.0, 4000
+RATE, MAX_STATES = 400.0, 4000
 SLIPPING = 1e-6  # [m/s]
 
-#: What can be shown: records, and a `Simulation` that keeps one.
+#: Objects that can be shown: records, and a `Simulation` that keeps one.
 Playable: TypeAlias = Recording | EventRecording | Simulation
 
 
@@ -153,7 +153,7 @@ class Playback(Protocol):
 def playback_of(recording: Playable) -> Playback:
     """Return the playback of a run; for a `Simulation` the steps it has recorded.
 
-    States of an event-driven run are 400 a second, interpolated between those recorded. A force is that of the time
+    States of an event-driven run are 400 a second, interpolated between those recorded. A force belongs to the time
     shown; in the state after an impact it is the impact's impulse over the time since the state before.
     """
     if isinstance(recording, EventRecording):
@@ -188,7 +188,7 @@ class _EventFilm:
         self._recording = recording
         self.world = recording.world
         first, last = float(recording.time[0]), float(recording.time[-1])
-        count = min(MOST_STATES, max(1, int(np.ceil((last - first) * RATE))))
+        count = min(MAX_STATES, max(1, int(np.ceil((last - first) * RATE))))
         self.time: FloatArray = np.linspace(first, last, count + 1)
         self._q, self._v = recording.sample(self.time)
 
@@ -279,7 +279,7 @@ class Readout:
     energy
         Kinetic plus potential [J].
     contacts, touching
-        Rows of the step that led here, and those of them that carry an impulse.
+        Numbers of the rows of the step that led here, and of the rows that carry an impulse.
     scaled, mechanical
         Largest scaled residual, and violation over scale, of the islands of that step; None if it had none.
     """

@@ -19,10 +19,10 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.shape_builder import VisualMesh
 
 # Of all meshes of a world, a mesh as often as it is seen: about a megabyte of a page.
-MOST_TRIANGLES = 60_000
+MAX_TRIANGLES = 60_000
 FEWEST = 200  # triangles that a mesh keeps in any case
 CREASE = np.radians(35.0)  # a larger angle between triangles is an edge
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 class ColoredMesh(NamedTuple):
@@ -57,11 +57,11 @@ def _read(world: World) -> Looks:
     loaded = {key: parts for key, parts in found.items() if not isinstance(parts, str)}
     wrong = [words for words in found.values() if isinstance(words, str)]
     if wrong:
-        more = f"; and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
-        warn_of(f"visual meshes not drawn, shapes that touch in their place: {'; '.join(wrong[:MOST_NAMED])}{more}")
+        more = f"; and {len(wrong) - MAX_NAMED} more" if len(wrong) > MAX_NAMED else ""
+        warn_of(f"visual meshes not drawn, shapes that touch in their place: {'; '.join(wrong[:MAX_NAMED])}{more}")
     uses = [_key(one.shape) for one in world.visuals if isinstance(one.shape, VisualMesh)]
     total = sum(len(loaded[key][1]) for key in uses if key in loaded)
-    share = min(1.0, MOST_TRIANGLES / max(total, 1))
+    share = min(1.0, MAX_TRIANGLES / max(total, 1))
     drawn = {key: _by_color(*parts, share) for key, parts in loaded.items()}
     looks: list[tuple[ColoredMesh, ...] | None] = []
     for one in world.visuals:

@@ -19,8 +19,8 @@ from contactlab.drawing.parts import Part, parts_of
 from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray
 
-MOST_OF_TIME = (15.0, 85.0)  # percentiles
-MOST_POSES = 40
+MAX_OF_TIME = (15.0, 85.0)  # percentiles
+MAX_POSES = 40
 AROUND = 64  # directions in which a part's outermost points are looked for
 NEARBY = 2.0  # of what stands, that within so many radii of what moves is to be seen
 
@@ -48,7 +48,7 @@ class SceneGeometry:
     parts
         In the order of the bodies.
     bodies_without_shape
-        Numbers of the bodies of which nothing is drawn, though something should: their axes stand for them.
+        Numbers of the bodies that have no parts to draw, though they should; their axes are drawn instead.
     grounds
         Pieces of the half-spaces.
     low, high
@@ -102,7 +102,7 @@ class SceneGeometry:
             ]
             low = np.min([c.min(axis=0) - r for c, r in zip(centres, radii, strict=True)], axis=0)
             high = np.max([c.max(axis=0) + r for c, r in zip(centres, radii, strict=True)], axis=0)
-            usual = [np.percentile(c, MOST_OF_TIME, axis=0) for c in centres]
+            usual = [np.percentile(c, MAX_OF_TIME, axis=0) for c in centres]
             edges = [(u[0] - r, u[1] + r) for u, r in zip(usual, radii, strict=True)]
             focus = np.array([np.min([e[0] for e in edges], axis=0), np.max([e[1] for e in edges], axis=0)])
         elif origins.size:
@@ -141,7 +141,7 @@ def _outermost(
     world: World, parts: tuple[Part, ...], rotations: FloatArray, origins: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Points (n, 3) of what moves at some of the states, and (m, 3) of what stands nearby, world axes."""
-    shown = np.unique(np.linspace(0, len(origins) - 1, MOST_POSES).astype(np.int64))
+    shown = np.unique(np.linspace(0, len(origins) - 1, MAX_POSES).astype(np.int64))
     some: dict[bool, list[FloatArray]] = {True: [np.zeros((0, 3))], False: [np.zeros((0, 3))]}
     for part in parts:
         vertices, moves = part.points, bool(world.body_trees[part.body] >= 0)

@@ -6,7 +6,7 @@ from contactlab.event_driven.phase import EventError, InconsistentContact
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
 from contactlab.event_driven.stepper import EventDriven
 from contactlab.event_driven.transition import EventKink, Transition, transition
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 
 __all__ = [
     "Event", "EventDriven", "EventError", "EventKind", "EventRecording", "InconsistentContact", "EventKink",
@@ -14,4 +14,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {"Kink": "contactlab.event_driven.EventKink"})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {"Kink": "contactlab.event_driven.EventKink"})

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class EventKind(Enum):
-    """What happened."""
+    """The kind of an event."""
 
     IMPACT = "impact"
     #: an impact so soon after the last one of the same contact that it closed all that touch, without rebound
@@ -278,9 +278,12 @@ _INT_COLUMNS = ("step", "island", "body_a", "body_b", "shape_a", "shape_b", "hal
 
 _ROW = np.dtype(
     [(name, np.int64) for name in _INT_COLUMNS]
-    + [(name, np.float64) for name in ["gap", "mu", "restitution", "impulse_normal", "slip", "push", "gap_correction"]]
+    + [
+        (name, np.float64)
+        for name in ["gap", "mu", "restitution", "impulse_normal", "slip", "projection_multiplier", "gap_correction"]
+    ]
     + [(name, np.float64, 3) for name in ["point", "normal", "impulse", "moment"]]
-    + [(name, np.float64, 2) for name in ["impulse_tangential", "push_tangential"]]
+    + [(name, np.float64, 2) for name in ["impulse_tangential", "projection_multiplier_tangential"]]
 )
 
 

@@ -46,7 +46,7 @@ from problem_data import ConstraintVelProblemData
 if TYPE_CHECKING:
     from contactlab.event_driven.stepper import EventDriven
 
-_MOST_AT_ONCE = 100
+_MAX_AT_ONCE = 100
 # Part of the energy by which an impact that gains it is told.
 _GAIN = 1e-6
 # Part of the tolerance that a gap must fall below its start again for its return to count.
@@ -87,7 +87,7 @@ class Run:
             start = self.t
             slips = self._smooth(end)
             still = still + 1 if self.t <= start else 0
-            if still > _MOST_AT_ONCE:
+            if still > _MAX_AT_ONCE:
                 message = f"the modes at t = {self.t:.9g} s change without end: {self.sides}"
                 raise EventError(message, time=self.t, recording=self.recording())
             if progress is not None:
@@ -253,7 +253,7 @@ class Run:
     def _resolve_impacts(self, slips: dict[int, FloatArray]) -> None:
         """Take the impacts of this instant, then choose the modes of the contacts that stay closed."""
         o = self.options
-        for _ in range(_MOST_AT_ONCE):
+        for _ in range(_MAX_AT_ONCE):
             touching = self._touching()
             approaching = [k for k, local in touching if local.u_n < -o.rest_speed]
             if approaching:
@@ -275,7 +275,7 @@ class Run:
             self._note_changes(*chosen)
             self.sides, self.unloaded = chosen
             return
-        message = f"more than {_MOST_AT_ONCE} impacts at t = {self.t:.9g} s leave contacts approaching"
+        message = f"more than {_MAX_AT_ONCE} impacts at t = {self.t:.9g} s leave contacts approaching"
         raise EventError(message, time=self.t, recording=self.recording())
 
     def _touching(self) -> list[tuple[int, PairKinematics]]:

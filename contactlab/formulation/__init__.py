@@ -36,7 +36,7 @@ from contactlab.formulation.softening import (
     spring_damper_from_impulse,
 )
 from contactlab.formulation.uniqueness import Uniqueness, VelocityCount, motion_is_unique
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 
 __all__ = [
     "BodyLoad",
@@ -66,4 +66,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {"ContactForce": "contactlab.formulation.ContactLoad"})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {"ContactForce": "contactlab.formulation.ContactLoad"})

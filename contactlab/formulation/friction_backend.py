@@ -61,7 +61,7 @@ def relaxed_lcp(formed: DiscretizedLCP) -> lcp.LCP:
     slacks = slice(nc + 2 * nr, 2 * nc + 2 * nr)
     MM = formed.MM.copy()
     MM[:nc, slacks] = -MM[slacks, :nc].T
-    return lcp.LCP(MM, formed.qq, formed.problem.noise)
+    return lcp.LCP(MM, formed.qq, formed.problem.q_uncertainty)
 
 
 def certify_relaxed_forces(

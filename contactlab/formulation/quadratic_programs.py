@@ -273,7 +273,7 @@ class StaggeredProjections:
         claim, lag = self._alternate(parts, z0)
         result, relaxed = verified(problem, self, lambda: claim), False
         if claim.status is lcp.Status.SOLVED and not result.solved:
-            problem, relaxed = lcp.LCP(problem.M, problem.q + lag, problem.noise), True
+            problem, relaxed = lcp.LCP(problem.M, problem.q + lag, problem.q_uncertainty), True
             result = verified(problem, self, lambda: claim)
         result = replace(result, solve_time=time.perf_counter() - clock)
         return FrictionAnswer(problem, result, relaxed, _LAGGING if relaxed else ())

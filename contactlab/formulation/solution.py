@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import lcp
-from contactlab.certificate import Certificate, Choice
+from contactlab.certificate import Certificate, ForceChoice
 from contactlab.formulation.acceleration import LinearResult
 from contactlab.formulation.blocks import check_step
 from contactlab.spatial.arrays import FloatArray
@@ -62,7 +62,7 @@ class Solution:
     relaxed : bool
         Whether ``result`` solves another problem than Coulomb's, as a friction backend may; ``certificate`` is one of
         Coulomb's conditions all the same, and lists as ``not_enforced`` those the other problem does not impose.
-    choice : Choice
+    choice : ForceChoice
         Which of the forces that solve the problem these are.
     """
 
@@ -71,7 +71,7 @@ class Solution:
     certificate: Certificate
     generalized_force: FloatArray
     relaxed: bool = field(default=False, kw_only=True)
-    choice: Choice = field(default=Choice.ANY, kw_only=True)
+    choice: ForceChoice = field(default=ForceChoice.ANY, kw_only=True)
 
     @property
     def coulomb_error(self) -> CoulombError:
@@ -191,10 +191,10 @@ def solve_with_shrinking_step(
     h: float,
     solve: Callable[[ConstraintVelProblemData, float], StepSolution],
     *,
-    shrink: float = 0.5,
+    shrink_factor: float = 0.5,
     min_h: float | None = None,
 ) -> StepSolution:
-    """Solve at h, or at the first of shrink h, shrink^2 h, ... >= min_h at which the problem is solved.
+    """Solve at h, or at the first of shrink_factor h, shrink_factor^2 h, ... >= min_h at which the problem is solved.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def solve_with_shrinking_step(
         Largest step [s].
     solve : callable
         (data, h) -> solution, raising `ConstraintSolveError`.
-    shrink : float
+    shrink_factor : float
         Factor from one step to the next, between 0 and 1.
     min_h : float, optional
         Smallest step to try [s]; h / 1024 if not given.
@@ -212,7 +212,7 @@ def solve_with_shrinking_step(
     Raises
     ------
     ProblemDataError
-        h, shrink or min_h is out of its range, or ``data_of`` returns something else than problem data.
+        h, shrink_factor or min_h is out of its range, or ``data_of`` returns something else than problem data.
     ConstraintSolveError
         The problem was not solved at any step: the error of the smallest step, with all steps in its message.
     """
@@ -220,8 +220,8 @@ def solve_with_shrinking_step(
     smallest = SMALLEST_FRACTION * step if min_h is None else check_step(min_h, "min_h")
     if smallest > step:
         raise ProblemDataError("min_h", f"{min_h!r}, wanted at most h = {step:g}")
-    if not 0.0 < shrink < 1.0:
-        raise ProblemDataError("shrink", f"{shrink!r}, wanted a number between 0 and 1")
+    if not 0.0 < shrink_factor < 1.0:
+        raise ProblemDataError("shrink_factor", f"{shrink_factor!r}, wanted a number between 0 and 1")
     tried: list[float] = []
     while True:
         data = data_of(step)
@@ -231,7 +231,7 @@ def solve_with_shrinking_step(
         try:
             return solve(data, step)
         except ConstraintSolveError as error:
-            step *= shrink
+            step *= shrink_factor
             if step < smallest:
                 steps = ", ".join(f"{one:.4g}" for one in tried)
                 message = f"not solved at any step tried, h = {steps} s; the last: {error}"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import lcp
-from contactlab.certificate import Choice
+from contactlab.certificate import ForceChoice
 from contactlab.formulation.blocks import ALL_COLUMNS
 from contactlab.formulation.discretized import (
     ConeProblem,
@@ -55,7 +55,7 @@ class StrategySolver:
         Name of the strategy that found it: see `lcp.contacts.strategies`.
     """
 
-    choice: Choice = Choice.ANY
+    choice: ForceChoice = ForceChoice.ANY
     attempt: str = "held"
 
 
@@ -247,11 +247,11 @@ def _found(
     if found.attempt == NO_STRATEGY:
         return None
     answer, systems = found.answer, found.systems
-    kind, choice = "forces near z0", Choice.ANY
+    kind, choice = "forces near z0", ForceChoice.ANY
     if selected:
-        kind, choice = "forces selected", Choice.SELECTED
+        kind, choice = "forces selected", ForceChoice.EQUAL_COMPLIANCE
         if found.outcome == OTHER_FORCES:
-            kind, choice = "forces that are not those selected", Choice.NOT_SELECTED
+            kind, choice = "forces that are not those selected", ForceChoice.OTHER_SOLUTION
     name = RECORDED[found.attempt]
     detail = "the forces of z0" if name == "reuse" and systems == 0 else f"{kind}, {name}: {systems} linear systems"
     return _StrategyResult(answer.z, answer.w, answer.residuals, StrategySolver(choice, name), detail, rows)
@@ -351,7 +351,7 @@ def _equal_compliance_forces(
     else:
         answer = solve_with_strategies(formed, z0, tolerance, True)
         z, by = (None, None) if answer is None else (answer.z.copy(), answer.solver)
-    if z is None or not isinstance(by, StrategySolver) or by.choice is not Choice.SELECTED:
+    if z is None or not isinstance(by, StrategySolver) or by.choice is not ForceChoice.EQUAL_COMPLIANCE:
         return None
     packed, _ = recover_forces(formed.h, formed.rows, formed.data.blocks(), z)
     return ConstraintForces.from_packed(formed.data, packed)

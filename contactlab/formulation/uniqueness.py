@@ -46,9 +46,9 @@ DISTINCT = 1e-6
 # Fractions that count as zero: of the terms of a row, of the largest singular value, and of the speeds.
 ZERO, SINGULAR, DUST = 1e-8, 1e-10, 1e-14
 # Variables that are zero on both sides whose choices are all tried, and answers asked of larger problems.
-MOST_DEGENERATE, ANSWERS = 12, 8
+MAX_DEGENERATE, ANSWERS = 12, 8
 # Variables that can be branched on, and solutions of a large problem that are looked at.
-MOST_BRANCHED, MOST_LISTED = 62, 64
+MAX_BRANCHED, MAX_LISTED = 62, 64
 
 
 class VelocityCount(enum.Enum):
@@ -119,7 +119,7 @@ def motion_is_unique(
     h : float, optional
         Step [s], ``recording.h[i]`` of a recorded one; without, a problem in velocities is an impact.
     max_n : int
-        Largest LCP of which all 2^n bases are tried: seconds for the default, which is two contacts in space with four
+        Largest LCP whose 2^n bases are all tried: seconds for the default, which is two contacts in space with four
         edges each; of more the many singular ones soon leave some undecided.
     max_nodes : int
         Of larger ones, nodes of the search by branches, some 5 to 20 ms each; 0 for none.
@@ -246,12 +246,12 @@ class _UniquenessSearch:
         """Decide by branches cut off with proofs, as far as nodes last."""
         n = self.problem.n
         large = f"{n} variables, more than max_n = {max_n}: "
-        if max_nodes > 0 and n <= MOST_BRANCHED:
+        if max_nodes > 0 and n <= MAX_BRANCHED:
             listed = lcp.all_solutions(self.problem, max_nodes=max_nodes, tolerance=self.tolerance)
-            points = tuple(itertools.islice(listed, MOST_LISTED))
+            points = tuple(itertools.islice(listed, MAX_LISTED))
             for z in points:
                 self.enter(z)
-            followed = listed.count <= MOST_LISTED
+            followed = listed.count <= MAX_LISTED
             followed = (not listed.continuum or all([self.follow(z) for z in points])) and followed
             if len(self.distinct) > 1:
                 return VelocityCount.SEVERAL, listed.describe().rstrip("."), listed.count
@@ -283,12 +283,12 @@ class _UniquenessSearch:
         z = cleaned if lcp.residuals(self.problem, cleaned).solved(self.tolerance) else z
         w = M @ z + q
         sizes = np.abs(M) @ np.abs(z) + np.abs(q)
-        noise = 0.0 if self.problem.noise is None else self.problem.noise
+        noise = 0.0 if self.problem.q_uncertainty is None else self.problem.q_uncertainty
         tight = np.abs(w) <= np.maximum(ZERO * sizes, noise)
         matters = np.abs(M) * np.abs(z) > ZERO * np.where(sizes > 0.0, sizes, 1.0)[:, None]
         positive = matters.any(axis=0)
         either = np.flatnonzero(tight & ~positive)
-        if (positive & ~tight).any() or either.size > MOST_DEGENERATE:
+        if (positive & ~tight).any() or either.size > MAX_DEGENERATE:
             return False
         for choice in itertools.product((False, True), repeat=either.size):
             basic = positive.copy()

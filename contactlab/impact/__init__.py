@@ -16,7 +16,7 @@ from contactlab.impact.painleve import InstantMode, PainleveMap, painleve_map, p
 from contactlab.impact.single import Phase, RouthDiagram, Segment, SingleImpact, State, routh_diagram
 from contactlab.impact.single_laws import Brach, ChatterjeeRuina, Smith, TangentialCompliance
 from contactlab.impact.stronge import Stronge
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.spatial.errors import ImpactError
 
 #: Every law, as a class; `all_laws` has those three of them that have an order, in both.
@@ -31,6 +31,6 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(
+    __getattr__, __dir__ = module_hooks(
         __name__, __all__, {"Motion": "contactlab.impact.ContactMotion", "sweep": "contactlab.impact.impact_map"}
     )

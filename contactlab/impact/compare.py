@@ -184,7 +184,7 @@ class ContactMotion(enum.IntEnum):
 
     #: nothing approached
     NO_IMPACT = -2
-    #: the law has no outcome, or did not come to its end
+    #: the law has no outcome, or did not finish
     NOT_SOLVED = -1
     #: slip continues as it was
     CONTINUES_SLIDING = 0

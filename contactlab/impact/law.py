@@ -92,7 +92,7 @@ class ImpactOutcome:
 
     @property
     def solved(self) -> bool:
-        """Whether the law came to its end."""
+        """Whether the law finished."""
         return self.status is ImpactStatus.SOLVED
 
     @property
@@ -389,7 +389,7 @@ def check_law(restitution: Restitution | None, order: str, max_collisions: int) 
 def given_restitution(restitution: Restitution | None, title: str) -> Restitution:
     """Return the restitution of a law; raise if it has none because only materials would have one."""
     if restitution is None:
-        detail = "event-driven runs take that of the materials, and only Newton's simultaneous law kN of the data"
+        detail = "event-driven runs take the materials' restitution, and only Newton's simultaneous law kN of the data"
         raise ImpactError("restitution", f"{title}'s law was given none: {detail}")
     return restitution
 

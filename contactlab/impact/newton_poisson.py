@@ -186,7 +186,7 @@ class Poisson(OrderedLaw):
         sheared = np.bincount(np.repeat(np.arange(b.nc), b.r), np.abs(push[friction]), b.nc)
         qq[cones] = np.maximum(0.0, b.mu * push[: b.nc] - sheared)
         kept = np.flatnonzero(~self._restrained_edges(problem, push))
-        noise = formed.problem.noise
+        noise = formed.problem.q_uncertainty
         restitution = lcp.LCP(formed.MM[np.ix_(kept, kept)], qq[kept], None if noise is None else noise[kept])
         result = lcp.solve(restitution, self.solver)
         z = np.zeros(formed.n)

@@ -36,7 +36,7 @@ from problem_data import ConstraintVelProblemData
 
 # Speed of approach, of the first, that is none; extent, of the speed before, that is none.
 _REST, _FLAT = 1e-8, 1e-6
-_MOST_DIMENSIONS = 6
+_MAX_DIMENSIONS = 6
 # Courses in which all contacts take small pieces in turn.
 _EVEN = 4
 
@@ -107,7 +107,7 @@ class OutcomeSet:
             return 0.0
         if self.dimension == 1:
             return self.spread
-        if self.dimension > _MOST_DIMENSIONS:
+        if self.dimension > _MAX_DIMENSIONS:
             raise ImpactError("measure", f"in {self.dimension} dimensions is not computed; look at `extremes`")
         return float(ConvexHull(self._flat, qhull_options="QJ").volume)
 
@@ -120,7 +120,7 @@ class OutcomeSet:
             return self.v_plus[:1]
         if self.dimension == 1:
             return self.v_plus[[int(np.argmin(self._flat[:, 0])), int(np.argmax(self._flat[:, 0]))]]
-        if self.dimension > _MOST_DIMENSIONS:
+        if self.dimension > _MAX_DIMENSIONS:
             raise ImpactError("hull", f"in {self.dimension} dimensions is not computed; look at `extremes`")
         return self.v_plus[ConvexHull(self._flat, qhull_options="QJ").vertices]
 
@@ -229,7 +229,7 @@ def outcome_set(
         random = np.random.default_rng((seed, 1))
         found += [v for i in range(samples) if (v := course.interleaved(random, even=i < _EVEN)) is not None]
     if not found:
-        raise ImpactError("data", f"no course came to its end within {max_collisions} collisions")
+        raise ImpactError("data", f"no sequence finished within {max_collisions} collisions")
     M = np.linalg.inv(np.asarray(data.solve_inertia(np.eye(data.nv))))
     return OutcomeSet(course.problem.v_minus, np.array(found), whole, complete, course.unfinished, M)
 

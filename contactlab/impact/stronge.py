@@ -116,7 +116,7 @@ class Stronge(RestitutedLaw):
 _RESOLUTION, _ACCURACY = 1e-3, 1e-6
 # Speed of approach, of the first, that counts as none; restitution whose work is lost in rounding.
 _REST, _NO_RESTITUTION = 1e-12, 1e-4
-_MOST_STEPS = 5_000_000
+_MAX_STEPS = 5_000_000
 
 
 def solve_compressed(
@@ -147,7 +147,7 @@ def solve_compressed(
     code = DONE
     if fastest > 0.0:
         scratch = np.zeros((7, 3 * n))
-        code = compress(W, mu, e, K, exponent, _RESOLUTION, _REST * fastest, _MOST_STEPS, u, p, work, scratch)
+        code = compress(W, mu, e, K, exponent, _RESOLUTION, _REST * fastest, _MAX_STEPS, u, p, work, scratch)
     f = np.zeros(b.nc + b.nr + b.nl)
     for i, one in enumerate(collisions):
         f += problem.rows_of(one, p[3 * i : 3 * i + len(one.J)])
@@ -155,7 +155,7 @@ def solve_compressed(
     if code == JAMMED:
         status, message = ImpactStatus.JAMMED, "a contact approaches that no impulse moves"
     elif code != DONE:
-        status, message = ImpactStatus.SEQUENCE_LIMIT, f"contacts still push after {_MOST_STEPS} steps of their course"
+        status, message = ImpactStatus.SEQUENCE_LIMIT, f"contacts still push after {_MAX_STEPS} steps of their course"
     return outcome(
         problem, f, status=status, work=(work[: b.nc, 0], work[: b.nc, 1]), message=message, accuracy=_ACCURACY
     )

@@ -11,11 +11,11 @@ from contactlab.learning.actions import ActionMap, Controls, Targets, Torques
 from contactlab.learning.env import Env, VectorEnv
 from contactlab.learning.errors import LearningError
 from contactlab.learning.task import Noise, Snapshot, Task
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 
 __all__ = [
     "ActionMap", "Controls", "Env", "LearningError", "Noise", "Snapshot", "Targets", "Task", "Torques", "VectorEnv",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

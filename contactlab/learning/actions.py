@@ -182,7 +182,7 @@ class Controls:
     world
         In which the robot is.
     robot
-        What the file brought into it.
+        The inputs that the file defined.
 
     Raises
     ------

@@ -135,7 +135,7 @@ class TaskBatch:
     def observe(self, now: Snapshot | None = None) -> FloatArray:
         """Return what is observed, (B, size), of the present or of a snapshot of it."""
         seen = self.task.observe(self.snapshot() if now is None else now)
-        # A copy: what the task returns may be part of what it was given.
+        # A copy: the task may return a part of its arguments.
         return finite_array(seen, "observe", (len(self), self.size), LearningError).copy()
 
     def act(self, actions: ArrayLike, mask: Mask) -> StepOutcome:
@@ -196,7 +196,7 @@ class Env(BaseEnv):
     Parameters
     ----------
     task
-        What is played.
+        The task to run.
 
     Raises
     ------
@@ -275,13 +275,13 @@ class VectorEnv(BaseVectorEnv):
     """B runs of a task over a `Batch`, a `gymnasium.vector.VectorEnv`; the same bits on any number of threads.
 
     A run that ended begins again in the next call of `step`, whose action for it counts for nothing, as in gymnasium's
-    own by default (``AutoresetMode.NEXT_STEP``). The run i of the seed s is that of an `Env` of the seed s + i. A run
-    whose step failed terminates, and the others continue; ``info["error"]`` says why.
+    own by default (``AutoresetMode.NEXT_STEP``). The run i of the seed s equals the run of an `Env` with the seed s +
+    i. A run whose step failed terminates, and the others continue; ``info["error"]`` says why.
 
     Parameters
     ----------
     task
-        What is played.
+        The task to run.
     num_envs
         B.
     worlds
@@ -351,7 +351,7 @@ class VectorEnv(BaseVectorEnv):
         -------
         tuple
             Observations, rewards, which runs terminated and which were truncated, and the info: terms of the reward,
-            and ``error`` where steps failed, each beside a mask ``_name`` of the runs of which it is said.
+            and ``error`` if steps failed, each with a mask ``_name`` of the runs that it is about.
         """
         if not self._generators:
             raise LearningError("step", "call reset first")

@@ -89,7 +89,7 @@ class Snapshot:
     readings: Mapping[str, FloatArray]
 
     def flatten(self) -> FloatArray:
-        """Return q, v and the readings side by side: what is observed where a task says nothing else."""
+        """Return q, v and the readings as one array, which is the default observation of a task."""
         return np.concatenate((self.q, self.v, *self.readings.values()), axis=1)
 
 
@@ -106,20 +106,20 @@ class Task:
     Parameters
     ----------
     world, stepper
-        What is stepped, and how.
+        The world, and its stepper.
     actions
-        What an action does: `Torques`, `Targets`, `Controls`, or an `ActionMap` of your own.
+        The effect of an action: `Torques`, `Targets`, `Controls`, or an `ActionMap` of your own.
     reward
         Of the runs before an action, the action (B, n) as it was given, and the runs after it: (B,); or terms of it by
         name, (B,) each, whose sum it is and which then stand in the info.
     observe
-        What is seen (B, m); by default `Snapshot.flatten`.
+        The observation (B, m); by default `Snapshot.flatten`.
     terminated
         Which runs end (B,) of bool, seen after an action; None: only those whose step failed.
     start
         Where a run begins, of its world and a generator of random numbers.
     sensors
-        What is read for the functions, by names of your choice.
+        The sensors read for the functions, by names of your choice.
     frame_skip
         Steps of the stepper for each action.
     delay

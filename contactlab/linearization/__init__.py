@@ -8,9 +8,9 @@ from contactlab.linearization.linearization import Kink, Linearization
 from contactlab.linearization.linearize import linearize
 from contactlab.linearization.parameters import Parameter, parameter
 from contactlab.linearization.trajectory import Gradient, gradient
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 
 __all__ = ["Gradient", "Kink", "Linearization", "Parameter", "gradient", "linearize", "parameter"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

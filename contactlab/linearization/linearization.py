@@ -100,12 +100,12 @@ class NearbyKinks:
     world: World
     numbers: NDArray[np.int64]  # (k, 5): reason, contact, row of joints, neighbour, cone
     touching: NDArray[np.int64]  # (nc, columns) of the step's contacts
-    how_far: FloatArray  # (k, 3)
+    distances: FloatArray  # (k, 3)
 
     def kinks(self) -> tuple[Kink, ...]:
         """Return them, the nearest first."""
-        order = np.argsort(self.how_far[:, 1], kind="stable")
-        touching, far = self.touching.tolist(), self.how_far.tolist()
+        order = np.argsort(self.distances[:, 1], kind="stable")
+        touching, far = self.touching.tolist(), self.distances.tolist()
         numbers = self.numbers.tolist()
         return tuple(Kink.of(self.world, numbers[i], touching, far[i]) for i in order)
 
@@ -152,7 +152,7 @@ class Linearization:
     @property
     def unique(self) -> bool:
         """Return True if the derivative is the same from all sides: no kink within 1e-6 of the state."""
-        return not bool((self._near.how_far[:, 1] <= ON_KINK).any())
+        return not bool((self._near.distances[:, 1] <= ON_KINK).any())
 
     def jvp(self, dx: ArrayLike, du: ArrayLike | None = None) -> FloatArray:
         """A dx + B du: the change (2 nv,) of the end by one of the start (2 nv,) and of tau (nv,)."""
@@ -165,7 +165,7 @@ class Linearization:
 
         Of the step from x + t dx as t goes to 0 from above, by the small complementarity problem of the kinks on which
         the state stands: which of them does dx cross. If it is on none, the result is ``jvp(dx, du)``. Jumps, features
-        of shapes and forces that are not selected are no kinks of that problem: on these the piece at hand counts.
+        of shapes and forces that are not selected are no kinks of that problem: for these the present piece counts.
 
         Raises
         ------

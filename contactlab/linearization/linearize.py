@@ -21,7 +21,7 @@ from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from lcp.hearing import all_cores, on_threads
+from lcp.interruptible import available_cpus, map_threads
 
 #: Targets of drives: an array of all, or numbers by name.
 Wanted = Mapping[str, float] | ArrayLike | None
@@ -130,7 +130,7 @@ def _of_states(
     aims: list[Wanted] = [targets] * n
     if targets is not None and not isinstance(targets, Mapping) and np.ndim(targets) == 2:
         aims = list(finite_array(targets, "targets", (n, drives), SimulationConfigError))
-    threads = min(all_cores(), n)
+    threads = min(available_cpus(), n)
     linearizers = [StepLinearizer(world, stepper, wrt) for _ in range(threads)]
     left, found, errors = iter(range(n)), dict[int, Linearization](), dict[int, Exception]()
 
@@ -145,7 +145,7 @@ def _of_states(
             if errors:
                 return
 
-    for _ in on_threads(work, threads, threads):
+    for _ in map_threads(work, threads, threads):
         pass
     if errors:
         # All before it have been begun, and so have ended.
@@ -243,7 +243,7 @@ class StepLinearizer:
     @staticmethod
     def _counted(count: int) -> int:
         if count < 0:
-            raise SimulationConfigError("state", "is one of which the derivative is no finite number")
+            raise SimulationConfigError("state", "is one whose derivative is not finite")
         return count
 
     def _made(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> Linearization:
@@ -302,7 +302,7 @@ def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Param
             "solver", f"{name} relaxes Coulomb's law, and the derivatives are of that law alone"
         )
     if any(one.custom for one in (world.loops.packed,) if world.joint_actions.loops):
-        raise SimulationConfigError("world", "has custom constraints, of which there are no derivatives")
+        raise SimulationConfigError("world", "has custom constraints, which have no derivatives")
     if isinstance(wrt, str):
         raise SimulationConfigError("wrt", f"must be a sequence of names, got the one text {wrt!r}")
     found = tuple(one if isinstance(one, Parameter) else parameter(world, one) for one in wrt)

@@ -47,7 +47,9 @@ def hold_gaps(driver: Driver, m: DerivativeWork) -> None:
     nv = world.nv
     contacts = driver.chunk.contact[: int(control.n_contacts)]
     joints = driver.chunk.joint[: int(control.chunk_joints)]
-    moved = set(contacts["island"][contacts["push"] > 0.0]) | set(joints["island"][joints["push"] > 0.0])
+    moved = set(contacts["island"][contacts["projection_multiplier"] > 0.0]) | set(
+        joints["island"][joints["projection_multiplier"] > 0.0]
+    )
     if not moved:
         return
     shifting = _shifting(driver, set(joints["island"]))
@@ -58,14 +60,14 @@ def hold_gaps(driver: Driver, m: DerivativeWork) -> None:
         own, frame = m.contact[c], m.frame[c, :3] * (shifting >= 0.0)
         if row["island"] not in moved or own[GAMMA] != driver.parameters.cfm:
             continue
-        push, bears = row["push"], h * h * own[FORCE]
+        push, bears = row["projection_multiplier"], h * h * own[FORCE]
         if push > 0.0:
             change = h * (m.frame[c, 0] @ m.A[nv:])
             change[:nv] += m.gaps[c] + h * m.changes[c, 0, :nv]
             capped = row["gap"] + h * own[RATE] < -h * _fastest(driver, row["shape_a"], row["shape_b"])
             rows.append(frame[0])
             wanted.append(none if capped else change)
-        friction = row["push_tangential"] + h * h * own[FORCE + 1 : FORCE + 3]
+        friction = row["projection_multiplier_tangential"] + h * h * own[FORCE + 1 : FORCE + 3]
         if np.linalg.norm(friction) < HOLDS * row["mu"] * (bears + push):
             rows += [frame[1], frame[2]]
             wanted += [none, none]
@@ -113,7 +115,7 @@ def _add_joint_row(
     assert joints is not None
     row = joints.rows[int(entry["row"])]
     J, change = np.zeros(nv), np.zeros(m.A.shape[1])
-    if row["kind"] == LIMIT and entry["push"] > 0.0:
+    if row["kind"] == LIMIT and entry["projection_multiplier"] > 0.0:
         J[row["dof"]] = row["sign"]
         fastest = driver.parameters.fastest if driver.parameters.fastest == np.inf else STOP_PROJECTION_RATE
         if entry["error"] + h * entry["rate"] >= -h * fastest:

@@ -190,5 +190,5 @@ def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
 
 def _finite(name: str, value: Any) -> float:
     if not isinstance(value, int | float) or not math.isfinite(value):
-        raise SimulationConfigError("wrt", f"{name!r} is {value!r}, no finite number")
+        raise SimulationConfigError("wrt", f"{name!r} is {value!r}, not finite")
     return float(value)

@@ -110,7 +110,7 @@ from contactlab.multibody.points import (
     point_velocity_6d,
 )
 from contactlab.multibody.urdf import UrdfError, UrdfModel, UrdfWarning
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.errors import MultibodyError
 
@@ -213,4 +213,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

@@ -29,7 +29,7 @@ _FLOAT64 = np.dtype(np.float64)
 def checked(name: str, value: ArrayLike, *shape: int) -> FloatArray:
     """Return ``value`` as a contiguous float64 array of the given shape; itself if it is one already.
 
-    A wrong shape or type raises a `MultibodyError` naming the argument. Finiteness is left to whoever uses the numbers:
+    A wrong shape or type raises a `MultibodyError` naming the argument. The caller checks that numbers are finite:
     `check_finite`, or the kernels.
     """
     # carray: C-contiguous, aligned and writeable.

@@ -21,7 +21,7 @@ from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.errors import MultibodyError
 from contactlab.spatial.transform import Transform
-from lcp.hearing import on_threads
+from lcp.interruptible import map_threads
 
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))
 
@@ -316,7 +316,7 @@ class BatchOperands:
 def _run_portions(portion: Callable[[tuple[int, int]], None], count: int, size: int, workers: int) -> None:
     """Call ``portion`` with (start, stop) over all of ``count``, on threads, heeding Ctrl-C between portions."""
     starts = range(0, count, size)
-    for _ in on_threads(lambda i: portion((starts[i], min(starts[i] + size, count))), len(starts), workers):
+    for _ in map_threads(lambda i: portion((starts[i], min(starts[i] + size, count))), len(starts), workers):
         pass
 
 

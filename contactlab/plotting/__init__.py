@@ -1,13 +1,13 @@
 """Pictures on paper, without a window. Needs the extra `viz` (matplotlib), imported when something is drawn.
 
-What takes a `Recording` returns a matplotlib Figure: `picture` in three dimensions, the others over time.
+Functions that take a `Recording` return a matplotlib Figure: `picture` in three dimensions, the others over time.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.plotting.figures import save_figure
 from contactlab.plotting.impact_plot import plot_impact_map, plot_painleve, plot_routh
 from contactlab.plotting.picture import animation, picture
@@ -29,4 +29,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {"save": "contactlab.plotting.save_figure"})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {"save": "contactlab.plotting.save_figure"})

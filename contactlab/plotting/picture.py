@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-MOST_FRAMES = 12
+MAX_FRAMES = 12
 
 
 def picture(
@@ -55,7 +55,7 @@ def picture(
     Parameters
     ----------
     recording
-        What to show: a record of time stepping, or of an event-driven run.
+        The record to show, of time stepping or of an event-driven run.
     time
         When [s]: the state nearest to it; the last where not given. Several times give a strip of pictures with one
         camera.
@@ -85,8 +85,8 @@ def picture(
 
     film = playback_of(recording)
     states = [len(film.time) - 1] if time is None else [_state(film, t) for t in np.atleast_1d(time)]
-    if not 1 <= len(states) <= MOST_FRAMES:
-        raise ValueError(f"time: 1 to {MOST_FRAMES} times make a picture, got {len(states)}")
+    if not 1 <= len(states) <= MAX_FRAMES:
+        raise ValueError(f"time: 1 to {MAX_FRAMES} times make a picture, got {len(states)}")
     images, scale, places = _frames(film, states, forces, collision, view, size, strip=len(states) > 1, horizon=horizon)
     height, width = images[0].shape[:2]
 
@@ -138,7 +138,7 @@ def animation(
     size
         Width and height [pixels].
 
-    The other parameters are those of `picture`; a second of 960 x 540 pixels takes some four seconds to draw.
+    The other parameters are as for `picture`; a second of 960 x 540 pixels takes some four seconds to draw.
 
     Raises
     ------
@@ -293,7 +293,7 @@ def check_suffix(path: Path) -> None:
 
 
 def encoder() -> str:
-    """Return where ffmpeg is: on the path, or that of the package imageio-ffmpeg."""
+    """Return the path of ffmpeg: the system's, or else the one in the package imageio-ffmpeg."""
     found = shutil.which("ffmpeg")
     if found is not None:
         return found

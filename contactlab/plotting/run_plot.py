@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-MOST_PAIRS = 9
-MOST_ROWS = 60
+MAX_PAIRS = 9
+MAX_ROWS = 60
 LEAST = 1e-16  # [m]
 
 
@@ -66,7 +66,7 @@ def draw_modes(axes: Axes, recording: Recording) -> None:
 
     contacts = recording.contacts
     ids, first, which, count = np.unique(contacts.id, return_index=True, return_inverse=True, return_counts=True)
-    kept = np.sort(np.argsort(-count, kind="stable")[:MOST_ROWS])
+    kept = np.sort(np.argsort(-count, kind="stable")[:MAX_ROWS])
     order = kept[np.argsort(contacts.step[first[kept]], kind="stable")]
     row = np.full(len(ids), -1)
     row[order] = np.arange(len(order))
@@ -98,7 +98,7 @@ def _fill(axes: Axes, corners: FloatArray, color: str) -> None:
 
 def modes(recording: Recording) -> Figure:
     """Return the raster of what each contact does over time (`draw_modes`)."""
-    count = min(len(np.unique(recording.contacts.id)), MOST_ROWS)
+    count = min(len(np.unique(recording.contacts.id)), MAX_ROWS)
     figure, (axes,) = one_page([max(2.0, 0.16 * count)], "contacts: wide stick, medium slide, thin open")
     draw_modes(axes, recording)
     axes.set_xlim(recording.time[0], max(recording.time[-1], recording.time[0] + 1e-9))
@@ -135,9 +135,9 @@ def forces(recording: Recording) -> Figure:
     pairs, which = np.unique(columns, axis=0, return_inverse=True)
     which = which.reshape(-1)
     order = np.argsort(-np.bincount(which, weights=contacts.impulse_normal, minlength=len(pairs)), kind="stable")
-    groups = [(pair_name(recording.world, *map(int, pairs[p])), which == p) for p in order[:MOST_PAIRS]]
-    if len(order) > MOST_PAIRS:
-        groups.append((f"{len(order) - MOST_PAIRS} others", np.isin(which, order[MOST_PAIRS:])))
+    groups = [(pair_name(recording.world, *map(int, pairs[p])), which == p) for p in order[:MAX_PAIRS]]
+    if len(order) > MAX_PAIRS:
+        groups.append((f"{len(order) - MAX_PAIRS} others", np.isin(which, order[MAX_PAIRS:])))
     for name, rows in groups:
         for axes, values in ((normal, contacts.impulse_normal), (tangential, friction)):
             mean = _per_step(recording, contacts.step[rows], values[rows])

@@ -181,7 +181,7 @@ def plot_identified(path: str | Path, document: Mapping[str, Any]) -> Path:
     path
         The picture.
     document
-        What `contactlab identify --json` writes.
+        The document that `contactlab identify --json` writes.
     """
     names = list(document["parameters"])
     rows = -(-(len(names) + 1) // COLUMNS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.recording.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.recording.events import ContactEvent, SolverStatistics, UncertifiedTable
 from contactlab.recording.failure import SimulationError, simulation_error
@@ -19,4 +19,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

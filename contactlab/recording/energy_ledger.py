@@ -309,7 +309,7 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
     rigid = rigid_contacts(recording)
     left = un_plus + stepper.cfm * table.impulse_normal / recording.h[step]
     by_gap = -np.where(table.gap > 0.0, 1.0, stepper.erp) * table.gap / recording.h[step]
-    bounced = (un < -stepper.thresholds.v_min) & (np.abs(left + e * un) <= np.abs(left - by_gap))
+    bounced = (un < -stepper.thresholds.restitution_threshold) & (np.abs(left + e * un) <= np.abs(left - by_gap))
     un_star = np.where(bounced, un_plus, 0.0)
     absorbed, returned = _path_means(un, un_star)
     push = np.where(rigid, table.impulse_normal, 0.0)

@@ -14,7 +14,7 @@ from lcp.compiler.releases import target_cpu
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
 
-# What may differ between two runs that give the same bits.
+# Entries that can differ between two runs that give the same bits.
 _FREE = ("date", "platform", "cores", "resumed")
 
 # Instruction sets that decide which sums a compiler can form at once.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.certificate import Choice
+from contactlab.certificate import ForceChoice
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, IntArray
 from contactlab.stepping.kernels.layout import OPEN, SLIDE
@@ -42,7 +42,7 @@ class UncertifiedTable:
     @classmethod
     def of(cls, certificates: CertificateTable, *, relaxed: bool = False) -> UncertifiedTable:
         """Return those among the islands of a table; ``relaxed``: its residuals are of another law than Coulomb's."""
-        own = certificates.rows(np.flatnonzero(certificates.choice == Choice.UNCERTIFIED))
+        own = certificates.rows(np.flatnonzero(certificates.choice == ForceChoice.UNCERTIFIED))
         return cls(own.step, own.island, own.n_contacts, own.scaled, own.scaled if relaxed else own.mechanical)
 
     def __len__(self) -> int:
@@ -94,7 +94,8 @@ class SolverStatistics:
     pivots, warm_start_solves, islands, contacts
         Iterations of the solver, islands that the previous step's contacts solved, islands, and contacts.
     selected, not_selected
-        Islands whose forces are those selected, and those in which they were to be and are not (`contactlab.Choice`).
+        Islands whose forces are those selected, and those in which they were to be and are not
+        (`contactlab.ForceChoice`).
     uncertified
         Islands that nothing solved, and that the run went on with (`Recording.uncertified`).
     portions, seconds
@@ -130,7 +131,7 @@ def contact_events(recording: Record) -> tuple[ContactEvent, ...]:
     """Return the events of a record in the order of their steps; in its first step contacts are made."""
     table = recording.contacts
     names, grounds = recording.world.model.names, recording.world.half_space_names
-    # One number for each pair, whoever of two bodies is A in a step.
+    # One number for each pair, whichever of the two bodies is A in a step.
     first = np.where(table.half_space >= 0, -2 - table.half_space, np.minimum(table.body_a, table.body_b))
     second = np.where(table.half_space >= 0, table.body_b, np.maximum(table.body_a, table.body_b))
     touching = table.mode != OPEN
@@ -165,9 +166,9 @@ def solver_statistics(recording: Record) -> SolverStatistics:
         recording.warm_start_solves,
         recording.islands,
         contacts,
-        recording.chosen(Choice.SELECTED),
-        recording.chosen(Choice.NOT_SELECTED),
-        recording.chosen(Choice.UNCERTIFIED),
+        recording.count_by_choice(ForceChoice.EQUAL_COMPLIANCE),
+        recording.count_by_choice(ForceChoice.OTHER_SOLUTION),
+        recording.count_by_choice(ForceChoice.UNCERTIFIED),
         recording.timings.get("timing_step", empty.astype(np.int64)),
         recording.timings.get("timing_seconds", empty),
     )

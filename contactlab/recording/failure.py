@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-# What a motion that diverges ends with.
+# The errors that a diverging motion ends with.
 _OF_SPEED = (layout.FAILURE_NOT_FINITE, layout.FAILURE_LARGE, layout.FAILURE_SPACE)
 
 _STRICTER = (
@@ -51,7 +51,7 @@ class SimulationError(RuntimeError):
     h
         The step size of ``problem`` [s]; of an adaptive stepper the last one tried.
     result
-        What the solver answered, or None without a problem.
+        The solver's result, or None without a problem.
     recording
         The record up to the start of the failed step.
     """
@@ -132,7 +132,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 "Remove or correct one of them, give a drive a largest force, or let loops give way with cfm. "
                 f"{note}"
             )
-        elif driver.progress.tried == layout.ALL_TRIED:
+        elif driver.progress.strategies_tried == layout.ALL_TRIED:
             off = float(driver.island.state[BEST_RESIDUAL])
             detail = (
                 f"none of the attempts at {island}; {problem!r}) led to forces that solve it: the best are off by "

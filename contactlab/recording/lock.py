@@ -1,4 +1,4 @@
-"""The right of one process to write at a place; whoever comes second is told whose it is, and ends.
+"""File lock of a record folder: a second process gets `LockHeldError`, which names the owner, and ends.
 
 A lock of the operating system on a file, which the end of the process lifts, whatever ended it. In the file stands the
 owner: process, host, since when. Where a file system has no locks, that alone decides: the lock of a process that is
@@ -18,7 +18,7 @@ from pathlib import Path
 
 _TAKEN = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
-_MOST_BYTES = 1000
+_MAX_BYTES = 1000
 _FAR = 1 << 30  # beyond the text, which Windows lets nobody read where it is locked
 
 
@@ -93,10 +93,10 @@ def _stands(handle: int, path: Path) -> bool:
 
 
 def _owner(handle: int) -> tuple[int, str, str] | None:
-    """Return process, host and time of who holds the lock; None where the file does not say."""
+    """Return process, host and start time of the owner of the lock; None if the file does not contain them."""
     with contextlib.suppress(OSError, ValueError):
         os.lseek(handle, 0, os.SEEK_SET)
-        process, host, since = os.read(handle, _MOST_BYTES).decode().split()
+        process, host, since = os.read(handle, _MAX_BYTES).decode().split()
         return int(process), host, since
     return None
 

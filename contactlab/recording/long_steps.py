@@ -52,7 +52,7 @@ class StepMotions:
     # (n, motions, 12) poses of kinematic bodies: rotation and origin.
     pose: FloatArray
     pose_next: FloatArray
-    # What a step is called.
+    # The name of a step.
     name: Callable[[int], str] = "step {}".format
 
     def of(self, steps: IntArray) -> StepMotions:

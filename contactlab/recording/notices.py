@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from contactlab.certificate import Choice
+from contactlab.certificate import ForceChoice
 from contactlab.formulation.model_problem.options import RowKind
 from contactlab.recording.energy_notices import jams, product_gains
 from contactlab.recording.events import UncertifiedTable
@@ -39,13 +39,13 @@ GAIN = 1e-3
 #: Beyond a limit by more than rounding [rad; of the size of the world's bodies], and how many joints are named.
 BEYOND, NAMES = 1e-3, 4
 
-# What a step is called.
+# The name of a step.
 Named: TypeAlias = Callable[[int], str]
 NAMED: Named = "step {}".format
 
 
 class ImplausibleWarning(UserWarning):
-    """A run that came to its end, and which nobody should believe; the text says why and what to change."""
+    """A run that finished and is implausible; the text states the reason and the change that helps."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Notice:
         energy gained or given [J],
         violation of the mechanical certificate over its scale.
     text
-        Who, how much, and what to do.
+        The bodies, the amount and the remedy.
     """
 
     kind: Literal["overlap", "penetration", "long step", "stop", "energy", "jam", "integration", "uncertified"]
@@ -88,7 +88,7 @@ def find_notices(recording: Recording) -> tuple[Notice, ...]:
     # Of most runs a look at a column tells that there is nothing, and no table is made.
     deep = bool((read_column(rows, "contact_gap") < penetration_threshold(recording.world)).any())
     deep_ones = overlap_notices(recording.world, recording.stepper, rows, begins=begins) if deep else ()
-    left = (read_column(rows, "island_choice") == Choice.UNCERTIFIED).any()
+    left = (read_column(rows, "island_choice") == ForceChoice.UNCERTIFIED).any()
     last = uncertified_notices(recording.uncertified, recording.world, rows) if left else ()
     energies = (*jams(recording, NAMED), *product_gains(recording, NAMED))
     q, v, pose = recording.q, recording.v, rows["motion_pose"]
@@ -146,7 +146,7 @@ def overlap_notices(
     found = depth > DEPTH
     deep, depth = deep[found], depth[found]
     first = begins & (step[deep] == 0)
-    # What begins deep mostly stays so: told once.
+    # Contacts that begin deep mostly stay deep: one notice.
     old = depth <= 1.1 * np.max(depth[first], initial=begun)
     mends = "forces hold a depth, they do not mend it"
     if stepper.projection:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.certificate import Choice
+from contactlab.certificate import ForceChoice
 from contactlab.recording.events import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable, IntArray, WorstCertificate
@@ -53,7 +53,7 @@ class RecordError(FileError):
 class RecordWriteError(OSError):
     """A record that cannot be written: the disk is full, the folder gone or closed.
 
-    What was written before stands, and opens: the file is replaced whole or not at all.
+    Data written before remain readable: the file is replaced completely or not at all.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class RecordWriteError(OSError):
 class Record:
     """The arrays of a run with the world and the stepper they are about; `Recording` computes more of them."""
 
-    # What was stepped and how.
+    # The world and the stepper.
     world: World
     stepper: TimeStepping
     rows: Rows  # the arrays by name (`contactlab.stepping.record_schema`)
@@ -201,10 +201,10 @@ class Record:
 
     @property
     def warm_start_solves(self) -> IntArray:
-        """Islands per step solved without a pivot, with the previous step's contacts at hand (n_steps,)."""
+        """Islands per step solved without a pivot, starting from the previous step's contacts (n_steps,)."""
         return self._per_step("island_warm")
 
-    def chosen(self, choice: Choice) -> IntArray:
+    def count_by_choice(self, choice: ForceChoice) -> IntArray:
         """Return the number of islands per step whose forces are of this choice (n_steps,)."""
         own = self.rows["island_choice"] == choice
         return np.bincount(self.rows["island_step"][own], minlength=self.n_steps)
@@ -217,7 +217,7 @@ class Record:
     def state(self, i: int) -> StepperState:
         """Return state ``i`` (0 .. n_steps): a run restarted from it gives the same bits.
 
-        Raises `RecordError`: what the record holds is no state: its file is damaged.
+        Raises `RecordError`: the record does not hold a state, because its file is damaged.
         """
         if not 0 <= i <= self.n_steps:
             raise IndexError(f"state {i}: the record holds 0 .. {self.n_steps}")

@@ -30,7 +30,7 @@ from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.shape_builder import resolve_mesh_files
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from lcp.notebook import html_table
+from lcp.html_tables import html_table
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ class Recording(Record):
     Attributes
     ----------
     world, stepper
-        What was stepped and how. A record opened from a file whose solver was none of `lcp`'s own has a stepper with
+        The world and the stepper. A record opened from a file whose solver was none of `lcp`'s own has a stepper with
         the default solver; ``solver_description`` names the one used.
     rows
         The arrays by name (`contactlab.stepping.record_schema`).
     environment
-        What the bits depend on besides the input: `contactlab.recording.environment.environment`.
+        The environment that the bits depend on besides the input: `contactlab.recording.environment.environment`.
     solver_description
         The solver used.
     timings
@@ -278,14 +278,14 @@ class StepCollector:
 
 
 WIDTH, HEIGHT = 360, 70  # pixels
-MOST_POINTS = 240
-MOST_NAMES = 8
+MAX_POINTS = 240
+MAX_NAMES = 8
 
 
 def html_of(title: str, world: World, time: FloatArray, energy: FloatArray, rows: Sequence[tuple[str, object]]) -> str:
     """Return what a notebook shows of a run: its times, its bodies, further rows, its energy (n,) [J]."""
     names = world.model.names
-    listed = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
+    listed = ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
     first = [("time", f"{time[0]:g} .. {time[-1]:g} s")] if len(time) else []
     return html_table(title, [*first, ("bodies", listed), *rows]) + _energy(time, energy)
 
@@ -293,7 +293,7 @@ def html_of(title: str, world: World, time: FloatArray, energy: FloatArray, rows
 def _energy(time: FloatArray, energy: FloatArray) -> str:
     """Return a line of the energy over time; nothing of less than two numbers."""
     finite = np.flatnonzero(np.isfinite(energy))
-    shown = finite[np.unique(np.linspace(0, len(finite) - 1, MOST_POINTS).astype(np.int64))] if len(finite) else finite
+    shown = finite[np.unique(np.linspace(0, len(finite) - 1, MAX_POINTS).astype(np.int64))] if len(finite) else finite
     if len(shown) < 2 or time[shown[-1]] <= time[shown[0]]:
         return ""
     t, E = time[shown], energy[shown]

@@ -25,7 +25,18 @@ from numpy.typing import NDArray
 
 from contactlab.recording.record import Record, RecordError, RecordWriteError
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
-from contactlab.stepping.record_schema import FIELDS, LATER, READABLE, SCHEMA, TIMINGS, Rows, field_tail, row_lengths
+from contactlab.stepping.record_schema import (
+    FIELDS,
+    LATER,
+    READABLE,
+    RENAMED,
+    SCHEMA,
+    TIMINGS,
+    Rows,
+    field_tail,
+    row_lengths,
+)
+from contactlab.stepping.time_stepping import FORMER_OPTIONS
 from problem_data.files import ARRAY_BYTES, NpzFile, Source, read_text, size_text, write_npz
 
 if TYPE_CHECKING:
@@ -87,6 +98,11 @@ def chunk_files(folder: Path) -> list[Path]:
     return files
 
 
+def record_file(path: Path) -> NpzFile:
+    """Open one file of a record; arrays of older schemas have their present names."""
+    return NpzFile(path, RecordError, RENAMED)
+
+
 def is_record(folder: Path) -> bool:
     """Whether a folder of chunks holds a record; one without a state, as early releases began with, does not."""
     return (folder / META_FILE).is_file() and bool(chunk_files(folder))
@@ -119,7 +135,7 @@ def save_recording(path: Path, recording: Record, *, compress: bool | None = Non
 
 def pack(path: Path, meta: str, chunks: Sequence[Path], lengths: Mapping[str, int]) -> None:
     """Write the packed record of a run from its chunks; in memory is a part of one array at a time."""
-    files = [NpzFile(chunk, RecordError) for chunk in chunks]
+    files = [record_file(chunk) for chunk in chunks]
     sources = {META: Source.of(np.array(meta))}
     for name, field in (FIELDS | TIMINGS).items():
         rows = sum(_row_count(file, name) for file in files)
@@ -139,7 +155,7 @@ def read_recording(path: Path) -> RecordParts:
         return _open_folder(folder)
     if not path.is_file():
         raise RecordError(path, "", "there is no such record")
-    file = NpzFile(path, RecordError)
+    file = record_file(path)
     meta = read_meta(path)
     world, stepper = _world_and_stepper(path, meta)
     check_files([file], row_lengths(world, stepper), path)
@@ -159,7 +175,7 @@ def read_recording(path: Path) -> RecordParts:
 def _open_folder(folder: Path) -> RecordParts:
     meta = read_meta(folder)
     world, stepper = _world_and_stepper(folder / META_FILE, meta)
-    files, lengths = [NpzFile(file, RecordError) for file in chunk_files(folder)], row_lengths(world, stepper)
+    files, lengths = [record_file(file) for file in chunk_files(folder)], row_lengths(world, stepper)
     check_files(files, lengths, folder)
     rows, timings = (_joined(files, fields, lengths) for fields in (FIELDS, TIMINGS))
     if _size(files) <= LOAD_BYTES:
@@ -223,7 +239,7 @@ def read_meta(path: Path) -> dict[str, Any]:
         path = path / META_FILE
         text = read_text(path, lambda _, field, detail: RecordError(path.parent, META_FILE, detail))
     else:
-        file = NpzFile(path, RecordError)
+        file = record_file(path)
         if META not in file.members:
             raise RecordError(path, META, "is missing: the file is not a record")
         text = str(file.read(META))
@@ -239,6 +255,8 @@ def read_meta(path: Path) -> dict[str, Any]:
     stamp = meta.get("environment")
     if not isinstance(stamp, dict) or not isinstance(meta.get("solver"), str):
         raise RecordError(path, META, "lacks the environment or the solver")
+    if isinstance(meta.get("stepper"), dict):
+        meta["stepper"] = {FORMER_OPTIONS.get(name, name): value for name, value in meta["stepper"].items()}
     return meta
 
 

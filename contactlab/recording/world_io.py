@@ -118,7 +118,7 @@ def _loop_to_json(loop: Loop) -> Json:
 
 
 class RecordedMotion:
-    """A motion of the user's own of which a record knows where it has been, not where it goes."""
+    """A user's motion as a record has it: its poses in the recorded steps, and no others."""
 
     def __init__(self, start: Transform) -> None:
         self.start = start
@@ -357,7 +357,7 @@ def stepper_to_json(stepper: TimeStepping) -> Json:
 
 @dataclasses.dataclass(frozen=True)
 class ForgottenBackend:
-    """A friction backend of the user's own, or with a code of the user's own, of which a record knows these fields."""
+    """A user's friction backend, or one with a user's code, as a record has it: these fields only."""
 
     name: str
     law: str
@@ -383,7 +383,7 @@ def stepper_from_json(data: Json) -> TimeStepping:
     given = {**early, **data, "solver": solver, "sleep": sleep}
     if given["max_depenetration_velocity"] == "inf":
         given["max_depenetration_velocity"] = math.inf
-    # Records of before name the attempts, each of which is a part of one strategy now.
+    # Older records name attempts; each attempt is now a part of one strategy.
     if "attempts" in given:
         given["strategies"] = strategies_of(given.pop("attempts"))
     return TimeStepping(**given)
@@ -456,7 +456,7 @@ def _option_from_json(value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SupportPoints:
-    """Shape of which a record knows the support points only: points (n, 3) [m] in body axes, radii (n,) [m]."""
+    """Shape whose support points alone are recorded: points (n, 3) [m] in body axes, radii (n,) [m]."""
 
     points: FloatArray
     radii: FloatArray

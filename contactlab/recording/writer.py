@@ -28,12 +28,13 @@ from contactlab.recording.storage import (
     meta_text,
     pack,
     read_meta,
+    record_file,
     writing,
 )
 from contactlab.stepping.joint_table import by_number
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, join_rows, row_lengths, start_rows
 from contactlab.world.state import StepperState
-from problem_data.files import NpzFile, Source, partial_files, write_atomic, write_npz
+from problem_data.files import Source, partial_files, write_atomic, write_npz
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -43,12 +44,12 @@ if TYPE_CHECKING:
 FILE_BYTES = 1 << 24
 LOCK_FILE = "lock"
 
-# What of a world no motion depends on.
+# Parts of a world that no motion depends on.
 LOOKS = {"visuals", "shown"}
 
 
 class RecordWriter:
-    """Writes the pieces of one run; made by `begin` or `go_on`. A context manager: until its end nobody else writes.
+    """Writes the pieces of one run; made by `begin` or `resume`. A context manager: until its end nobody else writes.
 
     ``start`` is the state that the record begins with, ``done`` the steps it holds already, ``state`` the one it ends
     with: where the run is to set out from.
@@ -119,7 +120,7 @@ class RecordWriter:
         return writer
 
     @classmethod
-    def go_on(
+    def resume(
         cls, path: Path, world: World, stepper: TimeStepping, *, with_tau: bool, flush_seconds: float
     ) -> RecordWriter | None:
         """Go on with the record at ``path``, packed or not; None where there is none.
@@ -143,14 +144,14 @@ class RecordWriter:
                 meta["stepper"].setdefault("on_unsolved", stepper.on_unsolved)
                 stepper = _with_numbers_of(stepper, meta["stepper"])
             _same_run(path, meta, json.loads(meta_text(world, stepper, {}, "")))
-            files = [NpzFile(file, RecordError) for file in ([path] if packed else chunk_files(folder))]
+            files = [record_file(file) for file in ([path] if packed else chunk_files(folder))]
             check_files(files, row_lengths(world, stepper), folder)
             done = sum(file.members["h"].shape[0] for file in files)
             if done and with_tau != any(file.members["tau"].shape[0] for file in files):
                 detail = "none are to be applied" if not with_tau else "they are to be applied from here on"
                 raise RecordError(path, "tau", f"applied forces: {detail}, other than in the steps on record")
             meta["environment"] = _resumed(meta["environment"], done)
-            meta["schema"] = SCHEMA  # what is added has all fields
+            meta["schema"] = SCHEMA  # added rows have all fields
             text = json.dumps(meta, indent=1, allow_nan=False)
             writer = cls(path, world, stepper, text, len(files), flush_seconds, packed=packed)
             writer.done = done
@@ -229,7 +230,7 @@ def _write_lock(path: Path) -> Iterator[contextlib.ExitStack]:
                 raise RecordError(path, "", f"is being written by {owner}") from None
             right.callback(_leave, folder)
             right.callback(lock.release)
-            # What a run that was killed was just writing.
+            # Files that a killed run was writing.
             for file in (*partial_files(path), *folder.glob(".*.partial")):
                 file.unlink(missing_ok=True)
         yield right
@@ -311,12 +312,12 @@ def _resumed(old: dict[str, str], done: int) -> dict[str, str]:
 
 
 def _with_numbers_of(stepper: TimeStepping, told: dict[str, Any]) -> TimeStepping:
-    """Return a stepper with the record's margin and v_min where it has none: it goes on as it was begun.
+    """Return a stepper with the record's thresholds where it has none, so that the run continues as it began.
 
     Older records have the same numbers for angles as for lengths.
     """
     found: dict[str, Any] = {}
-    for name, of_angles in (("margin", "angle_margin"), ("v_min", "angle_v_min")):
+    for name, of_angles in (("margin", "angle_margin"), ("restitution_threshold", "angle_restitution_threshold")):
         told.setdefault(of_angles, None)
         if getattr(stepper, name) is None:
             found |= {key: told[key] for key in (name, of_angles) if isinstance(told.get(key), float)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.certificate import Choice
+from contactlab.certificate import ForceChoice
 from contactlab.contact import (
     Box,
     Capsule,
@@ -31,7 +31,7 @@ from contactlab.event_driven import (
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.linearization import Gradient, Kink, Linearization, Parameter, gradient, linearize, parameter
 from contactlab.multibody import Model, ModelBuilder, joints
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.recording import (
     ENTRIES,
     ContactEvent,
@@ -63,7 +63,7 @@ from contactlab.stepping import (
     StepResult,
     TimeStepping,
     WorstCertificate,
-    contacts_at,
+    find_contacts,
     transfer_state,
 )
 from contactlab.stepping.wrenches import Wrench
@@ -91,7 +91,7 @@ from contactlab.world import (
 )
 
 __all__ = [
-    "Choice", "Box", "Capsule", "ConvexPoints", "Cylinder", "HalfSpace", "HeightField", "Material", "Mesh",
+    "ForceChoice", "Box", "Capsule", "ConvexPoints", "Cylinder", "HalfSpace", "HeightField", "Material", "Mesh",
     "PlacedShape", "Sphere", "load_mesh", "Model", "ModelBuilder", "joints", "RigidInertia", "Transform", "RowKind",
     "JointActions",
     "ENTRIES", "OPEN", "SLIDE", "STICK", "Batch", "CertificateTable", "ContactEvent", "ContactPair", "ContactTable",
@@ -102,9 +102,9 @@ __all__ = [
     "Recording", "Rollout", "Simulation", "SimulationConfigError", "SimulationError", "SolverStatistics", "Sleep",
     "StepResult", "StepperState", "Collider", "TimeStepping", "Transition", "UncertifiedTable", "VelocityDrive",
     "VerificationFailure", "VerificationReport", "Visual", "VisualMesh", "WorstCertificate", "Wrench", "World",
-    "WorldBuilder", "transfer_state", "gradient", "linearize", "parameter", "contacts_at", "rollout", "sensors",
+    "WorldBuilder", "transfer_state", "gradient", "linearize", "parameter", "find_contacts", "rollout", "sensors",
     "simulate", "transition", "verify",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

@@ -32,7 +32,7 @@ from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.sensors import Sensor
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from lcp.hearing import all_cores
+from lcp.interruptible import available_cpus
 
 Mask = NDArray[np.bool_]
 
@@ -92,7 +92,7 @@ class Batch:
         given = [worlds] if isinstance(worlds, World) else worlds
         self._worlds = BatchWorlds(given, stepper, None if begins is None else len(begins))
         self.stepper = stepper
-        self.threads = all_cores() if threads is None else whole_number("threads", threads, 1)
+        self.threads = available_cpus() if threads is None else whole_number("threads", threads, 1)
         if begins is None:
             begins = [prepared.world.initial_state() for prepared in self._worlds.of_run]
         self._runs = BatchRuns(self._worlds, begins, self.threads)
@@ -198,7 +198,7 @@ class Batch:
         Warns
         -----
         ImplausibleWarning
-            What some run should be doubted for, once for each kind: see `notices`.
+            Notices of all runs, one of each kind: see `notices`.
         """
         count, slots, chosen = whole_number("n", n, 0), self._runs.slots, self._chosen(mask)
         applied = None if taus is None else self._array("taus", taus, slots.tau.shape)
@@ -208,16 +208,16 @@ class Batch:
         if not count or not chosen.size:
             return
         if wrenches is None:
-            warn_of(self._make(count, chosen))
+            warn_of(self._step_runs(count, chosen))
             return
         base = slots.tau.copy()
         for _ in range(count):
             # Growth makes others of them.
             slots = self._runs.slots
             slots.tau[:] = base + self._worlds.applied_by(slots.q, wrenches)
-            warn_of(self._make(1, chosen))
+            warn_of(self._step_runs(1, chosen))
 
-    def _make(self, count: int, chosen: IntArray) -> tuple[Notice, ...]:
+    def _step_runs(self, count: int, chosen: IntArray) -> tuple[Notice, ...]:
         """Make steps of these runs under the forces that the slots hold; return what is newly found."""
         slots = self._runs.slots
         look = self._look_at(count)
@@ -393,7 +393,7 @@ class Batch:
         return found
 
     def _read(self, sensor: Sensor, runs: IntArray) -> FloatArray:
-        """Read some runs, of which all or none have made steps."""
+        """Read some runs; either all of them or none have made steps."""
         return read_runs(self._worlds, self._runs.slots, self.stepper, sensor, runs, lambda: self.contacts)
 
     def _chosen(self, mask: ArrayLike | None) -> IntArray:
@@ -428,7 +428,7 @@ def rollout(
 ) -> Rollout:
     """Run a world from many states under given controls: a `Batch` made for one `Batch.rollout`, which see.
 
-    Who goes on from its end keeps the batch, or gives ``found.states`` to the next: both have the bits of one long run.
+    To continue, keep the batch or pass ``found.states`` to the next one: both give the bits of one long run.
     """
     found = Batch(world, stepper, states, threads=threads)._rollout(taus, targets, steps, f_ext)
     warn_of(found.notices)

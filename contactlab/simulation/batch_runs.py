@@ -35,7 +35,7 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from lcp.hearing import LOOK, Crew, processor_seconds
+from lcp.interruptible import POLL_SECONDS, ThreadTeam, cpu_seconds
 
 
 class BatchWorlds:
@@ -115,7 +115,7 @@ class BatchRuns:
         self.errors: dict[int, Exception] = {}
         self._threads = threads
         self._workers: list[StepWorker] = []
-        self._crew = Crew(threads)
+        self._crew = ThreadTeam(threads)
         self._line = RunQueue(len(states), threads)
         # What passes without a look, from call to call.
         self._passing: Task | None = None
@@ -131,7 +131,7 @@ class BatchRuns:
         self._state = states[0] if states else worlds.first.world.initial_state()
 
     def set_states(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
-        """Put runs at states, of which one that does not fit is refused before anything changes."""
+        """Set the states of runs; a state that does not fit is refused before anything changes."""
         checked = [
             checked_state(self.worlds.of_run[i], state, f"states[{k}]")
             for k, (i, state) in enumerate(zip(runs, states, strict=True))
@@ -169,7 +169,7 @@ class BatchRuns:
             every = np.array([i for i in chosen.tolist() if i not in self.errors], dtype=np.int64)
         queue = every[:0]
         if passes:
-            # What begins is looked at.
+            # Runs that begin are inspected.
             begun = self.slots.steps[every] > 0
             queue, every = every[begun], every[~begun]
             self._begins = not self.slots.steps.all()
@@ -240,9 +240,9 @@ class BatchRuns:
         wanted = [0] * threads
 
         def one(number: int) -> None:
-            # What the first step needs is compiled by one of them alone.
-            while number and compiled is not None and not compiled.wait(LOOK):
-                processor_seconds()
+            # Kernels of the first step are compiled by one thread only.
+            while number and compiled is not None and not compiled.wait(POLL_SECONDS):
+                cpu_seconds()
             try:
                 wanted[number] = self._workers[number].run_task(task)
             finally:
@@ -268,7 +268,7 @@ class BatchRuns:
             line.task = task
             line.queue[: queue.size] = queue
             line.words[STEPS] = task.steps
-            # Who still looks for more need not be woken.
+            # A thread that still looks for runs need not be woken.
             if threads > 1 and queue.size * task.steps * self._workers[0].pace > MIN_PARALLEL_SECONDS:
                 self._crew.begin(lambda number: self._workers[number].process_queue(line, number), threads)
             self._workers[0].process_queue(line, 0, queue.size)
@@ -279,7 +279,7 @@ class BatchRuns:
             line.words[QUEUE_LENGTH] = 0
             queue = np.array([*line.back, *line.queue[:left]], dtype=np.int64)
             line.back, line.wanted = [], [0] * self._threads
-            # What could not be stored is, and slots grow.
+            # The run that could not be stored is stored after the batch state grows.
             self._run_on_threads(task, len(self._workers))
 
     def _stop_queue(self, given_up: bool = False) -> None:
@@ -335,7 +335,7 @@ def read_runs(
     runs: IntArray,
     contacts: Callable[[], ContactTable],
 ) -> FloatArray:
-    """Return the readings (n, d) of n runs, all of which or none have made steps."""
+    """Return the readings (n, d) of n runs; either all of them or none have made steps."""
     parts: list[tuple[IntArray, FloatArray]] = []
     for world, places in worlds.by_world(runs):
         own, trees = runs[places], world.body_trees
@@ -379,7 +379,8 @@ class Rollout:
         Why, for each run; None for those that ended well. The record of a `SimulationError` is of no step: it holds the
         state at which the failed one began.
     notices
-        What no certificate says (`Recording.notices`), the worst of each kind over all runs; the text says where.
+        Notices that certificates do not cover (`Recording.notices`), the worst of each kind over all runs; the text
+        says where.
     """
 
     q: FloatArray

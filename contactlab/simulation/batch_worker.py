@@ -22,7 +22,7 @@ from contactlab.stepping.kernels.batch_layout import ACTIVE_THREADS, WORDS, Batc
 from contactlab.stepping.packing import as_array
 from contactlab.stepping.prepared import Prepared
 from contactlab.world.state import StepperState
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 
 if TYPE_CHECKING:
     from lcp.compiler.bound_call import BoundCall
@@ -49,24 +49,24 @@ class Task:
 
     slots: BatchState  # the states
     worlds: Sequence[Prepared]  # of each run
-    watches: Mapping[Prepared, NoticeMonitor]  # what watches runs of a world, before it has found anything
+    watches: Mapping[Prepared, NoticeMonitor]  # the monitor of runs of a world, still without notices
     found: dict[int, NoticeMonitor]  # those that found something, by run
     steps: int  # how many each makes
-    pending_runs: Iterator[int]  # numbers of the runs to begin, taken by whoever is free
+    pending_runs: Iterator[int]  # numbers of the runs to begin, claimed by free threads
     look: bool  # whether contacts are looked at
-    taus: FloatArray | None  # (B, steps, n) for each step; None: what the slots say
+    taus: FloatArray | None  # (B, steps, n) for each step; None: the values in the batch state
     targets: FloatArray | None  # likewise
-    kept: StateHistory | None  # what the states after each step are kept in, if they are
+    kept: StateHistory | None  # the history of states after each step, if it is kept
     errors: dict[int, Exception]  # why runs stopped, by number
-    notices: list[Notice]  # what was found
+    notices: list[Notice]  # the notices found
     compiled: threading.Event | None = None  # set when the first of the threads has made a step; None: it need not
 
 
 class RunQueue:
-    """At most so many ``runs`` that pass through compiled code alone, of which nothing is looked at or kept."""
+    """Queue of at most ``runs`` runs that stay in compiled code; no step of them is inspected or kept."""
 
     def __init__(self, runs: int, threads: int) -> None:
-        self.words = np.zeros(WORDS, dtype=np.int64)  # what the threads share
+        self.words = np.zeros(WORDS, dtype=np.int64)  # words that the threads share
         self.queue = np.zeros(runs, dtype=np.int64)  # the runs, taken from the end
         self.task: Task | None = None  # what is made of them
         self.wanted = [0] * threads  # by thread, the contacts slots had no room for; -1 where it raised something
@@ -99,7 +99,7 @@ class StepWorker:
         self._calls: dict[Prepared, BoundCall] = {}
         self._order[[batch_layout.RUNS_DONE, batch_layout.AT_WORK]] = 0
         self._order[batch_layout.RUN_LIMIT] = 1
-        #: what a step of a run that passes took last [s]
+        #: time of the last step of a queued run [s]
         self.pace = np.inf
         self._tables: list[tuple[int, ...] | None] = [None, None]
 
@@ -124,7 +124,7 @@ class StepWorker:
                 continue
             if self._next < 0:
                 continue
-            self._make(task, self._next)
+            self._step_run(task, self._next)
             self._made, self._next = self._next, -1
 
     def process_queue(self, line: RunQueue, number: int, puts: int = 0) -> None:
@@ -141,7 +141,7 @@ class StepWorker:
         )
         try:
             while True:
-                processor_seconds()  # nobody may be waiting any more
+                cpu_seconds()  # nobody may be waiting any more
                 clock = time.perf_counter()
                 said = int(self._bound_queue_kernel(line)())
                 task = line.task
@@ -162,7 +162,7 @@ class StepWorker:
                 elif said == batch_layout.NEEDS_PYTHON:
                     i = order[batch_layout.STORE]
                     driver.switch_world(task.worlds[i])
-                    self._make(task, i, order[batch_layout.REASON], order[batch_layout.UNSOLVED])
+                    self._step_run(task, i, order[batch_layout.REASON], order[batch_layout.UNSOLVED])
         except BaseException:
             line.wanted[number] = -1
             raise
@@ -223,7 +223,7 @@ class StepWorker:
             self._tables = wanted
             self._driver.set_input_tables(*(None if shape is None else np.zeros(shape) for shape in wanted))
 
-    def _make(self, task: Task, i: int, reason: int | None = None, unsolved: int | None = None) -> None:
+    def _step_run(self, task: Task, i: int, reason: int | None = None, unsolved: int | None = None) -> None:
         """Make the steps of a run that was loaded.
 
         Of one that was begun: what the loop asks for, and the islands that nothing had solved before.
@@ -239,7 +239,7 @@ class StepWorker:
         unsolved = driver.uncertified if unsolved is None else unsolved
         try:
             while True:
-                processor_seconds()  # nobody may be waiting any more
+                cpu_seconds()  # nobody may be waiting any more
                 driver.advance(steps - driver.step, reason)
                 if task.compiled is not None:
                     task.compiled.set()
@@ -249,7 +249,7 @@ class StepWorker:
                 if count:
                     self._keep(task, i, done)
                     if look or energy is not None or driver.uncertified > unsolved:
-                        self._look(task, i, count, energy, unsolved)
+                        self._inspect_step(task, i, count, energy, unsolved)
                         unsolved = driver.uncertified
                         if energy is not None:
                             energy = np.array((chunk.kinetic[count - 1], chunk.potential[count - 1]))
@@ -280,7 +280,7 @@ class StepWorker:
         start.q[:], start.v[:], start.time[0] = driver.work.q, driver.work.v, driver.time
         driver.clear_chunk()
 
-    def _look(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
+    def _inspect_step(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
         """Look at the steps in the chunk of run i, so many."""
         driver, chunk, template = self._driver, self._driver.chunk, task.watches[task.worlds[i]]
         before = int(task.slots.steps[i])

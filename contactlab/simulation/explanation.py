@@ -47,7 +47,7 @@ class ContactLine:
 
 @dataclass(frozen=True)
 class JointLine:
-    """One row of a joint or loop in a failed problem: what it is, and how far off or away [rad or m]."""
+    """One row of a joint or loop in a failed problem: its kind, and its error or distance [rad or m]."""
 
     label: str
     error: float
@@ -74,7 +74,7 @@ class Explanation:
     rank: int = 0
     condition: float = 1.0  # largest over smallest positive eigenvalue of N M^-1 N^T; 1 without contacts
     solved: bool = False  # whether this time the problem, or the step, was solved
-    advice: tuple[str, ...] = ()  # what to try
+    advice: tuple[str, ...] = ()  # the advice
     environment: Mapping[str, str] = field(default_factory=dict)  # the stamp of the record, empty without one
 
 
@@ -123,7 +123,7 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
     state = recording.state(step)
     base = Explanation(record, step, state.time, stepper.h, "", environment=recording.environment)
     taus = recording.rows["tau"]
-    # What was applied in the failed step is not on record; the force before it is the nearest thing to it.
+    # The force applied in the failed step is not on record; the force of the step before is the nearest one.
     tau = taus[-1] if taus.shape[0] else None
     targets = np.array(recording.rows["drive_target"][-1]) if step else None
     try:
@@ -148,7 +148,7 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
         return replace(found, contacts=_contacts(world, view), joints=tuple(joints))
     if dumped is not None:
         solver = stepper.solver if stepper.asks_backend else stepper.lcp_solver
-        # What an older run left does not say its law.
+        # An older run's file does not contain its law.
         return _solved_again(base, dumped.with_friction(stepper.friction), solver)
     reason = "The step after the record's last state is solved: the run ended, or was stopped from outside."
     if np.any(recording.rows["contact_id"] >= EXTERNAL_ID):

@@ -1,4 +1,4 @@
-"""Doubts that no certificate covers, in runs of which no record is kept: the first of each kind."""
+"""Notices that certificates do not cover, in runs without a record: the first notice of each kind."""
 
 from __future__ import annotations
 

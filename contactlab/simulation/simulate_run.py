@@ -29,13 +29,13 @@ from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 from lcp.compiler import compilation_seconds
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 
 ROUNDING = 1e-6  # part of a step
 
-# A portion of a run: no longer than somebody who presses Ctrl-C cares to wait, and no more steps than that.
+# A portion of a run: short enough that Ctrl-C does not wait long, and of no more steps than this.
 PORTION_SECONDS = 0.1
-MOST_STEPS = 256
+MAX_STEPS = 256
 # Steps in a chunk that is kept in memory, and velocities in it.
 ROOM_STEPS, MAX_CHUNK_VELOCITIES = 4096, 1_000_000
 
@@ -65,7 +65,7 @@ def simulate(
     Parameters
     ----------
     world, stepper
-        What and how.
+        The world, and its stepper.
     duration
         Time to simulate [s]: the least number of steps that covers it, so that the last one may end less than h after
         it. Steps are never cut to fit. Or ``steps``, exactly one of the two.
@@ -148,14 +148,14 @@ def simulate(
     with contextlib.ExitStack() as held:
         writer = None
         if resume and target is not None:
-            writer = RecordWriter.go_on(target, world, stepper, with_tau=tau is not None, flush_seconds=interval)
+            writer = RecordWriter.resume(target, world, stepper, with_tau=tau is not None, flush_seconds=interval)
         stepper = stepper.in_world(world) if writer is None else writer.stepper
         start, done = (begin, 0) if writer is None else (held.enter_context(writer).state, writer.done)
         total, end = _length(stepper, begin if writer is None else writer.start, duration, steps)
         _check_memory(world, stepper, start, done, total, end, target)
         # In memory nothing is taken out of the chunk before it is full.
         at_once = target is None and watch is None and portion is None
-        room = max(MOST_STEPS, min(ROOM_STEPS, MAX_CHUNK_VELOCITIES // max(1, world.nv))) if at_once else MOST_STEPS
+        room = max(MAX_STEPS, min(ROOM_STEPS, MAX_CHUNK_VELOCITIES // max(1, world.nv))) if at_once else MAX_STEPS
         driver = acquire_driver(
             world,
             stepper,
@@ -273,7 +273,7 @@ def _run(
     """
     steps = 1 if portion is None else portion
     while True:
-        processor_seconds()  # on a thread of a batch nobody may be waiting any more
+        cpu_seconds()  # on a thread of a batch nobody may be waiting any more
         # Steps are timed, not the compiler, which some of them wait for.
         first, before = driver.step, time.perf_counter() - compilation_seconds()
         goes_on = driver.advance(steps)
@@ -291,7 +291,7 @@ def _run(
         if portion is None:
             # Within a factor of two of what was measured: the next steps may have more contacts.
             wanted = steps * max(0.5, min(2.0, PORTION_SECONDS / max(seconds, 1e-9)))
-            steps = max(1, min(MOST_STEPS, int(wanted)))
+            steps = max(1, min(MAX_STEPS, int(wanted)))
 
 
 def _length(
@@ -304,7 +304,7 @@ def _length(
         return whole_number("steps", steps, 0), None
     seconds = finite_number(duration if duration is not None else 0.0, "duration", SimulationConfigError, least=0.0)
     if stepper.adaptive:
-        # The time is a sum of many steps: what is missing by less than this is rounding, not a step to make.
+        # The time is a sum of many steps: a rest below this is rounding, not a step to make.
         return None, start.time + seconds - ROUNDING * min(stepper.h, seconds)
     # A duration that is a multiple of h up to rounding means that multiple.
     return math.ceil(seconds / stepper.h * (1.0 - 1e-12)), None

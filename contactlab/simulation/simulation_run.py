@@ -47,7 +47,7 @@ class Simulation:
     Parameters
     ----------
     world, stepper
-        What and how.
+        The world, and its stepper.
     state
         Where to start; `World.initial_state` where not given.
     record
@@ -159,7 +159,7 @@ class Simulation:
         Warns
         -----
         ImplausibleWarning
-            What the run should be doubted for, once for each kind: see `notices`.
+            Notices of the run, one of each kind: see `notices`.
         """
         driver = self._driver
         applied = self._none if tau is None else self._force(tau)
@@ -273,13 +273,13 @@ class Simulation:
         return found
 
     def compile(self) -> None:
-        """Compile whatever the run may come to, or find it on disk: no step then waits for the compiler.
+        """Compile every kernel that the run can need, or load it from disk, so that no step waits for the compiler.
 
         Without it each part is compiled when it is first needed, and an island of bodies that calls for the fifth
         attempt at it may do so in the midst of a control loop.  Half a minute, once per machine and version.
         """
         self._driver.compile()
-        # What looks at motion that is suspicious.
+        # Kernels that inspect suspicious motion.
         body_poses(self.world.model, self._q[None])
         for name in self.world.model.names[:1]:
             point_velocity_6d(self.world.model, self._q[None], self._v[None], name, (0.0, 0.0, 0.0))

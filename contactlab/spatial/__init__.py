@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.spatial import quaternion
 from contactlab.spatial.errors import FieldError, SpatialError
 from contactlab.spatial.inertia import RigidInertia
@@ -13,4 +13,4 @@ from contactlab.spatial.transform import Transform, cross_force, cross_motion
 __all__ = ["FieldError", "RigidInertia", "SpatialError", "Transform", "cross_force", "cross_motion", "quaternion"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

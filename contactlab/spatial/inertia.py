@@ -39,7 +39,7 @@ class RigidInertia:
         I_c (3, 3) [kg m^2] about the centre of mass, body axes: symmetric, with principal moments 0 <= a <= b <= c that
         some mass distribution has (c <= a + b, to 1e-3: rounding).
     physical
-        False to take moments that no mass distribution has (a planar link's, of which only one matters) unchanged. A
+        False to take moments that no mass distribution has (a planar link's, where only one matters) unchanged. A
         model refuses a motion with a negative one.
 
     Attributes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.stepping.contact_table import (
     OPEN,
     SLIDE,
@@ -15,8 +15,8 @@ from contactlab.stepping.contact_table import (
     ContactTable,
     WorstCertificate,
 )
-from contactlab.stepping.contacts_at import contacts_at
 from contactlab.stepping.external_contacts import EXTERNAL_ID, ExternalContact
+from contactlab.stepping.find_contacts import find_contacts
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.prepared import Prepared, prepare, world_arrays
 from contactlab.stepping.state_transfer import transfer_state
@@ -42,9 +42,9 @@ __all__ = [
     "WorstCertificate",
     "world_arrays",
     "transfer_state",
-    "contacts_at",
+    "find_contacts",
     "prepare",
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

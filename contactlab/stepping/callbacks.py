@@ -116,7 +116,7 @@ class StepCallbacks:
 
 NO_DRIVES = "are given for drives, and the world has none: WorldBuilder.add_drive"
 
-#: What a law of all targets returns: an array (nd,), or numbers by name.
+#: The return value of a law of all targets: an array (nd,), or numbers by name.
 Wanted = Mapping[str, float] | ArrayLike
 #: Targets of drives by their names, in place of the world's, each a number or a function of the time at the end
 #: of the step; or a law of all, a function of (time, q, v) at its start.

@@ -96,18 +96,18 @@ class ContactTable:
         in a planar world t1 is the direction in the plane.
     slip
         Tangential speed of the point, of B against A, at the end of the step, at the step's start configuration [m/s].
-    push
-        Multiplier of the position projection [kg m]: the bodies were moved by M^-1 (N^T push + T^T push_tangential)
-        besides h v+; 0 where nothing was too deep.
-    push_tangential
+    projection_multiplier
+        Multiplier of the position projection [kg m]: the bodies were moved by M^-1 (N^T projection_multiplier + T^T
+        projection_multiplier_tangential) besides h v+; 0 where nothing was too deep.
+    projection_multiplier_tangential
         (n, 2) the same along t1, t2 [kg m]: the friction of what bears or pushes holds the bodies.
     gap_correction
-        What turning of the bodies in the step adds to gap + h N v [m], at most 0; the position projection undoes it. It
-        is 0 where nothing turns fast.
+        Change of gap + h N v by rotation of the bodies in the step [m], at most 0; the position projection undoes it.
+        It is 0 where nothing turns fast.
     moment
         (n, 3) impulse of torsional and rolling friction, world axes, on body B [N m s]; 0 without.
     scope
-        What the numbers refer to: names, and the steps the table is about.
+        Meaning of the numbers: names, and the steps of the table.
     """
 
     step: IntArray
@@ -125,8 +125,8 @@ class ContactTable:
     impulse_normal: FloatArray
     impulse_tangential: FloatArray
     slip: FloatArray
-    push: FloatArray
-    push_tangential: FloatArray
+    projection_multiplier: FloatArray
+    projection_multiplier_tangential: FloatArray
     gap_correction: FloatArray
     shape_a: IntArray
     shape_b: IntArray
@@ -257,7 +257,7 @@ class ContactPair:
         at
             (3,), or one point per step (n, 3), world axes [m].
         on
-            What they act on: a or b; where not given b, without one a.
+            The body they act on, a or b; by default b, or a if there is no b.
         """
         n = self._h.size
         point = np.asarray(at, dtype=np.float64)
@@ -300,9 +300,9 @@ class CertificateTable:
     step, island, n_contacts, n_joints, pivots
         Which problem, its contacts and rows of joints, and the solver's iterations.
     warm_hit
-        True where the solution took no pivot and the previous step's contacts were at hand.
+        True if the solution took no pivot and started from the previous step's contacts.
     choice
-        Which of the forces that solve it they are: numbers of `contactlab.Choice`.
+        Which of the forces that solve it they are: numbers of `contactlab.ForceChoice`.
     attempt, systems
         Which of `lcp.contacts.strategies.NAMES` answered, counted from 1, 0 where a solver did or nothing
         did or the record does not tell; linear systems solved in all attempts at it.
@@ -313,7 +313,7 @@ class CertificateTable:
     violation, scale
         (n, 12) of the mechanical conditions: `contactlab.certificate.CONDITIONS`, its `BOXED_CONDITIONS`, bilateral.
     distance
-        What computes `selection`, of the numbers of step and island.
+        Function that computes `selection` from the numbers of step and island.
     """
 
     step: IntArray
@@ -376,7 +376,7 @@ class CertificateTable:
         pairs = zip(self.step.tolist(), self.island.tolist(), strict=True)
         return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
 
-    def answered(self) -> dict[str, int]:
+    def count_by_strategy(self) -> dict[str, int]:
         """Return how many islands each attempt answered, by name; ``"solver"`` are islands of no attempt."""
         counts = np.bincount(self.attempt, minlength=len(RECORDED) + 1).tolist()
         named = zip(("solver", *RECORDED), counts, strict=True)

@@ -21,7 +21,7 @@ from contactlab.stepping.prepared import prepare
 from contactlab.stepping.step_buffers import StepBuffers
 from contactlab.world.errors import check_type
 from contactlab.world.state import StepperState
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 
 if TYPE_CHECKING:
     import lcp
@@ -41,14 +41,14 @@ class Driver(StepBuffers):
     Parameters
     ----------
     world, stepper, state
-        What to step, how, and from where.
+        The world, its stepper and the start.
     first
         Number of the first step: how many were made before.
     steps, end
         Steps wanted at most, those before included; no step begins at the time ``end`` [s] or later. None: no such
         limit.
     h
-        Size of the first step to try [s]; None: what the stepper makes of the state.
+        Size of the first step to try [s]; None: the stepper's choice for the state.
     tau
         See `Tau`.
     supply
@@ -56,7 +56,7 @@ class Driver(StepBuffers):
     targets
         See `Targets`.
     motions
-        What moves the kinematic bodies; None: their own motions.
+        The motions of the kinematic bodies; None: the world's motions.
     chunk_steps
         Steps after which the loop returns at the latest.
     external
@@ -86,11 +86,11 @@ class Driver(StepBuffers):
         held = state.contact_ids.size
         super().__init__(prepared, asked, held, chunk_steps=chunk_steps, external=external, steps=steps, end=end)
         self._external = external
-        #: what the solver outside the loop answered last
+        #: the last answer of the solver outside the loop
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
         #: what the last step that memory did not suffice for met
         self.no_room: MemoryError | None = None
-        # The last step that came to a long solve, and the processor's seconds then.
+        # The last step that needed a long solve, and the CPU seconds at its start.
         self._long = -1, 0.0
         # Steps that took less than BRIEF.
         self._portion = 1
@@ -166,7 +166,7 @@ class Driver(StepBuffers):
         return IslandView(self._prepared, self.work, self.island, self.control, self.joints, self.h)
 
     def compile(self) -> None:
-        """Compile whatever a run of this world may come to, or find it on disk: also what most runs never need."""
+        """Compile every kernel that a run of this world can need, rare ones included, or load it from disk."""
         from contactlab.stepping.kernels.next_island import run_fallback_strategies
         from contactlab.stepping.kernels.step_stages import STAGE_GROUPS
         from lcp.compiler import compile_for
@@ -177,7 +177,8 @@ class Driver(StepBuffers):
         )
         self.bound_loop()
         if supports_bound_calls():
-            # What a run comes to last goes first: a run beside may come to the rest meanwhile.
+            # Kernels that a run needs last are compiled first: a run in another thread may compile the others
+            # meanwhile.
             for group in reversed(STAGE_GROUPS):
                 self.compile_stage(group.stages[0])
 
@@ -194,7 +195,7 @@ class Driver(StepBuffers):
                 if reason == layout.OK:
                     if self.step >= limit or self.looks[layout.LOOK] or self.time >= self._end:
                         return reason
-                    processor_seconds()  # on a thread of a batch nobody may be waiting any more
+                    cpu_seconds()  # on a thread of a batch nobody may be waiting any more
                 elif not self._serve(reason):
                     return reason
                 reason = None
@@ -260,7 +261,7 @@ class Driver(StepBuffers):
             return
         # A solve in the loop knows no time: after too long those outside are asked instead. Pivots after all attempts
         # are limited in number.
-        patient = progress.tried != 0 or self._begin()
+        patient = progress.strategies_tried != 0 or self._begin()
         if patient and control.stage == layout.SOLVE_LCP and progress.pivots < 0:
             return
         control.stage = layout.VERIFY
@@ -270,13 +271,13 @@ class Driver(StepBuffers):
         island.write(answer)
 
     def _begin(self) -> bool:
-        """Note when the step in progress came to its first long solve; whether there is patience left for another.
+        """Store when the step in progress needed its first long solve; return True if there is time for another.
 
         A solver that is named has limits of its own.
         """
         if self._long[0] != self.step:
-            self._long = self.step, processor_seconds()
-        return self._stepper.solver is not None or processor_seconds() - self._long[1] < MAX_SECONDS
+            self._long = self.step, cpu_seconds()
+        return self._stepper.solver is not None or cpu_seconds() - self._long[1] < MAX_SECONDS
 
     def _has_room_for(self, act: Callable[[], None]) -> bool:
         """Act; False where memory does not suffice, for a step that cannot be tried with a smaller h."""
@@ -292,7 +293,7 @@ class Driver(StepBuffers):
 
     def _shrink(self) -> bool:
         """Set the failed step back to its start with a smaller h; False when that would be too small."""
-        h = self._stepper.shrink * self.h
+        h = self._stepper.shrink_factor * self.h
         if h < self._stepper.smallest_h or not self._begin():
             return self._accept_uncertified()
         self.parameters.h = h
@@ -346,7 +347,7 @@ def acquire_driver(
 
 
 def release_driver(driver: Driver) -> None:
-    """Keep a driver whose run came to its end, without its rows and the user's code, unless it holds much."""
+    """Keep a driver whose run has finished, without its rows and the user's code, unless it holds much."""
     if driver.work.external_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
         return
     prepared = driver.prepared

@@ -1,4 +1,4 @@
-"""Contacts from outside the loop: what the caller knows of them, and the rows the compiled step takes."""
+"""Contacts from outside the loop: the caller's description, and the rows that the compiled step takes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ExternalContact:
         Friction and restitution of the pair, taken as they are; a number is the coefficient of friction alone. The
         contact is rigid: a material with a stiffness is refused, and so is one with a law of restitution.
     id
-        What the contact is known by from step to step, for the warm start: 0 to 2^62 - 1, each once in a step. None:
+        Number of the contact, the same from step to step, for the warm start: 0 to 2^62 - 1, each once in a step. None:
         its place in the sequence.
 
     Raises

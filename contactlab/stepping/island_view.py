@@ -1,4 +1,4 @@
-"""The island in progress, seen from Python: its problem, who takes part, and its solution by the public path."""
+"""The island in progress, seen from Python: its problem, its bodies, and its solution by the public path."""
 
 from __future__ import annotations
 

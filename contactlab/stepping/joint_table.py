@@ -37,9 +37,9 @@ class JointTable:
         The row's velocity after the step, at the start's configuration [rad/s or m/s].
     z
         (n, 2) LCP variables.
-    push
+    projection_multiplier
         Multiplier of the position projection [kg m, kg m^2] of a stop that was too far passed: the bodies were moved by
-        M^-1 J^T push besides h v+; 0 of all others.
+        M^-1 J^T projection_multiplier besides h v+; 0 of all others.
     """
 
     step: IntArray
@@ -49,7 +49,7 @@ class JointTable:
     force: FloatArray
     rate: FloatArray
     z: FloatArray
-    push: FloatArray
+    projection_multiplier: FloatArray
 
     @classmethod
     def from_rows(cls, rows: Rows) -> JointTable:

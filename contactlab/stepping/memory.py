@@ -78,7 +78,7 @@ def new_settings(stepper: TimeStepping, edges: int) -> tuple[StepControl, Parame
     parameters.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
     parameters.accurate = moves_accurately(stepper)
     parameters.h_max = stepper.h
-    for name in ("grow", "erp", "cfm", "tolerance"):
+    for name in ("growth_factor", "erp", "cfm", "tolerance"):
         setattr(parameters, name, getattr(stepper, name))
     write_thresholds(parameters, stepper)
     parameters.allowance = -1.0 if stepper.penetration_allowance is None else stepper.penetration_allowance

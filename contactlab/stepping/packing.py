@@ -243,11 +243,11 @@ def pack_collision(world: World) -> Collision | None:
         excluded=touching.excluded,
         material=material,
         pair_mu=friction,
-        **_room(n, 0, 0),
+        **_allocate_workspaces(n, 0, 0),
     )
 
 
-def _room(n: int, pairs: int, contacts: int) -> dict[str, NDArray[Any]]:
+def _allocate_workspaces(n: int, pairs: int, contacts: int) -> dict[str, NDArray[Any]]:
     """Workspaces of n shapes, with room for so many pairs and contacts of one pair; the kernels' own are empty."""
     return {
         "poses": np.zeros((n, 12)),
@@ -272,12 +272,12 @@ def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Colli
     n = packed.kind.size
     pairs, contacts = max(pairs, PAIRS_PER_SHAPE * n), max(contacts, CONTACTS_OF_A_PAIR)
     work, ints = workspace()
-    return packed._replace(**{**_room(n, pairs, contacts), "work": work, "ints": ints})
+    return packed._replace(**{**_allocate_workspaces(n, pairs, contacts), "work": work, "ints": ints})
 
 
 def with_collision_workspace(held: Collision, packed: Collision) -> Collision:
     """Return packed shapes in the workspaces of others, of the same number."""
-    return packed._replace(**{name: getattr(held, name) for name in _room(0, 0, 0)})
+    return packed._replace(**{name: getattr(held, name) for name in _allocate_workspaces(0, 0, 0)})
 
 
 def grow_collision(held: Collision, pairs: int, contacts: int) -> Collision:
@@ -287,7 +287,7 @@ def grow_collision(held: Collision, pairs: int, contacts: int) -> Collision:
     return new_collision(held, pairs, max(contacts, held.features.size))
 
 
-# What does not change in a run.
+# Arrays that do not change in a run.
 OF_A_WORLD = ("damping", "rows", "row_trees", "trees", "drives", "springs", "loop_ints", "loop_floats")
 
 

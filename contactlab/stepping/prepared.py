@@ -28,7 +28,7 @@ class WorldArrays(NamedTuple):
 
     packed: PackedWorld  # trees, support points, half-spaces, materials
     collision: Collision | None  # the shapes that can touch one another, None where none can
-    joints: JointRows | None  # what acts on joints, None where nothing does
+    joints: JointRows | None  # actions on joints, None if there are none
     moments: MomentFriction | None  # torsional and rolling friction, None where no surface has any
 
 
@@ -106,11 +106,11 @@ class Prepared:
     Attributes
     ----------
     world, stepper
-        What is stepped, and how, with the numbers that the world gives.
+        The world, and its stepper with the thresholds of this world.
     arrays
         Of the world.
     motions
-        What moves the kinematic bodies, None where there are none.
+        The motions of the kinematic bodies, None without such bodies.
     edges
         Edges of the friction pyramid, and of the tangents of a cone.
     sleepers

@@ -27,18 +27,24 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 
-SCHEMA = 10
+SCHEMA = 11
 #: Older schemas that can be read: their records lack the fields of `LATER`, which are 0 in them.
-READABLE = (5, 6, 7, 8, 9, SCHEMA)
+READABLE = (5, 6, 7, 8, 9, 10, SCHEMA)
 LATER = (
     "contact_moment",
-    "contact_push_tangential",
+    "contact_projection_multiplier_tangential",
     "contact_gap_correction",
-    "joint_push",
+    "joint_projection_multiplier",
     "island_choice",
     "island_attempt",
     "island_systems",
 )
+#: Names of arrays before schema 11, and their names now.
+RENAMED = {
+    "contact_push": "contact_projection_multiplier",
+    "contact_push_tangential": "contact_projection_multiplier_tangential",
+    "joint_push": "joint_projection_multiplier",
+}
 
 Rows = Mapping[str, NDArray[Any]]
 
@@ -46,7 +52,7 @@ Rows = Mapping[str, NDArray[Any]]
 class Field(NamedTuple):
     """One array of a record."""
 
-    axis: str  # what the first axis counts
+    axis: str  # the meaning of the first axis
     dtype: type
     tail: tuple[int | str, ...]  # further axes; names are lengths given by the world and the stepper
 
@@ -73,14 +79,14 @@ _TABLES: dict[str, _Columns] = {
         "impulse_tangential": _floats(2),
         "slip": _FLOAT,
         "restitution": _FLOAT,
-        "push": _FLOAT,
-        "push_tangential": _floats(2),
+        "projection_multiplier": _FLOAT,
+        "projection_multiplier_tangential": _floats(2),
         "gap_correction": _FLOAT,
         "moment": _floats(3),
     },
     "joint": {
         **dict.fromkeys(("step", "island", "row"), _INT),
-        **dict.fromkeys(("error", "force", "rate", "push"), _FLOAT),
+        **dict.fromkeys(("error", "force", "rate", "projection_multiplier"), _FLOAT),
         "z": _floats(2),
     },
     "island": {
@@ -150,7 +156,7 @@ def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
 
 
 #: Contacts a step for which a chunk has room where nothing is known, and rows for which it has because of more.
-CONTACTS_PER_STEP, MOST_ROWS = 8, 1 << 16
+CONTACTS_PER_STEP, MAX_ROWS = 8, 1 << 16
 
 
 def new_chunk(
@@ -163,7 +169,7 @@ def new_chunk(
         "steps": steps,
         "taus": steps if with_tau else 0,
         "contacts": max(
-            min(steps, 16) * contacts, min(steps * min(contacts, crowd), max(MOST_ROWS, steps * CONTACTS_PER_STEP))
+            min(steps, 16) * contacts, min(steps * min(contacts, crowd), max(MAX_ROWS, steps * CONTACTS_PER_STEP))
         ),
         "islands": max(trees, steps * min(trees, 8)),
         "joints": max(joints, steps * min(joints, 48)),
@@ -202,7 +208,7 @@ def columns_of(table: str, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {f"{table}_{column}": np.array(rows[column], order="C") for column in _TABLES[table]}
 
 
-#: What rows of a chunk are counted of.
+#: The counts of a chunk's rows.
 USED = ("steps", "contacts", "islands", "joints")
 # Of each array of a chunk which of these is its own.
 _AXES = [f"{name}s" if name in _ROW_TYPES else FIELDS[name].axis for name in Chunk._fields]
@@ -220,7 +226,7 @@ def copy_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
 
     ``used``: how many of each of `USED`.
     """
-    # What is empty, as half of them mostly are, nobody can write to.
+    # Empty arrays, mostly half of them, need no copy.
     return {name: array.copy() if array.size else array for name, array in used_of_chunk(chunk, used).items()}
 
 
@@ -329,7 +335,7 @@ def join_rows(
 ) -> dict[str, NDArray[Any]]:
     """Join the pieces of a record; a field no piece holds is empty. ``lengths``: nq, nv, w, drives.
 
-    What one piece alone holds is not copied.
+    Arrays of a single piece are not copied.
     """
     joined = {}
     for name, field in fields.items():
@@ -379,7 +385,7 @@ class RunRows(Mapping[str, NDArray[Any]]):
     def __or__(self, other: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         return {**self, **other}
 
-    def peek(self, name: str) -> NDArray[Any]:
+    def read_column(self, name: str) -> NDArray[Any]:
         """Return one column of a table without making the others, which are made together."""
         table = TABLE_OF[name]
         parts = self._parts(table)
@@ -407,4 +413,4 @@ class RunRows(Mapping[str, NDArray[Any]]):
 
 def read_column(rows: Rows, name: str) -> NDArray[Any]:
     """Return one column of a table of a record, for a look at nothing else."""
-    return rows.peek(name) if isinstance(rows, RunRows) else rows[name]
+    return rows.read_column(name) if isinstance(rows, RunRows) else rows[name]

@@ -138,7 +138,7 @@ class StepBuffers:
         #: contacts a step for which a chunk has room
         self._crowd = CONTACTS_PER_STEP
         if external:
-            # Who asks for every problem wants them formed, neither solved nor proposed for.
+            # A caller that wants every problem needs it formed only, neither solved nor tried by strategies.
             parameters = self.parameters
             parameters.solver, parameters.use_strategies, parameters.require_equal_compliance = (
                 layout.SOLVER_EXTERNAL,

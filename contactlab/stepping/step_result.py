@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class StepBatch:
-    """Steps just made, of which more may be asked."""
+    """Steps just made; their results are computed on request."""
 
     world: World
     stepper: TimeStepping

@@ -38,9 +38,16 @@ CONE_EDGES = 4
 ON_UNSOLVED = ("go on", "raise")
 #: Values of `TimeStepping.integrator`.
 INTEGRATORS = ("rk4", "euler")
+#: Names that options had before, in records and scene files, and their names now.
+FORMER_OPTIONS = {
+    "v_min": "restitution_threshold",
+    "angle_v_min": "angle_restitution_threshold",
+    "shrink": "shrink_factor",
+    "grow": "growth_factor",
+}
 
 #: Below it every residual is rounding.
-LEAST_TOLERANCE = 1e-15
+MIN_TOLERANCE = 1e-15
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class TimeStepping:
         contact (one in a planar world), the same in every direction, at 1.1 to 1.5 times the cost of four edges. Where
         forces are not selected, or ``solver`` names a friction solver, an island is a `lcp.FrictionProblem`, solved
         outside the compiled loop, which takes a hundred times as long. Not with torsional or rolling friction.
-    v_min
+    restitution_threshold
         Speed of approach [m/s] above which a closing contact is an impact with restitution. None: 1.02 |g| h, a little
         more than a body at rest falls with after a step; without weight that thickness times 1e-4 / h. Below about
         2 g h a body at rest may be thrown up again by its own weight. Single bounces follow Newton's law exactly:
@@ -126,9 +133,9 @@ class TimeStepping:
         Try a step that was not solved again from its start with a smaller h, as in steps 2 to 6 of
         `contactlab.formulation.solution`: contacts, kN, M and q are formed anew for that h. A step that is solved is
         not asked for its accuracy: a run in which all are solved is the same, bit for bit, with and without this.
-    shrink
+    shrink_factor
         Factor from one try to the next, between 0 and 1.
-    grow
+    growth_factor
         After a step shorter than h the next one is tried this much longer, up to h; at least 1. The default is small
         on purpose: where the full step keeps failing, one in four steps pays for the failed try.
     h_min
@@ -136,12 +143,12 @@ class TimeStepping:
     strategies
         Names of the strategies for contact forces that may be used, of `lcp.contacts.strategies`; all, but for
         studies of what each is worth.
-    angle_margin, angle_v_min
-        ``margin`` and ``v_min`` of stops of angles [rad, rad/s]. None: the same numbers as of lengths where these are
-        given, otherwise 1e-3 rad, and ``v_min`` over ten times that thickness.
+    angle_margin, angle_restitution_threshold
+        ``margin`` and ``restitution_threshold`` of stops of angles [rad, rad/s]. None: the same numbers as of lengths
+        where these are given, otherwise 1e-3 rad, and ``restitution_threshold`` over ten times that thickness.
     on_unsolved
-        What becomes of a run when every attempt at an island's forces has failed. ``"go on"``: the best forces found
-        are taken, marked (`contactlab.Choice.UNCERTIFIED`, ``recording.uncertified``) and warned of, where every
+        Action if every strategy for an island's forces has failed. ``"go on"``: the best forces found
+        are taken, marked (`contactlab.ForceChoice.UNCERTIFIED`, ``recording.uncertified``) and warned of, where every
         condition of their certificate holds to 1e-4 of its scale and they make no energy; else the run stops.
         ``"raise"``: it stops.
 
@@ -168,7 +175,7 @@ class TimeStepping:
     solver: lcp.Solver | lcp.FrictionSolver | FrictionBackend | None = None
     edges: int = 8
     margin: float | None = None
-    v_min: float | None = None
+    restitution_threshold: float | None = None
     erp: float = 0.0
     cfm: float = 0.0
     projection: bool = True
@@ -180,20 +187,20 @@ class TimeStepping:
     reduce_contacts: bool = False
     tolerance: float = 1e-9
     adaptive: bool = False
-    shrink: float = 0.5
-    grow: float = 1.25
+    shrink_factor: float = 0.5
+    growth_factor: float = 1.25
     h_min: float | None = None
     friction: str = "pyramid"
     strategies: tuple[str, ...] = STRATEGY_NAMES
     on_unsolved: str = "go on"
     angle_margin: float | None = None
-    angle_v_min: float | None = None
+    angle_restitution_threshold: float | None = None
     integrator: str = "rk4"
 
     def __post_init__(self) -> None:
-        optional = ("margin", "v_min", "angle_margin", "angle_v_min")
+        optional = ("margin", "restitution_threshold", "angle_margin", "angle_restitution_threshold")
         given = tuple(name for name in optional if getattr(self, name) is not None)
-        for name in ("h", *given, "erp", "cfm", "tolerance", "shrink", "grow"):
+        for name in ("h", *given, "erp", "cfm", "tolerance", "shrink_factor", "growth_factor"):
             object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
         if self.h <= 0.0:
             raise SimulationConfigError("h", f"must be positive, got {self.h}")
@@ -217,8 +224,8 @@ class TimeStepping:
         if self.integrator not in INTEGRATORS:
             known = " or ".join(map(repr, INTEGRATORS))
             raise SimulationConfigError("integrator", f"must be {known}, got {self.integrator!r}")
-        if not LEAST_TOLERANCE <= self.tolerance < 1.0:
-            detail = f"must lie between {LEAST_TOLERANCE:g}, below which all is rounding, and 1, got {self.tolerance}"
+        if not MIN_TOLERANCE <= self.tolerance < 1.0:
+            detail = f"must lie between {MIN_TOLERANCE:g}, below which all is rounding, and 1, got {self.tolerance}"
             raise SimulationConfigError("tolerance", detail)
         try:
             object.__setattr__(self, "edges", check_edges(self.edges))
@@ -286,18 +293,20 @@ class TimeStepping:
         return ConstraintSolver(solver, self.tolerance, self.friction)
 
     def in_world(self, world: World) -> TimeStepping:
-        """Return this stepper with the margin and v_min that it has in a world; itself where both were given."""
+        """Return this stepper with the thresholds that it has in a world; itself if both were given."""
         return in_world(self, world)
 
     @property
     def thresholds(self) -> Thresholds:
         """Margins and least speeds of impacts; of a stepper that has its numbers (`in_world`)."""
-        if self.margin is None or self.v_min is None:
+        if self.margin is None or self.restitution_threshold is None:
             detail = "follows from the world: ask for in_world(world), or a record's stepper"
-            raise SimulationConfigError("margin" if self.margin is None else "v_min", detail)
+            raise SimulationConfigError("margin" if self.margin is None else "restitution_threshold", detail)
         angle_margin = self.margin if self.angle_margin is None else self.angle_margin
-        angle_v_min = self.v_min if self.angle_v_min is None else self.angle_v_min
-        return Thresholds(self.margin, self.v_min, angle_margin, angle_v_min)
+        angle_restitution_threshold = (
+            self.restitution_threshold if self.angle_restitution_threshold is None else self.angle_restitution_threshold
+        )
+        return Thresholds(self.margin, self.restitution_threshold, angle_margin, angle_restitution_threshold)
 
     @property
     def smallest_h(self) -> float:
@@ -318,7 +327,7 @@ class TimeStepping:
         """Return the step to try first [s] after one of ``last`` [s]; 0 where there was none."""
         if not self.adaptive or last == 0.0:
             return self.h
-        return min(self.h, max(self.grow * last, self.smallest_h))
+        return min(self.h, max(self.growth_factor * last, self.smallest_h))
 
     @functools.cached_property
     def kernel_options(self) -> tuple[FloatArray, int]:
@@ -401,10 +410,10 @@ class TimeStepping:
             raise SimulationConfigError("friction", detail)
 
     def _check_adaptive(self) -> None:
-        if not 0.0 < self.shrink < 1.0:
-            raise SimulationConfigError("shrink", f"must lie between 0 and 1, got {self.shrink}")
-        if self.grow < 1.0:
-            raise SimulationConfigError("grow", f"must be at least 1, got {self.grow}")
+        if not 0.0 < self.shrink_factor < 1.0:
+            raise SimulationConfigError("shrink_factor", f"must lie between 0 and 1, got {self.shrink_factor}")
+        if self.growth_factor < 1.0:
+            raise SimulationConfigError("growth_factor", f"must be at least 1, got {self.growth_factor}")
         if self.h_min is not None:
             object.__setattr__(self, "h_min", finite_number(self.h_min, "h_min", SimulationConfigError))
             if not 0.0 < self.h_min <= self.h:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 #: Parts of the size between which a margin is, and the size where no body that moves has a shape [m].
-LEAST_MARGIN, LARGEST_MARGIN, NO_SHAPE = 0.01, 0.1, 0.1
+MIN_MARGIN, LARGEST_MARGIN, NO_SHAPE = 0.01, 0.1, 0.1
 #: Margin of stops of angles [rad].
 ANGLE_MARGIN = 1e-3
 #: Least speed of an impact, in what weight makes of a speed in a step: more than what falls for one step has.
@@ -35,13 +35,17 @@ class Thresholds(NamedTuple):
     """Bounds of the gaps that take part in a step, and of the speeds of impacts, for lengths and for angles."""
 
     margin: float  # [m]
-    v_min: float  # [m/s]
+    restitution_threshold: float  # [m/s]
     angle_margin: float  # [rad]
-    angle_v_min: float  # [rad/s]
+    angle_restitution_threshold: float  # [rad/s]
 
     def of(self, angular: int) -> tuple[float, float]:
         """Return the margin and the speed of a stop of an angle, or of a length."""
-        return (self.angle_margin, self.angle_v_min) if angular else (self.margin, self.v_min)
+        return (
+            (self.angle_margin, self.angle_restitution_threshold)
+            if angular
+            else (self.margin, self.restitution_threshold)
+        )
 
 
 # The stepper last asked about in each world, and what it is there.
@@ -50,7 +54,7 @@ _LAST: WeakKeyDictionary[World, tuple[TimeStepping, TimeStepping]] = WeakKeyDict
 
 def in_world(stepper: TimeStepping, world: World) -> TimeStepping:
     """Return the stepper with all its numbers: itself where it has them."""
-    if stepper.margin is not None and stepper.v_min is not None:
+    if stepper.margin is not None and stepper.restitution_threshold is not None:
         return stepper
     last = _LAST.get(world)
     if last is not None and last[0] is stepper:
@@ -60,14 +64,14 @@ def in_world(stepper: TimeStepping, world: World) -> TimeStepping:
     numbers: dict[str, Any] = {}
     if stepper.margin is None:
         gained = weight * stepper.h**2
-        numbers["margin"] = min(max(LEAST_MARGIN * size, gained), LARGEST_MARGIN * size)
+        numbers["margin"] = min(max(MIN_MARGIN * size, gained), LARGEST_MARGIN * size)
         if stepper.angle_margin is None:
             numbers["angle_margin"] = ANGLE_MARGIN
-    if stepper.v_min is None:
-        v_min = FALLING * weight * stepper.h if weight > 0.0 else WEIGHTLESS * size / stepper.h
-        numbers["v_min"] = v_min
-        if stepper.angle_v_min is None:
-            numbers["angle_v_min"] = v_min / (ARM * size)
+    if stepper.restitution_threshold is None:
+        restitution_threshold = FALLING * weight * stepper.h if weight > 0.0 else WEIGHTLESS * size / stepper.h
+        numbers["restitution_threshold"] = restitution_threshold
+        if stepper.angle_restitution_threshold is None:
+            numbers["angle_restitution_threshold"] = restitution_threshold / (ARM * size)
     found = replace(stepper, **numbers)
     _LAST[world] = stepper, found
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.studies.toss import TossOutcome, TossReport, run_toss, run_tosses, simulate_toss, synthesize_tosses
 from contactlab.studies.toss_settings import MODELS, TossSettings
 from contactlab.studies.toss_tables import PUBLISHED, PublishedRow, format_table
@@ -15,4 +15,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

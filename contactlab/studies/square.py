@@ -123,8 +123,8 @@ def path_errors(path: SquarePath, simulated: FloatArray, drops: SquareDrops) -> 
 
 
 def _stepper(drops: SquareDrops, settings: SquareSettings) -> TimeStepping:
-    v_min = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
-    return TimeStepping(drops.dt / settings.substeps, v_min=v_min)
+    restitution_threshold = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
+    return TimeStepping(drops.dt / settings.substeps, restitution_threshold=restitution_threshold)
 
 
 @dataclass(frozen=True, eq=False)

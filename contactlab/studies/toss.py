@@ -43,7 +43,7 @@ from contactlab.simulation import Recording, SimulationError, TimeStepping, Worl
 from contactlab.spatial import RigidInertia, quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.toss_settings import TossSettings
-from lcp.hearing import all_cores, on_threads
+from lcp.interruptible import available_cpus, map_threads
 
 #: Half widths of the region of each number, of its value: about what resampled choices range over.
 SPREAD = {"mu": 0.03, "corner_radius": 0.5, "stiffness": 0.25, "dissipation": 0.25}
@@ -237,8 +237,13 @@ def _simulate(toss: Toss, dt: float, settings: TossSettings, world: World) -> Re
 
 
 def _stepper(dt: float, settings: TossSettings) -> TimeStepping:
-    v_min = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
-    return TimeStepping(dt / settings.substeps, edges=settings.edges, v_min=v_min, friction=settings.friction)
+    restitution_threshold = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
+    return TimeStepping(
+        dt / settings.substeps,
+        edges=settings.edges,
+        restitution_threshold=restitution_threshold,
+        friction=settings.friction,
+    )
 
 
 def position_error_percent(simulated: FloatArray, measured: FloatArray, width: float) -> float:
@@ -323,8 +328,8 @@ def run_tosses(
     outcomes = [run_toss(tosses, 0, settings, worlds)]
     if progress is not None:
         progress(1, len(tosses))
-    for _, outcome in on_threads(
-        lambda i: run_toss(tosses, i + 1, settings, worlds), len(tosses) - 1, workers or all_cores()
+    for _, outcome in map_threads(
+        lambda i: run_toss(tosses, i + 1, settings, worlds), len(tosses) - 1, workers or available_cpus()
     ):
         outcomes.append(outcome)
         if progress is not None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.tour.guide import SCENES, TourPanel, tour, write_replays
 from contactlab.tour.scene import Slider, TourScene
 
 __all__ = ["SCENES", "Slider", "TourPanel", "TourScene", "tour", "write_replays"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: In the order in which they are shown.
 SCENES: tuple[TourScene, ...] = tuple(room.SCENE for room in (cube, grip, quadruped, wall, plane, toss))
 TICK, REST = 1.0 / 30.0, 1.0  # seconds between two pictures, and at the end of a scene
-NARROW, COVERED = 600, 0.55  # a phone's window [pixels], of which the panel covers so much from below
+NARROW, COVERED = 600, 0.55  # a phone's window [pixels], and the part that the panel covers from below
 WORDS = "font-size:12px;line-height:1.3;padding:0 12px 8px"
 CODE = "font-size:11px;overflow-x:auto;margin:0"
 KEYS = "Keys: **N** next, **P** previous, **R** reset, **H** halt or go on."

@@ -1,4 +1,4 @@
-"""Two planes of an LCP of two unknowns: that of q with the complementary cones of M, and that of z."""
+"""Two planes of an LCP of two unknowns: the plane of q with the complementary cones of M, and the plane of z."""
 
 from __future__ import annotations
 

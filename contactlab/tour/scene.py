@@ -34,7 +34,7 @@ class TourScene:
     name
         Of its module, and of the file of its replay.
     title, sentence
-        What the visitor reads.
+        The visitor's text.
     page
         The page of `docs/` that explains it.
     sliders

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.verification.report import CONDITIONS, ConditionReport, VerificationFailure, VerificationReport
 from contactlab.verification.verifying import verify
 
 __all__ = ["CONDITIONS", "ConditionReport", "VerificationFailure", "VerificationReport", "verify"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

@@ -111,7 +111,7 @@ def contact_rows(
         free + drive[:, 0],
         h,
         restitution,
-        stepper.thresholds.v_min,
+        stepper.thresholds.restitution_threshold,
         stepper.erp,
         fastest_of(portion, PUSH_RATE),
     )  # fmt: skip
@@ -302,7 +302,7 @@ def normal_terms(
     free: FloatArray,
     h: FloatArray,
     restitution: FloatArray | float,
-    v_min: float,
+    restitution_threshold: float,
     erp: FloatArray | float,
     fastest: FloatArray | float,
 ) -> FloatArray:
@@ -315,7 +315,7 @@ def normal_terms(
     rest = np.where(gap > 0.0, gap / h, push)
     ours = np.where(gap > 0.0, np.where(np.asarray(restitution) > 0.0, bounce, rest), np.minimum(bounce, push))
     bounce = np.where(np.isinf(fastest), bounce, ours)
-    closing, fast = gap + h * free, -before - v_min
+    closing, fast = gap + h * free, -before - restitution_threshold
     unsure = (np.abs(closing) <= UNDECIDED * (np.abs(gap) + h * np.abs(free))) | (
         np.abs(fast) <= UNDECIDED * np.abs(before)
     )

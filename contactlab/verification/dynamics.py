@@ -335,7 +335,7 @@ def _midpoint(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, d: Flo
         middle = w + 0.5 * d
         slope = I + 0.5 * h * (skew(middle) @ I - skew(I @ middle))
         change = np.linalg.solve(slope, -residual(d))
-        # A full step may jump to another root, of which a fast spin has several.
+        # A full step may jump to another root; a fast spin has several.
         share, size = 1.0, np.linalg.norm(residual(d))
         while share > SHORTEST and not np.linalg.norm(residual(d + share * change)) < size:
             share *= 0.5

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.certificate import Choice
+from contactlab.certificate import ForceChoice
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.island import ContactProblem, JointProblem
 from contactlab.verification.portion import TINY, Found, Islands, Matrix, StepSlice, groups, largest_of
@@ -127,7 +127,7 @@ class EqualComplianceCheck:
         joints: _Joints | None,
         end: float,
     ) -> None:
-        """Compare one island, of which these ``contacts`` act."""
+        """Compare one island in which these ``contacts`` act."""
         if not contacts.size:
             self.unique += 1
             return
@@ -149,7 +149,7 @@ class EqualComplianceCheck:
         self.compared += 1
         number = problem.island[contacts[0]]
         row = islands.row[number]
-        if row >= 0 and portion.recording.rows["island_choice"][row] == Choice.SELECTED:
+        if row >= 0 and portion.recording.rows["island_choice"][row] == ForceChoice.EQUAL_COMPLIANCE:
             self.said.append((int(islands.at[number]), int(islands.label[number]), distance))
         if self.step < 0 or not distance <= self.worst:
             self.worst, self.step = distance, int(portion.steps[islands.at[number]])

@@ -26,7 +26,7 @@ FAINT = 1e-4
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
 # Equations that do not agree, as the solvers have it: `contactlab.formulation.kernels.agreement`, and `constraints`.
 CONSISTENT, NEARLY = 1e-9, 1e-2
-ROUNDED, CONFIGURATION, MOST_UNCERTAIN, NEARLY_ASSEMBLED = 1e-10, 10.0, 3e-2, 3e-2
+ROUNDED, CONFIGURATION, MAX_UNCERTAIN, NEARLY_ASSEMBLED = 1e-10, 10.0, 3e-2, 3e-2
 MANY = 6  # contacts of an island whose kN is in doubt, tried in all combinations
 TINY = float(np.finfo(float).tiny)
 SLACK = 1e-3  # allowance of values that follow from rates, relative to the allowance of slacks
@@ -70,7 +70,7 @@ class ContactProblem:
         return sparse.csr_matrix(sparse.diags(h) @ self.W + sparse.diags(gamma))
 
     @property
-    def own(self) -> FloatArray:
+    def diagonal(self) -> FloatArray:
         """The rate (nc + nr,) that a unit of each force makes of its own row, softening included."""
         h = self.h[self.rows.row_contact]
         return np.asarray(h * self.W.diagonal() + np.concatenate((self.rows.gamma, np.zeros(self.plus.size))))
@@ -169,7 +169,7 @@ class ContactProblem:
         blur = np.concatenate((blur[:nc], blur[nc:], blur[nc:], np.zeros(leans.size)))
         owners = rows.owners
         island = self.island[owners]
-        root = np.sqrt(np.maximum(0.0, self.own))
+        root = np.sqrt(np.maximum(0.0, self.diagonal))
         cones = largest_of(root[nc:], owner, leans.size)
         normals, along = root[:nc], cones[owner]
         unit = np.concatenate((normals, along, along, _inverse(cones)))
@@ -186,7 +186,7 @@ class ContactProblem:
         rate = slip + change[nc:]
         fastest = largest_of(np.abs(rate), owner, leans.size)
         first = np.searchsorted(owner, np.arange(leans.size))
-        formed = np.where(left * self.own[nc:][first] <= fastest, fastest, 0.0) if leans.size else self.slack
+        formed = np.where(left * self.diagonal[nc:][first] <= fastest, fastest, 0.0) if leans.size else self.slack
 
         def off(slack: FloatArray) -> FloatArray:
             along, normal = slack[owner], q[:nc] + change[:nc]
@@ -216,7 +216,7 @@ class ContactProblem:
         size = largest_of(np.abs(force), island[rows.row_contact], self.count)
         size = np.where(size == 0.0, 1.0, size)[island]
         u = q + self.response @ force + self.J @ self.v_joints
-        unit = np.abs(q) + self.own * size[rows.row_contact]
+        unit = np.abs(q) + self.diagonal * size[rows.row_contact]
         unit_c = np.maximum(unit[:nc], unit[nc:].reshape(nc, -1).max(axis=1))
         scale, mu = np.where(unit_c > 0.0, unit_c, 1.0), rows.mu
         own, slip = force[nc:].reshape(nc, -1) / size[:, None], u[nc:].reshape(nc, -1) / scale[:, None]
@@ -306,7 +306,7 @@ class JointProblem:
     Y: Matrix
     v_plus: FloatArray  # (n,) as recorded
     speed: FloatArray  # (n,) the size of each velocity before cancellation
-    liveliness: FloatArray  # (m,) of the island's motion
+    kinetic_norm: FloatArray  # (m,) of the island's motion
     h: FloatArray  # (m,)
 
     def measures(self, laws: JointLaws) -> Iterator[Measures]:
@@ -316,7 +316,7 @@ class JointProblem:
         wanted = laws.error[at]
         off = np.abs(self.error - wanted) / (laws.unit[rows] + np.abs(wanted))
         own = np.asarray(self.J.multiply(self.Y).sum(axis=1)).ravel()
-        least = FAINT * np.sqrt(np.maximum(0.0, own)) * self.liveliness
+        least = FAINT * np.sqrt(np.maximum(0.0, own)) * self.kinetic_norm
         moving, size = self.J @ self.v_plus, abs(self.J) @ self.speed
         rate_off = np.abs(self.rate - moving)
         everywhere = np.arange(rows.size)
@@ -363,9 +363,7 @@ class JointProblem:
             size, error = laws.scale[at], np.abs(laws.error[at])
             explained = np.where(error > ROUNDED * size, np.minimum(np.abs(k[own]), error / self.h[own]), 0.0)
             worst = float(np.max(error / _unit(size), initial=0.0))
-            floor = size * (
-                ROUNDED + (min(CONFIGURATION * worst, MOST_UNCERTAIN) if worst <= NEARLY_ASSEMBLED else 0.0)
-            )
+            floor = size * (ROUNDED + (min(CONFIGURATION * worst, MAX_UNCERTAIN) if worst <= NEARLY_ASSEMBLED else 0.0))
             J, rates = self.J[own], np.abs(s[own])
             columns = np.unique(J.nonzero()[1])
             motion = float(self.speed[columns].sum())

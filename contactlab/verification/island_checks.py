@@ -59,7 +59,7 @@ def island_findings(
     J, Y = (matrix[:n] for matrix in (system.J, system.Y))
     J_joints, Y_joints = (matrix[n:] for matrix in (system.J, system.Y))
     free, v_plus = system.of_columns(v_free), system.of_columns(portion.v_plus)
-    lively = system.liveliness(free, count)
+    lively = system.kinetic_norm(free, count)
     # Effects of joint rows are given data for the contacts, and the other way round.
     pushing = forces[portion.joint_at, numbers]
     given = portion.h[portion.joint_at] * pushing

@@ -122,9 +122,9 @@ def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatA
             give = h * row.stiffness + row.dissipation
             yields = np.any(give > 0.0)
             gamma[:, number] = 1.0 / give if yields else stepper.cfm
-            margin, v_min = stepper.thresholds.of(row.angular)
+            margin, restitution_threshold = stepper.thresholds.of(row.angular)
             fastest = math.inf if stepper.max_depenetration_velocity == math.inf else STOP_PUSH_RATE
-            terms = normal_terms(gap, before, after, h, row.factor, v_min, erp, fastest)
+            terms = normal_terms(gap, before, after, h, row.factor, restitution_threshold, erp, fastest)
             k[:, number] = terms
             term = np.where(gap > 0.0, gap / h, row.stiffness * gap / give) if yields else terms[:, 0]
             approach = np.maximum(0.0, np.maximum(-before, -after))

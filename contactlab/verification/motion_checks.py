@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 SLOW = 1e-3  # radians in a step below which trees on which other things may act move by Euler's rule, as in the stepper
-MOST_PARTS = 128
+MAX_PARTS = 128
 WILD = 0.5  # radians in a step from which on the method may be given up, for Euler's rule
 NEAR = 1e-6
 CLOSE = 1e-10  # of the speeds: how near the record a motion in so many parts has to be to be the one
@@ -66,7 +66,7 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
     wanted = portion.v_plus[chosen]
     best, q_best, off = np.zeros_like(v), np.array(q), np.full(free[chosen].shape, np.inf)
     force, left, parts = tau * alone, np.arange(chosen.size), 1
-    while left.size and parts <= MOST_PARTS:
+    while left.size and parts <= MAX_PARTS:
         with np.errstate(all="ignore"):  # too few parts for bodies that turn fast
             v_end, q_end = _moved(world, q[left], begin[left], force[left], h[chosen[left]], dofs[left], alone, parts)
         gap = np.abs(v_end - wanted[left]) * dofs[left]
@@ -183,13 +183,13 @@ COARSE = 1e-6
 #: Fraction of the largest multiplier of a step that is rounding.
 FAINT = 1e-9
 #: Fraction of the smaller body that is the scale of depths if no depth is allowed.
-LEAST_UNIT = 1e-6
+MIN_UNIT = 1e-6
 
 
 def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
     """Return M^-1 (N' p + T' s + L' p + G' y), G dq = 0, (ns, nv): by which steps moved q besides."""
-    push, sideways = portion.column("push"), portion.column("push_tangential")
-    of_stops = portion.recording.rows["joint_push"][portion.joints]
+    push, sideways = portion.column("projection_multiplier"), portion.column("projection_multiplier_tangential")
+    of_stops = portion.recording.rows["joint_projection_multiplier"][portion.joints]
     if not (push.any() or sideways.any() or of_stops.any()):
         return np.zeros(portion.v.shape)
     normal, t1 = frames[:, 0], frames[:, 1]
@@ -245,13 +245,13 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
     """Check that only admissible rows push, within their bounds, and that no depth exceeds the previous maximum."""
     recording, stepper = portion.recording, portion.recording.stepper
     rows, h, at, island = recording.rows, portion.h[portion.at], portion.at, portion.numbers("island")
-    push, sideways = portion.column("push"), portion.column("push_tangential")
+    push, sideways = portion.column("projection_multiplier"), portion.column("projection_multiplier_tangential")
     numbers, joint_at = rows["joint_row"][portion.joints], portion.joint_at
-    of_stops = rows["joint_push"][portion.joints]
+    of_stops = rows["joint_projection_multiplier"][portion.joints]
     stops = np.array([row.kind is RowKind.LIMIT and row.stiffness == row.dissipation == 0.0 for row in
                       recording.world.joint_rows] or [False])[numbers]  # fmt: skip
     rigid = rigid_contacts(portion)
-    # Signs, cones, and who pushes at all.
+    # Signs, cones, and the contacts that may push.
     mu = portion.column("mu")
     # Friction forces count, to their own rounding.
     whole = np.hypot(*(sideways + h[:, None] * portion.column("impulse_tangential")).T)
@@ -289,7 +289,7 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
     label = np.concatenate((island, rows["joint_island"][portion.joints]))
     places = np.concatenate((at, joint_at))
     keys, key = np.unique(places * (label.max(initial=0) + 1) + label, return_inverse=True)
-    unit = np.concatenate((np.maximum(allowed, LEAST_UNIT * extent), np.full(stops.size, STOP_DEPTH)))
+    unit = np.concatenate((np.maximum(allowed, MIN_UNIT * extent), np.full(stops.size, STOP_DEPTH)))
     chosen = np.concatenate((own, stops))
     before, after, pushed = (np.zeros(keys.size) for _ in range(3))
     worst = np.full(keys.size, -np.inf)

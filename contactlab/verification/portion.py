@@ -264,7 +264,7 @@ class IslandSystem:
         """Return velocities (ns, nv) on the columns."""
         return np.asarray(v[self.at, self.dof])
 
-    def liveliness(self, v: FloatArray, count: int) -> FloatArray:
+    def kinetic_norm(self, v: FloatArray, count: int) -> FloatArray:
         """Return sqrt(v' M v) of every island (count,) of velocities v (n,).
 
         A row's rate is at most sqrt(J_i M^-1 J_i') of it: a rate far below it is rounding of the whole motion.

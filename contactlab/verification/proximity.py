@@ -273,7 +273,7 @@ def contact_errors(
     # the middles, and the faces of both.
     best = np.maximum.reduceat(along, first)
     for faces, R, sign in ((a.faces, R_a, 1.0), (b.faces, R_b, -1.0)):
-        for face in faces[:MOST_FACES]:
+        for face in faces[:MAX_FACES]:
             best = np.maximum(best, separation(sign * (R[first] @ face), first))
     middle = p_b[first] - p_a[first]
     length = np.linalg.norm(middle, axis=1)
@@ -283,4 +283,4 @@ def contact_errors(
     return np.asarray(off / allowed * APART)
 
 
-MOST_FACES = 200
+MAX_FACES = 200

@@ -153,13 +153,13 @@ class VerificationReport:
     conditions
         In the order of `CONDITIONS`.
     failures
-        What does not hold, in the order found, at most as many as were asked for; ``failed`` counts all.
+        The failures, in the order found, at most as many as requested; ``failed`` counts all.
     selection
         Of steps that select forces (``TimeStepping(solver=None)``, no torsional or rolling friction): how far the
         recorded ones are from those; None of others.
     uncertified
         Step and island of all forces that the record itself says were taken without a certificate
-        (`contactlab.Choice.UNCERTIFIED`), also in steps that were not checked.
+        (`contactlab.ForceChoice.UNCERTIFIED`), also in steps that were not checked.
     unexplained_failures
         How many conditions do not hold in other steps than those.
     coulomb

@@ -50,7 +50,7 @@ def verify(
     numpy, from the world and the recorded states. `Recording.problem` would give the kernels' own problem instead.
     Forces that a run went on with uncertified (`TimeStepping.on_unsolved`) are checked as all others, and a record that
     has some does not hold. If a friction backend was asked, such as `contactlab.ConvexRelaxation`, the conditions
-    are those of the law that it states, and ``holds`` is about that law; how far the steps are from Coulomb's is
+    belong to the law that it states, and ``holds`` is about that law; how far the steps are from Coulomb's is
     reported beside it, and fails nothing.
 
     Parameters
@@ -103,13 +103,13 @@ def verify(
     said = tuple(zip(unsolved.step.tolist(), unsolved.island.tolist(), strict=True))
     tables = islands, contacts, ledger.table(), tuple(_named(recording, failure) for failure in ledger.failures)
     misfit = CoulombMisfit(stepper.law, *ledger.misfit) if stepper.asks_backend else None
-    return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.elsewhere, misfit)
+    return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.unexplained_failures, misfit)
 
 
 def _checked(
     recording: Recording, steps: IntArray, pairs: PairCoverage, selections: EqualComplianceCheck | None
 ) -> list[tuple[IntArray, list[Found]]]:
-    """Return all that is said of steps; a record from anybody may hold numbers of which nothing can be formed.
+    """Return all findings about steps; a record can hold numbers from which nothing can be computed.
 
     The step is then found by halving.
     """
@@ -144,7 +144,7 @@ class _FindingCollector:
         self.failures: list[VerificationFailure] = []
         self.keep = keep
         self.marked = marked
-        self.elsewhere = 0
+        self.unexplained_failures = 0
 
     def add(self, steps: IntArray, found: list[Found]) -> None:
         """Add the findings of some steps."""
@@ -160,7 +160,7 @@ class _FindingCollector:
             checked, before = self.counts[condition]
             self.counts[condition] = (checked + values.size, before + failed.size)
             where = [np.broadcast_to(one, values.shape) for one in (steps[at], island, contact)]
-            self.elsewhere += int(np.count_nonzero(~np.isin(where[0][failed], self.marked)))
+            self.unexplained_failures += int(np.count_nonzero(~np.isin(where[0][failed], self.marked)))
             worst = int(np.argmax(np.where(np.isnan(values), np.inf, values)))
             named = [
                 VerificationFailure(condition, int(step), int(own), int(row), float(value), self.allowed[condition])

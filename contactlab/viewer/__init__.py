@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.viewer.film_view import FrameSource, PlaybackView, write_html_replay, write_page
 from contactlab.viewer.live import Live, live, show
 from contactlab.viewer.server import aim_camera, serving
@@ -22,4 +22,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import viser
 
 
-MOST_FRAMES = 1200
+MAX_FRAMES = 1200
 
 
 class FrameSource(Protocol):
@@ -61,7 +61,7 @@ class PlaybackView:
     scene
         Of a viser server.
     recordings
-        What to show; a name may be empty.
+        The recordings to show; a name may be empty.
     places
         Where the world's origin of each is drawn; None: at the origin.
     view
@@ -98,7 +98,7 @@ class PlaybackView:
         stages = [
             SceneGeometry.of(f.world, *p, collision=collision) for f, p in zip(self._films, self._poses, strict=True)
         ]
-        # One scale for all: what is longer is more.
+        # One scale for all, so that lengths can be compared.
         scales = [film.scale(stage.size) for film, stage in zip(self._films, stages, strict=True)]
         self._scale = min(scales, key=lambda scale: scale.per_newton)
         at = [np.zeros(3) if places is None else np.asarray(places[i], dtype=float) for i in range(len(stages))]
@@ -121,7 +121,7 @@ class PlaybackView:
                     self._views[-1].toggle(group, shown=False)
         time = max((film.time for film in self._films), key=lambda time: float(time[-1]))
         span = float(time[-1] - time[0])
-        shown = frame_indices(time, min(fps, MOST_FRAMES / span) if span > 0.0 else fps)
+        shown = frame_indices(time, min(fps, MAX_FRAMES / span) if span > 0.0 else fps)
         self.times = np.asarray(time[shown] - time[0])
         # If steps were shortened, states with equal numbers have different times.
         self._states = [
@@ -186,7 +186,7 @@ def write_html_replay(
     Parameters
     ----------
     recording
-        What to show: a record of time stepping, or of an event-driven run.
+        The record to show, of time stepping or of an event-driven run.
     path
         The file; an existing one is replaced.
     fps

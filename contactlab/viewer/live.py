@@ -30,7 +30,7 @@ def show(
     Parameters
     ----------
     recording
-        What to show; of a `Simulation` what it has recorded (``record=True``).
+        The run to show; for a `Simulation` its record (``record=True``).
     port
         Where; the next free one where it is taken.
     collision
@@ -142,7 +142,7 @@ def live(
     Parameters
     ----------
     world
-        What to show.
+        The run to show.
     port
         Where; the next free one where it is taken.
     pace

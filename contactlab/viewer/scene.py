@@ -28,8 +28,8 @@ TOGGLES = {
     "names": False,
     "ground": True,
 }
-MOST_IDS = 60
-MOST_NAMES = 60  # the first bodies only if there are very many
+MAX_IDS = 60
+MAX_NAMES = 60  # the first bodies only if there are very many
 NO_LINES = np.full((1, 2, 3), -1e4, dtype=np.float32)  # nothing can be empty: what is not there is far below
 
 
@@ -105,7 +105,7 @@ class SceneView:
 
     def _show_ids(self, arrows: Arrows) -> None:
         """Labels with the lowest digits of the ids; the first contacts only if there are very many."""
-        count = min(len(arrows.points), MOST_IDS)
+        count = min(len(arrows.points), MAX_IDS)
         while len(self._labels) < count:
             self._labels.append(self._scene.add_label(f"{self._root}/contacts/ids/{len(self._labels)}", ""))
         for k, label in enumerate(self._labels):
@@ -127,7 +127,7 @@ def _add_bodies(
         frames.append(
             scene.add_frame(node, show_axes=i in stage.bodies_without_shape, axes_length=0.05, axes_radius=0.003)
         )
-        if i in middles and i < MOST_NAMES:
+        if i in middles and i < MAX_NAMES:
             names.append(scene.add_label(f"{node}/name", name, position=middles[i], visible=False))
         for k, part in enumerate(part for part in stage.parts if part.body == i):
             solid = part.solid
@@ -188,7 +188,7 @@ class Controls:
         mechanical = "-" if readout.mechanical is None else f"{readout.mechanical:.1e}"
         self._numbers.content = (
             f"time **{readout.time:.3f} s**, energy **{readout.energy:.5g} J**\n\n"
-            f"contacts **{readout.contacts}**, of which carry **{readout.touching}**\n\n"
+            f"contacts **{readout.contacts}**, carrying load **{readout.touching}**\n\n"
             f"worst certificate: scaled **{worst}**, mechanical **{mechanical}**"
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.formulation.model_problem.options import RowKind
-from contactlab.naming import doors
+from contactlab.naming import module_hooks
 from contactlab.world import sensors
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
@@ -23,4 +23,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = doors(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__, {})

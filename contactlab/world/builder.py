@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from contactlab.world.mjcf import MjcfRobot
 
 # A body's number has 20 bits of a contact's id.
-MOST_BODIES = 1 << 20
+MAX_BODIES = 1 << 20
 
 
 class WorldBuilder(ShapeBuilder):
@@ -188,7 +188,7 @@ class WorldBuilder(ShapeBuilder):
         q, v
             (nq,), (nv,) start; default neutral, followers where they belong, and at rest.
         prefix
-            Put before the names of bodies and joints, none of which may be taken.
+            Put before the names of bodies and joints; the names must be free.
         limits
             Joint limits: "model" for the limits of the robot description, None, or `JointLimit` values.
         damping, friction
@@ -389,7 +389,7 @@ class WorldBuilder(ShapeBuilder):
             As for `World.from_mjcf`.
         name
             Put before the names of bodies, half-spaces and drives, with a stroke: "spot" makes "spot/hip" of "hip".
-            None for names as in the file, none of which may be taken.
+            None for names as in the file; the names must be free.
         pose
             Pose of the file's world in this one.
         surroundings
@@ -435,8 +435,8 @@ class WorldBuilder(ShapeBuilder):
 
     def _add(self, specs: Iterable[BodySpec], model: Model, q: ArrayLike | None, v: ArrayLike | None) -> None:
         """Keep checked bodies, each with its own share of the start."""
-        if len(self._bodies) + model.nb > MOST_BODIES:
-            raise SimulationConfigError("bodies", f"at most {MOST_BODIES} fit a contact id")
+        if len(self._bodies) + model.nb > MAX_BODIES:
+            raise SimulationConfigError("bodies", f"at most {MAX_BODIES} fit a contact id")
         start_q = model.neutral if q is None else check_configuration(model, q)
         start_v = np.zeros(model.nv) if v is None else check_velocity(model, v)
         for spec, body in zip(specs, model.bodies, strict=True):

@@ -126,7 +126,7 @@ def _filters(world: World) -> tuple[IntArray, IntArray]:
 
 
 def _check_meshes(world: World, touching: CollisionFilter) -> None:
-    """Refuse two meshes that may touch and of which neither is convex."""
+    """Refuse two meshes that may touch if neither is convex."""
     _, link, category, mask, out = touching
     excluded = set(out.tolist())
     meshes = [i for i, s in enumerate(world.surfaces) if isinstance(s.shape, Mesh) and not s.shape.convex]

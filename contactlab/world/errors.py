@@ -15,7 +15,7 @@ class SimulationConfigError(FieldError):
 
 
 class RobotFileError(SimulationConfigError, FileError):
-    """A file of a robot of which no world can be made."""
+    """A robot's file that does not make a world."""
 
 
 @contextlib.contextmanager

@@ -103,7 +103,7 @@ class JointBuilder(ABC):
             Of a custom constraint: the bodies it is about; their trees are solved together. Without them they are found
             from its Jacobian at the start and at a few states near it: the trees in whose columns it is not 0 at one of
             them. A row that acts on another tree later stops the run with an error that names the body: constraints
-            that come to act on further bodies need ``bodies``.
+            that later act on further bodies need ``bodies``.
         """
         share = None if erp is None else finite_number(erp, "erp", SimulationConfigError, least=0.0, most=1.0)
         about = None if bodies is None else tuple(bodies)

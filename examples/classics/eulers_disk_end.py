@@ -57,7 +57,7 @@ def roll(h: float, duration: float, rho: float = RHO) -> tuple[Any, Any]:
     with warnings.catch_warnings():
         # The law is of a disk without thickness, in which every depth is implausible.
         warnings.simplefilter("ignore", ImplausibleWarning)
-        run = simulate(builder.build(), TimeStepping(h, margin=1e-3, v_min=1e-2, erp=0.2), duration)
+        run = simulate(builder.build(), TimeStepping(h, margin=1e-3, restitution_threshold=1e-2, erp=0.2), duration)
     x, y = run.q[:, 4:6].T
     return run.time, np.arccos(np.clip(1 - 2 * (x**2 + y**2), -1, 1))
 

@@ -28,23 +28,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.analysis.forms import Form, form_of, point_of
-from lcp.analysis.verified import (
+from lcp.analysis.box_form import BoxForm, to_box_form, to_vector
+from lcp.analysis.proven_bounds import (
     EPS,
     TINY,
     comparison,
-    down,
+    float_solve,
     h_matrix_vector,
     least_eigenvalue,
     lower_image,
     product,
-    solved,
-    up,
+    round_down,
+    round_up,
     upper_norm,
     upper_product,
 )
 from lcp.arrays import Vector
-from lcp.hearing import hears
+from lcp.interruptible import interruptible
 from lcp.matrix_classes.definite import congruence
 from lcp.matrix_classes.p_matrix import is_p_matrix
 from lcp.residuals import Problem
@@ -96,7 +96,7 @@ class ErrorBound:
         return f"|z - z*| <= {self.bound:.2g}, z* {which} ({self.detail})" if self.available else self.detail
 
 
-@hears
+@interruptible
 def error_bound(
     problem: Problem, z: ArrayLike | Result | MLCPResult, *, max_n: int = 12, local: bool = False
 ) -> ErrorBound:
@@ -119,7 +119,7 @@ def error_bound(
     ErrorBound
         ``bound`` is infinite and ``detail`` begins with "none available" where nothing was proven.
     """
-    form, x = form_of(problem), point_of(problem, z)
+    form, x = to_box_form(problem), to_vector(problem, z)
     n = form.size
     if n == 0:
         return ErrorBound(0.0, "max", "P", "empty", np.zeros(0))
@@ -159,13 +159,13 @@ class _Pair:
 
 def _bound(x: Vector, pair: _Pair, radius: Vector, name: str, detail: str, *, local: bool = False) -> ErrorBound:
     """The distance of x from u added."""
-    total = np.where(x == pair.u, radius, up(up(np.abs(x - pair.u)) + radius))
+    total = np.where(x == pair.u, radius, round_up(round_up(np.abs(x - pair.u)) + radius))
     if not np.isfinite(total).all():
         return ErrorBound(np.inf, "max", name, f"{_NONE}: the numbers leave the range of doubles", total)
     return ErrorBound(float(total.max()), "max", name, detail, total, local)
 
 
-def _residual(form: Form, u: Vector) -> tuple[Vector, Vector]:
+def _residual(form: BoxForm, u: Vector) -> tuple[Vector, Vector]:
     """w = M u + q in twice the working precision, and its error."""
     from lcp.kernels.accurate_residual import dense_residual, sparse_residual
 
@@ -178,7 +178,7 @@ def _residual(form: Form, u: Vector) -> tuple[Vector, Vector]:
     return w, error
 
 
-def _complementary(form: Form, x: Vector) -> _Pair:
+def _complementary(form: BoxForm, x: Vector) -> _Pair:
     """The pair nearest to (x, M x + q): an unknown is between its bounds where x - w / m_ii is."""
     with np.errstate(over="ignore", invalid="ignore"):
         w = np.asarray(form.M @ x + form.q)
@@ -187,12 +187,12 @@ def _complementary(form: Form, x: Vector) -> _Pair:
     return _pair_at(form, x, target <= form.lo, target >= form.hi)
 
 
-def _pair_at(form: Form, x: Vector, at_low: NDArray[np.bool_], at_high: NDArray[np.bool_]) -> _Pair:
+def _pair_at(form: BoxForm, x: Vector, at_low: NDArray[np.bool_], at_high: NDArray[np.bool_]) -> _Pair:
     """The pair with these unknowns at their bounds and the others as in x."""
     at_high = at_high & ~at_low
     u = np.where(at_low, form.lo, np.where(at_high, form.hi, np.clip(x, form.lo, form.hi)))
     w, error = _residual(form, u)
-    least, most = down(w - error), up(w + error)
+    least, most = round_down(w - error), round_up(w + error)
     # v = w below the bounds' reach: d = v - w is what w has of the wrong sign, and all of w between the bounds.
     low, high = -most, -least
     low = np.where(at_low, np.maximum(low, 0.0), np.where(at_high, np.minimum(low, 0.0), low))
@@ -202,7 +202,7 @@ def _pair_at(form: Form, x: Vector, at_low: NDArray[np.bool_], at_high: NDArray[
     return _Pair(u, w, error, low, high, ~(at_low | at_high))
 
 
-def _class_bounds(form: Form, pair: _Pair, max_n: int) -> tuple[dict[str, Vector], str]:
+def _class_bounds(form: BoxForm, pair: _Pair, max_n: int) -> tuple[dict[str, Vector], str]:
     """Bounds of |u - z*| by the class of M they rest on; and why there is none."""
     size = np.maximum(np.abs(pair.low), np.abs(pair.high))
     if not np.isfinite(size).all():
@@ -239,13 +239,13 @@ def _by_h_matrix(M: Any, size: Vector) -> Vector | None:
         return None
     v0, t0 = proof
     C = comparison(M)
-    v = solved(C, size)
+    v = float_solve(C, size)
     if v is None or not np.isfinite(v).all():
         v = np.zeros(size.shape[0])
     v = np.maximum(v, 0.0)
-    rest = np.maximum(up(size - lower_image(C, v)), 0.0)
-    c = float(up((rest / t0).max()))
-    radius: Vector = up(v + up(c * v0))
+    rest = np.maximum(round_up(size - lower_image(C, v)), 0.0)
+    c = float(round_up((rest / t0).max()))
+    radius: Vector = round_up(v + round_up(c * v0))
     return radius if np.isfinite(radius).all() else None
 
 
@@ -258,7 +258,7 @@ def _by_eigenvalue(M: Vector, size: Vector) -> Vector | None:
     least = least_eigenvalue(scaled)
     if not least > 0.0:
         return None
-    radius: Vector = up(d * up(upper_norm(up(size * d) + TINY) / least))
+    radius: Vector = round_up(d * round_up(upper_norm(round_up(size * d) + TINY) / least))
     return radius if np.isfinite(radius).all() else None
 
 
@@ -272,27 +272,30 @@ def _by_blocks(M: Vector, pair: _Pair) -> Vector | None:
         row, column, scaled = np.ones_like(row), np.ones_like(column), M
     n = M.shape[0]
     middle = 0.5 * pair.low + 0.5 * pair.high
-    radius = up(np.maximum(pair.high - middle, middle - pair.low) + EPS * np.abs(middle)) + TINY
+    radius = round_up(np.maximum(pair.high - middle, middle - pair.low) + EPS * np.abs(middle)) + TINY
     A, X = np.empty((n, n)), np.empty((n, n))
     index, work = np.zeros(2 * n, dtype=np.int64), np.empty(5 * n)
     worst = np.zeros(n)
     scaled = np.ascontiguousarray(scaled)
     for start in range(1, 1 << n, _CHUNK):
         stop = min(start + _CHUNK, 1 << n)
-        if not worst_images(scaled, row * middle, up(row * radius), start, stop, A, X, index, work, worst):
+        if not worst_images(scaled, row * middle, round_up(row * radius), start, stop, A, X, index, work, worst):
             return None
-    images: Vector = up(worst * column)
+    images: Vector = round_up(worst * column)
     return images
 
 
-def _settled(form: Form, x: Vector, pair: _Pair, radius: Vector) -> tuple[_Pair, Vector] | None:
+def _settled(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) -> tuple[_Pair, Vector] | None:
     """The same pair and radius from the linear system that is left, where the bound tells every unknown's place."""
     if form.sparse:
         return None
     given = form.lo == form.hi
-    least, most = down(pair.u - radius), up(pair.u + radius)
+    least, most = round_down(pair.u - radius), round_up(pair.u + radius)
     reach = upper_product(np.abs(form.M), radius)
-    w_least, w_most = down(down(pair.w - pair.error) - reach), up(up(pair.w + pair.error) + reach)
+    w_least, w_most = (
+        round_down(round_down(pair.w - pair.error) - reach),
+        round_up(round_up(pair.w + pair.error) + reach),
+    )
     between = (least > form.lo) & (most < form.hi)
     at_low = (w_least > 0.0) | given
     at_high = (w_most < 0.0) & ~given
@@ -322,22 +325,22 @@ def _system(M: Vector, pair: _Pair) -> Vector | None:
         return None
     k = active.size
     value, error = product(X, scaled)
-    off = up((np.abs(np.eye(k) - value) + error).sum(axis=1) * (1.0 + (k + 4) * EPS))
+    off = round_up((np.abs(np.eye(k) - value) + error).sum(axis=1) * (1.0 + (k + 4) * EPS))
     c = float(off.max())
     if not c < 0.5:
         return None
-    right, spread = row * pair.w[active], up(row * pair.error[active])
+    right, spread = row * pair.w[active], round_up(row * pair.error[active])
     y = X @ right
     image, rounding = product(scaled, y)
-    gap = up(up(np.abs(right - image) * (1.0 + EPS) + rounding) + spread) + TINY
+    gap = round_up(round_up(np.abs(right - image) * (1.0 + EPS) + rounding) + spread) + TINY
     first = upper_product(np.abs(X), gap)
-    largest = float(up(up(first.max() / down(1.0 - c)) * (1.0 + EPS)))
-    inner = up(up(np.abs(y) + first) + up(off * largest))
-    out[active] = up(column * inner)
+    largest = float(round_up(round_up(first.max() / round_down(1.0 - c)) * (1.0 + EPS)))
+    inner = round_up(round_up(np.abs(y) + first) + round_up(off * largest))
+    out[active] = round_up(column * inner)
     return out if np.isfinite(out).all() else None
 
 
-def _existence(form: Form, pair: _Pair) -> Vector | None:
+def _existence(form: BoxForm, pair: _Pair) -> Vector | None:
     """The radius about u within which a solution was proven to exist, or None."""
     if form.size > _DENSE:
         return None
@@ -345,10 +348,10 @@ def _existence(form: Form, pair: _Pair) -> Vector | None:
     if radius is None:
         return None
     reach = upper_product(np.abs(form.M), radius)
-    least, most = down(pair.u - radius), up(pair.u + radius)
+    least, most = round_down(pair.u - radius), round_up(pair.u + radius)
     given = form.lo == form.hi
     inside = (least >= form.lo) & (most <= form.hi)
-    low_sign = (pair.u == form.lo) & (down(down(pair.w - pair.error) - reach) >= 0.0)
-    high_sign = (pair.u == form.hi) & (up(up(pair.w + pair.error) + reach) <= 0.0)
+    low_sign = (pair.u == form.lo) & (round_down(round_down(pair.w - pair.error) - reach) >= 0.0)
+    high_sign = (pair.u == form.hi) & (round_up(round_up(pair.w + pair.error) + reach) <= 0.0)
     outside = ~pair.between & (low_sign | high_sign | given)
     return radius if ((pair.between & inside) | outside).all() else None

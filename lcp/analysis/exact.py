@@ -56,7 +56,7 @@ def signs(values: Integers) -> NDArray[np.int64]:
 class Echelon:
     """What `gauss_jordan` leaves: on ``pivots`` the first ``rank`` rows are ``scale`` times the identity.
 
-    ``sign`` is that of the row exchanges: of a regular square matrix, sign * scale is the determinant.
+    ``sign`` is the sign of the row exchanges: of a regular square matrix, sign * scale is the determinant.
     """
 
     rows: Integers

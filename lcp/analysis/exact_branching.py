@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lcp.analysis.exact import Integers, doubles, integers
 from lcp.arrays import Vector
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 from lcp.scaling import scales
 
 
@@ -56,7 +56,7 @@ class Branching:
     def __post_init__(self) -> None:
         """Powers of two as units, and integers in these: no digit is lost."""
         size = self.k.shape[0]
-        whole, self._row, self._column = in_integers(np.column_stack([self.K, self.k]))
+        whole, self._row, self._column = to_scaled_integers(np.column_stack([self.K, self.k]))
         A, b, m = whole[:, :size], -whole[:, size], self.free
         slack = np.zeros((size, size - m), dtype=object)
         slack[range(m, size), range(size - m)] = -1
@@ -66,10 +66,10 @@ class Branching:
     def run(self) -> None:
         """Branch until a solution is found, or nothing is left to try, or the limit is met."""
         size, m = self.k.shape[0], self.free
-        deadline = processor_seconds() + self.time_limit
+        deadline = cpu_seconds() + self.time_limit
         open_nodes: list[tuple[frozenset[int], frozenset[int]]] = [(frozenset(), frozenset())]
         while open_nodes:
-            if self.nodes and processor_seconds() >= deadline:
+            if self.nodes and cpu_seconds() >= deadline:
                 self.complete = False
                 return
             self.nodes += 1
@@ -102,7 +102,7 @@ class Branching:
         return point
 
 
-def in_integers(rows: NDArray[np.float64]) -> tuple[Integers, Vector, Vector]:
+def to_scaled_integers(rows: NDArray[np.float64]) -> tuple[Integers, Vector, Vector]:
     """Integers proportional to the entries with rows and columns in units, powers of two, that keep them small."""
     height, width = rows.shape
     square = np.zeros((max(rows.shape),) * 2)

@@ -19,10 +19,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.analysis.forms import Form, form_of, point_of
-from lcp.arrays import Vector, checked_vector, row_sizes, shaped_matrix
+from lcp.analysis.box_form import BoxForm, to_box_form, to_vector
+from lcp.arrays import Vector, checked_vector, row_abs_max, shaped_matrix
 from lcp.errors import ProblemError
-from lcp.hearing import hears
+from lcp.interruptible import interruptible
 from lcp.residuals import Problem, measure
 from lcp.result import MLCPResult, Result
 from lcp.scaling import scales
@@ -30,7 +30,7 @@ from lcp.status import Status
 
 _CHOICES = ("strict", "weak")
 #: Reciprocal condition number, equilibrated, under which an active block counts as singular.
-LEAST_RCOND = 1e-14
+MIN_RCOND = 1e-14
 
 
 class _Factor(Protocol):
@@ -39,7 +39,7 @@ class _Factor(Protocol):
     rcond: float
 
     def solve(self, b: Any, transposed: bool = False) -> Any:
-        """A^-1 b, or the least-squares solution of least norm; or that of A^T."""
+        """Return A^-1 b, or the least-squares solution of least norm; the same with A^T if asked."""
         ...
 
 
@@ -70,7 +70,7 @@ class Sensitivity:
     degenerate: NDArray[np.intp]
     choice: str
     rcond: float
-    _form: Form = field(repr=False)
+    _form: BoxForm = field(repr=False)
     _x: Vector = field(repr=False)
     _at_high: NDArray[np.bool_] = field(repr=False)
     _factor: _Factor = field(repr=False)
@@ -108,9 +108,9 @@ class Sensitivity:
         ----------
         dM, dq
             Changes (n, n), dense or sparse, and (n,); None for none. Of an `MLCP` those of [[A, X1], [X2, X3]] and of
-            (a, x4), and dz is that of (u, y).
+            (a, x4), and dz is the change of (u, y).
         dlo, dhi
-            Changes of the bounds (n,); those of bounds that are not met do not matter. Where lo = hi, the bound on the
+            Changes of the bounds (n,); changes of inactive bounds do not matter. Where lo = hi, the bound on the
             side of w moves the unknown.
         """
         form, n, a = self._form, self._form.size, self.active
@@ -167,7 +167,7 @@ class Sensitivity:
         return f"Sensitivity({self.detail})"
 
 
-@hears
+@interruptible
 def sensitivity(
     problem: Problem,
     solution: ArrayLike | Result | MLCPResult,
@@ -198,13 +198,13 @@ def sensitivity(
         raise ProblemError(f"choice must be one of {', '.join(_CHOICES)}, got {choice!r}")
     if not 0.0 <= threshold < 1.0:
         raise ProblemError(f"threshold must lie between 0 and 1, got {threshold!r}")
-    form, x = form_of(problem), point_of(problem, solution)
+    form, x = to_box_form(problem), to_vector(problem, solution)
     if not measure(problem, x)[0].solved(1e-6):
         raise ProblemError("the vector does not solve the problem: there is nothing to differentiate")
-    between, degenerate, at_high = _places(form, x, threshold)
+    between, degenerate, at_high = _classify_unknowns(form, x, threshold)
     active = np.flatnonzero(between | degenerate if choice == "weak" else between)
     factor = _factored(form, active)
-    status = Status.SOLVED if factor.rcond > LEAST_RCOND else Status.SINGULAR_BASIS
+    status = Status.SOLVED if factor.rcond > MIN_RCOND else Status.SINGULAR_BASIS
     kinks = np.flatnonzero(degenerate)
     detail = f"{active.size} of {form.size} unknowns active"
     if kinks.size:
@@ -215,11 +215,11 @@ def sensitivity(
     return Sensitivity(status, detail, active, kinks, choice, factor.rcond, form, x, at_high, factor)
 
 
-def _places(form: Form, x: Vector, threshold: float) -> tuple[Any, Any, Any]:
+def _classify_unknowns(form: BoxForm, x: Vector, threshold: float) -> tuple[Any, Any, Any]:
     """Masks: between the bounds; degenerate; at the upper bound (of those not between)."""
     w = np.asarray(form.M @ x + form.q)
     size = float(np.abs(x).max(initial=0.0))
-    unit = np.abs(form.q) + row_sizes(form.M) * size
+    unit = np.abs(form.q) + row_abs_max(form.M) * size
     near_low, near_high = x - form.lo <= threshold * size, form.hi - x <= threshold * size
     small = np.abs(w) <= threshold * unit
     given = form.lo == form.hi
@@ -228,7 +228,7 @@ def _places(form: Form, x: Vector, threshold: float) -> tuple[Any, Any, Any]:
     return between, ~between & small & ~given, at_high & ~between
 
 
-def _factored(form: Form, active: NDArray[np.intp]) -> _Factor:
+def _factored(form: BoxForm, active: NDArray[np.intp]) -> _Factor:
     if active.size == 0:
         return _Dense(np.zeros((0, 0)))
     if form.sparse:
@@ -254,7 +254,7 @@ class _Dense:
             self._lu = lu_factor(scaled, check_finite=False)
         estimate: Any = get_lapack_funcs("gecon", (scaled,))
         self.rcond = float(estimate(self._lu[0], np.abs(scaled).sum(axis=0).max())[0])
-        if not self.rcond > LEAST_RCOND:
+        if not self.rcond > MIN_RCOND:
             self._inverse = np.asarray(np.linalg.pinv(block, rcond=1e-12), dtype=np.float64)
 
     def solve(self, b: Any, transposed: bool = False) -> Any:
@@ -305,4 +305,4 @@ def _sparse(block: Any) -> _Factor:
     inverse = LinearOperator(block.shape, matvec=lu.solve, rmatvec=lambda b: lu.solve(b, "T"), dtype=np.float64)
     size = float(abs(block).sum(axis=0).max())
     rcond = 1.0 / (size * float(onenormest(inverse))) if block.shape[0] > 1 else 1.0
-    return _Sparse(lu, rcond) if rcond > LEAST_RCOND else _LeastNorm(block, rcond)
+    return _Sparse(lu, rcond) if rcond > MIN_RCOND else _LeastNorm(block, rcond)

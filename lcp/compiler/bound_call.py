@@ -25,7 +25,7 @@ def _intrinsics() -> tuple[Any, Any]:
         # The arguments are given in place of their type, and calls in place of their addresses.
         return register_jitable(lambda held, types: types), lambda code, buffer: code()
 
-    def taken(typing: Any, buffer: Any, like: Any) -> Any:
+    def unpack_arguments(typing: Any, buffer: Any, like: Any) -> Any:
         kind = like.instance_type
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -45,7 +45,7 @@ def _intrinsics() -> tuple[Any, Any]:
 
         return kind(buffer, like), generate
 
-    def called(typing: Any, code: Any, buffer: Any) -> Any:
+    def call_address(typing: Any, code: Any, buffer: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             # Of an entry: (buffer, type), where a type is nothing at all.
             of_entry = types.Array(types.uint8, 1, "C"), types.TypeRef(types.intp)
@@ -59,7 +59,7 @@ def _intrinsics() -> tuple[Any, Any]:
 
         return types.intp(types.intp, types.intp), generate
 
-    return intrinsic(taken), intrinsic(called)
+    return intrinsic(unpack_arguments), intrinsic(call_address)
 
 
 def supports_bound_calls() -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from lcp.compiler.releases import is_tested
-from lcp.hearing import heard
+from lcp.interruptible import run_interruptibly
 
 __all__ = ["compile_for", "kernel"]
 
@@ -161,7 +161,7 @@ def _compile_interruptibly(dispatcher: Any) -> None:
             # This thread compiles what calls the kernel: another one would wait for it for ever.
             return original(signature)
         with count_as_waiting():
-            return heard(lambda: original(signature), ends=True)
+            return run_interruptibly(lambda: original(signature), ends=True)
 
     dispatcher.compile = compile_heard
 

@@ -186,7 +186,7 @@ def _seed() -> Path | None:
 def _refused(folder: Path, why: str) -> None:
     """Say once that a seed, or part of it, is left alone, and why."""
     warnings.warn(
-        f"kernels are not taken from {folder}, which {VARIABLE} names: {why}. `contactlab warmup --into {folder}` "
+        f"kernels are not taken from {folder}, which {VARIABLE} names: {why}. `contactlab warmup --export {folder}` "
         "writes them anew",
         RuntimeWarning,
         stacklevel=3,

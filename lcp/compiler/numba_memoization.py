@@ -9,7 +9,7 @@ which stand again wherever it is called.
 numba reads a function that is inlined before types are known anew for every call, from its bytecode on, with all that
 it takes in itself: a fifth of its own work on the step. Here it is read from its source once, and copied for each
 call, with variables of its own. Forty passes are run over each kernel: around each numba formats its name and
-arguments for whoever listens, and looks through all statements for deletions of variables, which it then adds at the
+arguments for listeners, and looks through all statements for deletions of variables, which it then adds at the
 end. In kernels that count no references these give nothing back.
 """
 
@@ -44,7 +44,7 @@ def numba_patches() -> list[tuple[Any, str, Any]]:
             "find_matching_getattr_template",
             _remembering_attributes(typing_context.BaseContext),
         ),
-        # The text of a source with its types, for who asks numba to print it.
+        # The text of a source with its types, printed by numba on request.
         (TypeAnnotation, "__str__", lambda annotation: ""),
         (_lib_fn_wrapper, "__call__", _call_llvm),
         (funcdesc, "default_mangler", _short_mangling(funcdesc.default_mangler)),
@@ -52,7 +52,7 @@ def numba_patches() -> list[tuple[Any, str, Any]]:
         (Argument, "__str__", _argument),
         (base.BaseContext, "refresh", _refresh_if_changed(base.BaseContext.refresh)),
         (base.BaseContext, "get_arg_packer", _remembering_packers(base.BaseContext.get_arg_packer)),
-        # Names for who reads LLVM's language.
+        # Names for readers of LLVM's language.
         (ArgPacker, "assign_names", lambda packer, arguments, names: None),
         (interpreter, "peep_hole_delete_with_exit", _only_if(interpreter.peep_hole_delete_with_exit, _enters_context)),
         (
@@ -272,7 +272,7 @@ def _remembering_read(read: Callable[..., Any]) -> Callable[..., Any]:
         key = function, enable_ssa
         if key not in known:
             known[key] = read(worker, function, enable_ssa=enable_ssa)
-        # As reading does, for who asks later.
+        # As reading does, for later requests.
         worker.flags.enable_ssa = enable_ssa
         return _Copy().function(known[key])
 

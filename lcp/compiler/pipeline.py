@@ -191,13 +191,13 @@ def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
 
     class InnerLibrary(_marking_library()):  # type: ignore[misc]
         def _optimize_functions(self, ll_module: Any) -> None:
-            # Whoever takes them in optimises them; here they only take on the machine's layout.
+            # The kernel that links them optimises them; here they only get the machine's layout.
             ll_module.data_layout = self._codegen._data_layout
             passes, builder = self._codegen._function_pass_manager(opt=1)
             for function in ll_module.functions:
                 passes.run(function, builder)
             if (long_loops or vectors) and is_tested("loops"):
-                # Whoever takes them in may leave loops as they are.
+                # The kernel that links them may leave loops as they are.
                 passes, builder = _passes(self._codegen, long_loops, vectors)
                 passes.run(ll_module, builder)
 

@@ -50,7 +50,7 @@ TESTED_RELEASES: dict[str, tuple[str, ...]] = {
     "views": _RELEASES,
     # What numba makes of arguments is kept in a buffer; compiled code is called without a look at them (`held`).
     "held": _RELEASES,
-    # Functions are marked with a tier of processors, not compiled for the one at hand (`processor`).
+    # Functions are marked with a tier of processors, not compiled for this very processor.
     "tiers": _RELEASES,
 }
 
@@ -71,13 +71,13 @@ _X86_TIERS = {
     "x86-64": (),
 }
 _TIERS = {"x86_64": tuple(_X86_TIERS), "amd64": tuple(_X86_TIERS), "aarch64": ("generic",)}
-#: Names a tier that is below the one of the processor at hand.
+#: Names a tier below the one of this processor.
 VARIABLE = "CONTACTLAB_PROCESSOR"
 
 
 @functools.cache
 def target_cpu() -> str | None:
-    """The tier that kernels are compiled for; None where that is numba's choice, the very processor at hand."""
+    """Return the tier that kernels are compiled for; None if numba chooses, which is this very processor."""
     from numba.core import config
     from numba.core.codegen import get_host_cpu_features
 
@@ -112,7 +112,7 @@ def machine() -> tuple[str, ...]:
 
 
 def _attributes() -> str:
-    # The second: not numba's features of the processor at hand, which the target machine has.
+    # The second: not numba's features of this processor, which the target machine has.
     return f'"target-cpu"="{target_cpu()}" "target-features"=""'
 
 
@@ -126,7 +126,7 @@ def set_target_attributes(ir_module: Any) -> None:
             set.add(function.attributes, _attributes())
 
 
-# A function's definition up to its attributes, of which a number may stand there already.
+# A function's definition up to its attributes; there may be a number of them already.
 _DEFINITION = re.compile(
     r"^(define .*?\)(?: local_unnamed_addr| unnamed_addr)?)"
     r"(?=(?: #\d+)?(?: (?:section|comdat|align|gc|personality|!).*)? \{$)",

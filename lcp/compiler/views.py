@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lcp.compiler.decorator import kernel
 from lcp.compiler.releases import is_tested
 
-__all__ = ["part_at", "rows_at", "stack_of"]
+__all__ = ["view_1d", "view_2d", "stack_array"]
 
 
 def _intrinsic_views() -> tuple[Any, Any]:
@@ -48,19 +48,19 @@ def _intrinsic_views() -> tuple[Any, Any]:
         )
         return view._getvalue()
 
-    def rows_at(typing: Any, flat: Any, start: Any, n: Any, width: Any) -> Any:
+    def view_2d(typing: Any, flat: Any, start: Any, n: Any, width: Any) -> Any:
         """View (n, width), C-contiguous, of the contiguous array ``flat`` from ``start`` on; nothing is checked."""
         if not (isinstance(flat, types.Array) and flat.layout == "C"):
             return None
         return flat.copy(ndim=2)(flat, types.int64, types.int64, types.int64), generate
 
-    def part_at(typing: Any, flat: Any, start: Any, n: Any) -> Any:
+    def view_1d(typing: Any, flat: Any, start: Any, n: Any) -> Any:
         """View (n,) of the array ``flat``, contiguous or of one axis, from ``start`` on; nothing is checked."""
         if not (isinstance(flat, types.Array) and (flat.ndim == 1 or flat.layout == "C")):
             return None
         return flat.copy(ndim=1)(flat, types.int64, types.int64), generate
 
-    return intrinsic(rows_at), intrinsic(part_at)
+    return intrinsic(view_2d), intrinsic(view_1d)
 
 
 def _intrinsic_stack(size: int) -> Any:
@@ -96,7 +96,7 @@ def _patched() -> bool:
     return not config.DISABLE_JIT and is_tested("views")
 
 
-def stack_of(size: int) -> Callable[[], NDArray[np.float64]]:
+def stack_array(size: int) -> Callable[[], NDArray[np.float64]]:
     """Return a function that gives a kernel an uninitialised array of ``size`` numbers for as long as it runs."""
     if _patched():
         stack: Callable[[], NDArray[np.float64]] = _intrinsic_stack(size)
@@ -104,17 +104,17 @@ def stack_of(size: int) -> Callable[[], NDArray[np.float64]]:
     return kernel(allocates=True, inline=True)(lambda: np.empty(size))
 
 
-def _rows_at(flat: NDArray[Any], start: int, n: int, width: int) -> NDArray[Any]:
+def _view_2d(flat: NDArray[Any], start: int, n: int, width: int) -> NDArray[Any]:
     """View (n, width) of the array ``flat`` from ``start`` on."""
     return flat.reshape(-1)[start : start + n * width].reshape((n, width))
 
 
-def _part_at(flat: NDArray[Any], start: int, n: int) -> NDArray[Any]:
+def _view_1d(flat: NDArray[Any], start: int, n: int) -> NDArray[Any]:
     """View (n,) of the array ``flat`` from ``start`` on."""
     return flat.reshape(-1)[start : start + n]
 
 
 # Of whatever type the array is that they are given.
-rows_at: Callable[[NDArray[Any], int, int, int], Any]
-part_at: Callable[[NDArray[Any], int, int], Any]
-rows_at, part_at = _intrinsic_views() if _patched() else (kernel(inline=True)(_rows_at), kernel(inline=True)(_part_at))
+view_2d: Callable[[NDArray[Any], int, int, int], Any]
+view_1d: Callable[[NDArray[Any], int, int], Any]
+view_2d, view_1d = _intrinsic_views() if _patched() else (kernel(inline=True)(_view_2d), kernel(inline=True)(_view_1d))

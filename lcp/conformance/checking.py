@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.asking import Witness, asked
 from lcp.catalog import Entry, NamedProblem, entries, mixed_entries
+from lcp.claims import NO_SOLUTION_STATUSES
 from lcp.conformance.report import Check, ConformanceReport
 from lcp.conversions import CoupledBoxLCP, HorizontalLCP
-from lcp.judge import DENIALS
-from lcp.method import Request, Traits
+from lcp.method import SolveRequest, Traits
 from lcp.nonlinear.catalog import NonlinearEntry
 from lcp.nonlinear.catalog import entries as nonlinear_entries
 from lcp.options import check_solver
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.solve import solve
+from lcp.solver_calls import RecordingSolver, call_solver
 from lcp.status import Status
 
 Matrix = NDArray[np.float64]
@@ -81,7 +81,7 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
 
 def _solved(solver: Any, problem: Any, tolerance: float, z0: Any = None) -> tuple[Any, str]:
     """The result, and what is wrong with it whatever the problem: an exception, or a false claim."""
-    witness = Witness(solver)
+    witness = RecordingSolver(solver)
     try:
         result = solve(problem, witness, tolerance=tolerance, z0=z0)
     except Exception as error:  # noqa: BLE001  whatever a solver raises is a finding
@@ -92,7 +92,7 @@ def _solved(solver: Any, problem: Any, tolerance: float, z0: Any = None) -> tupl
     if (
         plain
         and witness.claim is not None
-        and witness.claim.status in DENIALS
+        and witness.claim.status in NO_SOLUTION_STATUSES
         and result.status is not witness.claim.status
     ):
         return result, f"claimed {witness.claim.status.name} without evidence that holds"
@@ -212,7 +212,7 @@ def _nonlinear(solver: Any, tolerance: float, solved: list[str]) -> Iterator[Che
     given = fixed.copy()
     claims, wrong = [], ""
     try:
-        claims = [asked(josephy, solver, Request(given, tolerance, False)) for _ in range(2)]
+        claims = [call_solver(josephy, solver, SolveRequest(given, tolerance, False)) for _ in range(2)]
     except Exception as error:  # noqa: BLE001  whatever a solver raises is a finding
         wrong = f"raised {type(error).__name__}: {error}"
     yield Check("manners: answers with a claim", not wrong, wrong)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 
 if TYPE_CHECKING:
     from lcp.contacts.kernels.island_acceptance import IslandProblem, IslandSolution
 
 
 class IslandResult(NamedTuple):
-    """What the attempts came to."""
+    """Result of the strategies for one island."""
 
     answer: IslandSolution
     attempt: int  # that answered, see `lcp.contacts.kernels.strategy_loop`
@@ -25,7 +25,7 @@ class IslandResult(NamedTuple):
 def solve_island(case: IslandProblem, deadline: float = math.inf) -> IslandResult:
     """Make the attempts of a case: those that most islands need, then the later ones.
 
-    These are not begun when the processor's seconds have come to the ``deadline``.
+    They are not begun when the CPU seconds have reached the ``deadline``.
     """
     from lcp.contacts.kernels.certify import CERT_SIZE
     from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE
@@ -65,7 +65,7 @@ def solve_island(case: IslandProblem, deadline: float = math.inf) -> IslandResul
         found = solve_from_sweeps(case, answer, wf, wi)
         systems += found.systems
     unsolved = found.attempt == NO_STRATEGY and case.equal_compliance and answer.state[BEST_RESIDUAL] >= 0.0
-    if unsolved and processor_seconds() < deadline:
+    if unsolved and cpu_seconds() < deadline:
         found = solve_fallback(case, answer, wf, wi)
         systems += found.systems
     return IslandResult(answer, found.attempt, found.outcome, systems)

@@ -1,6 +1,6 @@
 """The strategies for an island's contact forces, by name; `docs/contact_solver.md` describes them.
 
-The kernels are those of `lcp.contacts.kernels.strategy_loop`.
+The kernels are in `lcp.contacts.kernels.strategy_loop`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import lcp
 
 #: The names of the strategies, in the order in which they are used.
 STRATEGY_NAMES: tuple[str, ...] = ("reuse", "active_set", "interior_point", "proximal_point", "rest")
-#: The names by the codes of records: those of strategies that went are for old records.
+#: The names by the codes of records; names of removed strategies are for old records.
 RECORDED: tuple[str, ...] = (
     "reuse", "active_set", "sweeps", "branch", "closer", "path", "shifts", "proximal_point", "interior_point",
     "rest",

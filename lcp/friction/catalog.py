@@ -15,7 +15,7 @@ from lcp.status import Status
 
 @dataclass(frozen=True, eq=False)
 class FrictionEntry(NamedProblem[FrictionProblem]):
-    """One named problem; the source is that of the answer."""
+    """One named problem; the source is the reference of its solution."""
 
     u: Vector | None  # the velocity of every solution, None where there is no solution
     r: Vector | None  # the forces, where they are unique

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcp.arrays import Vector, bare_vector
+from lcp.arrays import Vector, checked_vector_nonfinite
 from lcp.friction.problem import FrictionProblem
 
 #: Bound on both measures where none is given.
@@ -114,9 +114,9 @@ def measure(
     problem: FrictionProblem, r: ArrayLike, u: ArrayLike | None = None, equations: float = 0.0
 ) -> tuple[FrictionResiduals, Vector]:
     """Residuals of r, and u = W r + q (formed here unless given)."""
-    force = bare_vector("r", r, problem.m)
+    force = checked_vector_nonfinite("r", r, problem.m)
     with np.errstate(over="ignore", invalid="ignore"):
-        velocity = problem._W @ force + problem._q if u is None else bare_vector("u", u, problem.m)
+        velocity = problem._W @ force + problem._q if u is None else checked_vector_nonfinite("u", u, problem.m)
         return _measured(problem, force, velocity, equations), velocity
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.friction.residuals import FrictionResiduals
-from lcp.result import Outcome, Trace, Trial
+from lcp.result import AttemptBase, ResultBase, Trace
 from lcp.status import Status
 
 
@@ -36,12 +36,12 @@ class FrictionClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class FrictionAttempt(Trial[FrictionResiduals]):
+class FrictionAttempt(AttemptBase[FrictionResiduals]):
     """One friction solver that was tried, and how it ended."""
 
 
 @dataclass(frozen=True, repr=False)
-class FrictionResult(Outcome[FrictionResiduals]):
+class FrictionResult(ResultBase[FrictionResiduals]):
     """Answer to a `FrictionProblem` or a `GlobalFrictionProblem`.
 
     Attributes

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.double_double import two_product, two_sum
 
@@ -84,7 +84,7 @@ def sum_and_terms(a: Floats, x: Floats, start: float) -> tuple[float, float]:
     j = 0
     while j + 8 <= n:
         # Numbers of constant places: the compiler makes two vectors of eight of them.
-        b, y = part_at(a, j, 8), part_at(x, j, 8)
+        b, y = view_1d(a, j, 8), view_1d(x, j, 8)
         p0, p1, p2, p3 = b[0] * y[0], b[1] * y[1], b[2] * y[2], b[3] * y[3]
         p4, p5, p6, p7 = b[4] * y[4], b[5] * y[5], b[6] * y[6], b[7] * y[7]
         s0, s1, s2, s3 = s0 + p0, s1 + p1, s2 + p2, s3 + p3
@@ -93,7 +93,7 @@ def sum_and_terms(a: Floats, x: Floats, start: float) -> tuple[float, float]:
         t0, t1, t2, t3 = t0 + abs(p4), t1 + abs(p5), t2 + abs(p6), t3 + abs(p7)
         j += 8
     if j + 4 <= n:
-        b, y = part_at(a, j, 4), part_at(x, j, 4)
+        b, y = view_1d(a, j, 4), view_1d(x, j, 4)
         p0, p1, p2, p3 = b[0] * y[0], b[1] * y[1], b[2] * y[2], b[3] * y[3]
         s0, s1, s2, s3 = s0 + p0, s1 + p1, s2 + p2, s3 + p3
         t0, t1, t2, t3 = t0 + abs(p0), t1 + abs(p1), t2 + abs(p2), t3 + abs(p3)

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.kernels import Floats, kernel
 from lcp.kernels.accurate_residual import sum_and_terms, sum_twice
 from lcp.kernels.codes import NOT_FINITE, SOLVED, STALLED
@@ -248,10 +248,10 @@ def error_of_sums(
 ) -> float:
     """The same where `row_sums` has filled w and the head of ``work``."""
     n = q.shape[0]
-    terms = part_at(work, 0, n)
-    loads = part_at(work, n, n)
-    kept = part_at(work, 2 * n, n)
-    heard = part_at(work, 3 * n, n)
+    terms = view_1d(work, 0, n)
+    loads = view_1d(work, n, n)
+    kept = view_1d(work, 2 * n, n)
+    heard = view_1d(work, 3 * n, n)
     error = error_of(M, q, noise, lo, hi, z, w, terms, loads, heard)
     if TINY < error < np.inf:
         dropped = drop_dust(M, lo, hi, z, terms, loads, kept)
@@ -280,23 +280,23 @@ def lcp_measures(M: Floats, q: Floats, noise: Floats, z: Floats, w: Floats, work
 def fill_measures(M: Floats, q: Floats, noise: Floats, z: Floats, w: Floats, out: Floats, work: Floats) -> None:
     """The same, with the measures in ``out`` (length `SIZE`); ``work`` has length `WORK` n."""
     n = q.shape[0]
-    zero = part_at(work, 0, n)
-    above = part_at(work, n, n)
+    zero = view_1d(work, 0, n)
+    above = view_1d(work, n, n)
     # A w of its own: there rows are summed as the backward error needs them.
-    own, rest = part_at(work, 2 * n, n), part_at(work, 3 * n, 4 * n)
+    own, rest = view_1d(work, 2 * n, n), view_1d(work, 3 * n, 4 * n)
     row_sums(M, q, z, w, rest)
     for i in range(n):
         zero[i] = 0.0
         above[i] = np.inf
         own[i] = w[i]
-    residuals_of(M, q, z, w, out, True, part_at(z, 0, 0))
+    residuals_of(M, q, z, w, out, True, view_1d(z, 0, 0))
     known = noise if noise.shape[0] == n else zero
     out[BACKWARD_ERROR] = error_of_sums(M, q, known, zero, above, z, own, rest)
 
 
 @kernel(inline=True)
 def verdict(code: int, measures: Floats, tolerance: float) -> int:
-    """The code of a claim as its measures have it, in both directions: `lcp.judge.status_of`, compiled."""
+    """The code of a claim as its measures have it, in both directions: `lcp.claims.status_of`, compiled."""
     if measures[BACKWARD_ERROR] <= tolerance:
         return SOLVED
     if not np.isfinite(measures[NATURAL_MAP]):

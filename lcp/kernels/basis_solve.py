@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.reductions import dot, largest_size
 
@@ -46,7 +46,7 @@ def factor_few(F: Floats, k: int, perm: Ints, free: Floats) -> bool:
     width = F.shape[1]
     for i in range(width):
         free[i] = 1.0 if i < k else 0.0
-    floor = 1e-15 * largest_size(part_at(F, 0, k * width))
+    floor = 1e-15 * largest_size(view_1d(F, 0, k * width))
     for c in range(k):
         column = F[c]
         p = 0
@@ -61,12 +61,12 @@ def factor_few(F: Floats, k: int, perm: Ints, free: Floats) -> bool:
         free[p] = 0.0
         inverse = 1.0 / column[p]
         for at in range(0, width, 8):
-            y, f = part_at(column, at, 8), part_at(free, at, 8)
+            y, f = view_1d(column, at, 8), view_1d(free, at, 8)
             # Zero in rows that are done.
             a, b, d, e = y[0] * inverse * f[0], y[1] * inverse * f[1], y[2] * inverse * f[2], y[3] * inverse * f[3]
             g, h, m, n = y[4] * inverse * f[4], y[5] * inverse * f[5], y[6] * inverse * f[6], y[7] * inverse * f[7]
             for j in range(c + 1, k):
-                x, v = part_at(F[j], at, 8), F[j, p]
+                x, v = view_1d(F[j], at, 8), F[j, p]
                 q, r, s, t = x[0] - a * v, x[1] - b * v, x[2] - d * v, x[3] - e * v
                 u, w, z, o = x[4] - g * v, x[5] - h * v, x[6] - m * v, x[7] - n * v
                 x[0], x[1], x[2], x[3] = q, r, s, t
@@ -83,7 +83,7 @@ def factor_few(F: Floats, k: int, perm: Ints, free: Floats) -> bool:
 def subtract_part(y: Floats, x: float, column: Floats, order: Floats, sign: float, least: float) -> None:
     """y less x times the column, in the rows whose order times the sign is beyond ``least``; padded all of them."""
     for at in range(0, column.shape[0], 8):
-        v, f, r = part_at(y, at, 8), part_at(column, at, 8), part_at(order, at, 8)
+        v, f, r = view_1d(y, at, 8), view_1d(column, at, 8), view_1d(order, at, 8)
         f0, f1, f2, f3, f4, f5, f6, f7 = f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]
         a = f0 if r[0] * sign > least else 0.0
         b = f1 if r[1] * sign > least else 0.0
@@ -191,7 +191,7 @@ def is_few(k: int, n: int) -> bool:
 def factors_of(A: Floats, k: int) -> Floats:
     """Where in A (n, n) the factors of k rows stand: of few a column in each row, packed and padded."""
     n = A.shape[0]
-    return rows_at(A, 0, k, (k + 7) // 8 * 8 if is_few(k, n) else n)
+    return view_2d(A, 0, k, (k + 7) // 8 * 8 if is_few(k, n) else n)
 
 
 @kernel(inner=True)
@@ -199,7 +199,7 @@ def solve_factored(A: Floats, k: int, perm: Ints, b: Floats, x: Floats, order: F
     """x = A^-1 b of the k rows that `solve_active` has factored; b may be lost, ``order`` is as long."""
     F = factors_of(A, k)
     if is_few(k, A.shape[0]):
-        solve_few(F, k, perm, b, x, part_at(order, 0, F.shape[1]))
+        solve_few(F, k, perm, b, x, view_1d(order, 0, F.shape[1]))
     else:
         lu_solve(F, k, perm, b, x)
 
@@ -227,7 +227,7 @@ def solve_active(
         z[i] = 0.0
     if k == 0:
         return True
-    b, x, scratch = part_at(work, 0, n), part_at(work, n, n), part_at(work, 2 * n, n)
+    b, x, scratch = view_1d(work, 0, n), view_1d(work, n, n), view_1d(work, 2 * n, n)
     few = is_few(k, n)
     F = factors_of(A, k)
     for i in range(k):
@@ -248,7 +248,7 @@ def solve_active(
             b[i] = 0.0
             for j in range(k):
                 F[j, i] = 0.0
-    if not (factor_few(F, k, perm, part_at(scratch, 0, F.shape[1])) if few else lu_factor(F, k, perm)):
+    if not (factor_few(F, k, perm, view_1d(scratch, 0, F.shape[1])) if few else lu_factor(F, k, perm)):
         return False
     solve_factored(A, k, perm, b, x, scratch)
     for i in range(k):

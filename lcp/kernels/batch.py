@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.kernels import Floats, kernel
 from lcp.kernels.backward_error import BACKWARD_ERROR, WORK, fill_measures, verdict
 from lcp.kernels.codes import RUNNING
@@ -63,13 +63,13 @@ def lemke_judged(
     n = q.shape[0]
     floats = lemke_float_size(n)
     ints = lemke_int_size(n)
-    whole = part_at(work, floats + WORK * n, ints + INFO_SIZE).view(np.int64)
-    info = part_at(whole, ints, INFO_SIZE)
-    z, w = part_at(answer, 0, n), part_at(answer, n, n)
-    account = part_at(answer, 2 * n, ANSWER_SIZE)
+    whole = view_1d(work, floats + WORK * n, ints + INFO_SIZE).view(np.int64)
+    info = view_1d(whole, ints, INFO_SIZE)
+    z, w = view_1d(answer, 0, n), view_1d(answer, n, n)
+    account = view_1d(answer, 2 * n, ANSWER_SIZE)
     if begins:
         info[STAGE] = START
-    code = lemke_drive(M, q, z0, has_z0, options, part_at(work, 0, floats), part_at(whole, 0, ints), z, info, budget)
+    code = lemke_drive(M, q, z0, has_z0, options, view_1d(work, 0, floats), view_1d(whole, 0, ints), z, info, budget)
     account[ALL_PIVOTS] = info[PIVOTS]
     if code == RUNNING:
         return code
@@ -81,10 +81,10 @@ def lemke_judged(
     if known:
         for i in range(n):
             w[i] = last[n + i]
-        residuals_of(M, q, z, w, account, True, part_at(last, 2 * n + 1, n))
+        residuals_of(M, q, z, w, account, True, view_1d(last, 2 * n + 1, n))
         account[BACKWARD_ERROR] = last[2 * n]
     else:
-        fill_measures(M, q, part_at(work, 0, 0), z, w, account, part_at(work, floats, WORK * n))
+        fill_measures(M, q, view_1d(work, 0, 0), z, w, account, view_1d(work, floats, WORK * n))
     account[CLAIMED] = code
     code = verdict(code, account, options[TOLERANCE])
     account[CODE] = code

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.kernels import Floats, kernel
 from lcp.kernels.reductions import largest_size
 
@@ -28,7 +28,7 @@ def power_of_two(x: float) -> float:
 def largest_of(M: Floats, work: Floats) -> None:
     """Fill ``work`` with the largest magnitudes in each row of M and, behind them, in each column."""
     n = M.shape[0]
-    columns = part_at(work, n, n)
+    columns = view_1d(work, n, n)
     for j in range(n):
         columns[j] = 0.0
     for i in range(n):
@@ -36,7 +36,7 @@ def largest_of(M: Floats, work: Floats) -> None:
         a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         j = 0
         while j + 8 <= n:
-            y, x = part_at(source, j, 8), part_at(columns, j, 8)
+            y, x = view_1d(source, j, 8), view_1d(columns, j, 8)
             p, q, r, s = abs(y[0]), abs(y[1]), abs(y[2]), abs(y[3])
             t, u, v, w = abs(y[4]), abs(y[5]), abs(y[6]), abs(y[7])
             # Not max(): of that the compiler makes no vectors.

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.backward_error import error_of_sums, row_sums
 from lcp.kernels.basis_solve import solve_active
@@ -55,11 +55,11 @@ def final_basis(
 ) -> FinalBasis:  # fmt: skip
     """The views; ``work`` has length `final_floats`."""
     n = q.shape[0]
-    judged = part_at(work, 0, 3 * n + 1)
+    judged = view_1d(work, 0, 3 * n + 1)
     at = 3 * n + 1
-    scratch, best, measures = part_at(work, at, 3 * n), part_at(work, at + 3 * n, n), part_at(work, at + 4 * n, SIZE)
+    scratch, best, measures = view_1d(work, at, 3 * n), view_1d(work, at + 3 * n, n), view_1d(work, at + 4 * n, SIZE)
     at += 4 * n + SIZE
-    least, judge = part_at(work, at, 1), part_at(work, at + 1, 6 * n)
+    least, judge = view_1d(work, at, 1), view_1d(work, at + 1, 6 * n)
     return FinalBasis(
         M, q, row, column, active, A, perm, z, w, scratch, best, measures, least, judge, judged, free_of_units
     )
@@ -93,7 +93,7 @@ def meets(t: FinalBasis, tolerance: float) -> bool:
             largest = max(largest, abs(t.q[i]))
         return bool(t.measures[NATURAL_MAP] <= ROUNDED * largest)
     n = t.q.shape[0]
-    zero, above, work = part_at(t.judge, 0, n), part_at(t.judge, n, n), part_at(t.judge, 2 * n, 4 * n)
+    zero, above, work = view_1d(t.judge, 0, n), view_1d(t.judge, n, n), view_1d(t.judge, 2 * n, 4 * n)
     row_sums(t.M, t.q, t.z, t.w, work)
     for i in range(n):
         zero[i] = 0.0

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.codes import ITERATION_LIMIT, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED
@@ -103,7 +103,7 @@ def lemke_float_size(n: int) -> int:
 @kernel(inline=True)
 def last_judged(wf: Floats, n: int) -> Floats:
     """The z whose backward error was asked for last, if any, its w = M z + q, that error; how large rows of M are."""
-    return part_at(wf, tableau_floats(n) + n, 3 * n + 1)
+    return view_1d(wf, tableau_floats(n) + n, 3 * n + 1)
 
 
 @kernel(inline=True)
@@ -149,14 +149,14 @@ def lemke_drive(
     strict = STRICTNESS * tolerance
     at = tableau_floats(n)
     end = final_basis(
-        M, q, t.row, t.column, t.active, t.A, t.perm, z, part_at(wf, at, n), part_at(wf, at + n, final_floats(n)),
+        M, q, t.row, t.column, t.active, t.A, t.perm, z, view_1d(wf, at, n), view_1d(wf, at + n, final_floats(n)),
         options[FREE_OF_UNITS] != 0.0,
     )  # fmt: skip
     # The covering vector handed in, kept at the very end so that callers need not know the layout.
-    given = part_at(wf, wf.shape[0] - n, n)
+    given = view_1d(wf, wf.shape[0] - n, n)
     at = tableau_ints(n)
-    tied = part_at(wi, at, n)
-    wanted = part_at(wi, at + n, 2 * n + 1)
+    tied = view_1d(wi, at, n)
+    wanted = view_1d(wi, at + n, 2 * n + 1)
     active = t.active
     covered = options[COVERED] != 0.0
     limit = options[MAX_PIVOTS]
@@ -291,9 +291,9 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
     """
     n = t.basis.shape[0]
     width = in_eights(n)
-    x = part_at(t.x, 0, width)
-    entry = part_at(t.entry, 0, width)
-    size = part_at(t.size, 0, width)
+    x = view_1d(t.x, 0, width)
+    entry = view_1d(t.entry, 0, width)
+    size = view_1d(t.size, 0, width)
     step = -x[r] / entry[r]
     length = abs(step)
     for i in range(x.shape[0]):
@@ -365,10 +365,10 @@ def leaving_row(t: Tableau, M: Floats, pivot_tolerance: float, tie_tolerance: fl
     each right-hand side came from. ``tied`` (n,) is scratch.
     """
     width = in_eights(t.basis.shape[0])
-    x = part_at(t.x, 0, width)
-    column = part_at(t.entry, 0, width)
-    ratio = part_at(t.ratio, 0, width)
-    size = part_at(t.size, 0, width)
+    x = view_1d(t.x, 0, width)
+    column = view_1d(t.entry, 0, width)
+    ratio = view_1d(t.ratio, 0, width)
+    size = view_1d(t.size, 0, width)
     floor = -pivot_tolerance * largest_size(column)
     # Without branches: the signs of a column are as good as random, and a mispredicted branch costs more than dividing.
     for i in range(width):

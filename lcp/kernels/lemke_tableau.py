@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import solve_factored
 from lcp.kernels.lemke_exchanges import (
@@ -122,28 +122,28 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
     m = k + 2 * exchanges
     p = m + BATCH + COUNTS
     return Tableau(
-        rows_at(wf, e, n + 1, width),
-        Exchanges(part_at(wf, d, e - d), part_at(wf, c, d - c), part_at(wi, k, m - k), part_at(wf, b, c - b), n),
-        part_at(wf, 0, width),
-        part_at(wf, width, width),
-        part_at(wf, 2 * width, width),
-        part_at(wf, 3 * width, width),
-        part_at(wf, 4 * width, width),
-        part_at(wf, a, n),
-        part_at(wf, a + n, n),
-        part_at(wf, a + 2 * n, n),
-        part_at(wf, 5 * width, width),
-        rows_at(wf, f, n, n),
-        part_at(wi, 0, n),
-        part_at(wi, n, n + 1),
-        part_at(wi, i, 2 * n + 1),
-        part_at(wi, j, n + 1),
-        part_at(wi, j + n + 1, n + 1),
-        part_at(wi, m, BATCH),
-        part_at(wi, m + BATCH, COUNTS),
-        part_at(wi, p, n),
-        part_at(wi, p + n, n),
-        part_at(wi, p + 2 * n, n),
+        view_2d(wf, e, n + 1, width),
+        Exchanges(view_1d(wf, d, e - d), view_1d(wf, c, d - c), view_1d(wi, k, m - k), view_1d(wf, b, c - b), n),
+        view_1d(wf, 0, width),
+        view_1d(wf, width, width),
+        view_1d(wf, 2 * width, width),
+        view_1d(wf, 3 * width, width),
+        view_1d(wf, 4 * width, width),
+        view_1d(wf, a, n),
+        view_1d(wf, a + n, n),
+        view_1d(wf, a + 2 * n, n),
+        view_1d(wf, 5 * width, width),
+        view_2d(wf, f, n, n),
+        view_1d(wi, 0, n),
+        view_1d(wi, n, n + 1),
+        view_1d(wi, i, 2 * n + 1),
+        view_1d(wi, j, n + 1),
+        view_1d(wi, j + n + 1, n + 1),
+        view_1d(wi, m, BATCH),
+        view_1d(wi, m + BATCH, COUNTS),
+        view_1d(wi, p, n),
+        view_1d(wi, p + n, n),
+        view_1d(wi, p + 2 * n, n),
     )
 
 
@@ -216,11 +216,11 @@ def update_all(t: Tableau, r: int, entering: int) -> None:
         v = y[r] * factor
         j = 0
         while j + 16 <= width:
-            add_eight(part_at(y, j, 8), v, part_at(e, j, 8))
-            add_eight(part_at(y, j + 8, 8), v, part_at(e, j + 8, 8))
+            add_eight(view_1d(y, j, 8), v, view_1d(e, j, 8))
+            add_eight(view_1d(y, j + 8, 8), v, view_1d(e, j + 8, 8))
             j += 16
         if j < width:
-            add_eight(part_at(y, j, 8), v, part_at(e, j, 8))
+            add_eight(view_1d(y, j, 8), v, view_1d(e, j, 8))
         y[r] = v
     left = T[entering]
     for i in range(width):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.kernels import Floats, kernel
 
 
@@ -21,7 +21,7 @@ def largest_size(x: Floats) -> float:
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     j = 0
     while j + 8 <= n:
-        y = part_at(x, j, 8)
+        y = view_1d(x, j, 8)
         p, q, r, s = abs(y[0]), abs(y[1]), abs(y[2]), abs(y[3])
         t, u, v, w = abs(y[4]), abs(y[5]), abs(y[6]), abs(y[7])
         # Not max(): of that the compiler makes no vectors.
@@ -48,7 +48,7 @@ def least_of(x: Floats) -> float:
     a, b, c, d, e, f, g, h = np.inf, np.inf, np.inf, np.inf, np.inf, np.inf, np.inf, np.inf
     j = 0
     while j + 8 <= n:
-        y = part_at(x, j, 8)
+        y = view_1d(x, j, 8)
         p, q, r, s, t, u, v, w = y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7]
         a = p if p < a else a
         b = q if q < b else b
@@ -72,12 +72,12 @@ def dot(a: Floats, b: Floats, k: int) -> float:
     s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     j = 0
     while j + 8 <= k:
-        x, y = part_at(a, j, 8), part_at(b, j, 8)
+        x, y = view_1d(a, j, 8), view_1d(b, j, 8)
         s0, s1, s2, s3 = s0 + x[0] * y[0], s1 + x[1] * y[1], s2 + x[2] * y[2], s3 + x[3] * y[3]
         s4, s5, s6, s7 = s4 + x[4] * y[4], s5 + x[5] * y[5], s6 + x[6] * y[6], s7 + x[7] * y[7]
         j += 8
     if j + 4 <= k:
-        x, y = part_at(a, j, 4), part_at(b, j, 4)
+        x, y = view_1d(a, j, 4), view_1d(b, j, 4)
         s0, s1, s2, s3 = s0 + x[0] * y[0], s1 + x[1] * y[1], s2 + x[2] * y[2], s3 + x[3] * y[3]
         j += 4
     # At most three are left; each waits for another sum.

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.kernels import Floats, kernel
 from lcp.kernels.accurate_residual import sum_twice, terms_size
 from lcp.kernels.reductions import dot, largest_size
@@ -91,7 +91,7 @@ def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> No
     ``natural_map`` = max |min(z_i, w_i)|; ``scaled`` is the same with z_i in units of the largest z and w_i in units
     of |q_i| + max_j |M_ij| times the largest z; ``fischer_burmeister`` = max |z_i + w_i - sqrt(z_i^2 + w_i^2)|.
     """
-    residuals_of(M, q, z, w, out, False, part_at(z, 0, 0))
+    residuals_of(M, q, z, w, out, False, view_1d(z, 0, 0))
 
 
 @kernel(inner=True)
@@ -217,7 +217,7 @@ def balanced_residuals(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats,
     """
     n = q.shape[0]
     lcp_residuals(M, q, z, w, out)
-    amounts, sizes, units = part_at(work, 0, n), part_at(work, n, n), part_at(work, 2 * n, n)
+    amounts, sizes, units = view_1d(work, 0, n), view_1d(work, n, n), view_1d(work, 2 * n, n)
     for i in range(n):
         amounts[i] = abs(q[i])
         units[i] = np.sqrt(max(0.0, M[i, i]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from lcp.hearing import hears
+from lcp.interruptible import interruptible
 from lcp.matrix_classes.copositive import is_copositive, is_copositive_plus, is_strictly_copositive
 from lcp.matrix_classes.definite import is_pd_matrix, is_psd_matrix
 from lcp.matrix_classes.p_matrix import is_p_matrix
@@ -66,7 +66,7 @@ class MatrixClasses:
         return "\n".join(lines)
 
 
-@hears
+@interruptible
 def classify(M: Any, *, max_n: int = 16) -> MatrixClasses:
     """Decide the classes of M by which solvers are chosen and theorems apply.
 

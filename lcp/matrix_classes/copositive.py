@@ -65,7 +65,7 @@ def _decide(matrix: Vector, max_n: int, name: str) -> ClassVerdict:
         return not find.null or (name != "copositive" and (strict or _is_nonzero_image(S, find.exact)))
 
     def refused(find: Violation) -> ClassVerdict | None:
-        return _refused(matrix, find, name) if _shown(matrix, S, find, name) else None
+        return _negative_verdict(matrix, find, name) if _shown(matrix, S, find, name) else None
 
     return decide(name, violations(scaled, d, S, strict=name != "copositive", max_n=max_n), counts, refused)
 
@@ -86,7 +86,7 @@ def _shown(matrix: Vector, S: Integers, find: Violation, name: str) -> bool:
     return bool(x.any()) and int(y @ (S @ y)) == 0 and _is_nonzero_image(S, y)
 
 
-def _refused(matrix: Vector, find: Violation, name: str) -> ClassVerdict:
+def _negative_verdict(matrix: Vector, find: Violation, name: str) -> ClassVerdict:
     what = "x >= 0 with x . M x = 0" if find.null else "x >= 0 with x . M x < 0"
     margin = form_margin(matrix, find.x)
     return ClassVerdict(False, name, Counterexample(find.indices, find.x), what, margin)

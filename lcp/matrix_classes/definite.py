@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.analysis.exact import Integers, doubles, eliminated, gauss_jordan, integers
-from lcp.analysis.verified import least_eigenvalue
-from lcp.arrays import Vector, row_sizes
+from lcp.analysis.proven_bounds import least_eigenvalue
+from lcp.arrays import Vector, row_abs_max
 from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, broken_form, form_margin, square, sub
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -20,7 +20,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 def congruence(M: Any) -> Vector:
     """Return powers of two d (n,) that scale the diagonal of diag(d) M diag(d) to about one; 1 if M_ii <= 0."""
-    diagonal, sizes = M.diagonal(), row_sizes(M)
+    diagonal, sizes = M.diagonal(), row_abs_max(M)
     size = float(sizes.max(initial=0.0))
     # A diagonal entry that is only rounding must not enlarge its row.
     usable = diagonal > 1e-14 * np.maximum(sizes, _TINY)

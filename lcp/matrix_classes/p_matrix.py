@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lcp.analysis.exact import Integers, determinant, doubles, eliminated, gauss_jordan, integers
-from lcp.analysis.verified import h_matrix_vector, least_eigenvalue
+from lcp.analysis.proven_bounds import h_matrix_vector, least_eigenvalue
 from lcp.arrays import Vector
 from lcp.matrix_classes.verdict import (
     ClassVerdict,
@@ -45,7 +45,7 @@ def is_p_matrix(M: Any, *, max_n: int = 20) -> ClassVerdict:
         return ClassVerdict(True, "P", detail="empty")
     low = np.flatnonzero(np.diag(matrix) <= 0.0)
     if low.size:
-        return _refused(matrix, integers(matrix), (int(low[0]),))
+        return _negative_verdict(matrix, integers(matrix), (int(low[0]),))
     if h_matrix_vector(matrix) is not None:
         return ClassVerdict(True, "P", detail="H_+")
     row, column = scales(matrix)
@@ -72,7 +72,7 @@ def _by_minors(matrix: Vector, scaled: Vector) -> ClassVerdict:
     exact = integers(matrix)
     indices = bits(int(code[0]))
     if status == NOT_POSITIVE or determinant(sub(exact, indices)) <= 0:
-        return _refused(matrix, exact, indices)
+        return _negative_verdict(matrix, exact, indices)
     if n > EXACT_MINORS:
         detail = (
             f"a minor is zero to rounding and n = {n} exceeds {EXACT_MINORS}, up to which all are evaluated exactly"
@@ -80,7 +80,7 @@ def _by_minors(matrix: Vector, scaled: Vector) -> ClassVerdict:
         return ClassVerdict(None, "P", detail=detail)
     bad = _first_bad(exact, 1, tuple(range(n)), ())
     if bad is not None:
-        return _refused(matrix, exact, bad)
+        return _negative_verdict(matrix, exact, bad)
     return ClassVerdict(True, "P", detail=f"all {2**n - 1} principal minors are positive, in integers")
 
 
@@ -107,14 +107,14 @@ def _by_pairs(matrix: Vector, scaled: Vector) -> ClassVerdict:
         pair = (int(i), int(j))
         exact = integers(matrix) if exact is None else exact
         if determinant(sub(exact, pair)) <= 0:
-            return _refused(matrix, exact, pair)
+            return _negative_verdict(matrix, exact, pair)
     if least_eigenvalue(scaled) > 0.0:
         return ClassVerdict(True, "P", detail="positive definite after scaling")
     detail = f"n = {n} exceeds max_n, up to which all 2^n minors are tried, and M is not proven definite or H_+"
     return ClassVerdict(None, "P", detail=detail)
 
 
-def _refused(matrix: Vector, exact: Integers, indices: tuple[int, ...]) -> ClassVerdict:
+def _negative_verdict(matrix: Vector, exact: Integers, indices: tuple[int, ...]) -> ClassVerdict:
     """Return the negative verdict for a minor, checked in integers, with a sign-reversing vector if one is found."""
     minor = determinant(sub(exact, indices))
     if minor > 0:

@@ -20,7 +20,7 @@ from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, bits, exten
 
 _CHUNK = 8192
 #: Limit on blocks that are singular to rounding, which are decided in integers one by one.
-MOST_EXACT = 20000
+MAX_EXACT = 20000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +62,8 @@ def violations(scaled: Vector, unscale: Vector, exact: Integers, *, strict: bool
                 yield item
             else:
                 spent += item
-                if spent > MOST_EXACT:
-                    raise SearchTooLong(f"more than {MOST_EXACT} principal blocks are singular to rounding")
+                if spent > MAX_EXACT:
+                    raise SearchTooLong(f"more than {MAX_EXACT} principal blocks are singular to rounding")
     if left_out:
         raise SearchTooLong(left_out)
 

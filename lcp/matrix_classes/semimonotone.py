@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lcp.analysis.exact import integers
-from lcp.analysis.verified import h_matrix_vector, least_eigenvalue
+from lcp.analysis.proven_bounds import h_matrix_vector, least_eigenvalue
 from lcp.arrays import Vector
 from lcp.matrix_classes.principal_search import Violation, decide, underflows, violations
 from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, broken_rows, rows_margin, square

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.analysis.exact import Integers, integers
-from lcp.analysis.verified import EPS, TINY, product
+from lcp.analysis.proven_bounds import EPS, TINY, product
 from lcp.arrays import Vector, checked_square
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lcp.analysis.exact import Integers, doubles, eliminated, gauss_jordan, integers
-from lcp.analysis.verified import comparison, h_matrix_vector
+from lcp.analysis.proven_bounds import comparison, h_matrix_vector
 from lcp.arrays import Vector
 from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, broken_rows, extended, rows_margin, square, sub
 from lcp.scaling import scales
@@ -73,7 +73,7 @@ def _inverse_nonnegative(matrix: Vector, C: Vector, name: str, max_n: int) -> Cl
     if n > max_n:
         x = _perron(C)
         if broken_rows(C, x, strict=False):
-            return _refused(C, x, tuple(np.flatnonzero(x).tolist()), name)
+            return _negative_verdict(C, x, tuple(np.flatnonzero(x).tolist()), name)
         detail = f"singular to rounding, and n = {n} exceeds max_n = {max_n} of exact elimination"
         return ClassVerdict(None, name, detail=detail)
     exact = integers(C)
@@ -84,11 +84,11 @@ def _inverse_nonnegative(matrix: Vector, C: Vector, name: str, max_n: int) -> Cl
     for x in (_perron(C[:order, :order]), doubles(_null_or_negative(exact, order))):
         full = extended(x, indices, n)
         if broken_rows(C, full, strict=False):
-            return _refused(C, full, indices, name)
+            return _negative_verdict(C, full, indices, name)
     return ClassVerdict(False, name, Counterexample(indices), f"the leading minor of order {order} is not positive")
 
 
-def _refused(C: Vector, x: Vector, indices: tuple[int, ...], name: str) -> ClassVerdict:
+def _negative_verdict(C: Vector, x: Vector, indices: tuple[int, ...], name: str) -> ClassVerdict:
     margin = rows_margin(C, x)
     # Rows outside the support have only entries that are not positive, so the whole image is not positive.
     return ClassVerdict(False, name, Counterexample(indices, x), "x >= 0 whose image is not positive", margin)

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.dispatch import claim_of
+from lcp.dispatch import call_any_solver
 from lcp.errors import DomainError
-from lcp.hearing import processor_seconds
-from lcp.method import Method, Request, Traits, within
+from lcp.interruptible import cpu_seconds
+from lcp.method import SolverBase, SolveRequest, Traits, with_time_limit
 from lcp.nonlinear.problem import MCP
-from lcp.options import check_solver, positive, real, whole
+from lcp.options import check_solver, integer_option, positive_option, real_option
 from lcp.polish.active_set import refine_boxed
 from lcp.problem import BoxLCP
 from lcp.residuals import Residuals, measure_nonlinear
@@ -37,7 +37,7 @@ _ROUNDING, _LEFT = 1e-14, 2.0**-26
 
 
 @dataclass(frozen=True)
-class JosephyNewton(Method[MCP]):
+class JosephyNewton(SolverBase[MCP]):
     """Newton's method for generalised equations (Josephy 1979) with a nonmonotone line search and gradient steps.
 
     Each step solves the linearised problem, a `BoxLCP`, by a solver of this package, and moves towards its solution.
@@ -79,11 +79,11 @@ class JosephyNewton(Method[MCP]):
     """
 
     solver: Any = None
-    memory: int = whole(10, least=1)
-    decrease: float = real(1e-4, least=0.0, most=0.5, open_ends=True)
-    restarts: int = whole(3)
-    max_iterations: int = whole(500)
-    time_limit: float = positive(300.0)
+    memory: int = integer_option(10, least=1)
+    decrease: float = real_option(1e-4, least=0.0, most=0.5, open_ends=True)
+    restarts: int = integer_option(3)
+    max_iterations: int = integer_option(500)
+    time_limit: float = positive_option(300.0)
 
     traits: ClassVar[Traits] = Traits.NONLINEAR | Traits.WARM_START | Traits.SPARSE
 
@@ -93,7 +93,7 @@ class JosephyNewton(Method[MCP]):
         if self.solver is not None:
             check_solver("JosephyNewton.solver", self.solver)
 
-    def _claim(self, problem: MCP, request: Request) -> MCPClaim:
+    def _claim(self, problem: MCP, request: SolveRequest) -> MCPClaim:
         start = np.clip(np.zeros(problem.n) if request.z0 is None else request.z0, problem.lo, problem.hi)
         if problem.n == 0:
             return MCPClaim(start, Status.SOLVED, 0, "no unknowns")
@@ -119,7 +119,7 @@ class _Point:
 class _NewtonSolve:
     """State of one solve."""
 
-    def __init__(self, problem: MCP, method: JosephyNewton, request: Request, start: Vector) -> None:
+    def __init__(self, problem: MCP, method: JosephyNewton, request: SolveRequest, start: Vector) -> None:
         self._problem, self._method, self._request = problem, method, request
         self._inner = Cascade(time_limit=10.0) if method.solver is None else method.solver
         self._evaluations = self._shortened = self._unsolved = 0
@@ -130,7 +130,7 @@ class _NewtonSolve:
         self._start, self._way, self._tried = start, np.zeros_like(start), b""
         self._recorder = TraceRecorder(request.trace)
         self._steps: list[Step] = []
-        self._deadline = processor_seconds() + method.time_limit
+        self._deadline = cpu_seconds() + method.time_limit
         self._at = self._point(start, w, J)
         self._recorder.add(0, self._at.residual.natural_map)
 
@@ -179,7 +179,7 @@ class _NewtonSolve:
         merits: deque[float] = deque([self._at.equations.merit], maxlen=self._method.memory)
         marks = [self._at.equations.merit]
         while not self._at.residual.solved(self._request.tolerance):
-            if len(self._steps) >= self._method.max_iterations or processor_seconds() > self._deadline:
+            if len(self._steps) >= self._method.max_iterations or cpu_seconds() > self._deadline:
                 return Status.ITERATION_LIMIT
             step = next((found for found in self._candidates(max(merits)) if found is not None), None)
             if step is None:
@@ -248,10 +248,10 @@ class _NewtonSolve:
         at, problem = self._at, self._problem
         linearised = BoxLCP(at.J, at.w, problem.lo - at.z, problem.hi - at.z)
         zero = np.zeros(problem.n)
-        claim = claim_of(
+        claim = call_any_solver(
             linearised,
-            within(self._inner, self._deadline - processor_seconds()),
-            Request(zero, _INNER_TOLERANCE, False),
+            with_time_limit(self._inner, self._deadline - cpu_seconds()),
+            SolveRequest(zero, _INNER_TOLERANCE, False),
         )
         d = np.array(claim.z, dtype=np.float64)
         # Solvers that measure from the bounds lose digits if bounds are one and the step is 1e-11.

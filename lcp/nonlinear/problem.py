@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcp.arrays import Vector, bare_vector, checked_square, checked_vector, read_only
+from lcp.arrays import Vector, checked_square, checked_vector, checked_vector_nonfinite, read_only
 from lcp.errors import DomainError, ProblemError
 from lcp.problem import BoxLCP, checked_bounds
 
@@ -73,7 +73,7 @@ class MCP:
 
     def value(self, z: Vector) -> Vector:
         """Return F(z), checked: raise `DomainError` if it is not defined, `ProblemError` if it is not a vector (n,)."""
-        vector = bare_vector("F(z)", _called("F", self.F, z), self.n)
+        vector = checked_vector_nonfinite("F(z)", _called("F", self.F, z), self.n)
         if not np.isfinite(vector).all():
             i = int(np.flatnonzero(~np.isfinite(vector))[0])
             raise DomainError(f"F(z)[{i}] = {vector[i]}")

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.farkas import Farkas
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 from lcp.kernels import codes
-from lcp.method import SYMMETRIC_MONOTONE, Method, Request, Traits
-from lcp.options import positive, real, whole
+from lcp.method import SYMMETRIC_MONOTONE, SolverBase, SolveRequest, Traits
+from lcp.options import integer_option, positive_option, real_option
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, measure
 from lcp.result import Claim, TraceRecorder
@@ -25,7 +25,7 @@ _BUDGET = 16
 
 
 @dataclass(frozen=True)
-class ActiveSetPivoting(Method[LCP]):
+class ActiveSetPivoting(SolverBase[LCP]):
     """Principal pivoting on a factored active set, at a cost of k^3 for k positive unknowns (Drumwright 2017).
 
     For problems with few positive z, especially boxes at rest: only the columns of M that become active are read. The
@@ -56,9 +56,9 @@ class ActiveSetPivoting(Method[LCP]):
     and Operations Research 21 (1994); K. G. Murty, Opsearch 11 (1974).
     """
 
-    max_pivots: int | None = whole(None)
-    zero_tolerance: float = real(1e-11, least=0.0, most=1e-3)
-    time_limit: float = positive(300.0)
+    max_pivots: int | None = integer_option(None)
+    zero_tolerance: float = real_option(1e-11, least=0.0, most=1e-3)
+    time_limit: float = positive_option(300.0)
 
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.P_MATRIX | Traits.WARM_START
 
@@ -72,7 +72,7 @@ class ActiveSetPivoting(Method[LCP]):
         options[k.TOLERANCE] = tolerance
         return options
 
-    def _claim(self, problem: LCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
         z0, tolerance, trace = request
         from lcp.kernels import active_set_pivoting as k
 
@@ -84,7 +84,7 @@ class ActiveSetPivoting(Method[LCP]):
         z = np.zeros(n)
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         options = self.kernel_options(tolerance)
-        options[k.FREE_OF_UNITS] = problem._noise is None
+        options[k.FREE_OF_UNITS] = problem._q_uncertainty is None
         start = z if z0 is None else z0
         recorder = TraceRecorder(trace)
 
@@ -94,7 +94,7 @@ class ActiveSetPivoting(Method[LCP]):
 
         code = pivot_to_end(
             lambda budget: k.active_set_drive(M, q, start, z0 is not None, options, wf, wi, z, info, budget),
-            1 if trace else _BUDGET, processor_seconds() + self.time_limit, record,
+            1 if trace else _BUDGET, cpu_seconds() + self.time_limit, record,
         )  # fmt: skip
         pivots = int(info[k.PIVOTS])
         status, evidence = STATUS_OF_CODE[code], None

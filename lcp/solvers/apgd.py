@@ -9,7 +9,7 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.method import SYMMETRIC_MONOTONE, Traits
-from lcp.options import positive, whole
+from lcp.options import integer_option, positive_option
 from lcp.result import Claim
 from lcp.solvers.shared.iterative_base import (
     BoxProblemArrays,
@@ -47,9 +47,9 @@ class APGD(IterativeMethod):
     B. O'Donoghue, E. Candes, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 15 (2015).
     """
 
-    max_iterations: int = whole(100_000)
-    time_limit: float = positive(300.0)
-    check_interval: int | None = whole(None, least=1)
+    max_iterations: int = integer_option(100_000)
+    time_limit: float = positive_option(300.0)
+    check_interval: int | None = integer_option(None, least=1)
 
     by_diagonal: ClassVar[bool] = False
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.hearing import processor_seconds
-from lcp.method import Method, Request, Traits
-from lcp.options import positive, real, whole
+from lcp.interruptible import cpu_seconds
+from lcp.method import SolverBase, SolveRequest, Traits
+from lcp.options import integer_option, positive_option, real_option
 from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
 from lcp.residuals import measure
 from lcp.result import Claim, TraceRecorder
@@ -36,7 +36,7 @@ _POSITIVE = 0.1
 
 
 @dataclass(frozen=True)
-class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
+class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
     """Principal pivoting that exchanges all infeasible pairs at once (Kostreva 1978; Judice and Pires 1994).
 
     The method needs a few factorisations of active blocks at any n; it is meant for large strictly monotone problems.
@@ -71,21 +71,21 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
     Applications 74 (1992).
     """
 
-    backups: int | None = whole(None)
-    max_iterations: int | None = whole(None)
-    zero_tolerance: float = real(1e-11, least=0.0, most=1e-3)
-    time_limit: float = positive(300.0)
+    backups: int | None = integer_option(None)
+    max_iterations: int | None = integer_option(None)
+    zero_tolerance: float = real_option(1e-11, least=0.0, most=1e-3)
+    time_limit: float = positive_option(300.0)
 
     traits: ClassVar[Traits] = (
         Traits.P_MATRIX | Traits.POSITIVE_DEFINITE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
         z0, tolerance, trace = request
         n, M, q = problem.n, problem._M, problem._q
         lo, hi = bounds_of(problem)
         recorder = TraceRecorder(trace)
-        deadline = processor_seconds() + self.time_limit
+        deadline = cpu_seconds() + self.time_limit
         limit = min(max(1000, 10 * n), 100_000) if self.max_iterations is None else self.max_iterations
         best: Vector = np.clip(np.zeros(n), lo, hi)
         residual = measure(problem, best)[0]
@@ -100,7 +100,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
             # The status does not matter, because a start needs no proof.
             part = replace(self, max_iterations=min(limit, _COARSE), time_limit=0.5 * self.time_limit)
             there, (low, high) = (
-                part._claim(coarse.problem, Request(None, tolerance, False)).z,
+                part._claim(coarse.problem, SolveRequest(None, tolerance, False)).z,
                 bounds_of(coarse.problem),
             )
             state = np.where(there <= low, -1, np.where(there >= high, 1, 0))[coarse.group]
@@ -110,7 +110,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
         least, patience, level = n + 1, backups, 0
         front, seen = _FrontAccelerator(problem), set[int]()
         for iteration in range(1, limit + 1):
-            if processor_seconds() > deadline:
+            if cpu_seconds() > deadline:
                 return Claim(best, Status.ITERATION_LIMIT, iteration - 1, "time limit", trace=recorder.trace())
             z = np.where(state < 0, lo, hi)
             inside = state == 0

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.dispatch import claim_of
-from lcp.hearing import processor_seconds
-from lcp.method import Method, Request, Traits, within
-from lcp.options import check_solver, positive
+from lcp.dispatch import call_any_solver
+from lcp.interruptible import cpu_seconds
+from lcp.method import SolverBase, SolveRequest, Traits, with_time_limit
+from lcp.options import check_solver, positive_option
 from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
 from lcp.residuals import Problem, verified
 from lcp.result import Claim
@@ -21,7 +21,7 @@ from lcp.status import Status
 
 
 @dataclass(frozen=True)
-class BlockTriangular(Method[Problem]):
+class BlockTriangular(SolverBase[Problem]):
     """Solve one strongly connected block of M after the other, with the unknowns of previous blocks substituted.
 
     First z_i = 0 is set for pairs whose w_i cannot be negative: q_i >= 0, and no negative entry multiplies an unknown
@@ -43,7 +43,7 @@ class BlockTriangular(Method[Problem]):
     """
 
     inner: Any = field(default_factory=Lemke)
-    time_limit: float = positive(60.0)
+    time_limit: float = positive_option(60.0)
 
     traits: ClassVar[Traits] = Traits.MIXED | Traits.BOXED | Traits.SPARSE
 
@@ -51,10 +51,10 @@ class BlockTriangular(Method[Problem]):
         super().__post_init__()
         check_solver("BlockTriangular.inner", self.inner)
 
-    def _claim(self, problem: Problem, request: Request) -> Claim:
+    def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
         from scipy import sparse
 
-        deadline = processor_seconds() + self.time_limit
+        deadline = cpu_seconds() + self.time_limit
         given, q = (problem._K, problem._k) if isinstance(problem, MLCP) else (problem._M, problem._q)
         dense = isinstance(given, np.ndarray)
         M, (lo, hi) = sparse.csr_array(given), bounds_of(problem)
@@ -86,14 +86,14 @@ class BlockTriangular(Method[Problem]):
             z[rows] = found
         return Claim(z, Status.SOLVED, len(blocks), detail)
 
-    def _solved(self, part: BoxLCP, request: Request, deadline: float) -> Vector | None:
+    def _solved(self, part: BoxLCP, request: SolveRequest, deadline: float) -> Vector | None:
         """Return a verified solution of a block, solved as an `LCP` if it is one."""
         plain = not part.lo.any() and np.isposinf(part.hi).all()
         problem: Problem = LCP(part._M, part._q) if plain else part
-        left = deadline - processor_seconds()
+        left = deadline - cpu_seconds()
         if left <= 0.0:
             return None
-        z = claim_of(problem, within(self.inner, left), Request(None, request.tolerance, False)).z
+        z = call_any_solver(problem, with_time_limit(self.inner, left), SolveRequest(None, request.tolerance, False)).z
         return z if verified(problem, z, request.tolerance) else None
 
 

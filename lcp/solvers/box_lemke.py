@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.hearing import processor_seconds
-from lcp.method import MONOTONE, Method, Request, Traits
-from lcp.options import positive, whole
+from lcp.interruptible import cpu_seconds
+from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits
+from lcp.options import integer_option, positive_option
 from lcp.polish.active_set import refine_boxed
 from lcp.problem import LCP, BoxLCP, bounds_of
 from lcp.residuals import measure
@@ -23,7 +23,7 @@ from lcp.status import Status
 
 
 @dataclass(frozen=True)
-class BoxLemke(Method[LCP | BoxLCP]):
+class BoxLemke(SolverBase[LCP | BoxLCP]):
     """Complementary pivoting from a vertex of the box, for any M if all bounds are finite (Cao and Ferris 1996).
 
     The artificial variable shifts the rows, never the bounds. With the upper multipliers as further unknowns,
@@ -50,15 +50,15 @@ class BoxLemke(Method[LCP | BoxLCP]):
     (1996), algorithm 3.1 and theorem 4.4.
     """
 
-    max_pivots: int | None = whole(None)
-    restarts: int = whole(3)
-    time_limit: float = positive(300.0)
+    max_pivots: int | None = integer_option(None)
+    restarts: int = integer_option(3)
+    time_limit: float = positive_option(300.0)
 
     traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.COPOSITIVE | Traits.FINITE_BOX | Traits.BOXED
 
-    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
         """Follow one path after another until a verified solution, or a limit."""
-        deadline = processor_seconds() + self.time_limit
+        deadline = cpu_seconds() + self.time_limit
         box = scaled_box(problem)
         n = problem.n
         recorder = TraceRecorder(request.trace, "artificial variable")
@@ -109,7 +109,7 @@ class BoxLemke(Method[LCP | BoxLCP]):
                     return Claim(z, Status.SOLVED, spent, detail, trace=recorder.trace())
                 status = Status.STALLED
             first = status if first is None else first
-            if spent >= limit or processor_seconds() > deadline:
+            if spent >= limit or cpu_seconds() > deadline:
                 return Claim(best, Status.ITERATION_LIMIT, spent, detail, trace=recorder.trace())
         assert first is not None
         return Claim(best, first, spent, detail, trace=recorder.trace())

@@ -11,8 +11,8 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.dispatch import DENSE_LIMIT
 from lcp.farkas import row_proof
-from lcp.method import Method, Request, Traits
-from lcp.options import positive
+from lcp.method import SolverBase, SolveRequest, Traits
+from lcp.options import positive_option
 from lcp.problem import LCP, MLCP, BoxLCP, dense_bytes
 from lcp.residuals import Problem
 from lcp.result import Claim, Result
@@ -57,7 +57,7 @@ _BY_BLOCKS = (
 
 
 @dataclass(frozen=True)
-class Cascade(Method[Problem]):
+class Cascade(SolverBase[Problem]):
     """Solve with a sequence of solvers chosen by the problem.
 
     `solver_sequence` returns the solvers, and `Result.attempts` has the status of each.
@@ -70,7 +70,7 @@ class Cascade(Method[Problem]):
         CPU seconds for all solvers together; each may use the remaining time.
     """
 
-    time_limit: float = positive(600.0)
+    time_limit: float = positive_option(600.0)
 
     traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED | Traits.SPARSE
 
@@ -88,7 +88,7 @@ class Cascade(Method[Problem]):
         result = _LEMKE._solve_and_verify(problem, z0, tolerance)
         return result if result is not None and result.solved else None
 
-    def _claim(self, problem: Problem, request: Request) -> Claim:
+    def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
         if isinstance(problem, LCP) and (problem.sparse or problem.n >= _SMALL):
             proof = row_proof(problem)
             if proof is not None:
@@ -98,7 +98,7 @@ class Cascade(Method[Problem]):
         if isinstance(problem, LCP) and classify_structure(problem).endswith(", thin"):
             from scipy import sparse
 
-            problem = LCP(sparse.csr_array(problem._M), problem._q, problem._noise)
+            problem = LCP(sparse.csr_array(problem._M), problem._q, problem._q_uncertainty)
         return Fallback(*line_up, time_limit=self.time_limit)._claim(problem, request)
 
 

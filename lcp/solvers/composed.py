@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lcp.dispatch import claim_of, nearest_zero
+from lcp.claims import NO_SOLUTION_STATUSES, attempt_from_claim, verified_status
+from lcp.dispatch import call_any_solver, project_zero
 from lcp.errors import ProblemError
-from lcp.hearing import processor_seconds
-from lcp.judge import DENIALS, attempt_of, verdict
-from lcp.method import Method, Request, Traits, within
-from lcp.options import check_positive, check_solver, flag, number, positive, whole
+from lcp.interruptible import cpu_seconds
+from lcp.method import SolverBase, SolveRequest, Traits, with_time_limit
+from lcp.options import bool_option, check_positive, check_solver, integer_option, number, positive_option
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import Problem, measure, verified
@@ -25,7 +25,7 @@ from lcp.status import Status
 
 
 @dataclass(frozen=True)
-class Regularized(Method[LCP]):
+class Regularized(SolverBase[LCP]):
     """Solve with M + 10^e max|M| I for one exponent e after another until the answer solves the original problem.
 
     The shift makes singular pivots small ones and a positive semidefinite M definite. Its solution is only a start:
@@ -52,9 +52,9 @@ class Regularized(Method[LCP]):
 
     inner: Any = field(default_factory=Lemke)
     exponents: tuple[float, ...] = (-14.0, -12.0, -10.0, -8.0, -6.0, -4.0, -2.0, 0.0)
-    plain_first: bool = flag(True)
-    polish: bool = flag(True)
-    time_limit: float = positive(120.0)
+    plain_first: bool = bool_option(True)
+    polish: bool = bool_option(True)
+    time_limit: float = positive_option(120.0)
 
     traits: ClassVar[Traits] = Traits.WARM_START | Traits.SPARSE
 
@@ -75,22 +75,24 @@ class Regularized(Method[LCP]):
             raise ProblemError("Regularized.exponents is empty")
         object.__setattr__(self, "exponents", exponents)
 
-    def _claim(self, problem: LCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
         size = float(abs(problem._M).max()) if problem.n else 0.0
         scale = size if size > 0.0 else 1.0
         shifts = [0.0] if self.plain_first else []
         shifts += [10.0**e * scale for e in self.exponents]
-        deadline = processor_seconds() + self.time_limit
+        deadline = cpu_seconds() + self.time_limit
         spent = 0
         best: Claim | None = None
         least = math.inf
         for tried, shift in enumerate(shifts):
-            if best is not None and processor_seconds() > deadline:
+            if best is not None and cpu_seconds() > deadline:
                 # A proof for the plain problem stays valid.
                 status = best.status if best.evidence is not None else Status.ITERATION_LIMIT
                 detail = f"time limit; no answer under {tried} of {len(shifts)} shifts"
                 return replace(best, status=status, iterations=spent, detail=detail, attempts=())
-            claim = claim_of(_shifted(problem, shift), within(self.inner, deadline - processor_seconds()), request)
+            claim = call_any_solver(
+                _shifted(problem, shift), with_time_limit(self.inner, deadline - cpu_seconds()), request
+            )
             spent += claim.iterations
             answer = self._verified(problem, claim, shift, request.tolerance)
             if answer is not None:
@@ -135,12 +137,12 @@ def _shifted(problem: LCP, shift: float) -> LCP:
     if problem.sparse:
         from scipy import sparse
 
-        return LCP(problem._M + shift * sparse.eye_array(problem.n, format="csr"), problem._q, problem._noise)
-    return LCP(problem._M + shift * np.eye(problem.n), problem._q, problem._noise)
+        return LCP(problem._M + shift * sparse.eye_array(problem.n, format="csr"), problem._q, problem._q_uncertainty)
+    return LCP(problem._M + shift * np.eye(problem.n), problem._q, problem._q_uncertainty)
 
 
 @dataclass(frozen=True)
-class Refined(Method[Problem]):
+class Refined(SolverBase[Problem]):
     """Polish the answer of a first-order or interior method to the last digits.
 
     The unknowns with z_i > w_i (in equilibrated units) are assumed positive and their rows are solved from the original
@@ -155,7 +157,7 @@ class Refined(Method[Problem]):
     """
 
     inner: Any = field(default_factory=Lemke)
-    rounds: int = whole(5, least=1)
+    rounds: int = integer_option(5, least=1)
 
     traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED | Traits.SPARSE
 
@@ -163,8 +165,8 @@ class Refined(Method[Problem]):
         super().__post_init__()
         check_solver("Refined.inner", self.inner)
 
-    def _claim(self, problem: Problem, request: Request) -> Claim:
-        claim = claim_of(problem, self.inner, request)
+    def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
+        claim = call_any_solver(problem, self.inner, request)
         better = refine(problem, claim.z, request.tolerance, self.rounds)
         if better is None or better is claim.z:
             return claim
@@ -173,7 +175,7 @@ class Refined(Method[Problem]):
 
 
 @dataclass(frozen=True, init=False)
-class Fallback(Method[Problem]):
+class Fallback(SolverBase[Problem]):
     """Try solvers in order; the first verified solution, or the first proof that there is none, ends it.
 
     Every attempt is measured on the original data and kept in ``Result.attempts``. Without a solution the result is the
@@ -202,24 +204,24 @@ class Fallback(Method[Problem]):
         object.__setattr__(self, "time_limit", time_limit)
         check_positive(self, "time_limit")
 
-    def _claim(self, problem: Problem, request: Request) -> Claim:
-        deadline = processor_seconds() + self.time_limit
+    def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
+        deadline = cpu_seconds() + self.time_limit
         attempts: list[Attempt] = []
         spent = 0
         kept: Claim | None = None
         for solver in self.solvers:
-            claim = claim_of(problem, within(solver, deadline - processor_seconds()), request)
-            status, residual, z, _ = verdict(problem, solver, claim, request.tolerance)
+            claim = call_any_solver(problem, with_time_limit(solver, deadline - cpu_seconds()), request)
+            status, residual, z, _ = verified_status(problem, solver, claim, request.tolerance)
             spent += claim.iterations
-            attempts.extend(claim.attempts or (attempt_of(solver, claim, status, residual),))
+            attempts.extend(claim.attempts or (attempt_from_claim(solver, claim, status, residual),))
             # Proofs: no other solver can do better.
-            done = status is Status.SOLVED or status in DENIALS
+            done = status is Status.SOLVED or status in NO_SOLUTION_STATUSES
             if done or kept is None or kept.status is Status.UNSUITABLE:
                 by = solver if claim.solver is None else claim.solver
                 kept = Claim(z, status, 0, claim.detail, claim.evidence, claim.regularization, claim.trace, (), by)
-            if done or processor_seconds() > deadline:
+            if done or cpu_seconds() > deadline:
                 break
-            if status is Status.NOT_FINITE and not measure(problem, nearest_zero(problem))[0].finite:
+            if status is Status.NOT_FINITE and not measure(problem, project_zero(problem))[0].finite:
                 kept = replace(kept, detail=f"{kept.detail}; numbers beyond double precision".removeprefix("; "))
                 break
         assert kept is not None

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 from lcp.kernels import codes
-from lcp.method import Method, Request, Traits
-from lcp.options import positive, whole
+from lcp.method import SolverBase, SolveRequest, Traits
+from lcp.options import integer_option, positive_option
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.result import Claim, TraceRecorder
@@ -23,7 +23,7 @@ KNOWN = 200
 
 
 @dataclass(frozen=True)
-class ConcaveMinimization(Method[LCP]):
+class ConcaveMinimization(SolverBase[LCP]):
     """Concave minimisation of sum min(z_i, w_i) over the feasible vertices, with kicks (Mangasarian 1997).
 
     A solvable problem has a solution at a vertex of {z >= 0, w = M z + q >= 0}, where the sum has its minimum, zero.
@@ -52,18 +52,18 @@ class ConcaveMinimization(Method[LCP]):
     H. R. Lourenco, O. C. Martin, T. Stutzle, Iterated local search, Handbook of Metaheuristics (2003).
     """
 
-    seed: int = whole(1, most=2**30)
-    max_pivots: int | None = whole(None)
-    time_limit: float = positive(60.0)
+    seed: int = integer_option(1, most=2**30)
+    max_pivots: int | None = integer_option(None)
+    time_limit: float = positive_option(60.0)
 
     traits: ClassVar[Traits] = Traits(0)
 
-    def _claim(self, problem: LCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
         """Pivot until a verified solution or a limit; ``z0`` is ignored."""
         from lcp.kernels import concave_descent as k
         from lcp.kernels.portions import pivots_at_once
 
-        deadline = processor_seconds() + self.time_limit
+        deadline = cpu_seconds() + self.time_limit
         n, zero = problem.n, np.zeros(problem.n)
         recorder = TraceRecorder(request.trace)
         if (problem._q >= 0.0).all():
@@ -82,7 +82,7 @@ class ConcaveMinimization(Method[LCP]):
         def formed(wanted: NDArray[np.int64]) -> bool:
             k.first_dictionary(box.M, box.q, T, x, basis, outside, place)
             start = 0
-            while 0 <= start <= n and processor_seconds() <= deadline:
+            while 0 <= start <= n and cpu_seconds() <= deadline:
                 start = int(k.enter_wanted(T, x, basis, outside, place, column, slope, wanted, start, portion))
             return start > n
 
@@ -98,7 +98,7 @@ class ConcaveMinimization(Method[LCP]):
             while True:
                 budget = min(portion, end - int(info[k.PIVOTS]))
                 code = k.concave_descent(T, x, basis, outside, place, column, slope, info, budget, kick)
-                if code != codes.RUNNING or info[k.PIVOTS] >= end or processor_seconds() > deadline:
+                if code != codes.RUNNING or info[k.PIVOTS] >= end or cpu_seconds() > deadline:
                     break
                 kick = False
             spent, said = int(info[k.PIVOTS]), f"{info[k.MINIMA]} minima"
@@ -112,7 +112,7 @@ class ConcaveMinimization(Method[LCP]):
                 return Claim(answer, Status.SOLVED, spent, said, trace=recorder.trace())
             if code == codes.RAY:
                 return Claim(z, Status.STALLED, spent, "no feasible vertex was found", trace=recorder.trace())
-            if spent >= limit or processor_seconds() > deadline:
+            if spent >= limit or cpu_seconds() > deadline:
                 return Claim(z, Status.ITERATION_LIMIT, spent, said, trace=recorder.trace())
             wanted = np.zeros(2 * n + 1, dtype=np.int64)
             wanted[basis] = 1

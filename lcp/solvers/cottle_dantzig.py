@@ -12,7 +12,7 @@ from lcp.arrays import Vector
 from lcp.farkas import Farkas
 from lcp.kernels import codes
 from lcp.method import MONOTONE, Traits
-from lcp.options import positive, real, whole
+from lcp.options import integer_option, positive_option, real_option
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.result import Claim
@@ -54,10 +54,10 @@ class CottleDantzig(PrincipalPivoting):
     contact force computation for nonpenetrating rigid bodies, SIGGRAPH (1994).
     """
 
-    max_pivots: int | None = whole(None)
-    zero_tolerance: float = real(1e-11, least=0.0, most=1e-3)
-    pivot_tolerance: float = real(1e-10, least=0.0, most=1e-3)
-    time_limit: float = positive(300.0)
+    max_pivots: int | None = integer_option(None)
+    zero_tolerance: float = real_option(1e-11, least=0.0, most=1e-3)
+    pivot_tolerance: float = real_option(1e-10, least=0.0, most=1e-3)
+    time_limit: float = positive_option(300.0)
 
     least_limit: ClassVar[int] = 1000
     traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.WARM_START | Traits.BOXED

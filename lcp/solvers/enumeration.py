@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.analysis.exact_branching import Branching
+from lcp.claims import claim_size
 from lcp.conversions import box_to_mlcp
-from lcp.enumeration import Search
-from lcp.farkas import EXACT, as_mixed, branched, feasible_point, infeasibility_proof
-from lcp.judge import unknowns
-from lcp.method import MONOTONE, Method, Request, Traits
-from lcp.options import positive, whole
+from lcp.enumeration import BasisSearch
+from lcp.farkas import EXACT, feasible_point, infeasibility_proof, solve_integer_program, to_mlcp
+from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits
+from lcp.options import integer_option, positive_option
 from lcp.polish.active_set import at_bounds, refine_boxed
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.reduction import reduce
@@ -26,13 +26,13 @@ _SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Enumeration(Method[Problem]):
+class Enumeration(SolverBase[Problem]):
     """Try all 2^n complementary bases; find a solution of any problem of few pairs, or prove that it has none.
 
     The result is SOLVED with the first solution; regular bases are tried before singular ones. Otherwise it is
-    INFEASIBLE with a verified Farkas vector, or UNSOLVABLE with the `Enumerated` list as evidence. For a larger problem
-    only infeasibility is decided, by one linear program; otherwise it is UNSUITABLE. `lcp.enumerate_solutions` returns
-    all solutions.
+    INFEASIBLE with a verified Farkas vector, or UNSOLVABLE with the `EnumerationResult` list as evidence. For a larger
+    problem only infeasibility is decided, by one linear program; otherwise it is UNSUITABLE. `lcp.enumerate_solutions`
+    returns all solutions.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class Enumeration(Method[Problem]):
     K. G. Murty, Linear Complementarity, Linear and Nonlinear Programming (1988), section 1.4.
     """
 
-    max_n: int = whole(16, most=24)
-    time_limit: float = positive(60.0)
+    max_n: int = integer_option(16, most=24)
+    time_limit: float = positive_option(60.0)
 
     traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.COPOSITIVE | Traits.MIXED | Traits.BOXED
 
-    def _claim(self, problem: Problem, request: Request) -> Claim:
+    def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
         """Try the bases until one is a solution; ``z0`` and ``trace`` are ignored."""
         if isinstance(problem, BoxLCP):
             conversion = box_to_mlcp(problem)
@@ -63,12 +63,12 @@ class Enumeration(Method[Problem]):
             return contradiction
         if problem.n > self.max_n:
             return self._too_large(problem)
-        search = Search(problem, request.tolerance)
+        search = BasisSearch(problem, request.tolerance)
         for stage in (search.regular, search.singular):
             for z in stage():
                 return Claim(z.copy(), Status.SOLVED, 1 << problem.n)
-        size = unknowns(problem)
-        exact = branched(as_mixed(problem), min(_SECONDS, self.time_limit)) if size <= EXACT else None
+        size = claim_size(problem)
+        exact = solve_integer_program(to_mlcp(problem), min(_SECONDS, self.time_limit)) if size <= EXACT else None
         if exact is not None and exact.found is not None:
             return Claim(exact.found, Status.SOLVED, exact.nodes, "in exact arithmetic")
         return self._none(problem, search, exact)
@@ -78,7 +78,7 @@ class Enumeration(Method[Problem]):
         if reduction.consistent:
             return None
         return Claim(
-            np.zeros(unknowns(problem)),
+            np.zeros(claim_size(problem)),
             Status.INCONSISTENT,
             0,
             f"rank {reduction.rank} of {problem.n_free} equations, which contradict each other",
@@ -88,15 +88,15 @@ class Enumeration(Method[Problem]):
     def _too_large(self, problem: LCP | MLCP) -> Claim:
         proof = infeasibility_proof(problem, self.time_limit)
         if proof is not None:
-            return Claim(np.zeros(unknowns(problem)), proof.status(problem), 0, "linear program", evidence=proof)
+            return Claim(np.zeros(claim_size(problem)), proof.status(problem), 0, "linear program", evidence=proof)
         detail = f"2^n bases: n = {problem.n} exceeds max_n = {self.max_n}"
-        return Claim(np.zeros(unknowns(problem)), Status.UNSUITABLE, 0, detail)
+        return Claim(np.zeros(claim_size(problem)), Status.UNSUITABLE, 0, detail)
 
-    def _none(self, problem: LCP | MLCP, search: Search, exact: Branching | None) -> Claim:
+    def _none(self, problem: LCP | MLCP, search: BasisSearch, exact: Branching | None) -> Claim:
         enumerated = search.summary()
         proof = infeasibility_proof(problem, self.time_limit)
         if proof is not None:
-            return Claim(np.zeros(unknowns(problem)), proof.status(problem), enumerated.bases, evidence=proof)
+            return Claim(np.zeros(claim_size(problem)), proof.status(problem), enumerated.bases, evidence=proof)
         if exact is not None and exact.complete:
             point = exact.feasible
             enumerated = replace(enumerated, complete=True)
@@ -109,11 +109,11 @@ class Enumeration(Method[Problem]):
             if enumerated.complete
             else "a basis within rounding of a solution, or too many singular ones"
         )
-        return Claim(np.zeros(unknowns(problem)), Status.STALLED, enumerated.bases, detail, evidence=enumerated)
+        return Claim(np.zeros(claim_size(problem)), Status.STALLED, enumerated.bases, detail, evidence=enumerated)
 
 
 @dataclass(frozen=True)
-class Feasibility(Method[Problem]):
+class Feasibility(SolverBase[Problem]):
     """Solve one linear program to decide whether any z >= 0 has M z + q >= 0, with a proof if there is none.
 
     The status is INFEASIBLE (for an `MLCP` also INCONSISTENT) with a Farkas vector that was verified on the data of the
@@ -132,14 +132,14 @@ class Feasibility(Method[Problem]):
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), theorem 2.7.9 (Farkas).
     """
 
-    max_n: int = whole(3000)
-    time_limit: float = positive(60.0)
+    max_n: int = integer_option(3000)
+    time_limit: float = positive_option(60.0)
 
     traits: ClassVar[Traits] = Traits.MIXED | Traits.BOXED
 
-    def _claim(self, problem: Problem, request: Request) -> Claim:
+    def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
         """Solve the linear program; ``z0``, ``tolerance`` and ``trace`` are ignored."""
-        zero = np.zeros(unknowns(problem))
+        zero = np.zeros(claim_size(problem))
         if problem.n > self.max_n:
             return Claim(zero, Status.UNSUITABLE, 0, f"n = {problem.n} exceeds max_n = {self.max_n} of the proof")
         proof = infeasibility_proof(problem, self.time_limit)

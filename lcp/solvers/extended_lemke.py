@@ -9,10 +9,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 from lcp.kernels import codes
-from lcp.method import MONOTONE, Method, Request, Traits
-from lcp.options import positive, whole
+from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits
+from lcp.options import integer_option, positive_option
 from lcp.polish.active_set import refine
 from lcp.polish.extended import round_to_float64, solve_basis_extended
 from lcp.problem import LCP, kernel_arrays
@@ -64,7 +64,7 @@ _TRIES = (
 
 
 @dataclass(frozen=True)
-class ExtendedLemke(Method[LCP]):
+class ExtendedLemke(SolverBase[LCP]):
     """Complementary pivoting in numbers of 32 digits, every entry with the size of its error (Lemke 1965).
 
     For problems on which `Lemke` loses its path to rounding: mass ratios of 1e6 and more, redundant contacts, units
@@ -92,14 +92,14 @@ class ExtendedLemke(Method[LCP]):
     T. J. Dekker, A floating-point technique for extending the available precision, Numerische Mathematik 18 (1971).
     """
 
-    max_pivots: int | None = whole(None)
-    restarts: int = whole(len(_TRIES) - 1)
-    time_limit: float = positive(300.0)
-    max_size: int = whole(2000)
+    max_pivots: int | None = integer_option(None)
+    restarts: int = integer_option(len(_TRIES) - 1)
+    time_limit: float = positive_option(300.0)
+    max_size: int = integer_option(2000)
 
     traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.COPOSITIVE | Traits.WARM_START
 
-    def _claim(self, problem: LCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
         """Follow one path after another until a verified solution, or a limit."""
         z0, tolerance, trace = request
         n = problem.n
@@ -131,7 +131,7 @@ class _Solve:
         self.direction = np.empty(2 * n + 1)
         self.limit = max(1000, 100 * n) if options.max_pivots is None else options.max_pivots
         self.restarts = options.restarts
-        self.deadline = processor_seconds() + options.time_limit
+        self.deadline = cpu_seconds() + options.time_limit
         self.best, self.rank = np.zeros(n), (True, math.inf, math.inf)
         self.spent = 0
         self.rounded = 0
@@ -156,7 +156,7 @@ class _Solve:
                 ray, ray_trust = self.ray(), attempt.trust
             if self.rounded >= _ENOUGH:
                 return self.claim(Status.STALLED, "solved in 32 digits; rounded to float64, z does not hold its rows")
-            if self.spent >= self.limit or processor_seconds() > self.deadline:
+            if self.spent >= self.limit or cpu_seconds() > self.deadline:
                 return self.claim(Status.ITERATION_LIMIT, detail)
         if ray is not None:
             return self.claim(Status.RAY_TERMINATION, detail, ray)

@@ -10,7 +10,7 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.method import Traits
-from lcp.options import flag, positive, real, whole
+from lcp.options import bool_option, integer_option, positive_option, real_option
 from lcp.result import Claim
 from lcp.solvers.shared.newton import (
     Equations,
@@ -75,11 +75,11 @@ class FischerNewton(NewtonMethod):
     S. C. Billups, Algorithms for complementarity problems and generalized equations, PhD thesis, Wisconsin (1995).
     """
 
-    penalty: float = real(0.0, least=0.0, most=0.999)
-    polish: bool = flag(True)
-    smoothing: bool = flag(True)
-    max_iterations: int = whole(10_000)
-    time_limit: float = positive(300.0)
+    penalty: float = real_option(0.0, least=0.0, most=0.999)
+    polish: bool = bool_option(True)
+    smoothing: bool = bool_option(True)
+    max_iterations: int = integer_option(10_000)
+    time_limit: float = positive_option(300.0)
 
     traits: ClassVar[Traits] = (
         Traits.POSITIVE_DEFINITE | Traits.P_MATRIX | Traits.WARM_START | Traits.SPARSE | Traits.BOXED

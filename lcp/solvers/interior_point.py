@@ -12,7 +12,7 @@ from lcp.arrays import Vector
 from lcp.factors import Factors, block, factorized, shifted
 from lcp.farkas import infeasibility_proof
 from lcp.method import MONOTONE, Traits
-from lcp.options import flag, positive, whole
+from lcp.options import bool_option, integer_option, positive_option
 from lcp.result import Claim
 from lcp.solvers.shared.newton import NewtonMethod, SolveMonitor, basic_point
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
@@ -70,9 +70,9 @@ class InteriorPoint(NewtonMethod):
     S. J. Wright, Primal-Dual Interior-Point Methods, SIAM (1997).
     """
 
-    max_iterations: int = whole(300)
-    polish: bool = flag(True)
-    time_limit: float = positive(300.0)
+    max_iterations: int = integer_option(300)
+    polish: bool = bool_option(True)
+    time_limit: float = positive_option(300.0)
 
     congruent: ClassVar[bool] = True
     traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import checked_vector
+from lcp.claims import plain_result
 from lcp.errors import ProblemError
-from lcp.hearing import processor_seconds
-from lcp.judge import plain_result
+from lcp.interruptible import cpu_seconds
 from lcp.kernels import codes
-from lcp.method import MONOTONE, Method, Request, Traits
-from lcp.options import positive, real, whole
+from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits
+from lcp.options import integer_option, positive_option, real_option
 from lcp.problem import LCP, MLCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, Residuals
-from lcp.result import Attempt, Claim, Parts, Ray, Result, TraceRecorder, packed_result
+from lcp.result import Attempt, Claim, Parts, Ray, Result, TraceRecorder, lazy_result
 from lcp.solvers.shared.mixed_pivoting import solve_mixed
 from lcp.solvers.shared.pivoting import artificial_value, pivot_to_end
 from lcp.status import STATUS_OF_CODE, Status
@@ -33,7 +33,7 @@ _BUDGET = 256
 
 
 @dataclass(frozen=True)
-class Lemke(Method[LCP | MLCP]):
+class Lemke(SolverBase[LCP | MLCP]):
     """Complementary pivoting along the path of an artificial variable (Lemke 1965).
 
     The method finds a solution for P and strictly copositive M, for positive semidefinite M if the problem is feasible,
@@ -78,12 +78,12 @@ class Lemke(Method[LCP | MLCP]):
     (1992).
     """
 
-    max_pivots: int | None = whole(None)
-    pivot_tolerance: float = real(1e-6, least=0.0, most=0.999)
-    tie_tolerance: float = real(1e-12, least=0.0, most=0.999)
-    restarts: int = whole(7)
+    max_pivots: int | None = integer_option(None)
+    pivot_tolerance: float = real_option(1e-6, least=0.0, most=0.999)
+    tie_tolerance: float = real_option(1e-12, least=0.0, most=0.999)
+    restarts: int = integer_option(7)
     covering_vector: tuple[float, ...] | None = None
-    time_limit: float = positive(300.0)
+    time_limit: float = positive_option(300.0)
 
     traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.COPOSITIVE | Traits.WARM_START | Traits.MIXED
 
@@ -114,7 +114,7 @@ class Lemke(Method[LCP | MLCP]):
         clock = time.perf_counter()
         M, q = problem._M, problem._q
         n = q.shape[0]
-        if n > _IN_ONE or problem._noise is not None or type(M) is not np.ndarray:
+        if n > _IN_ONE or problem._q_uncertainty is not None or type(M) is not np.ndarray:
             return None
         if type(self) is not Lemke or self.covering_vector is not None:
             return None
@@ -125,9 +125,9 @@ class Lemke(Method[LCP | MLCP]):
         code = call(M, q, start, warm, options, work, answer, True, budget)
         parts = PARTS
         if code != codes.SOLVED:
-            deadline = processor_seconds() + self.time_limit
+            deadline = cpu_seconds() + self.time_limit
             while code == codes.RUNNING:
-                if processor_seconds() > deadline:
+                if cpu_seconds() > deadline:
                     # The iterate of an unfinished path is no candidate for a solution.
                     claim = Claim(np.zeros(n), Status.ITERATION_LIMIT, _pivots(answer), "time limit")
                     return plain_result(problem, self, claim, tolerance, clock)
@@ -138,7 +138,7 @@ class Lemke(Method[LCP | MLCP]):
                 parts = {**PARTS, "evidence": lambda *_: ray}
         answer.setflags(write=False)
         known = {"z": answer[:n], "status": STATUS_OF_CODE[code], "solver": self, "tolerance": tolerance}
-        return packed_result(parts, answer, known, clock)
+        return lazy_result(parts, answer, known, clock)
 
     @functools.cached_property
     def _default_options(self) -> NDArray[np.float64]:
@@ -153,7 +153,7 @@ class Lemke(Method[LCP | MLCP]):
         options[_kernel().FREE_OF_UNITS] = 1.0
         return options
 
-    def _claim(self, problem: LCP | MLCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP | MLCP, request: SolveRequest) -> Claim:
         """Pivot until a verified solution, a ray or a limit; free unknowns of a mixed problem are pivoted in first."""
         z0, tolerance, trace = request
         if isinstance(problem, MLCP):
@@ -177,7 +177,7 @@ class Lemke(Method[LCP | MLCP]):
         z = np.zeros(n)
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         options = self.kernel_options(tolerance)
-        options[k.FREE_OF_UNITS] = problem._noise is None
+        options[k.FREE_OF_UNITS] = problem._q_uncertainty is None
         warm = z0 is not None
         start = z if z0 is None else z0
         recorder = TraceRecorder(trace, "artificial variable")
@@ -188,7 +188,7 @@ class Lemke(Method[LCP | MLCP]):
 
         code = pivot_to_end(
             lambda budget: k.lemke_drive(M, q, start, warm, options, wf, wi, z, info, budget),
-            1 if trace else _pivots_per_call(n), processor_seconds() + self.time_limit, record,
+            1 if trace else _pivots_per_call(n), cpu_seconds() + self.time_limit, record,
         )  # fmt: skip
         if code == codes.RUNNING:
             # The iterate of an unfinished path is no candidate for a solution.

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.errors import ProblemError
-from lcp.hearing import processor_seconds
-from lcp.method import Method, Request, Traits
-from lcp.options import positive, whole
+from lcp.interruptible import cpu_seconds
+from lcp.method import SolverBase, SolveRequest, Traits
+from lcp.options import integer_option, positive_option
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import verified
@@ -24,7 +24,7 @@ from lcp.status import Status
 
 
 @dataclass(frozen=True)
-class LemkeHowson(Method[LCP]):
+class LemkeHowson(SolverBase[LCP]):
     """An equilibrium of a bimatrix game by complementary pivoting (Lemke and Howson 1964).
 
     Let A and B (m, n) be the costs, all positive, of a player with m and one with n strategies. They define the problem
@@ -55,16 +55,16 @@ class LemkeHowson(Method[LCP]):
     B. von Stengel, Computing equilibria for two-person games, Handbook of Game Theory 3 (2002), section 2.
     """
 
-    label: int = whole(0)
-    restarts: int | None = whole(None)
-    max_pivots: int | None = whole(None)
-    time_limit: float = positive(300.0)
+    label: int = integer_option(0)
+    restarts: int | None = integer_option(None)
+    max_pivots: int | None = integer_option(None)
+    time_limit: float = positive_option(300.0)
 
     traits: ClassVar[Traits] = Traits.BIMATRIX_GAME
 
-    def _claim(self, problem: LCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
         """Follow the path of one label after another until a verified solution, or a limit."""
-        deadline = processor_seconds() + self.time_limit
+        deadline = cpu_seconds() + self.time_limit
         n = problem.n
         recorder = TraceRecorder(request.trace)
         best: Vector = np.zeros(n)
@@ -99,7 +99,7 @@ class LemkeHowson(Method[LCP]):
                         return Claim(better, Status.SOLVED, spent, detail, trace=recorder.trace())
                 ended = Status.STALLED
             status = ended if number == 0 else status
-            if spent >= limit or processor_seconds() > deadline:
+            if spent >= limit or cpu_seconds() > deadline:
                 return Claim(best, Status.ITERATION_LIMIT, spent, detail, trace=recorder.trace())
         return Claim(best, status, spent, detail, trace=recorder.trace())
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.method import Traits
-from lcp.options import flag, positive, whole
+from lcp.options import bool_option, integer_option, positive_option
 from lcp.result import Claim
 from lcp.solvers.shared.newton import (
     Equations,
@@ -61,9 +61,9 @@ class MinMapNewton(NewtonMethod):
     K. Erleben, Numerical methods for linear complementarity problems in physics-based animation, SIGGRAPH (2013).
     """
 
-    max_iterations: int = whole(10_000)
-    smoothing: bool = flag(True)
-    time_limit: float = positive(300.0)
+    max_iterations: int = integer_option(10_000)
+    smoothing: bool = bool_option(True)
+    time_limit: float = positive_option(300.0)
 
     traits: ClassVar[Traits] = (
         Traits.POSITIVE_DEFINITE | Traits.P_MATRIX | Traits.WARM_START | Traits.SPARSE | Traits.BOXED

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.errors import ProblemError
-from lcp.method import Request, Traits
-from lcp.options import positive, real, whole
+from lcp.method import SolveRequest, Traits
+from lcp.options import integer_option, positive_option, real_option
 from lcp.problem import LCP, BoxLCP
 from lcp.result import Claim
 from lcp.solvers.shared.pivoting import PivotingState, PrincipalPivoting
@@ -43,9 +43,9 @@ class Murty(PrincipalPivoting):
     """
 
     order: Sequence[int] | None = None
-    max_pivots: int | None = whole(None)
-    zero_tolerance: float = real(1e-11, least=0.0, most=1e-3)
-    time_limit: float = positive(300.0)
+    max_pivots: int | None = integer_option(None)
+    zero_tolerance: float = real_option(1e-11, least=0.0, most=1e-3)
+    time_limit: float = positive_option(300.0)
 
     least_limit: ClassVar[int] = 10_000
     singular: ClassVar[str] = "a diagonal entry is not positive: M is no P matrix"
@@ -59,7 +59,7 @@ class Murty(PrincipalPivoting):
                 raise ProblemError(f"Murty.order must be a permutation of 0 .. n - 1, got {self.order!r}")
             object.__setattr__(self, "order", tuple(int(i) for i in given))
 
-    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
         if self.order is not None and len(self.order) != problem.n:
             raise ProblemError(f"Murty.order has length {len(self.order)}, the problem {problem.n}")
         return super()._claim(problem, request)

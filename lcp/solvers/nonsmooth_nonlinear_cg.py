@@ -9,7 +9,7 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.method import SYMMETRIC_MONOTONE, Traits
-from lcp.options import choice, positive, real, whole
+from lcp.options import choice_option, integer_option, positive_option, real_option
 from lcp.solvers.projected_gauss_seidel import SWEEP_ORDERS
 from lcp.solvers.shared.iterative_base import BoxProblemArrays, Iteration, IterativeMethod, is_symmetric
 
@@ -47,11 +47,11 @@ class NonsmoothNonlinearCG(IterativeMethod):
     R. Fletcher, C. M. Reeves, Function minimization by conjugate gradients, The Computer Journal 7 (1964).
     """
 
-    relaxation: float = real(1.0, least=0.0, most=2.0, open_ends=True)
-    sweep: str = choice("symmetric", SWEEP_ORDERS)
-    max_iterations: int = whole(100_000)
-    time_limit: float = positive(300.0)
-    check_interval: int | None = whole(None, least=1)
+    relaxation: float = real_option(1.0, least=0.0, most=2.0, open_ends=True)
+    sweep: str = choice_option("symmetric", SWEEP_ORDERS)
+    max_iterations: int = integer_option(100_000)
+    time_limit: float = positive_option(300.0)
+    check_interval: int | None = integer_option(None, least=1)
 
     by_diagonal: ClassVar[bool] = True
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.H_PLUS | Traits.WARM_START | Traits.SPARSE | Traits.BOXED

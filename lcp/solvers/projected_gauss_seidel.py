@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.method import SYMMETRIC_MONOTONE, Traits
-from lcp.options import choice, positive, real, whole
+from lcp.options import choice_option, integer_option, positive_option, real_option
 from lcp.solvers.shared.iterative_base import BoxProblemArrays, Iteration, IterativeMethod, is_symmetric
 
 SWEEP_ORDERS = ("forward", "symmetric")
@@ -53,11 +53,11 @@ class ProjectedGaussSeidel(IterativeMethod):
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), sections 5.2 and 5.3.
     """
 
-    relaxation: float | None = real(None, least=0.0, most=2.0, open_ends=True)
-    sweep: str = choice("forward", SWEEP_ORDERS)
-    max_iterations: int = whole(200_000)
-    time_limit: float = positive(300.0)
-    check_interval: int | None = whole(None, least=1)
+    relaxation: float | None = real_option(None, least=0.0, most=2.0, open_ends=True)
+    sweep: str = choice_option("forward", SWEEP_ORDERS)
+    max_iterations: int = integer_option(200_000)
+    time_limit: float = positive_option(300.0)
+    check_interval: int | None = integer_option(None, least=1)
 
     by_diagonal: ClassVar[bool] = True
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.H_PLUS | Traits.WARM_START | Traits.SPARSE | Traits.BOXED

@@ -10,8 +10,8 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.errors import ProblemError
-from lcp.method import MONOTONE, Request, Traits
-from lcp.options import flag, positive, real, whole
+from lcp.method import MONOTONE, SolveRequest, Traits
+from lcp.options import bool_option, integer_option, positive_option, real_option
 from lcp.problem import LCP, BoxLCP
 from lcp.result import Claim
 from lcp.solvers.shared.quadratic import QPResult, QPSolverBase, QuadraticProgram
@@ -24,9 +24,9 @@ _INFINITE = 1e20
 class _Code(QPSolverBase):
     """Common options of the QP codes; `OSQP` documents them."""
 
-    eps: float = real(1e-9, least=0.0, most=1.0, open_ends=True)
-    max_iter: int = whole(1000, least=1)
-    polish: bool = flag(True)
+    eps: float = real_option(1e-9, least=0.0, most=1.0, open_ends=True)
+    max_iter: int = integer_option(1000, least=1)
+    polish: bool = bool_option(True)
 
     traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
 
@@ -60,8 +60,8 @@ class OSQP(_Code):
     B. Stellato et al., OSQP: an operator splitting solver for quadratic programs, Math. Prog. Comp. 12 (2020).
     """
 
-    max_iter: int = whole(20000, least=1)
-    time_limit: float = positive(300.0)
+    max_iter: int = integer_option(20000, least=1)
+    time_limit: float = positive_option(300.0)
 
     traits: ClassVar[Traits] = _Code.traits | Traits.WARM_START
 
@@ -107,9 +107,9 @@ class Clarabel(_Code):
     arXiv:2405.12762.
     """
 
-    eps: float = real(1e-12, least=0.0, most=1.0, open_ends=True)
-    max_iter: int = whole(200, least=1)
-    time_limit: float = positive(300.0)
+    eps: float = real_option(1e-12, least=0.0, most=1.0, open_ends=True)
+    max_iter: int = integer_option(200, least=1)
+    time_limit: float = positive_option(300.0)
 
     package: ClassVar[str | None] = "clarabel"
 
@@ -152,8 +152,8 @@ class PIQP(_Code):
     Conference on Decision and Control (2023).
     """
 
-    eps: float = real(1e-10, least=0.0, most=1.0, open_ends=True)
-    max_iter: int = whole(250, least=1)
+    eps: float = real_option(1e-10, least=0.0, most=1.0, open_ends=True)
+    max_iter: int = integer_option(250, least=1)
 
     package: ClassVar[str | None] = "piqp"
 
@@ -264,8 +264,8 @@ class CVXPY(QPSolverBase):
     """
 
     engine: str | None = None
-    polish: bool = flag(True)
-    time_limit: float = positive(300.0)
+    polish: bool = bool_option(True)
+    time_limit: float = positive_option(300.0)
 
     traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
 
@@ -276,7 +276,7 @@ class CVXPY(QPSolverBase):
         if name is not None and not (isinstance(name, str) and name):
             raise ProblemError(f"CVXPY.engine must be the name of a solver or None, got {name!r}")
 
-    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
         """Solve as the other QP codes.
 
         An engine that is not installed is a `ProblemError` that lists the installed ones.

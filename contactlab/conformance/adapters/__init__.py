@@ -8,7 +8,7 @@ from pathlib import Path
 
 from contactlab.conformance.scene import Engine
 
-#: Name before the colon, which is that of the module: its settings ("" for the defaults); and the class there.
+#: Name before the colon, which is the module's name: its settings ("" for the defaults); and the class there.
 ENGINES = {
     "ours": ("", "cone"),
     "mujoco": ("", "elliptic", "noslip"),

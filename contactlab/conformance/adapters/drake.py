@@ -1,6 +1,6 @@
 """Drake's discrete plant: its default approximation of contact, or one of its four by name.
 
-Contact is that of its defaults, hydroelastic with fallback to points: point contact alone has one point for each pair
+Contact is Drake's default, hydroelastic with fallback to points: point contact alone has one point for each pair
 of shapes, on which no box stands. Walls are rigid, boxes of a modulus of 1e7 Pa, what is round touches at points.
 
 It has no coefficient of restitution: contact is compliant with dissipation, so that scenes with one are not offered.

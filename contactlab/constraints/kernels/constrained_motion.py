@@ -34,7 +34,7 @@ from contactlab.multibody.kernels.crba import crba, world_inertias
 from contactlab.multibody.kernels.layout import NQ, NV, model_and_workspace_views, stack
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 
@@ -123,39 +123,39 @@ def full_unit_forces(
     r = rows_view(I, F)
     m = forces.shape[0]
     start = f.start
-    P = rows_at(W, start + 6 * nl, nl, 6)
-    B = rows_at(W, start + 12 * nl, nl, 10)
-    U = rows_at(W, start + 45 * nl, nv, 6)
-    D = part_at(W, start + 45 * nl + 6 * nv, nv)
+    P = view_2d(W, start + 6 * nl, nl, 6)
+    B = view_2d(W, start + 12 * nl, nl, 10)
+    U = view_2d(W, start + 45 * nl, nv, 6)
+    D = view_1d(W, start + 45 * nl + 6 * nv, nv)
     # Inward sweep: articulated inertias, and u = E (tau - h) in a.
     world_inertias(t, f.R, f.p, B)
     for j in range(nv):
         a[j] = tau[j]
-    if articulate(t, f.S, B, rows_at(W, start + 22 * nl, nl, 23), U, D, P, a) != GOOD:
+    if articulate(t, f.S, B, view_2d(W, start + 22 * nl, nl, 23), U, D, P, a) != GOOD:
         return float(DEPENDENT)
     # Rows of the contacts.
     b = start + 45 * nl + 7 * nv
-    G = rows_at(W, b, m, nv)
+    G = view_2d(W, b, m, nv)
     for k in range(m * nv):
         W[b + k] = 0.0
     b += m * nv
-    gamma = part_at(W, b, m)
-    terms = part_at(W, b + m, 2 * m)
+    gamma = view_1d(W, b, m)
+    terms = view_1d(W, b + m, 2 * m)
     b += 3 * m
     contact_rows(I, F, W, 1.0, JACOBIAN | GAMMA | BAUMGARTE, G, gamma, terms, terms[:0])
     # Views: responses and the system of the forces.
     width = 4 * (r.group.shape[0] // GROUP_INTS)
-    X = rows_at(W, b, nv, width)
+    X = view_2d(W, b, nv, width)
     b += nv * width
-    K = rows_at(W, b, m, m)
+    K = view_2d(W, b, m, m)
     b += m * m
-    taken = part_at(W, b, nv)
-    four = part_at(W, b + nv, 24)
+    taken = view_1d(W, b, nv)
+    four = view_1d(W, b + nv, 24)
     b += nv + 24
-    free = part_at(W, b, width)
-    load = part_at(W, b + width, m)
-    least = part_at(W, b + width + m, m)
-    columns = part_at(W, b + width + 2 * m, 4 * m)
+    free = view_1d(W, b, width)
+    load = view_1d(W, b + width, m)
+    least = view_1d(W, b + width + m, m)
+    columns = view_1d(W, b + width + 2 * m, 4 * m)
     # K = X^T D^-1 X and gamma - X^T D^-1 u.
     propagate_contacts(t, r, f.S, U, D, G, a, four, X, free)
     contact_products(t.dof_parent, D, X, r.group, four, K)
@@ -199,8 +199,8 @@ def fast_unit_forces(
     With W of length 0 the workspace is on the stack, with `sizes.STACK` places.
     """
     work = W if W.shape[0] else stack()
-    none = rows_at(W, 0, 0, 6)
-    return full_unit_forces(I, F, q, v, tau, none, rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, a, forces)
+    none = view_2d(W, 0, 0, 6)
+    return full_unit_forces(I, F, q, v, tau, none, view_2d(W, 0, 0, CUSTOM_ROW), work, NOTHING, a, forces)
 
 
 @kernel
@@ -235,10 +235,10 @@ def full_mass_matrix(
     t, f, nl, nv = model_and_workspace_views(I, F, W)
     m = forces.shape[0]
     start = f.start
-    P = rows_at(W, start + 6 * nl, nl, 6)
+    P = view_2d(W, start + 6 * nl, nl, 6)
     b = start + 28 * nl + 8
     scratch = W[b : b + SCRATCH]
-    G = rows_at(W, b + SCRATCH, m, nv)
+    G = view_2d(W, b + SCRATCH, m, nv)
     b += SCRATCH + m * nv
     gamma = W[b : b + m]
     errors = W[b + m : b + 3 * m]
@@ -258,7 +258,7 @@ def full_mass_matrix(
     row_tolerances(G, scale, errors[:m], tolerance)
     # Load c = tau - h, by summing the forces from the tips to the root.
     b += 5 * m
-    H = rows_at(W, b, nv, nv)
+    H = view_2d(W, b, nv, nv)
     c = W[b + nv * nv : b + nv * nv + nv]
     for i in range(nl - 1, -1, -1):
         Pi = P[i]
@@ -305,6 +305,6 @@ def fast_mass_matrix(
     method: int,
 ) -> tuple[int, float]:
     """Call `full_mass_matrix` without external forces, custom joints and custom constraints."""
-    custom = rows_at(W, 0, 0, CUSTOM_ROW)
-    none = rows_at(W, 0, 0, 6)
+    custom = view_2d(W, 0, 0, CUSTOM_ROW)
+    none = view_2d(W, 0, 0, 6)
     return full_mass_matrix(I, order, F, q, v, tau, none, custom, none, W, a, forces, NOTHING, dense, method)

@@ -21,7 +21,7 @@ import numpy as np
 
 from contactlab.constraints.kernels.rank import row_length
 from contactlab.spatial.arrays import FloatArray
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
 
@@ -282,7 +282,7 @@ def row_space(W: FloatArray, n: int, m: int) -> RowSpace:
     """Return the views: 2 m n + 7 m places of W."""
     b = 2 * m * n
     return RowSpace(
-        rows_at(W, 0, m, n),
+        view_2d(W, 0, m, n),
         W[b : b + m],
         W[b + m : b + 2 * m],
         W[b + 2 * m : b + 3 * m],
@@ -322,7 +322,7 @@ def reduce_rows(G: FloatArray, column: FloatArray, tolerance: FloatArray, s: Row
     rank = factor_rows(A, s.order, s.tau, s.other, s.noise)
     # Dependent rows: factor their coefficients too, for shortest solutions.
     if rank < m:
-        B = rows_at(s.B, 0, rank, m)
+        B = view_2d(s.B, 0, rank, m)
         for k in range(rank):
             for i in range(m):
                 of = int(s.order[i])
@@ -345,7 +345,7 @@ def targets(s: RowSpace, rank: int, gamma: FloatArray, y: FloatArray) -> None:
             y[i] = value / s.A[i, i]
         return
     # Dependent rows: least squares by the reflections of B, then back substitution.
-    B = rows_at(s.B, 0, rank, m)
+    B = view_2d(s.B, 0, rank, m)
     x = s.x
     for i in range(m):
         x[i] = gamma[i]
@@ -374,7 +374,7 @@ def multipliers(s: RowSpace, rank: int, mu: FloatArray, forces: FloatArray) -> N
             forces[of] = mu[i] / s.size[of]
         return
     # Dependent rows: substitution with the triangle of B, then its reflections.
-    B = rows_at(s.B, 0, rank, m)
+    B = view_2d(s.B, 0, rank, m)
     for i in range(m):
         forces[i] = 0.0
     for k in range(rank):

@@ -63,7 +63,7 @@ from contactlab.constraints.kernels.kkt_codes import (
 from contactlab.multibody.kernels.codes import GOOD, PIVOT
 from contactlab.multibody.kernels.ltl import factor_ltl
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 from lcp.kernels.basis_solve import lu_factor, lu_solve
 from lcp.kernels.reductions import dot
@@ -165,9 +165,9 @@ def solve_range_space(
     m, n = G.shape
     w = m + 1
     # Views into the workspace.
-    Y = rows_at(W, 0, n, w)
+    Y = view_2d(W, 0, n, w)
     b = n * w
-    K = rows_at(W, b, w, w)
+    K = view_2d(W, b, w, w)
     b += w * w
     diagonal = W[b : b + n]
     touched = W[b + n : b + 2 * n]
@@ -338,7 +338,7 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
 @kernel
 def independent(A: FloatArray, n: int, m: int, K: FloatArray, w: FloatArray) -> bool:
     """Return True if the rows A[n:, :n] are clearly independent; K (m m,) and w (5 m,) are scratch."""
-    products = rows_at(K, 0, m, m)
+    products = view_2d(K, 0, m, m)
     for i in range(m):
         product = products[i]
         for j in range(i + 1):
@@ -357,7 +357,7 @@ def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, 
     m, n = G.shape
     k = n + m
     # Views into the workspace.
-    A = rows_at(W, 0, k, k)
+    A = view_2d(W, 0, k, k)
     b = W[k * k : k * k + k]
     out = W[k * k + k : k * k + 2 * k]
     scale = W[k * k + 2 * k : k * k + 3 * k]

@@ -61,7 +61,7 @@ RANK_TOLERANCE: Final = 1e-10
 # uncertainty of row directions, in units of the relative error of the configuration,
 CONFIGURATION: Final = 4.0
 # upper bound of this uncertainty,
-MOST_UNCERTAIN: Final = 3e-2
+MAX_UNCERTAIN: Final = 3e-2
 # and the relative error up to which a mechanism counts as assembled.
 NEARLY_ASSEMBLED: Final = 3e-2
 # Fast factorisations need pivots above these fractions of the original diagonal; below, digits are lost.

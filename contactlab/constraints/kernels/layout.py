@@ -15,7 +15,7 @@ from contactlab.multibody.kernels.layout import BODIES, LINKS, NV, Frames, Tree
 from contactlab.multibody.kernels.layout import HEAD as MODEL_HEAD
 from contactlab.multibody.kernels.points import acceleration_at
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 # Places in the head of the integer buffer.
@@ -86,11 +86,11 @@ def rows_view(I: IntArray, F: FloatArray) -> Rows:
     listed = I[a + LISTED]
     c = a + HEAD + BLOCK_INTS * nb
     return Rows(
-        part_at(I, a + HEAD, BLOCK_INTS * nb),
-        part_at(I, c, listed),
-        part_at(I, c + listed, GROUP_INTS * I[a + GROUPS]),
-        rows_at(F, b, nb, BLOCK_FLOATS),
-        rows_at(F, b + BLOCK_FLOATS * nb, I[a + ROWS], ROW_FLOATS),
+        view_1d(I, a + HEAD, BLOCK_INTS * nb),
+        view_1d(I, c, listed),
+        view_1d(I, c + listed, GROUP_INTS * I[a + GROUPS]),
+        view_2d(F, b, nb, BLOCK_FLOATS),
+        view_2d(F, b + BLOCK_FLOATS * nb, I[a + ROWS], ROW_FLOATS),
     )
 
 

@@ -28,7 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from contactlab.constraints.kernels.kkt_codes import CONFIGURATION, MOST_UNCERTAIN, NEARLY_ASSEMBLED, RANK_TOLERANCE
+from contactlab.constraints.kernels.kkt_codes import CONFIGURATION, MAX_UNCERTAIN, NEARLY_ASSEMBLED, RANK_TOLERANCE
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -94,7 +94,7 @@ def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: Float
         relative = RANK_TOLERANCE
         if off:
             off_by = configuration_error(G, scale, error, i)
-            relative += min(CONFIGURATION * off_by, MOST_UNCERTAIN) if off_by <= NEARLY_ASSEMBLED else 0.0
+            relative += min(CONFIGURATION * off_by, MAX_UNCERTAIN) if off_by <= NEARLY_ASSEMBLED else 0.0
         floor[i] = relative * max(scale[i], row_length(G[i]))
 
 

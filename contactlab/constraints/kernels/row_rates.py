@@ -30,7 +30,7 @@ from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import acceleration_at, frame_at, rates_at, velocity_at
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 
@@ -151,10 +151,10 @@ def row_rates(
     # Views, accelerations of the links, and derivatives of the motion columns.
     t, f, nl, nv = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
-    A = rows_at(W, f.start, nl, 6)
-    K = rows_at(W, f.start + 6 * nl, nv, 18)
-    w = part_at(W, f.start + 6 * nl + 18 * nv, 102)
-    E = rows_at(W, f.start + 6 * nl + 18 * nv + 102, nl, 6)  # wrenches on the links
+    A = view_2d(W, f.start, nl, 6)
+    K = view_2d(W, f.start + 6 * nl, nv, 18)
+    w = view_1d(W, f.start + 6 * nl + 18 * nv, 102)
+    E = view_2d(W, f.start + 6 * nl + 18 * nv + 102, nl, 6)  # wrenches on the links
     for i in range(nl):
         for k in range(6):
             E[i, k] = 0.0

@@ -75,7 +75,7 @@ from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import frame_at, velocity_at
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 
@@ -94,7 +94,7 @@ def contact_rows(
     """Fill `constraint_rows` for contacts, without their position errors, which are zero."""
     t, f, nl, _ = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
-    A = rows_at(W, f.start, nl, 6)
+    A = view_2d(W, f.start, nl, 6)
     for block in range(r.frame.shape[0]):
         kind, link, _, first, last = block_of(r, block)
         if kind != CONTACT:
@@ -197,7 +197,7 @@ def constraint_rows(
     contact_rows(I, F, W, weight, want, G, gamma, phid, scale)
     t, f, nl, _ = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
-    A = rows_at(W, f.start, nl, 6)
+    A = view_2d(W, f.start, nl, 6)
     a = w[0:6]  # the row's wrench
     u = w[6:12]  # relative velocity
     c = w[12:18]  # relative acceleration
@@ -319,7 +319,7 @@ def evaluate_rows(
     if code != GOOD:
         return code
     t, f, nl, _ = model_and_workspace_views(I, F, W)
-    A = rows_at(W, f.start, nl, 6)
+    A = view_2d(W, f.start, nl, 6)
     if want & GAMMA:
         accelerations(t, f.S, f.C, W[0:0], 0.0, A)
     constraint_rows(I, F, W, 0.0, want, W[f.start + 6 * nl : f.start + 6 * nl + SCRATCH], G, gamma, phi, phid, scale)

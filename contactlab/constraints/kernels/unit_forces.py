@@ -20,7 +20,7 @@ from __future__ import annotations
 from contactlab.constraints.kernels.layout import GROUP_INTS, SIZE, START, TIP, Rows
 from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 
@@ -307,10 +307,10 @@ def delassus_matrix(
     """Fill K (m, m); ``articulated`` (13 nv,) is from `factor_inertia`, W has nv (m + 5) + 24 places."""
     m, nv = G.shape
     # Views into the factor and the workspace.
-    S = rows_at(articulated, 0, nv, 6)
-    U = rows_at(articulated, 6 * nv, nv, 6)
+    S = view_2d(articulated, 0, nv, 6)
+    U = view_2d(articulated, 6 * nv, nv, 6)
     D = articulated[12 * nv : 13 * nv]
-    X = rows_at(W, 0, nv, m + 3)
+    X = view_2d(W, 0, nv, m + 3)
     b = nv * (m + 3)
     reached = W[b : b + nv]
     taken = W[b + nv : b + 2 * nv]

@@ -39,13 +39,21 @@ SPRING: Final = 7
 
 @kernel(inline=True)
 def rigid_contact_law(
-    gap: float, before: float, free: float, h: float, restitution: float, v_min: float, erp: float, fastest: float
+    gap: float,
+    before: float,
+    free: float,
+    h: float,
+    restitution: float,
+    restitution_threshold: float,
+    erp: float,
+    fastest: float,
 ) -> float:
     """k [m/s] of the rigid row 0 <= f, s + k >= 0: Newton's restitution, or the gap closed within the step.
 
-    A contact that would close within the step while approaching faster than ``v_min`` is an impact: s >= -e s-, and
-    with e = 0 it may close its gap like any other (s >= -gap/h). Penetration is pushed out by the fraction ``erp`` per
-    step, no faster than ``fastest``; in an impact the faster of the two speeds is asked for, never their sum.
+    A contact that would close within the step while approaching faster than ``restitution_threshold`` is an impact: s
+    >= -e s-, and with e = 0 it may close its gap like any other (s >= -gap/h). Penetration is pushed out by the
+    fraction ``erp`` per step, no faster than ``fastest``; in an impact the faster of the two speeds is asked for, never
+    their sum.
 
     Parameters
     ----------
@@ -53,12 +61,12 @@ def rigid_contact_law(
         Distance [m], negative in penetration.
     before, free
         Rate [m/s] before the step, and after it without constraint forces.
-    h, restitution, v_min, erp
+    h, restitution, restitution_threshold, erp
         Step [s], coefficient e, impact threshold [m/s], stabilised fraction of the penetration.
     fastest
         Bound [m/s] on the speed at which penetration is pushed out. Infinite: none, and impacts have s >= -e s- alone.
     """
-    impact = gap + h * free <= 0.0 and before < -v_min
+    impact = gap + h * free <= 0.0 and before < -restitution_threshold
     # Without a bound on the push-out, impacts have restitution only.
     if fastest == math.inf:
         if impact:
@@ -78,7 +86,7 @@ def unilateral_law(
     free: float,
     h: float,
     restitution: float,
-    v_min: float,
+    restitution_threshold: float,
     erp: float,
     cfm: float,
     stiffness: float,
@@ -96,7 +104,7 @@ def unilateral_law(
     if 0.0 < response < math.inf:
         share = 1.0 if gap > 0.0 else h * stiffness / response
         return share * gap / h, 1.0 / response
-    return rigid_contact_law(gap, before, free, h, restitution, v_min, erp, fastest), cfm
+    return rigid_contact_law(gap, before, free, h, restitution, restitution_threshold, erp, fastest), cfm
 
 
 @kernel(inline=True)

@@ -244,8 +244,8 @@ class ProblemInputs:
     contacts: tuple[ContactPoint, ...]
     geometry: ContactGeometry
     loads: FloatArray  # (nc,) [N] of the contacts with torsional or rolling friction
-    stops: tuple[LimitRow, ...]
-    holders: tuple[SpeedRow, ...]
+    limit_rows: tuple[LimitRow, ...]
+    speed_rows: tuple[SpeedRow, ...]
     servos: tuple[PositionDriveRow, ...]
     loops: BilateralRows
     mimics: BilateralRows

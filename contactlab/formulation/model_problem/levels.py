@@ -72,7 +72,7 @@ def acceleration_level(p: ProblemInputs) -> LevelData[ConstraintAccelProblemData
     contact_rows(p, rows, "F", of, directions, "friction", number)
     alpha_limits, beta_limits = p.stabilisation["limits"].rates
     v = p.kin._v
-    closed = [s for s in p.stops if s.gap <= at.closed and s.sign * v[s.coordinate.v] <= at.rest]
+    closed = [s for s in p.limit_rows if s.gap <= at.closed and s.sign * v[s.coordinate.v] <= at.rest]
     L, columns, signs, gaps = _limit_rows(p, rows, closed)
     tau, held = _joint_forces(p)
     groups: list[_Equations] = [
@@ -134,7 +134,7 @@ def _joint_forces(p: ProblemInputs) -> tuple[FloatArray, list[Row]]:
     tau, held = p.applied.copy(), []
     for servo in p.servos:
         tau[servo.coordinate.v] += servo.force
-    for holder in p.holders:
+    for holder in p.speed_rows:
         if holder.label in p.given:
             tau[holder.coordinate.v] += p.given[holder.label]
         elif holder.has_target_speed(p.thresholds.rest):
@@ -270,7 +270,7 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
     contact_rows(p, rows, "N", contacts, normals, "normal")
     contact_rows(p, rows, "F", of, directions, "friction", number)
 
-    stops = [s for s in p.stops if _near(p, s, v_free)]
+    stops = [s for s in p.limit_rows if _near(p, s, v_free)]
     L, columns, signs, gaps = _limit_rows(p, rows, stops)
     of_limits = [_spring(s.limit, p.stabilisation["limits"]) for s in stops]
     kL, gammaL = _terms(p, of_limits, gaps, signs * p.kin._v[columns], signs * v_free[columns])
@@ -348,12 +348,12 @@ def _terms(
     """K and gamma of one-sided rows with gaps, rates at v, and rates at the velocity without constraints."""
     from contactlab.formulation.kernels.laws import unilateral_law
 
-    k, gamma, v_min = np.zeros(len(springs)), np.zeros(len(springs)), p.thresholds.v_min
+    k, gamma, restitution_threshold = np.zeros(len(springs)), np.zeros(len(springs)), p.thresholds.restitution_threshold
     for i, spring in enumerate(springs):
         if p.h is None:
-            k[i] = spring.coefficient(-rates[i]) * rates[i] if rates[i] < -v_min else 0.0
+            k[i] = spring.coefficient(-rates[i]) * rates[i] if rates[i] < -restitution_threshold else 0.0
             continue
-        bounce = (spring.coefficient(-rates[i]), v_min, spring.erp)
+        bounce = (spring.coefficient(-rates[i]), restitution_threshold, spring.erp)
         given = (*bounce, 0.0, spring.stiffness, spring.dissipation, sys.float_info.max)
         k[i], gamma[i] = unilateral_law(gaps[i], rates[i], free[i], p.h, *given)
     return k + 0.0, gamma  # no -0
@@ -362,7 +362,7 @@ def _terms(
 def _joint_rows(p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
     """Name rows of dry friction and drives; in an impact only of drives without a bound."""
     columns: list[int] = []
-    acting: tuple[SpeedRow | PositionDriveRow, ...] = (*p.holders, *p.servos)
+    acting: tuple[SpeedRow | PositionDriveRow, ...] = (*p.speed_rows, *p.servos)
     for one in acting:
         if p.h is None and one.row_kind != RowKind.VELOCITY_DRIVE_RIGID:
             continue

@@ -125,7 +125,7 @@ class Thresholds:
         Tangential speed [m/s] beyond which a contact slides.
     margin
         Over a step, a limit takes part if its gap is at most this plus its possible motion within the step.
-    v_min
+    restitution_threshold
         Speed of approach beyond which restitution acts.
     """
 
@@ -133,10 +133,10 @@ class Thresholds:
     rest: float = 1e-5
     slip: float = 1e-5
     margin: float = 1e-2
-    v_min: float = 1e-2
+    restitution_threshold: float = 1e-2
 
     def __post_init__(self) -> None:
-        for name in ("closed", "rest", "slip", "margin", "v_min"):
+        for name in ("closed", "rest", "slip", "margin", "restitution_threshold"):
             at_least_zero(getattr(self, name), f"Thresholds.{name}", infinite=name == "margin")
 
 

@@ -245,7 +245,7 @@ class ModelProblem:
         p, at = self._inputs, self._inputs.thresholds
         g, v = p.geometry, self._inputs.kin._v
         struck = np.flatnonzero((g.gap <= at.closed) & (g.approach < -at.rest))
-        stops = [s.label for s in p.stops if s.gap <= at.closed and s.sign * v[s.coordinate.v] < -at.rest]
+        stops = [s.label for s in p.limit_rows if s.gap <= at.closed and s.sign * v[s.coordinate.v] < -at.rest]
         return (*(g.names[i] for i in struck), *stops)
 
     def contact_forces(

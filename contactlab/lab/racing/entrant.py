@@ -26,7 +26,7 @@ import lcp
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing.external_solvers import ALL_PEERS, installed
 from contactlab.lab.racing.kinds import KINDS, Kind, problem_class_of
-from lcp.options import with_fields
+from lcp.options import replace_fields
 
 OURS, PEER, OWN = "contactlab", "peer", "own"
 
@@ -134,7 +134,7 @@ def limited(solver: Any, seconds: float) -> Any:
             inner = limited(value, seconds)
             if inner != value:
                 changed[field.name] = inner
-    return with_fields(solver, changed) if changed else solver
+    return replace_fields(solver, changed) if changed else solver
 
 
 def _entrant(solver: Any, text: str) -> Competitor:

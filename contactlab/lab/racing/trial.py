@@ -23,11 +23,11 @@ from contactlab.lab.racing.kinds import FRICTION, Kind, kind_of, read_problem, s
 from contactlab.lab.racing.row import CRASHED, TIMEOUT, RaceRow, family_of
 from contactlab.lab.sweeps import sweep
 from contactlab.lab.sweeps.store import finished_rows
-from lcp.asking import Witness
 from lcp.compiler import count_compilations
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.residuals import measure
-from lcp.options import with_fields
+from lcp.options import replace_fields
+from lcp.solver_calls import RecordingSolver
 
 
 def unused_trials_note(folder: Path, rows: Iterable[dict[str, Any]], entrants: Iterable[Competitor]) -> list[str]:
@@ -87,7 +87,7 @@ def trial(
     row = failed_row(name, problem, entrant, tolerance, "UNSUITABLE", 0.0)
     if not entrant.supports(kind):
         return replace(row, detail=f"a solver of {entrant.problem_class} problems")
-    witness = Witness(limited(entrant.solver, time_limit))
+    witness = RecordingSolver(limited(entrant.solver, time_limit))
 
     def again(runs: int, spent: float) -> bool:
         # The first solve may hold what the warm-up did not reach: a second one follows unless it was long.
@@ -270,7 +270,7 @@ def residual_curve(
     spent = 0.0
     asked = [tolerance] * 60 if field else [max(value, tolerance * 1e-3) for value in TOLERANCES]
     for k, wanted in enumerate(asked):
-        given = with_fields(solver, {field: 2**k}) if field else solver
+        given = replace_fields(solver, {field: 2**k}) if field else solver
         result, least, _, total, _ = timed(problem, given, wanted, lambda runs, spent: runs < 3 and spent < SHORT)
         residual = measured(problem, result).deciding
         if math.isfinite(residual):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.certificate import Choice
+from contactlab.certificate import ForceChoice
 from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.tasks import FunctionName, load_function, name_of, whole
 from contactlab.simulation import SimulationError, simulate
@@ -32,7 +32,7 @@ class SceneGrid:
 
     A run is a row with the parameters, ``seed``, and of the run's end: ``steps``, ``time`` [s], ``kinetic`` and
     ``potential`` [J], ``q``, ``v``; of the whole run ``energy_change`` [J], ``pivots``, ``contacts`` and islands
-    ``not_selected`` and ``uncertified`` (numbers over all steps; `contactlab.Choice`), the worst certificates
+    ``not_selected`` and ``uncertified`` (numbers over all steps; `contactlab.ForceChoice`), the worst certificates
     ``worst_scaled``, ``worst_natural_map``, ``worst_mechanical``. A run whose step failed is ``failed``.
 
     Parameters
@@ -132,8 +132,8 @@ def run_scene(task: dict[str, Any]) -> dict[str, Any]:
         "energy_change": energy[-1] - energy[0],
         "pivots": recording.pivots.sum(),
         "contacts": len(recording.contacts),
-        "not_selected": recording.chosen(Choice.NOT_SELECTED).sum(),
-        "uncertified": recording.chosen(Choice.UNCERTIFIED).sum(),
+        "not_selected": recording.count_by_choice(ForceChoice.OTHER_SOLUTION).sum(),
+        "uncertified": recording.count_by_choice(ForceChoice.UNCERTIFIED).sum(),
         "worst_scaled": worst.scaled,
         "worst_natural_map": worst.natural_map,
         "worst_mechanical": worst.mechanical,

@@ -28,7 +28,7 @@ from contactlab.lab.sweeps.tasks import (
     whole,
 )
 from contactlab.lab.sweeps.worker import ONE_THREAD, ProcessWorker
-from lcp.hearing import all_cores
+from lcp.interruptible import available_cpus
 
 OUTCOMES = ("done", "failed", "timeout", "lost")
 
@@ -190,7 +190,7 @@ def _answers(
     elif jobs == 1 and time_limit is None:
         yield from run_here(name, items)
     else:
-        yield from run_on_processes(name, items, jobs or all_cores(), time_limit, retries)
+        yield from run_on_processes(name, items, jobs or available_cpus(), time_limit, retries)
 
 
 def _row(item: SweepTask, answer: TaskResult) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from contactlab.stepping.kernels.moments import rolling_axes
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 
@@ -56,13 +56,13 @@ def at_start(world: PackedWorld, work: StepWork, m: DerivativeWork) -> None:
         work.q[j] = m.q[j]
     for j in range(m.v.shape[0]):
         work.v[j] = m.v[j]
-    none = rows_at(work.W, 0, 0, CUSTOM_ROW)
+    none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, m.q, m.v, none, NOTHING, VELOCITIES, work.W)
 
 
 @kernel(inner=True)
 def read_cone(own: FloatArray, number: int, z: FloatArray, at: int, turns: FloatArray, r: int) -> None:
-    """Fill the forces of a friction cone along its axes, from its variables in z, the first of which is ``at``."""
+    """Fill the forces of a friction cone along its axes, from its variables in z; the first one is ``at``."""
     x, y = 0.0, 0.0
     for e in range(r):
         x += (z[at + e] - z[at + r + e]) * turns[e, 0]
@@ -118,10 +118,10 @@ def read_contacts(
 @kernel(inner=True)
 def at_velocity(world: PackedWorld, m: DerivativeWork, v: FloatArray, ready: int) -> None:
     """Fill m.V with the kinematics at the start of the step and this velocity, then the rates of the columns."""
-    none, rates = rows_at(m.V, 0, 0, CUSTOM_ROW), rows_at(m.V, 0, 0, CUSTOM_RATES)
+    none, rates = view_2d(m.V, 0, 0, CUSTOM_ROW), view_2d(m.V, 0, 0, CUSTOM_RATES)
     fill_frames(world.ints, world.floats, m.q, v, none, ready, VELOCITIES, m.V)
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
-    A, K = rows_at(m.V, f.start, nl, 6), rows_at(m.V, f.start + 6 * nl, nv, 18)
+    A, K = view_2d(m.V, f.start, nl, 6), view_2d(m.V, f.start + 6 * nl, nv, 18)
     for i in range(nl):
         for k in range(6):
             A[i, k] = 0.0

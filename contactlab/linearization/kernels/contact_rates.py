@@ -31,7 +31,7 @@ from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspac
 from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, FloatArray, PackedWorld, StepControl, StepWork
 from contactlab.stepping.kernels.moments import STILL
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 
@@ -118,7 +118,7 @@ def speed_rates(
     With ``before`` only normal rates, into `m.before` instead. With ``told_too`` kinematic bodies have their motion.
     """
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
-    K = rows_at(m.V, f.start + 6 * nl, nv, 18)
+    K = view_2d(m.V, f.start + 6 * nl, nv, 18)
     w = work.scratch
     dp, dn, d1, d2, du, u, six = w[0:3], w[3:6], w[6:9], w[9:12], w[12:18], w[18:24], w[24:30]
     told, shift, belt, more = w[30:33], w[33:36], w[36:39], w[39:42]
@@ -229,7 +229,7 @@ def contact_rates(
     The head of work.W holds the kinematics of the start, m.V the same with any velocity.
     """
     _, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
-    w = part_at(work.scratch, 30, 15)
+    w = view_1d(work.scratch, 30, 15)
     dp, dn, d1, d2, moment = w[0:3], w[3:6], w[6:9], w[9:12], w[12:15]
     for number in range(control.n_contacts):
         ints, own = work.contact_int[number], m.contact[number]
@@ -334,7 +334,7 @@ def turn_rolling(own: FloatArray, w: FloatArray, speed: float, dw: FloatArray, d
 def rolling_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl) -> None:
     """Fill the derivatives of the first axes of rolling; m.V has the velocity before the step, m.rates are filled."""
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
-    K = rows_at(m.V, f.start + 6 * nl, nv, 18)
+    K = view_2d(m.V, f.start + 6 * nl, nv, 18)
     s = work.scratch
     u, du, six, dp, dn, d2 = s[0:6], s[6:12], s[12:18], s[18:21], s[21:24], s[24:27]
     planar = dot(world.plane, world.plane) > 0.0

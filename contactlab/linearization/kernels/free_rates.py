@@ -43,7 +43,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     StepWork,
 )
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 #: Stride [rad, m, rad/s, m/s] of the differences of fast chains.
@@ -93,8 +93,8 @@ def spin_rates(
     six: FloatArray, torque: FloatArray, w: FloatArray, h: float, I: FloatArray, B: FloatArray, work: FloatArray
 ) -> None:
     """Fill B (3, 6) with the derivative of w+ - w of `midpoint_spin` by w and torque; ``work`` (39,) is scratch."""
-    wm, C, J = part_at(work, 0, 3), rows_at(work, 3, 3, 3), rows_at(work, 12, 3, 3)
-    E = rows_at(work, 21, 3, 6)
+    wm, C, J = view_1d(work, 0, 3), view_2d(work, 3, 3, 3), view_2d(work, 12, 3, 3)
+    E = view_2d(work, 21, 3, 6)
     # In as many parts as the step needs, doubled until Newton's method converges.
     parts = 1
     while True:
@@ -139,9 +139,9 @@ def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
     Ri, a = f.R[i], t.iv[i]
     com = t.com[i]
     x, y, z = com[0], com[1], com[2]
-    scratch = part_at(m.V, 0, 160)
-    six, I, B = part_at(scratch, 0, 6), rows_at(scratch, 6, 3, 3), rows_at(scratch, 15, 3, 6)
-    C, torque, by_turn = rows_at(scratch, 33, 3, 3), part_at(scratch, 45, 3), rows_at(scratch, 48, 3, 3)
+    scratch = view_1d(m.V, 0, 160)
+    six, I, B = view_1d(scratch, 0, 6), view_2d(scratch, 6, 3, 3), view_2d(scratch, 15, 3, 6)
+    C, torque, by_turn = view_2d(scratch, 33, 3, 3), view_1d(scratch, 45, 3), view_2d(scratch, 48, 3, 3)
     # Inertia, and torque about the centre of mass in body axes.
     first, b, (torque[0], torque[1], torque[2]) = rotation_load(t, f.R, f.S, i, work.tau, six)
     w = m.v[first : first + 3]
@@ -156,7 +156,7 @@ def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
     # Derivative of the impulse by angular velocity, and by torque in C.
     spin_slope(I, w, C)
     if spins:
-        spin_rates(six, torque, w, h, I, B, part_at(scratch, 60, 60))
+        spin_rates(six, torque, w, h, I, B, view_1d(scratch, 60, 60))
     for k in range(3):
         for l in range(3):
             gain = h * C[k, l]
@@ -193,7 +193,7 @@ def limited_rates(
 ) -> None:
     """Add the derivatives of limited velocity products of trees that turn fast to X, by differences in q and v."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
-    none = rows_at(work.W, 0, 0, CUSTOM_ROW)
+    none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     rule = p.gyroscopic
     nt = world.trees.shape[0] - 1
     for tree_number in range(nt):
@@ -238,8 +238,8 @@ def free_rates(
     ``m.wrenches`` hold the constraint forces; work.q and work.v become the state of the start.
     """
     nv = work.v.shape[0]
-    none = rows_at(m.W, 0, 0, CUSTOM_ROW)
-    rates = rows_at(m.W, 0, 0, CUSTOM_RATES)
+    none = view_2d(m.W, 0, 0, CUSTOM_ROW)
+    rates = view_2d(m.W, 0, 0, CUSTOM_RATES)
     # Derivatives of inverse dynamics at a = (v+ - v) / h.
     for j in range(nv):
         m.way[j] = (m.v_plus[j] - m.v[j]) / h
@@ -291,7 +291,7 @@ def move_again(
     world: PackedWorld, work: StepWork, joints: JointRows | None, p: Parameters, h: float, parts: IntArray
 ) -> None:
     """Move the free trees of the step once more, from the state and forces in work, to q_plus and v_plus."""
-    none = rows_at(work.W, 0, 0, CUSTOM_ROW)
+    none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
     free_motion(world, work, joints, h, p)
     for j in range(work.q.shape[0]):

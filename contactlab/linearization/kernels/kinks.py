@@ -51,7 +51,7 @@ from contactlab.stepping.kernels.blocks import PUSH_RATE, STOP_PUSH_RATE, compli
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
     CHOICE_ANY,
-    CHOICE_NOT_SELECTED,
+    CHOICE_OTHER_SOLUTION,
     CHOICE_UNCERTIFIED,
     GAP,
     RESTITUTION,
@@ -216,20 +216,20 @@ def normal_kinks(
         if rigid and gap < 0.0 and p.erp > 0.0 and fastest < math.inf:
             kinks = push_kinks(m, c, e, gap, before, p.erp, h, fastest, kinks)
         # An impact without restitution, differentiated by it.
-        if rigid and gap > 0.0 and e == 0.0 and before < -p.v_min and fastest < math.inf:
+        if rigid and gap > 0.0 and e == 0.0 and before < -p.restitution_threshold and fastest < math.inf:
             by_restitution = 0.0
             for k in range(m.by_law.shape[2]):
                 by_restitution += abs(m.by_law[c, 0, k])
             if by_restitution > 0.0:
                 kinks = append_kink(m, kinks, STAYS, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
-    if rigid and gap < h * p.v_min + abs(h * before):
+    if rigid and gap < h * p.restitution_threshold + abs(h * before):
         # The wanted rate jumps at the speed from which on a contact is an impact.
         clear(m.way)
         for j in range(nv):
             m.way[j] = m.before[c, j]
             m.way[nv + j] = m.frame[c, 0, j]
         if jump_of(gap, before, h, e, p.erp, fastest) > 0.0:
-            kinks = record_kink(m, kinks, IMPACT, c, 0, -1, before + p.v_min, 1.0, -1)
+            kinks = record_kink(m, kinks, IMPACT, c, 0, -1, before + p.restitution_threshold, 1.0, -1)
     return kinks
 
 
@@ -338,7 +338,7 @@ def joint_row_kinks(
     clear(m.way)
     k, gamma, _, _ = joint_law(work, joints, entry.row, p)
     if kind == LIMIT:
-        if entry.push > 0.0:
+        if entry.projection_multiplier > 0.0:
             kinks = append_kink(m, kinks, MOVED, -1, 0, record, 0.0, 0.0, 0.0, 0.0, -1)
         erp = row.erp if row.erp >= 0.0 else p.erp
         response = h * row.stiffness + row.dissipation
@@ -357,12 +357,12 @@ def joint_row_kinks(
             m.way[nv + row.dof] += row.sign * m.row_slope[record, 1]
             kinks = record_kink(m, kinks, TOUCHING_UNLOADED, -1, 0, record, entry.rate + k, 1.0, 1)
         before = row.sign * m.v[row.dof]
-        v_min = p.angle_v_min if row.angular != 0 else p.v_min
+        restitution_threshold = p.angle_restitution_threshold if row.angular != 0 else p.restitution_threshold
         jump = jump_of(entry.error, before, h, row.factor, erp, fastest_of_stops(p, STOP_PUSH_RATE))
-        if rigid and jump > 0.0 and entry.error < h * v_min + abs(h * before):
+        if rigid and jump > 0.0 and entry.error < h * restitution_threshold + abs(h * before):
             clear(m.way)
             m.way[nv + row.dof] = row.sign
-            kinks = record_kink(m, kinks, IMPACT, -1, 0, record, before + v_min, 1.0, -1)
+            kinks = record_kink(m, kinks, IMPACT, -1, 0, record, before + restitution_threshold, 1.0, -1)
         return kinks
     # Rows with bounds: the force reaches its bound, or leaves it.
     if not row.bound < math.inf:
@@ -428,7 +428,7 @@ def contact_kinks(
         several = False
         for place in range(work.contact_start[i], work.contact_start[i + 1]):
             several = several or (choice == CHOICE_ANY and m.contact[work.island_contacts[place], EPS] > 0.0)
-        if several or choice in (CHOICE_NOT_SELECTED, CHOICE_UNCERTIFIED):
+        if several or choice in (CHOICE_OTHER_SOLUTION, CHOICE_UNCERTIFIED):
             kinks = append_kink(m, kinks, NOT_SELECTED, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
         if m.nearly[i] != 0:
             kinks = append_kink(m, kinks, NEARLY_REDUNDANT, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
@@ -436,7 +436,7 @@ def contact_kinks(
             kinks = append_kink(m, kinks, FRICTION_RELEASED, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
     for c in range(control.n_contacts):
         kinks = normal_kinks(world, work, m, c, p, h, kinks)
-        if chunk.contact[c].push > 0.0:
+        if chunk.contact[c].projection_multiplier > 0.0:
             kinks = append_kink(m, kinks, MOVED, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
         if m.mode[c, 0] != OPEN:
             for cone in range(m.mode.shape[1]):

@@ -74,7 +74,7 @@ def slope(
     h: float,
     restitution: float,
     steeper: float,
-    v_min: float,
+    restitution_threshold: float,
     erp: float,
     stiffness: float,
     dissipation: float,
@@ -92,7 +92,7 @@ def slope(
     # A rigid one: restitution, a closed gap, or push-out.
     push = max(erp * min(gap, 0.0) / h, -fastest)
     bounces = fastest == math.inf or (restitution > 0.0 and (gap > 0.0 or restitution * before < push))
-    if bounces and gap + h * free <= 0.0 and before < -v_min:
+    if bounces and gap + h * free <= 0.0 and before < -restitution_threshold:
         return 0.0, restitution + steeper * before
     if gap > -CLOSED_GAP:
         return 1.0 / h, 0.0
@@ -119,14 +119,18 @@ def fill_normal_laws(
         stiffness, dissipation = compliance_of(world, ints)
         gap, before, e = floats[GAP], floats[VN_MINUS], floats[RESTITUTION]
         fastest = fastest_of(world, ints, p, PUSH_RATE)
-        k, gamma = unilateral_law(gap, before, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation, fastest)
+        k, gamma = unilateral_law(
+            gap, before, free, h, e, p.restitution_threshold, p.erp, p.cfm, stiffness, dissipation, fastest
+        )
         steeper = 0.0
         a, b = materials_of(world, ints)
         if a >= 0 and e > 0.0:
             way = 1e-6 * abs(before)
             steeper = pair_restitution(world.restitution, a, b, -before - way)
             steeper = (steeper - pair_restitution(world.restitution, a, b, -before + way)) / (2.0 * way)
-        per_gap, per_speed = slope(gap, before, free, h, e, steeper, p.v_min, p.erp, stiffness, dissipation, fastest)
+        per_gap, per_speed = slope(
+            gap, before, free, h, e, steeper, p.restitution_threshold, p.erp, stiffness, dissipation, fastest
+        )
         own[KNOWN], own[GAMMA], own[PER_GAP], own[PER_SPEED] = k, gamma, per_gap, per_speed
 
 
@@ -344,7 +348,7 @@ def find_row_modes(
             m.row_mode[record] = 1 if entry.force > 0.0 else 0
             erp = row.erp if row.erp >= 0.0 else p.erp
             before, free = row.sign * m.v[row.dof], row.sign * work.v_free[row.dof]
-            v_min = p.angle_v_min if row.angular != 0 else p.v_min
+            restitution_threshold = p.angle_restitution_threshold if row.angular != 0 else p.restitution_threshold
             m.row_slope[record, 0], m.row_slope[record, 1] = slope(
                 entry.error,
                 before,
@@ -352,7 +356,7 @@ def find_row_modes(
                 h,
                 row.factor,
                 0.0,
-                v_min,
+                restitution_threshold,
                 erp,
                 row.stiffness,
                 row.dissipation,

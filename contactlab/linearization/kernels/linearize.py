@@ -23,7 +23,7 @@ from contactlab.linearization.kernels.linear_piece import (
     joint_unknown,
     unknown_direction,
 )
-from contactlab.linearization.kernels.piece_changes import MOST_TURNS, choose_gap_sides, cross_first
+from contactlab.linearization.kernels.piece_changes import MAX_TURNS, choose_gap_sides, cross_first
 from contactlab.linearization.kernels.system import apply_inverse, solve_island
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL
 from contactlab.multibody.kernels.layout import tree
@@ -39,7 +39,7 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from lcp.compiler.bound_call import unpack_arguments
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.contact_modes import OPEN, STICK
 from lcp.kernels import kernel
 
@@ -65,7 +65,7 @@ def read_loops(work: StepWork, joints: JointRows, m: DerivativeWork, chunk: Chun
     # At v+ and zero accelerations.
     for j in range(m.v.shape[0]):
         m.way[j] = 0.0
-    none, rates = rows_at(m.W, 0, 0, CUSTOM_ROW), rows_at(m.W, 0, 0, CUSTOM_RATES)
+    none, rates = view_2d(m.W, 0, 0, CUSTOM_ROW), view_2d(m.W, 0, 0, CUSTOM_RATES)
     row_rates(
         joints.loop_ints,
         joints.loop_floats,
@@ -343,7 +343,7 @@ def linearized(
         if directed == 0 or not cross_first(m, features, kinks):
             return kinks
         turns += 1
-        if turns > MOST_TURNS:
+        if turns > MAX_TURNS:
             return -2
 
 

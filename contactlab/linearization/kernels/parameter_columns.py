@@ -37,7 +37,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 #: A force within this fraction of a nearby world's bound is at it.
@@ -105,7 +105,7 @@ def add_parameter_difference(
     y, out = m.way[:nv], m.way[nv : 2 * nv]
     for k in range(world.trees.shape[0] - 1):
         a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]
-        L = rows_at(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
+        L = view_2d(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
         factor_times(world.branch[a:b], L, m.v_plus[a:b], y[a:b], out[a:b])
         for j in range(a, b):
             m.by_parameter[j, column] += weight * (work.Mv[j] - out[j])
@@ -124,7 +124,9 @@ def add_parameter_difference(
             e = pair_restitution(world.restitution, a, b, -floats[VN_MINUS])
         stiffness, dissipation = compliance_of(world, ints)
         gap, approach, fastest = floats[GAP], floats[VN_MINUS], fastest_of(world, ints, p, PUSH_RATE)
-        own_k, gamma = unilateral_law(gap, approach, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation, fastest)
+        own_k, gamma = unilateral_law(
+            gap, approach, free, h, e, p.restitution_threshold, p.erp, p.cfm, stiffness, dissipation, fastest
+        )
         if e > 0.0 and floats[RESTITUTION] == 0.0 and gap > 0.0 and own_k == e * approach and fastest < math.inf:
             # Without restitution an impact closes its gap: k jumps. Only the effect of e beyond the jump counts.
             own_k += gap / h

@@ -46,7 +46,7 @@ from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STI
 from lcp.kernels import kernel
 
 #: Changes of modes after which a direction is given up.
-MOST_TURNS: Final = 200
+MAX_TURNS: Final = 200
 #: Share of the direction by which a quantity must fall to count.
 FALLS: Final = 1e-9
 

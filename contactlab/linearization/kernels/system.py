@@ -33,7 +33,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import Floats, kernel
 from lcp.kernels.basis_solve import lu_factor
 
@@ -156,7 +156,7 @@ def apply_inverse(world: PackedWorld, work: StepWork, X: FloatArray) -> None:
     for k in range(world.trees.shape[0] - 1):
         a = world.trees[k, TREE_DOF]
         b = world.trees[k + 1, TREE_DOF]
-        L = rows_at(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
+        L = view_2d(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
         solve_lt(world.branch[a:b], L, X[a:b])
         solve_l(world.branch[a:b], L, X[a:b])
 
@@ -183,7 +183,7 @@ def gather_island(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
         m.own_columns[count] = k
         count += 1
     # Responses of the forces, and the copies.
-    H, Y, X = rows_at(m.H_island, 0, end - u, n), rows_at(m.Y_own, 0, end - u, n), rows_at(m.X_own, 0, n, count)
+    H, Y, X = view_2d(m.H_island, 0, end - u, n), view_2d(m.Y_own, 0, end - u, n), view_2d(m.X_own, 0, n, count)
     for row in range(u, end):
         for j in range(nv):
             m.Y[row, j] = m.G[row, j]
@@ -285,7 +285,7 @@ def add_compliance_velocity(m: DerivativeWork, S: FloatArray, h: float, u: int, 
     S is factored, with eps. The piece has H v + D f + k = 0, with k from v+ and the forces.
     """
     n = end - u
-    right, forces = rows_at(m.base[0], 0, n, 1), rows_at(m.base[1], 0, n, 1)
+    right, forces = view_2d(m.base[0], 0, n, 1), view_2d(m.base[1], 0, n, 1)
     # df = (S + eps)^-1 (-eps f): the change of the forces.
     for row in range(n):
         right[row, 0] = -m.f[u + row]
@@ -352,9 +352,9 @@ def solve_island(
     """Fill `m.solved` and `m.moved` of island i, with its unknowns u .. end."""
     size = end - u
     n, columns = gather_island(world, work, m, i, u, end)
-    H, Y, X = rows_at(m.H_island, 0, size, n), rows_at(m.Y_own, 0, size, n), rows_at(m.X_own, 0, n, columns)
-    S, D = rows_at(m.S, 0, size, size), m.D[u:end]
-    right, f = rows_at(m.right_own, 0, size, columns), rows_at(m.forces_own, 0, size, columns)
+    H, Y, X = view_2d(m.H_island, 0, size, n), view_2d(m.Y_own, 0, size, n), view_2d(m.X_own, 0, n, columns)
+    S, D = view_2d(m.S, 0, size, size), m.D[u:end]
+    right, f = view_2d(m.right_own, 0, size, columns), view_2d(m.forces_own, 0, size, columns)
     # Right-hand side less the motion without these forces, and the matrix.
     for row in range(size):
         for k in range(columns):
@@ -379,7 +379,7 @@ def solve_island(
         at_velocity(world, m, m.compliance_velocity, POSES)
         speed_rates(world, work, m, control, False, False, m.compliance_rates)
         if m.mode.shape[1] > 1:
-            asked = rows_at(m.island_compliance_terms, 0, size, columns)
+            asked = view_2d(m.island_compliance_terms, 0, size, columns)
             m.friction_released[i] = 1 if release_conflicting_friction(m, H, right, Y, asked, u, end) else 0
         # The list of degrees of freedom was overwritten.
         gather_island(world, work, m, i, u, end)
@@ -387,7 +387,7 @@ def solve_island(
     solve_rows(S, m.perm, right, f)
     if eps > 0.0:
         # f(eps) = (S + eps)^-1 (r - eps r1) has the error eps (S + eps)^-1 (f + r1), up to the square of eps.
-        late = rows_at(m.island_compliance_terms, 0, size, columns)
+        late = view_2d(m.island_compliance_terms, 0, size, columns)
         for row in range(size):
             for k in range(columns):
                 late[row, k] = f[row, k]

@@ -20,7 +20,7 @@ from contactlab.multibody.kernels.kinematics import poses
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 
@@ -267,11 +267,11 @@ def aba(
         return code
     t, f, nl, nv = model_and_workspace_views(I, F, W)
     # memory, and the rigid inertias
-    P = rows_at(W, f.start + 6 * nl, nl, 6)
-    B = rows_at(W, f.start + 12 * nl, nl, 10)
-    K = rows_at(W, f.start + 22 * nl, nl, 23)
-    U = rows_at(W, f.start + 45 * nl, nv, 6)
-    D = part_at(W, f.start + 45 * nl + 6 * nv, nv)
+    P = view_2d(W, f.start + 6 * nl, nl, 6)
+    B = view_2d(W, f.start + 12 * nl, nl, 10)
+    K = view_2d(W, f.start + 22 * nl, nl, 23)
+    U = view_2d(W, f.start + 45 * nl, nv, 6)
+    D = view_1d(W, f.start + 45 * nl + 6 * nv, nv)
     world_inertias(t, f.R, f.p, B)
     # elimination, and the sweep back
     for j in range(nv):
@@ -302,16 +302,16 @@ def factor_inertia(
         if code != GOOD:
             return code
     # motion columns and inertias
-    B = rows_at(W, f.start, nl, 10)
-    K = rows_at(W, f.start + 10 * nl, nl, 23)
-    S = rows_at(factor, 0, nv, 6)
+    B = view_2d(W, f.start, nl, 10)
+    K = view_2d(W, f.start + 10 * nl, nl, 23)
+    S = view_2d(factor, 0, nv, 6)
     for j in range(nv):
         for k in range(6):
             S[j, k] = f.S[j, k]
     world_inertias(t, f.R, f.p, B)
     # U and 1 / D
     D = factor[12 * nv : 13 * nv]
-    return articulate(t, S, B, K, rows_at(factor, 6 * nv, nv, 6), D, rows_at(W, 0, 0, 6), D)
+    return articulate(t, S, B, K, view_2d(factor, 6 * nv, nv, 6), D, view_2d(W, 0, 0, 6), D)
 
 
 @kernel
@@ -320,8 +320,8 @@ def solve_inertia(I: IntArray, F: FloatArray, factor: FloatArray, P: FloatArray,
     # views of the factor
     t = tree(I, F)
     nv = t.dof_parent.shape[0]
-    S = rows_at(factor, 0, nv, 6)
-    U = rows_at(factor, 6 * nv, nv, 6)
+    S = view_2d(factor, 0, nv, 6)
+    U = view_2d(factor, 6 * nv, nv, 6)
     D = factor[12 * nv : 13 * nv]
     # two sweeps for each row
     rest = 0.0

@@ -18,7 +18,7 @@ from contactlab.multibody.kernels.kinematics import fill_frames, linear_velocity
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations, body_forces
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 
@@ -187,8 +187,8 @@ def body_sums(
         last = 11
     # rates of the momenta
     if order > 1:
-        A = rows_at(W, f.start, nl, 6)
-        B = rows_at(W, f.start + 6 * nl, nl, 6)
+        A = view_2d(W, f.start, nl, 6)
+        B = view_2d(W, f.start + 6 * nl, nl, 6)
         accelerations(t, f.S, f.C, a, 0.0, A)
         body_forces(t, f, A, B)
         sum_rates(t, f.p, B, out)
@@ -223,7 +223,7 @@ def centroidal_columns(
         if code != GOOD:
             return code
     # masses and inertias
-    B = rows_at(W, f.start, nl, 10)
+    B = view_2d(W, f.start, nl, 10)
     total = f.scratch[:4]
     sum_masses(t, f.R, f.p, fixed, total)
     world_inertias(t, f.R, f.p, B)
@@ -276,23 +276,23 @@ def centroidal_rates(
     if code != GOOD:
         return code
     t, f, nl, nv = model_and_workspace_views(I, F, W)
-    A = rows_at(W, f.start, nl, 6)
-    P = rows_at(W, f.start + 6 * nl, nl, 6)
-    B = rows_at(W, f.start + 12 * nl, nl, 10)
-    G = rows_at(W, f.start + 22 * nl, nl, 12)
-    H = rows_at(W, f.start + 34 * nl, nl, 6)
-    K = rows_at(W, f.start + 40 * nl, nv, 18)
+    A = view_2d(W, f.start, nl, 6)
+    P = view_2d(W, f.start + 6 * nl, nl, 6)
+    B = view_2d(W, f.start + 12 * nl, nl, 10)
+    G = view_2d(W, f.start + 22 * nl, nl, 12)
+    H = view_2d(W, f.start + 34 * nl, nl, 6)
+    K = view_2d(W, f.start + 40 * nl, nv, 18)
     # accelerations, inertias, momenta and forces of the links
     accelerations(t, f.S, f.C, a, 0.0, A)
     world_inertias(t, f.R, f.p, B)
     momenta(t, f.V, B, G)
-    link_forces(f.V, A, B, G, rows_at(W, f.start, 0, 6), P)
+    link_forces(f.V, A, B, G, view_2d(W, f.start, 0, 6), P)
     for i in range(nl):
         H[i, 0], H[i, 1], H[i, 2], H[i, 3], H[i, 4], H[i, 5] = inertial(B[i], f.V[i])
     column_rates(t, f, v, a, A, rates, K)
     # mass, centre of mass, and sums of momenta and forces
-    total = part_at(f.scratch, 0, 4)
-    sums = part_at(f.scratch, 4, 6)
+    total = view_1d(f.scratch, 0, 4)
+    sums = view_1d(f.scratch, 4, 6)
     sum_masses(t, f.R, f.p, fixed, total)
     for k in range(6):
         sums[k] = 0.0
@@ -306,13 +306,13 @@ def centroidal_rates(
         for j in range(t.iv[i], t.iv[i + 1]):
             s = f.S[j]
             row = K[j]
-            along = inertial(B[i], part_at(row, 0, 6))
+            along = inertial(B[i], view_1d(row, 0, 6))
             riding = cross_force(s, H[i])
             speed = inertial(B[i], s)
-            pushed = inertial(B[i], part_at(row, 6, 6))
+            pushed = inertial(B[i], view_1d(row, 6, 6))
             turned = twice_gain(G[i], row[0], row[1], row[2])
             carried = cross_force(s, P[i])
-            moving = inertial(B[i], part_at(row, 12, 6))
+            moving = inertial(B[i], view_1d(row, 12, 6))
             gained = twice_gain(G[i], s[0], s[1], s[2])
             for k in range(6):
                 out[0, k, j] = along[k] + riding[k]

@@ -16,7 +16,7 @@ from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, SCREW, SPHERICA
 from contactlab.multibody.kernels.kinematics import add_cross_motion, add_rotated, screw_change
 from contactlab.multibody.kernels.layout import Frames, Tree
 from contactlab.spatial.arrays import FloatArray
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.kernels import kernel
 
 
@@ -30,8 +30,8 @@ def fill_column_derivatives(
     derivatives of custom joints along their degrees of freedom, of S (6, 6, 6) and of c (6, 6), in child axes.
     """
     # motion of the base of each joint
-    base = part_at(f.scratch, 6, 6)
-    push = part_at(f.scratch, 12, 6)
+    base = view_1d(f.scratch, 6, 6)
+    push = view_1d(f.scratch, 12, 6)
     for i in range(t.parent.shape[0]):
         up = t.parent[i]
         kind = t.kind[i]
@@ -61,9 +61,9 @@ def fill_column_derivatives(
             row = K[j]
             for k in range(18):
                 row[k] = 0.0
-            P = part_at(row, 0, 6)
-            Q = part_at(row, 6, 6)
-            rest = part_at(row, 12, 6)
+            P = view_1d(row, 0, 6)
+            Q = view_1d(row, 6, 6)
+            rest = view_1d(row, 12, 6)
             add_cross_motion(base, s, 1.0, P)
             add_cross_motion(push, s, 1.0, Q)
             add_cross_motion(base, P, 1.0, Q)
@@ -94,7 +94,7 @@ def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: Flo
     """Add the term of a screw with a skew axis to its row: t x w is constant while the joint does not move."""
     # change of the column
     j = t.iv[i]
-    e = part_at(f.scratch, 6, 6)
+    e = view_1d(f.scratch, 6, 6)
     e[0] = e[1] = e[2] = 0.0
     e[3], e[4], e[5] = screw_change(f.p[i], f.p[t.root[i]], f.S[j])
     # its terms
@@ -105,7 +105,7 @@ def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: Flo
         row[6 + k] += e[k] * a[j]
         row[12 + k] += 2.0 * e[k] * rate
     if t.parent[i] >= 0:
-        add_cross_motion(f.V[t.parent[i]], e, 2.0 * rate, part_at(row, 6, 6))
+        add_cross_motion(f.V[t.parent[i]], e, 2.0 * rate, view_1d(row, 6, 6))
 
 
 @kernel
@@ -114,7 +114,7 @@ def motion_in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatAr
     for k in range(6):
         out[k] = 0.0
     add_rotated(R, s, 0, out)
-    add_rotated(R, s, 3, part_at(out, 3, 3))
+    add_rotated(R, s, 3, view_1d(out, 3, 3))
     dx = at[0] - about[0]
     dy = at[1] - about[1]
     dz = at[2] - about[2]
@@ -128,9 +128,9 @@ def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates
     """Add the terms of a custom joint to its rows; its columns change in child axes."""
     # memory
     first = t.iv[i]
-    out = part_at(f.scratch, 0, 6)
-    e = part_at(f.scratch, 6, 6)
-    given = part_at(f.scratch, 12, 6)
+    out = view_1d(f.scratch, 0, 6)
+    e = view_1d(f.scratch, 6, 6)
+    given = view_1d(f.scratch, 12, 6)
     # e = dS/dq v along degree of freedom l, in P and in the rate of the column
     for l in range(first, t.iv[i + 1]):
         row = K[l]
@@ -143,9 +143,9 @@ def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates
             row[k] += e[k]
             row[12 + k] += e[k]
         # V_up x e within V_up x P, and V_i x e
-        add_cross_motion(f.V[i], e, 1.0, part_at(row, 6, 6))
+        add_cross_motion(f.V[i], e, 1.0, view_1d(row, 6, 6))
         if t.parent[i] >= 0:
-            add_cross_motion(f.V[t.parent[i]], e, 1.0, part_at(row, 6, 6))
+            add_cross_motion(f.V[t.parent[i]], e, 1.0, view_1d(row, 6, 6))
         # dS/dq a and c', in Q
         for k in range(6):
             given[k] = rates[216 + 6 * (l - first) + k]

@@ -14,7 +14,7 @@ from contactlab.multibody.kernels.codes import FLOATING, GOOD, NOT_FINITE, POSES
 from contactlab.multibody.kernels.kinematics import poses
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 
@@ -157,7 +157,7 @@ def crba(
         if code != GOOD:
             return code
     # inertias and the matrix
-    B = rows_at(W, f.start, nl, 10)
+    B = view_2d(W, f.start, nl, 10)
     world_inertias(t, f.R, f.p, B)
     return composite_matrix(t, f.S, t.dof_parent, B, 0, nl, M)
 

@@ -22,7 +22,7 @@ from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspac
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_l, solve_lt, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.newton_euler import accelerations, joint_forces, subtract_external
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 
@@ -52,15 +52,15 @@ def dynamics_derivatives(
     if code != GOOD:
         return code
     t, f, nl, nv = model_and_workspace_views(I, F, W)
-    A = rows_at(W, f.start, nl, 6)
-    P = rows_at(W, f.start + 6 * nl, nl, 6)
-    B = rows_at(W, f.start + 12 * nl, nl, 10)
-    G = rows_at(W, f.start + 22 * nl, nl, 12)
-    E = rows_at(W, f.start + 34 * nl, nl if f_ext.shape[0] > 0 else 0, 6)
-    K = rows_at(W, f.start + 40 * nl, nv, 18)
-    C = rows_at(W, f.start + 40 * nl, nl, 10)
-    a = part_at(W, f.start + 40 * nl + 18 * nv, nv)
-    D = part_at(W, f.start + 40 * nl + 19 * nv, nv)
+    A = view_2d(W, f.start, nl, 6)
+    P = view_2d(W, f.start + 6 * nl, nl, 6)
+    B = view_2d(W, f.start + 12 * nl, nl, 10)
+    G = view_2d(W, f.start + 22 * nl, nl, 12)
+    E = view_2d(W, f.start + 34 * nl, nl if f_ext.shape[0] > 0 else 0, 6)
+    K = view_2d(W, f.start + 40 * nl, nv, 18)
+    C = view_2d(W, f.start + 40 * nl, nl, 10)
+    a = view_1d(W, f.start + 40 * nl + 18 * nv, nv)
+    D = view_1d(W, f.start + 40 * nl + 19 * nv, nv)
     # zero results and external forces
     dq, dv, M = out[0], out[1], out[2]
     for number in range(3):
@@ -83,7 +83,7 @@ def dynamics_derivatives(
         return code
     # accelerations: given, or from the forces
     if forward:
-        accelerations(t, f.S, f.C, part_at(a, 0, 0), 1.0, A)
+        accelerations(t, f.S, f.C, view_1d(a, 0, 0), 1.0, A)
         link_forces(f.V, A, B, G, E, P)
         code = joint_forces(I, W, a)
         L = out[3]
@@ -255,7 +255,7 @@ def columns(
             row = K[l]
             # forces: n of unit acceleration, r of all changes by v, d of all changes by q except the turned forces
             n0, n1, n2, n3, n4, n5 = inertial(Bi, s)
-            r0, r1, r2, r3, r4, r5 = inertial(Bi, part_at(row, 12, 6))
+            r0, r1, r2, r3, r4, r5 = inertial(Bi, view_1d(row, 12, 6))
             g0, g1, g2, g3, g4, g5 = twice_gain(Gi, s[0], s[1], s[2])
             r0 += g0
             r1 += g1
@@ -263,7 +263,7 @@ def columns(
             r3 += g3
             r4 += g4
             r5 += g5
-            d0, d1, d2, d3, d4, d5 = inertial(Bi, part_at(row, 6, 6))
+            d0, d1, d2, d3, d4, d5 = inertial(Bi, view_1d(row, 6, 6))
             g0, g1, g2, g3, g4, g5 = twice_gain(Gi, row[0], row[1], row[2])
             d0 += g0
             d1 += g1
@@ -366,7 +366,7 @@ def add_column_rotation_terms(t: Tree, f: Frames, i: int, force: FloatArray, rat
     """Add the force (6,) on columns that change in the child's axes: skew screws, user joints."""
     # each pair of degrees of freedom of the joint
     first = t.iv[i]
-    change = part_at(f.scratch, 0, 6)
+    change = view_1d(f.scratch, 0, 6)
     for l in range(first, t.iv[i + 1]):
         for j in range(first, t.iv[i + 1]):
             if t.kind[i] == SCREW:
@@ -374,6 +374,6 @@ def add_column_rotation_terms(t: Tree, f: Frames, i: int, force: FloatArray, rat
                 change[3], change[4], change[5] = screw_change(f.p[i], f.p[t.root[i]], f.S[j])
             else:
                 at = 36 * (l - first) + 6 * (j - first)
-                motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], part_at(rates[t.custom[i]], at, 6), change)
+                motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], view_1d(rates[t.custom[i]], at, 6), change)
             for k in range(6):
                 dq[j, l] += change[k] * force[k]

@@ -24,7 +24,7 @@ from contactlab.multibody.kernels.layout import BODIES, LINKS, NQ, NV, model_and
 from contactlab.multibody.kernels.newton_euler import rnea
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion, point_rates
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 
@@ -36,7 +36,7 @@ def fast_rnea(
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or a.shape[0] not in (0, I[NV]):
         return NEEDS_GENERAL_ENTRY
     work = W if W.shape[0] else stack()
-    return rnea(I, F, q, v, a, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, tau)
+    return rnea(I, F, q, v, a, view_2d(W, 0, 0, 6), view_2d(W, 0, 0, CUSTOM_ROW), work, NOTHING, tau)
 
 
 @kernel
@@ -48,7 +48,7 @@ def fast_crba(I: IntArray, F: FloatArray, q: FloatArray, W: FloatArray, M: Float
         for j in range(M.shape[1]):
             M[i, j] = 0.0
     work = W if W.shape[0] else stack()
-    return crba(I, F, q, rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, M)
+    return crba(I, F, q, view_2d(W, 0, 0, CUSTOM_ROW), work, NOTHING, M)
 
 
 @kernel
@@ -59,7 +59,7 @@ def fast_aba(
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
         return NEEDS_GENERAL_ENTRY
     work = W if W.shape[0] else stack()
-    return aba(I, F, q, v, tau, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, a)
+    return aba(I, F, q, v, tau, view_2d(W, 0, 0, 6), view_2d(W, 0, 0, CUSTOM_ROW), work, NOTHING, a)
 
 
 @kernel(short_loops=True)
@@ -186,8 +186,8 @@ def solve_mass_matrix(
     q, tau, custom = operands
     # memory for the factor
     scratch = W.shape[0] - 6 * I[LINKS]
-    factor = part_at(W, scratch - 13 * I[NV], 13 * I[NV])
-    P = rows_at(W, scratch, I[LINKS], 6)
+    factor = view_1d(W, scratch - 13 * I[NV], 13 * I[NV])
+    P = view_2d(W, scratch, I[LINKS], 6)
     # factor and solve
     for b in range(start, stop):
         right = row(tau, b)

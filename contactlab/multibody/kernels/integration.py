@@ -31,7 +31,7 @@ from contactlab.multibody.kernels.codes import (
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 
@@ -187,7 +187,7 @@ def energies_at(
     """
     # energies
     t, f, _, _ = model_and_workspace_views(I, F, W)
-    if fill_frames(I, F, q, v, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W) != GOOD:
+    if fill_frames(I, F, q, v, view_2d(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W) != GOOD:
         return False
     energies(t, f.R, f.p, f.V, v, none, out[:11], out[11:13])
     # less the energy of the centre of mass
@@ -224,14 +224,14 @@ def runge_kutta(
     """
     # views of the memory
     nv, nq = v.shape[0], q.shape[0]
-    rows, rest = rows_at(memory, 0, VECTORS, nv), VECTORS * nv
-    q_at, q_stage = part_at(memory, rest, nq), part_at(memory, rest + nq, nq)
-    none, sums = part_at(memory, rest + 2 * nq, 4), part_at(memory, rest + 2 * nq + 4, 14)
+    rows, rest = view_2d(memory, 0, VECTORS, nv), VECTORS * nv
+    q_at, q_stage = view_1d(memory, rest, nq), view_1d(memory, rest + nq, nq)
+    none, sums = view_1d(memory, rest + 2 * nq, 4), view_1d(memory, rest + 2 * nq + 4, 14)
     rest += 2 * nq + 18
-    W = part_at(memory, rest, memory.shape[0] - rest)
+    W = view_1d(memory, rest, memory.shape[0] - rest)
     v_at, v_stage, d, moved = rows[0], rows[1], rows[2], rows[3]
     gained, rate, acceleration = rows[4], rows[5], rows[6]
-    no_row, no_wrench = rows_at(W, 0, 0, CUSTOM_ROW), rows_at(W, 0, 0, 6)
+    no_row, no_wrench = view_2d(W, 0, 0, CUSTOM_ROW), view_2d(W, 0, 0, 6)
     # energies at the start
     for k in range(4):
         none[k] = 0.0

@@ -25,7 +25,7 @@ from contactlab.multibody.kernels.codes import (
 from contactlab.multibody.kernels.layout import Frames, Tree, frames, model_and_workspace_views, tree
 from contactlab.multibody.kernels.revolute import joint_sines_cosines, revolute_pose
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.kernels import kernel
 
 #: Largest deviation of the squared length of a quaternion from 1.
@@ -92,8 +92,8 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
     # views, and sines and cosines of all joints
     t = tree(I, F)
     R, p, S, _, _, scratch, angles, _ = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
-    A = part_at(scratch, 0, 9)
-    B = part_at(scratch, 9, 9)
+    A = view_1d(scratch, 0, 9)
+    B = view_1d(scratch, 9, 9)
     cosines = joint_sines_cosines(t, q, angles)
     turning = 0
     # from the roots to the leaves

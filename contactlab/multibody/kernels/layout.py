@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 
 from contactlab.multibody.kernels.codes import MATRICES, SCRATCH, STACK
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import part_at, rows_at, stack_of
+from lcp.compiler.views import stack_array, view_1d, view_2d
 from lcp.kernels import kernel
 
-stack = stack_of(STACK)
+stack = stack_array(STACK)
 
 
 class Frames(NamedTuple):
@@ -41,13 +41,13 @@ def frames(W: FloatArray, nl: int, nv: int) -> Frames:
     a = SCRATCH + 2 * nl
     b = a + 6 * nv
     return Frames(
-        rows_at(W, b, nl, 9),
-        rows_at(W, b + 9 * nl, nl, 3),
-        rows_at(W, a, nv, 6),
-        rows_at(W, b + 12 * nl, nl, 6),
-        rows_at(W, b + 18 * nl, nl, 6),
-        part_at(W, 0, MATRICES),
-        part_at(W, MATRICES, a - MATRICES),
+        view_2d(W, b, nl, 9),
+        view_2d(W, b + 9 * nl, nl, 3),
+        view_2d(W, a, nv, 6),
+        view_2d(W, b + 12 * nl, nl, 6),
+        view_2d(W, b + 18 * nl, nl, 6),
+        view_1d(W, 0, MATRICES),
+        view_1d(W, MATRICES, a - MATRICES),
         b + 24 * nl,
     )
 
@@ -99,25 +99,25 @@ def tree(I: IntArray, F: FloatArray) -> Tree:
     b = 3
     # integers, then floats, in the order of the fields
     return Tree(
-        part_at(I, a, nl),
-        part_at(I, a + nl, nl),
-        part_at(I, a + 2 * nl, nl),
-        part_at(I, a + 3 * nl, nl + 1),
-        part_at(I, a + 4 * nl + 1, nl + 1),
-        part_at(I, a + 5 * nl + 2, nl),
-        part_at(I, a + 6 * nl + 2, nv),
-        part_at(I, a + 6 * nl + 2 + nv, nv),
-        part_at(I, a + 6 * nl + 2 + 2 * nv, nb),
-        rows_at(F, b, nl, 9),
-        rows_at(F, b + 9 * nl, nl, 3),
-        rows_at(F, b + 12 * nl, nl, 6),
-        part_at(F, b + 18 * nl, nl),
-        rows_at(F, b + 19 * nl, nl, 3),
-        rows_at(F, b + 22 * nl, nl, 6),
-        part_at(F, b + 28 * nl, nv),
-        rows_at(F, b + 28 * nl + nv, nb, 9),
-        rows_at(F, b + 28 * nl + nv + 9 * nb, nb, 3),
-        part_at(F, 0, 3),
+        view_1d(I, a, nl),
+        view_1d(I, a + nl, nl),
+        view_1d(I, a + 2 * nl, nl),
+        view_1d(I, a + 3 * nl, nl + 1),
+        view_1d(I, a + 4 * nl + 1, nl + 1),
+        view_1d(I, a + 5 * nl + 2, nl),
+        view_1d(I, a + 6 * nl + 2, nv),
+        view_1d(I, a + 6 * nl + 2 + nv, nv),
+        view_1d(I, a + 6 * nl + 2 + 2 * nv, nb),
+        view_2d(F, b, nl, 9),
+        view_2d(F, b + 9 * nl, nl, 3),
+        view_2d(F, b + 12 * nl, nl, 6),
+        view_1d(F, b + 18 * nl, nl),
+        view_2d(F, b + 19 * nl, nl, 3),
+        view_2d(F, b + 22 * nl, nl, 6),
+        view_1d(F, b + 28 * nl, nv),
+        view_2d(F, b + 28 * nl + nv, nb, 9),
+        view_2d(F, b + 28 * nl + nv + 9 * nb, nb, 3),
+        view_1d(F, 0, 3),
     )
 
 

@@ -10,7 +10,7 @@ from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, PER_DOF, PER_LI
 from contactlab.multibody.kernels.kinematics import fill_frames, linear_velocity
 from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, Frames, Tree, model_and_workspace_views, tree
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 
@@ -42,8 +42,8 @@ def newton_euler(
 def link_forces(I: IntArray, F: FloatArray, a: FloatArray, f_ext: FloatArray, W: FloatArray) -> None:
     """Fill accelerations and forces of the links, for a workspace with a filled head."""
     t, f, nl, _ = model_and_workspace_views(I, F, W)
-    A = rows_at(W, f.start, nl, 6)
-    B = rows_at(W, f.start + 6 * nl, nl, 6)
+    A = view_2d(W, f.start, nl, 6)
+    B = view_2d(W, f.start + 6 * nl, nl, 6)
     accelerations(t, f.S, f.C, a, 1.0, A)
     body_forces(t, f, A, B)
     if f_ext.shape[0] > 0:
@@ -203,10 +203,10 @@ def joint_forces(I: IntArray, W: FloatArray, tau: FloatArray) -> int:
     # views
     nl = I[LINKS]
     nv = I[NV]
-    parent = part_at(I, HEAD, nl)
-    iv = part_at(I, HEAD + 4 * nl + 1, nl + 1)
-    S = rows_at(W, SCRATCH + 2 * nl, nv, 6)
-    B = rows_at(W, SCRATCH + (PER_LINK + 6) * nl + PER_DOF * nv, nl, 6)
+    parent = view_1d(I, HEAD, nl)
+    iv = view_1d(I, HEAD + 4 * nl + 1, nl + 1)
+    S = view_2d(W, SCRATCH + 2 * nl, nv, 6)
+    B = view_2d(W, SCRATCH + (PER_LINK + 6) * nl + PER_DOF * nv, nl, 6)
     # from the leaves to the roots
     rest = 0.0
     for i in range(nl - 1, -1, -1):

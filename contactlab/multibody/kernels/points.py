@@ -15,7 +15,7 @@ from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frame
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 
@@ -186,7 +186,7 @@ def point_motion(
     elif order == 1:
         velocity_at(t, f.p, f.V, link, x, out)
     else:
-        A = rows_at(W, f.start, nl, 6)
+        A = view_2d(W, f.start, nl, 6)
         accelerations(t, f.S, f.C, a, 0.0, A)
         acceleration_at(t, f.p, f.V, A, link, x, out)
     return GOOD
@@ -236,8 +236,8 @@ def rates_at(t: Tree, f: Frames, A: FloatArray, K: FloatArray, link: int, x: Flo
     dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
     wx, wy, wz = V[0], V[1], V[2]
     ux, uy, uz = linear_velocity(V, dx, dy, dz)
-    dV = part_at(f.scratch, 0, 6)
-    dA = part_at(f.scratch, 6, 6)
+    dV = view_1d(f.scratch, 0, 6)
+    dA = view_1d(f.scratch, 6, 6)
     j = t.iv[link + 1] - 1
     # columns from the link to the root
     while j >= 0:
@@ -251,7 +251,7 @@ def rates_at(t: Tree, f: Frames, A: FloatArray, K: FloatArray, link: int, x: Flo
             dA[k] = row[6 + k]
         add_cross_motion(V, s, -1.0, dV)
         add_cross_motion(B, s, -1.0, dA)
-        add_cross_motion(part_at(row, 0, 6), V, 1.0, dA)
+        add_cross_motion(view_1d(row, 0, 6), V, 1.0, dA)
         # velocity by q and by v
         gx, gy, gz = linear_velocity(dV, dx, dy, dz)
         gx += wy * ez - wz * ey
@@ -302,10 +302,10 @@ def point_rates(
     if code != GOOD:
         return code
     t, f, nl, nv = model_and_workspace_views(I, F, W)
-    A = rows_at(W, f.start, nl, 6)
-    K = rows_at(W, f.start + 6 * nl, nv, 18)
-    pose = part_at(W, f.start + 6 * nl + 18 * nv, 12)
-    x = part_at(W, f.start + 6 * nl + 18 * nv + 12, 3)
+    A = view_2d(W, f.start, nl, 6)
+    K = view_2d(W, f.start + 6 * nl, nv, 18)
+    pose = view_1d(W, f.start + 6 * nl + 18 * nv, 12)
+    x = view_1d(W, f.start + 6 * nl + 18 * nv + 12, 3)
     # the point, accelerations, rates of columns, and the result
     body_pose(t, f.R, f.p, body, pose)
     world_point(pose, point, x)

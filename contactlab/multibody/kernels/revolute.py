@@ -22,7 +22,7 @@ import numpy as np
 from contactlab.multibody.kernels.codes import REVOLUTE, REVOLUTE_X, REVOLUTE_Y, SCREW, VECTOR_WIDTH
 from contactlab.multibody.kernels.layout import Tree
 from contactlab.spatial.arrays import FloatArray
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.kernels import kernel
 
 #: Largest angle of the loop. The number of quarter turns must fit in the 20 bits that the parts of pi/2 leave free.
@@ -120,7 +120,7 @@ def joint_sines_cosines(t: Tree, q: FloatArray, out: FloatArray) -> int:
     full = (count + VECTOR_WIDTH - 1) // VECTOR_WIDTH * VECTOR_WIDTH
     for k in range(count, full):
         out[k] = 0.0
-    sines_cosines(part_at(out, 0, full), part_at(out, full, full))
+    sines_cosines(view_1d(out, 0, full), view_1d(out, full, full))
     return full
 
 

@@ -37,7 +37,7 @@ from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 # Newton converges in three or four iterations at sensible steps. It may stall from about 3 rad per step on, and under
@@ -313,10 +313,10 @@ def previous_kinetic_energy(
     """
     # the configuration before
     t, f, nl, _ = model_and_workspace_views(I, F, W)
-    none = rows_at(W, 0, 0, CUSTOM_ROW)
+    none = view_2d(W, 0, 0, CUSTOM_ROW)
     integrate_configuration(I, F, q, v, -h, back)
     fill_frames(I, F, back, v, none, NOTHING, VELOCITIES, W)
-    B = rows_at(W, f.start, nl, 10)
+    B = view_2d(W, f.start, nl, 10)
     world_inertias(t, f.R, f.p, B)
     # kinetic energy of each tree, with momentum and mass of a free one
     for j in range(out.shape[0]):

@@ -51,7 +51,7 @@ class UrdfWarning(UserWarning):
 
 
 def warn_of(text: str) -> None:
-    """Give an `UrdfWarning`, attributed to whoever called the library."""
+    """Give an `UrdfWarning`, attributed to the caller of the library."""
     warn_caller(text, UrdfWarning)
 
 
@@ -97,7 +97,7 @@ class Guard:
 
     @property
     def line(self) -> int:
-        """The line the pass has come to."""
+        """The line that the pass has reached."""
         return self.parser.CurrentLineNumber + self.skipped
 
     def refuse(self, detail: str) -> UrdfError:

@@ -22,9 +22,9 @@ from contactlab.formulation.friction_backend import QP_CODES
 from contactlab.multibody import Model, UrdfModel
 from contactlab.multibody.urdf import UrdfMesh
 from contactlab.simulation.scene import schema
-from contactlab.simulation.scene.parsing import MOST_BODIES, parse_scene
+from contactlab.simulation.scene.parsing import MAX_BODIES, parse_scene
 from contactlab.simulation.scene.schema import add_joints, model_arguments
-from contactlab.simulation.scene.table import MOST_BYTES, SceneError, Table, read_document, suggestion
+from contactlab.simulation.scene.table import SceneError, Table, read_document, suggestion
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.time_stepping import TimeStepping
@@ -32,7 +32,7 @@ from contactlab.world.builder import WorldBuilder
 from contactlab.world.urdf_world import add_visuals, solid_of
 from contactlab.world.world import World
 
-__all__ = ["MOST_BYTES", "Scene", "load_scene"]
+__all__ = ["Scene", "load_scene"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Scene:
     name, description
         As in the file.
     world, stepper
-        What to step, and how.
+        The world, and its stepper.
     duration
         [s].
     text
@@ -197,14 +197,14 @@ def build_world(scene: schema.SceneEntry) -> World:
             half_space = HalfSpace.through(plane.point, plane.normal)
             builder.add_half_space(plane.name, half_space, material, **plane.filter)
     for fixed in scene.fixed:
-        _add_standing(builder, fixed, scene)
+        _add_fixed_or_kinematic(builder, fixed, scene)
     for body in scene.bodies:
         number += int(np.prod(body.count))
-        if number > MOST_BODIES:
-            raise body.table.error("count", f"makes {number} bodies, at most {MOST_BODIES} are taken")
+        if number > MAX_BODIES:
+            raise body.table.error("count", f"makes {number} bodies, at most {MAX_BODIES} are taken")
         _add_body(builder, body, scene)
     for moving in scene.kinematic:
-        _add_standing(builder, moving, scene)
+        _add_fixed_or_kinematic(builder, moving, scene)
     for robot in scene.robots:
         _add_robot(builder, robot, scene)
     for loop in scene.loops:
@@ -212,12 +212,12 @@ def build_world(scene: schema.SceneEntry) -> World:
             builder.add_loop(loop.rows, erp=loop.erp)
     for table in scene.ignored:
         with table.wrap_errors("bodies"):
-            builder.exclude_collision(*table.texts("bodies"))
+            builder.exclude_collision(*table.strings("bodies"))
     with scene.table.wrap_errors():
         return builder.build()
 
 
-def _add_standing(builder: WorldBuilder, body: schema.FixedEntry, scene: schema.SceneEntry) -> None:
+def _add_fixed_or_kinematic(builder: WorldBuilder, body: schema.FixedEntry, scene: schema.SceneEntry) -> None:
     """Add a body that stands fixed, or moves as it is told."""
     shapes, bits = _placed(body, scene), body.parts[0].filter
     with body.table.wrap_errors():
@@ -281,11 +281,11 @@ def _inertia(body: schema.BodyEntry, shapes: list[PlacedShape]) -> RigidInertia:
 def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.SceneEntry) -> None:
     table, path = robot.table, robot.table.resolve_path("urdf", robot.urdf, "the scene's folder", file=True)
     with table.wrap_errors("urdf"), warnings.catch_warnings():
-        # What the reader warns of is in the file, not in the scene.
+        # The reader's warnings are about the file, not about the scene.
         warnings.simplefilter("ignore")
         model = Model.from_urdf(path, floating_base=robot.floating_base, gravity=scene.gravity)
-    if model.nb > MOST_BODIES:
-        raise table.error("urdf", f"has {model.nb} links, at most {MOST_BODIES} are taken")
+    if model.nb > MAX_BODIES:
+        raise table.error("urdf", f"has {model.nb} links, at most {MAX_BODIES} are taken")
     prefix = f"{robot.name}/"
     q, v = _start(model, robot, "q"), _start(model, robot, "v")
     with table.wrap_errors():

@@ -21,10 +21,11 @@ from contactlab.simulation.scene.schema import LOOP_KEYS, ROBOT_JOINT_KEYS, join
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import quaternion
 from contactlab.stepping import Sleep, TimeStepping
+from contactlab.stepping.time_stepping import FORMER_OPTIONS
 from contactlab.world.surface import ALL
 
-MOST_POINTS = 1000
-MOST_ROWS = 500
+MAX_POINTS = 1000
+MAX_ROWS = 500
 
 #: The shapes of a scene by their names: their classes in small letters, but for `ConvexPoints`. Meshes come
 #: from files of their own, which a scene does not read.
@@ -76,16 +77,16 @@ def _read(table: Table, key: str, of: str, default: Any) -> Any:
     if of == "float":
         return table.number(key, default)
     if of == "Points":
-        return table.vectors(key, 3, MOST_POINTS)
+        return table.vectors(key, 3, MAX_POINTS)
     if of == "Grid":
-        columns = len(table.vectors(key, None, MOST_ROWS)[0])
-        return table.vectors(key, columns, MOST_ROWS)
+        columns = len(table.vectors(key, None, MAX_ROWS)[0])
+        return table.vectors(key, columns, MAX_ROWS)
     return table.vector(key, 3 if of == "Vec3Array" else 2, default)
 
 
-MOST_STEPS = 1e8
-MOST_BODIES = 4000
-MOST_ENTRIES = 1000
+MAX_STEPS = 1e8
+MAX_BODIES = 4000
+MAX_ENTRIES = 1000
 
 # Keys of a filter, a place, a motion, and an oscillation.
 FILTER = {"category": 1, "mask": ALL}
@@ -101,7 +102,7 @@ _FIXED = ("name", "part", *_PART)
 _BODY = ("mass", "density", "com", "inertia", "count", "spacing", *_FIXED, *MOTION)
 _MODEL = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape")
 _ROBOT = (*_MODEL, *ROBOT_JOINT_KEYS, *_SURFACE, *_POSE, *FILTER)
-_STEPPER = tuple(entry.name for entry in dataclasses.fields(TimeStepping))
+_STEPPER = (*(entry.name for entry in dataclasses.fields(TimeStepping)), *FORMER_OPTIONS)
 _KINEMATIC = ("belt", *SWING, *_FIXED, *MOTION)
 _LCP_SOLVERS = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS)
 _BACKENDS = (ConvexRelaxation, StaggeredProjections)
@@ -116,24 +117,24 @@ def parse_scene(root: Table) -> schema.SceneEntry:
     root.required("scene", "stepper")
     head = root.table("scene", ("name", "description", "gravity", "planar", "duration", "body_contacts"))
     materials: dict[str, Material] = {}
-    for table in root.tables("material", ("name", *_NUMBERS), MOST_ENTRIES):
+    for table in root.tables("material", ("name", *_NUMBERS), MAX_ENTRIES):
         name = table.text("name")
         if name in materials:
             raise table.error("name", f"'{name}' is used already")
         materials[name] = _numbers(table)
     half_space_keys = ("name", "normal", "point", *_SURFACE, *FILTER)
-    half_spaces = [_half_space(table) for table in root.tables("half_space", half_space_keys, MOST_ENTRIES)]
-    bodies = [_body(table) for table in root.tables("body", _BODY, MOST_BODIES)]
-    kinematic = [_kinematic(table) for table in root.tables("kinematic", _KINEMATIC, MOST_ENTRIES)]
-    robots = [_robot(table) for table in root.tables("robot", _ROBOT, MOST_ENTRIES)]
-    ignored = root.tables("ignore", ("bodies",), MOST_ENTRIES)
+    half_spaces = [_half_space(table) for table in root.tables("half_space", half_space_keys, MAX_ENTRIES)]
+    bodies = [_body(table) for table in root.tables("body", _BODY, MAX_BODIES)]
+    kinematic = [_kinematic(table) for table in root.tables("kinematic", _KINEMATIC, MAX_ENTRIES)]
+    robots = [_robot(table) for table in root.tables("robot", _ROBOT, MAX_ENTRIES)]
+    ignored = root.tables("ignore", ("bodies",), MAX_ENTRIES)
     for table in ignored:
-        if len(names := table.texts("bodies")) != 2:
+        if len(names := table.strings("bodies")) != 2:
             raise table.error("bodies", f"must name two bodies, names {len(names)}")
     duration, table = head.number("duration", positive=True), root.table("stepper", _STEPPER)
     stepper = _stepper(table)
-    if duration / stepper.h > MOST_STEPS:
-        detail = f"makes {duration / stepper.h:.3g} steps of the scene, at most {MOST_STEPS:g} are taken"
+    if duration / stepper.h > MAX_STEPS:
+        detail = f"makes {duration / stepper.h:.3g} steps of the scene, at most {MAX_STEPS:g} are taken"
         raise table.error("h", detail)
     return schema.SceneEntry(
         name=head.text("name", "scene"),
@@ -144,13 +145,13 @@ def parse_scene(root: Table) -> schema.SceneEntry:
         materials=materials,
         stepper=stepper,
         half_spaces=tuple(half_spaces),
-        fixed=tuple(schema.FixedEntry(**_common_fields(table)) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
+        fixed=tuple(schema.FixedEntry(**_common_fields(table)) for table in root.tables("fixed", _FIXED, MAX_ENTRIES)),
         bodies=tuple(bodies),
         kinematic=tuple(kinematic),
         robots=tuple(robots),
-        loops=tuple(loop_entry(table) for table in root.tables("loop", LOOP_KEYS, MOST_ENTRIES)),
+        loops=tuple(loop_entry(table) for table in root.tables("loop", LOOP_KEYS, MAX_ENTRIES)),
         ignored=tuple(ignored),
-        body_contacts=head.flag("body_contacts", True),
+        body_contacts=head.boolean("body_contacts", True),
         table=root,
     )
 
@@ -165,9 +166,9 @@ def _stepper(table: Table) -> TimeStepping:
     options: dict[str, Any] = {}
     for key in table.values:
         if key in ("warm_start", "adaptive", "reduce_contacts", "projection"):
-            options[key] = table.flag(key, False)
+            options[key] = table.boolean(key, False)
         elif key == "edges":
-            options[key] = table.whole(key, None, 4, 256)
+            options[key] = table.integer(key, None, 4, 256)
         elif key == "sleep":
             inner = table.table("sleep", ("speed", "time"))
             with inner.wrap_errors():
@@ -175,7 +176,7 @@ def _stepper(table: Table) -> TimeStepping:
         elif key in ("gyroscopic", "friction", "on_unsolved", "integrator"):
             options[key] = table.text(key)
         elif key != "solver":
-            options[key] = table.number(key)
+            options[FORMER_OPTIONS.get(key, key)] = table.number(key)
     if "solver" in table:
         solver = _solver(table, "solver", (*_LCP_SOLVERS, *_BACKENDS))
         options["solver"] = solver if qp_code_objection(solver) is None else StaggeredProjections(solver)
@@ -236,8 +237,8 @@ def _body(table: Table) -> schema.BodyEntry:
     weight = table.exactly_one_of("mass", "density")
     inertia = table.vectors("inertia", 3, 3) if "inertia" in table else None
     count = table.vector("count", 3, (1.0, 1.0, 1.0))
-    if any(n < 1 or n != int(n) for n in count) or math.prod(count) > MOST_BODIES:
-        raise table.error("count", f"must be three whole numbers from 1 whose product is at most {MOST_BODIES}")
+    if any(n < 1 or n != int(n) for n in count) or math.prod(count) > MAX_BODIES:
+        raise table.error("count", f"must be three whole numbers from 1 whose product is at most {MAX_BODIES}")
     if "count" in table:
         table.required("spacing")
     return schema.BodyEntry(
@@ -260,7 +261,7 @@ def _parts(table: Table) -> tuple[schema.PartEntry, ...]:
         if key in table:
             raise table.error(key, "belongs to one of the parts")
     parts = []
-    for part in table.tables("part", _PART, MOST_ENTRIES):
+    for part in table.tables("part", _PART, MAX_ENTRIES):
         part.required("shape")
         surface = _own_surface(part)
         if surface is None:
@@ -282,7 +283,7 @@ def _kinematic(table: Table) -> schema.KinematicEntry:
     for key in SWING:
         if key in table:
             swing[key] = table.vector(key, 3) if key in ("translation", "rotation") else table.number(key)
-    belt = table.flag("belt", False)
+    belt = table.boolean("belt", False)
     if swing:
         table.required("frequency")
         for key in ("belt", *MOTION):
@@ -296,13 +297,13 @@ def _kinematic(table: Table) -> schema.KinematicEntry:
 
 def _robot(table: Table) -> schema.RobotEntry:
     table.required("name", "urdf")
-    floating, collisions = table.flag("floating_base", False), table.flag("collisions", False)
+    floating, collisions = table.boolean("floating_base", False), table.boolean("collisions", False)
     if not floating:
         for key in _POSE:
             if key in table:
-                raise table.error(key, "is that of a floating base; add floating_base = true")
+                raise table.error(key, "belongs to a floating base; add floating_base = true")
     whole, shapes = _filter(table), []
-    for link in table.tables("shape", ("body", *_PART), MOST_ENTRIES):
+    for link in table.tables("shape", ("body", *_PART), MAX_ENTRIES):
         link.required("body", "shape")
         shapes.append(
             schema.LinkShapeEntry(
@@ -359,8 +360,8 @@ def _numbers(table: Table) -> Material:
 
 
 def _filter(table: Table, whole: schema.Filter = FILTER) -> schema.Filter:
-    """Return a table's filter; what it leaves out is as in ``whole``, the body of a part, or touches everything."""
-    return {key: table.whole(key, default, 0, ALL) for key, default in whole.items()}
+    """Return a table's filter; what it leaves out is as in ``integer``, the body of a part, or touches everything."""
+    return {key: table.integer(key, default, 0, ALL) for key, default in whole.items()}
 
 
 def _pose(table: Table) -> schema.PoseEntry:

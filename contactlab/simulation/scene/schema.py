@@ -19,7 +19,7 @@ from contactlab.stepping import TimeStepping
 from contactlab.world import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
 from contactlab.world.builder import WorldBuilder
 
-MOST_ENTRIES = 1000
+MAX_ENTRIES = 1000
 #: Keys of ``[[robot]]`` that are about joints.
 ROBOT_JOINT_KEYS = ("limits", "damping", "friction", "mimics", "limit", "drive")
 _DRIVES: dict[str, Any] = {kind.__name__.removesuffix("Drive").lower(): kind for kind in get_args(Drive)}
@@ -58,16 +58,16 @@ def joints_entry(table: Table) -> JointsEntry:
     """Read what a ``[[robot]]`` says of its joints."""
     added: list[tuple[JointLimit | Drive, Table]] = []
     limit_keys = tuple(_numbers(JointLimit))
-    for one in table.tables("limit", ("joint", *limit_keys), MOST_ENTRIES):
+    for one in table.tables("limit", ("joint", *limit_keys), MAX_ENTRIES):
         one.required("joint")
         numbers: dict[str, Any] = {key: one.number(key) for key in limit_keys if key in one}
         with one.wrap_errors():
             added.append((JointLimit(one.text("joint"), **numbers), one))
     drive_keys = {key: None for kind in _DRIVES.values() for key in _numbers(kind)}
-    for one in table.tables("drive", ("joint", "kind", "name", *drive_keys), MOST_ENTRIES):
+    for one in table.tables("drive", ("joint", "kind", "name", *drive_keys), MAX_ENTRIES):
         added.append((_drive(one), one))
     damping, friction = (_coefficients(table, key) for key in ("damping", "friction"))
-    return JointsEntry(table.flag("limits", True), damping, friction, table.flag("mimics", True), tuple(added))
+    return JointsEntry(table.boolean("limits", True), damping, friction, table.boolean("mimics", True), tuple(added))
 
 
 def _numbers(kind: Any) -> dict[str, bool]:
@@ -78,7 +78,7 @@ def _numbers(kind: Any) -> dict[str, bool]:
 def _coefficients(table: Table, key: str) -> bool | dict[str, float]:
     """Return whether the description's own count, or numbers by joint."""
     if not isinstance(table.values.get(key, True), dict):
-        return table.flag(key, True)
+        return table.boolean(key, True)
     inner = table.table(key, None)
     return {name: inner.number(name) for name in inner.values}
 
@@ -115,7 +115,7 @@ def loop_entry(table: Table) -> LoopEntry:
         axes = _ROWS[kind]
     turns = (rotation(np.array(table.vector(f"rpy_{end}", 3, zero))) for end in "ab")
     frame_a, frame_b = (Transform(R, table.vector(f"point_{end}", 3, zero)) for R, end in zip(turns, "ab", strict=True))
-    sliding = table.flag("sliding", table.values.get("holds") == "slider")
+    sliding = table.boolean("sliding", table.values.get("holds") == "slider")
     name = table.text("name") if "name" in table else f"{table.text('a')} on {table.text('b')}"
     with table.wrap_errors():
         rows = tuple(

@@ -115,7 +115,7 @@ class SceneError(FileError):
     key
         Table and key at fault, as in ``[[body]] 'mass'``; empty for the file as a whole.
     detail
-        What is wrong.
+        The fault.
     """
 
     def __init__(self, path: Path, line: int, key: str, detail: str) -> None:
@@ -190,14 +190,14 @@ class Table:
             raise self.error(key, f"must have 1 to {LONGEST_TEXT} characters, got {len(value)}")
         return value
 
-    def flag(self, key: str, default: bool) -> bool:
+    def boolean(self, key: str, default: bool) -> bool:
         """Return true or false."""
         value = self._value(key, default)
         if not isinstance(value, bool):
             raise self.error(key, f"must be true or false, got {_kind(value)}")
         return value
 
-    def whole(self, key: str, default: int | None, least: int, most: int) -> int:
+    def integer(self, key: str, default: int | None, least: int, most: int) -> int:
         """Return a whole number within bounds."""
         value = self._value(key, default)
         if not isinstance(value, int) or isinstance(value, bool):
@@ -217,7 +217,7 @@ class Table:
         """Return finite numbers, so many where a length is given."""
         return self._vector(key, self._value(key, default), length)
 
-    def texts(self, key: str) -> tuple[str, ...]:
+    def strings(self, key: str) -> tuple[str, ...]:
         """Return strings that are not empty."""
         value = self._value(key, None)
         if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
@@ -303,7 +303,7 @@ def _kind(value: Any) -> str:
     return {**names, dict: "a table"}.get(type(value), f"a {type(value).__name__}")
 
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 
 def read_document(path: Path, label: str = "scene file") -> tuple[Table, str]:
@@ -313,7 +313,7 @@ def read_document(path: Path, label: str = "scene file") -> tuple[Table, str]:
     """
     if not path.is_file():
         raise SceneError(path, 0, "", "there is no such file")
-    text = read_text(path, _refused, MOST_BYTES).replace("\r\n", "\n")
+    text = read_text(path, _refused, MAX_BYTES).replace("\r\n", "\n")
     try:
         values = tomllib.loads(text)
     except RecursionError as error:

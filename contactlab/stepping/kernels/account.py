@@ -16,7 +16,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     StepWork,
 )
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 
@@ -33,7 +33,7 @@ def account_free_trees(
     moved: IntArray,
 ) -> None:
     """Impulses of the free trees that the Runge-Kutta method moves, and which they are; work.v is overwritten."""
-    none = rows_at(work.W, 0, 0, CUSTOM_ROW)
+    none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     for k in range(in_island.shape[0]):
         work.island_of[k] = 0 if in_island[k] != 0 else -1
     if joints is not None:
@@ -88,7 +88,7 @@ def recompute_energy_terms(
     tau
         (n, nv) applied generalized forces, or (0, nv) for none.
     joints, targets
-        What acts on joints, and (n, nd) what the drives want.
+        The actions on joints, and (n, nd) the targets of the drives.
     in_island
         (n, nt) whether each tree is in an island of the step, or asleep.
     contact_step, contact_body, contact_point
@@ -113,7 +113,7 @@ def recompute_energy_terms(
             work.v[j] = v[i, j]
             work.tau[j] = tau[i, j] if tau.shape[0] > 0 else 0.0
         fill_frames(
-            world.ints, world.floats, work.q, work.v, rows_at(work.W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, work.W
+            world.ints, world.floats, work.q, work.v, view_2d(work.W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, work.W
         )
         free_motion(world, work, None, h[i], parameters)
         for j in range(v.shape[1]):
@@ -129,7 +129,7 @@ def recompute_energy_terms(
                 relative_turning(world, work, a, b, v[i + moment], velocity[3:])
             c += 1
         fill_frames(
-            world.ints, world.floats, work.q, v[i + 1], rows_at(work.W, 0, 0, CUSTOM_ROW), POSES, VELOCITIES, work.W
+            world.ints, world.floats, work.q, v[i + 1], view_2d(work.W, 0, 0, CUSTOM_ROW), POSES, VELOCITIES, work.W
         )
         compute_energies(world, work.W, work.q, v[i + 1], work.scratch[6:17], work.energy)
         kinetic[i] = work.energy[0]

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from contactlab.stepping.kernels.layout import FloatArray, IntArray
 
-# What an exchange may say.
+# Results of an exchange.
 DONE: Final = 0
 STATE_CAPACITY_EXCEEDED: Final = 1  # the run's contacts do not fit its slot: nothing was stored or loaded
 BUFFER_CAPACITY_EXCEEDED: Final = 2  # those in the slot do not fit the memory: the run before is stored, nothing loaded
@@ -55,10 +55,10 @@ class BatchState(NamedTuple):
     row_z: FloatArray  # (B, n, 2)
     rest: FloatArray  # (B, nt), without columns where nothing sleeps
     previous_tau: FloatArray  # (B, nv), likewise
-    # What is told.
+    # Outputs.
     tau: FloatArray  # (B, nv)
     target: FloatArray  # (B, nd)
-    # What the last step left.
+    # Results of the last step.
     q_before: FloatArray  # (B, nq) the state that it began with
     v_before: FloatArray  # (B, nv)
     time_before: FloatArray  # (B,)

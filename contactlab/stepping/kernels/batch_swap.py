@@ -1,6 +1,6 @@
 """Runs that pass through one memory: each has a slot for its state, and threads take runs from one line.
 
-An exchange stores one run to its slot and loads the next. Runs of which nothing is looked at pass within one call. The
+An exchange stores one run to its slot and loads the next. Runs that nothing inspects pass within one call. The
 threads take them from one line, whose words they share. A thread that finds none waits for a while, turning, before it
 returns: a thread that sleeps takes as long to wake as many runs to pass.
 """
@@ -80,7 +80,7 @@ def swap_run(
         control.allow_uncertified = order[ALLOW_UNCERTIFIED]
         parameters.h = parameters.h_max
         if parameters.adaptive != 0 and parameters.last_h != 0.0:
-            parameters.h = min(parameters.h_max, max(parameters.grow * parameters.last_h, smallest_h))
+            parameters.h = min(parameters.h_max, max(parameters.growth_factor * parameters.last_h, smallest_h))
     return DONE
 
 
@@ -231,7 +231,7 @@ def process_queue(held: Any, types: Any) -> int:
     while True:
         if order[AT_WORK] == 0:
             if atomic_load(words, QUEUE_LENGTH) > 0:
-                # Noted before any is taken: whoever finds none left knows who is at work.
+                # Set before any run is claimed: a thread that finds no run left knows which threads still work.
                 atomic_add(words, ACTIVE_THREADS, 1)
                 order[AT_WORK] = 1
                 order[RUNS_DONE] = turns = 0
@@ -260,9 +260,9 @@ def process_queue(held: Any, types: Any) -> int:
         unsolved = control[0].uncertified
         control[0].target_steps = words[STEPS]
         parameters[0].margin = limits[i, 0]
-        parameters[0].v_min = limits[i, 1]
+        parameters[0].restitution_threshold = limits[i, 1]
         parameters[0].angle_margin = limits[i, 2]
-        parameters[0].angle_v_min = limits[i, 3]
+        parameters[0].angle_restitution_threshold = limits[i, 3]
         reason = call_address(codes[i, 0], codes[i, 1])
         order[RUNS_DONE] += 1
         order[STORE] = i

@@ -53,7 +53,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import combine3_range, combine3_six, row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import kernel
@@ -80,7 +80,7 @@ def solve_tree(world: PackedWorld, work: StepWork, k: int, Y: FloatArray) -> Non
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
     branch = world.branch[a : a + n]
-    L = rows_at(work.L, world.trees[k, TREE_BLOCK], n, n)
+    L = view_2d(work.L, world.trees[k, TREE_BLOCK], n, n)
     solve_vector_lt(branch, 0, L, Y)
     solve_vector_l(branch, 0, L, Y)
 
@@ -93,7 +93,7 @@ def solve_tree_frame(
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
     branch = world.branch[a : a + n]
-    L = rows_at(work.L, world.trees[k, TREE_BLOCK], n, n)
+    L = view_2d(work.L, world.trees[k, TREE_BLOCK], n, n)
     first = work.tree_offset[k]
     if is_free_body(branch):
         solve_three_of_six(L, P, X, first)
@@ -286,7 +286,7 @@ def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i
 
 @kernel(inner=True)
 def complete_rows(J: FloatArray, Y: FloatArray, spans: IntArray) -> None:
-    """Fill the columns of J (m, nv) and Y outside the spans, for those who read them all."""
+    """Fill the columns of J (m, nv) and Y outside the spans, for readers of whole rows."""
     m, nv = J.shape
     for row in range(m):
         a, b, c, d = row_ranges(spans, row, nv)
@@ -314,8 +314,8 @@ def build_blocks(
     nv = progress.nv
     r = edges // 2
     m = nc * (1 + r)
-    J = rows_at(island.J, 0, m, nv)
-    Y = rows_at(island.Y, 0, m, nv)
+    J = view_2d(island.J, 0, m, nv)
+    Y = view_2d(island.Y, 0, m, nv)
     direction = work.scratch[0:3]
     surface = work.scratch[3:6]
 
@@ -331,8 +331,8 @@ def build_blocks(
         island.k[row] = 0.0
         island.gamma[row] = 0.0
     fill_column_ranges(world, work, island, i, edges)
-    P = rows_at(island.contact_jacobian_work, 0, 3, nv)
-    X = rows_at(island.contact_jacobian_work, 3 * nv, 3, nv)
+    P = view_2d(island.contact_jacobian_work, 0, 3, nv)
+    X = view_2d(island.contact_jacobian_work, 3 * nv, 3, nv)
     turns = island.edge_directions
     # The directions of a run are always the same: its memory begins with zeros.
     if r > 0 and turns[0, 0] != 1.0:
@@ -386,7 +386,7 @@ def build_blocks(
             vn_free,
             h,
             floats[RESTITUTION],
-            parameters.v_min,
+            parameters.restitution_threshold,
             parameters.erp,
             parameters.cfm,
             stiffness,
@@ -453,8 +453,8 @@ def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> Contac
         island.r[: progress.ncone],
         island.mu[: progress.ncone],
         island.cone_contacts[: progress.ncone],
-        rows_at(island.J, 0, m, nv),
-        rows_at(island.Y, 0, m, nv),
+        view_2d(island.J, 0, m, nv),
+        view_2d(island.Y, 0, m, nv),
         island.k[:m],
         island.gamma[:m],
         island.gammaE[: progress.ncone],
@@ -484,8 +484,8 @@ def rows_left(rows: ContactSystem, island: IslandWork, joints: JointRows) -> Con
         rows.r,
         rows.mu,
         rows.cone_contacts,
-        rows_at(joints.J, 0, m, nv),
-        rows_at(joints.Y, 0, m, nv),
+        view_2d(joints.J, 0, m, nv),
+        view_2d(joints.Y, 0, m, nv),
         joints.k[:m],
         joints.gamma[:m],
         rows.gammaE,

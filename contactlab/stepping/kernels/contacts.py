@@ -57,7 +57,7 @@ def half_space_contacts(
 
     ``reduce``: at most four of a shape. ``looks``: also those that one of so many velocities seen at the end of the
     step would make deep. Returns the number of all; those beyond the capacity of the buffers are counted, not stored.
-    What is fixed to the world touches nothing: there is no motion to solve for.
+    Shapes fixed to the world have no contacts with each other, because nothing can move.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])

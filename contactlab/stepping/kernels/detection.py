@@ -50,7 +50,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.pairs import pair_contacts
 from contactlab.stepping.kernels.sleeping import put_to_sleep
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 
@@ -111,7 +111,7 @@ def move_freely(
     # Mostly those that the step before has ended with.
     ready = VELOCITIES if control.kinematics_valid != 0 and state_equals(work, work.q_plus, work.v_plus) else NOTHING
     control.kinematics_valid = 0
-    code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
+    code = fill_frames(world.ints, world.floats, work.q, work.v, view_2d(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
     if code != GOOD:
         return FAILURE_NOT_FINITE
     return free_motion(world, work, joints, parameters.h, parameters)
@@ -154,7 +154,7 @@ def detect(
         count = keep_listed(work, count)
     # a further look that finds nothing new ends the step as it is
     if control.again != 0 and parameters.sleep == 0 and count == control.n_found and not has_corrections(work, count):
-        # Nothing was left out: what was found holds.
+        # Nothing was left out: the contacts found are valid.
         return INTEGRATE
     # depth, velocities without contacts, the same contacts in the previous step
     control.n_contacts = count

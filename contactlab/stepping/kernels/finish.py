@@ -37,7 +37,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.pairs import outruns
 from contactlab.stepping.kernels.sleeping import count_rest, keep_asleep
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 # Of the margin: a way in a step, of a change of velocity, below which nothing has been struck.
@@ -147,7 +147,7 @@ def looks_again(
 
 @kernel(inner=True)
 def whips(world: PackedWorld, work: StepWork, old: FloatArray, new: FloatArray, parameters: Parameters) -> bool:
-    """Whether support points that were not near a half-space under velocities ``old`` come to it under ``new``."""
+    """Return True if support points far from a half-space under velocities ``old`` reach it under ``new``."""
     for b in range(world.bodies.shape[0]):
         j = world.bodies[b, BODY_DOF]
         if j < 0 or world.point_start[b] == world.point_start[b + 1]:
@@ -202,7 +202,7 @@ def integrate_step(
     if parameters.sleep != 0:
         keep_asleep(world, work)
     # its kinematics and energies
-    code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
+    code = fill_frames(ints, floats, work.q_plus, work.v_plus, view_2d(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
     if code != GOOD or not compute_energies(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
         control.failure = FAILURE_NOT_FINITE
         return UNSOLVED
@@ -230,5 +230,5 @@ def integrate_step(
     control.chunk_islands += control.n_islands
     control.step += 1
     if parameters.adaptive != 0:
-        parameters.h = min(parameters.h_max, parameters.grow * h)
+        parameters.h = min(parameters.h_max, parameters.growth_factor * h)
     return BEGIN

@@ -10,7 +10,7 @@ Euler's rule takes velocity products and the mass matrix at the start of the ste
 as much energy as it has. A tree on which only weights and applied forces can ever act moves as these say, to the
 accuracy of the method. Any other tree is kicked: weights, applied forces, drives and damping change its velocity at the
 start, as in every step; from there it moves free of forces, at a constant kinetic energy. For a single free body that
-is the same step as by Euler's rule, which its bounces fit (see `TimeStepping`, v_min).
+is the same step as by Euler's rule, which its bounces fit (see `TimeStepping`, restitution_threshold).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     StepWork,
 )
-from lcp.compiler.views import part_at, rows_at
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 
@@ -86,7 +86,7 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
     fast = parameters.gyroscopic != GYROSCOPIC_EXPLICIT and turns_fast(world, W, h)
     if fast:
         previous_kinetic_energy(world.ints, world.floats, work.q, work.v, h, work.q_plus, W, work.v_plus)
-    link_forces(world.ints, world.floats, W[0:0], rows_at(W, 0, 0, 6), W)
+    link_forces(world.ints, world.floats, W[0:0], view_2d(W, 0, 0, 6), W)
     if joint_forces(world.ints, W, work.bias) != GOOD:
         return FAILURE_NOT_FINITE
     # inertias of the composites
@@ -95,7 +95,7 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
     nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
-    B = rows_at(W, start, nl, 10)
+    B = view_2d(W, start, nl, 10)
     six = work.scratch[0:6]
     singular = -1
     world_inertias(t, f.R, f.p, B)
@@ -105,7 +105,7 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
         last = world.trees[k + 1, TREE_LINK]
         a = world.trees[k, TREE_DOF]
         b = world.trees[k + 1, TREE_DOF]
-        L = rows_at(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
+        L = view_2d(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
         branch = world.branch[a:b]
         if composite_matrix(t, work.S[a:b], branch, B, first, last, L) != GOOD:
             return FAILURE_NOT_FINITE
@@ -195,7 +195,7 @@ def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int)
     floats = world.free_floats[row[FREE_FLOAT] : row[FREE_FLOAT_END]]
     a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]
     n = b - a
-    own = rows_at(work.free, 0, 2, n)
+    own = view_2d(work.free, 0, 2, n)
     start, force = own[0], own[1]
     for j in range(n):
         if row[FREE_KIND] == FREE_ALONE:
@@ -206,12 +206,12 @@ def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int)
             force[j] = 0.0
     if row[FREE_KIND] != FREE_ALONE:
         branch = world.branch[a:b]
-        L = rows_at(work.L, world.trees[k, TREE_BLOCK], n, n)
+        L = view_2d(work.L, world.trees[k, TREE_BLOCK], n, n)
         solve_vector_lt(branch, 0, L, start)
         solve_vector_l(branch, 0, L, start)
         for j in range(n):
             start[j] += work.v_free[a + j]
-    memory = part_at(work.free, 2 * n, work.free.shape[0] - 2 * n)
+    memory = view_1d(work.free, 2 * n, work.free.shape[0] - 2 * n)
     q, q_plus = work.q[row[FREE_Q] : row[FREE_Q_END]], work.q_plus[row[FREE_Q] : row[FREE_Q_END]]
     return runge_kutta(ints, floats, q, start, force, h, memory, wanted, q_plus, work.v_plus[a:b])
 

@@ -25,7 +25,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
 from lcp.contacts.kernels.column_ranges import row_ranges
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -92,10 +92,10 @@ def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows
     own = rows.k.shape[0] - ng
     G = rows.J[nu : nu + ng]
     YG = rows.Y[nu : nu + ng]
-    P = rows_at(joints.P, 0, ng, ng)
+    P = view_2d(joints.P, 0, ng, ng)
     factor_bilateral(G, YG, joints.G_scale[:ng], joints.G_error[:ng], P, joints.work[: bilateral_work_size(ng, nv)])
-    left = rows_at(joints.J, 0, own, nv)
-    responses = rows_at(joints.Y, 0, own, nv)
+    left = view_2d(joints.J, 0, own, nv)
+    responses = view_2d(joints.Y, 0, own, nv)
     # the rows that are left
     for row in range(own):
         place = row if row < nu else row + ng
@@ -144,7 +144,7 @@ def recover_with_equations(
     add_impulses(rows.h, f[nu + ng : m], rows.Y[nu + ng : m], rows.column_ranges[nu + ng :], v_plus)
     impulses = f[nu : nu + ng]
     G = rows.J[nu : nu + ng]
-    P = rows_at(joints.P, 0, ng, ng)
+    P = view_2d(joints.P, 0, ng, ng)
     add_bilateral_impulses(G, rows.Y[nu : nu + ng], P, rows.k[nu : nu + ng], v_plus, impulses, joints.work)
     for i in range(ng):
         impulses[i] /= rows.h
@@ -211,7 +211,7 @@ def write_joint_rows(
         record.error = joints.error[number]
         record.force = island.f[row]
         record.rate = rate
-        record.push = 0.0
+        record.projection_multiplier = 0.0
         record.z[0] = z[0]
         record.z[1] = z[1]
 

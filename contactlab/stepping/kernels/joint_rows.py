@@ -144,7 +144,7 @@ def beyond_stops(joints: JointRows) -> bool:
 def joint_law(
     work: StepWork, joints: JointRows, number: int, parameters: Parameters
 ) -> tuple[float, float, float, float]:
-    """k, gamma, and the bounds of the force of a row, of the errors at hand."""
+    """Return k, gamma and the bounds of a row's force, from the present errors."""
     h = parameters.h
     cfm = parameters.cfm
     row = joints.rows[number]
@@ -158,8 +158,12 @@ def joint_law(
         before, free = sign * work.v[j], sign * work.v_free[j]
         stiffness, damping = row.stiffness, row.dissipation
         fastest = fastest_of_stops(parameters, STOP_PUSH_RATE)
-        v_min = parameters.angle_v_min if row.angular != 0 else parameters.v_min
-        k, gamma = unilateral_law(error, before, free, h, row.factor, v_min, own, cfm, stiffness, damping, fastest)
+        restitution_threshold = (
+            parameters.angle_restitution_threshold if row.angular != 0 else parameters.restitution_threshold
+        )
+        k, gamma = unilateral_law(
+            error, before, free, h, row.factor, restitution_threshold, own, cfm, stiffness, damping, fastest
+        )
         return k, gamma, 0.0, 0.0
     if kind == MIMIC:
         return equality_law(error, h, own), cfm, -math.inf, math.inf

@@ -16,7 +16,7 @@ from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Frames, Tree, frames, tree
 from contactlab.multibody.kernels.points import body_pose, velocity_of
 from contactlab.stepping.kernels.layout import BODY_DOF, BODY_ROOT, FloatArray, PackedWorld, StepWork
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 
@@ -27,7 +27,7 @@ def kinematic_index(world: PackedWorld, body: int) -> int:
 
 
 @kernel(inner=True)
-def placed_body(world: PackedWorld, work: StepWork, t: Tree, f: Frames, body: int, out: FloatArray) -> None:
+def world_body_pose(world: PackedWorld, work: StepWork, t: Tree, f: Frames, body: int, out: FloatArray) -> None:
     """Fill ``out`` (12,) with the pose of a body, kinematic or not."""
     row = kinematic_index(world, body)
     if row < 0:
@@ -148,7 +148,7 @@ def turns_far(world: PackedWorld, work: StepWork, h: float) -> bool:
 def predict_poses(world: PackedWorld, work: StepWork, v: FloatArray, h: float) -> None:
     """Fill the poses at the end of a step at velocities v."""
     integrate_configuration(world.ints, world.floats, work.q, v, h, work.q_plus)
-    none = rows_at(work.W, 0, 0, CUSTOM_ROW)
+    none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, work.q_plus, v, none, NOTHING, POSES, work.W_predicted)
 
 

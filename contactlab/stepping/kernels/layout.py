@@ -82,17 +82,17 @@ SHORT_OF_CODE: Final = 5  # the part of the loop that has the stage `wanted` is 
 #: Unknowns of an LCP that is formed where forces are selected.
 MAX_UNKNOWNS: Final = 4000
 
-# Which of the forces that solve an island it has: `contactlab.certificate.Choice`.
+# Which of the forces that solve an island it has: `contactlab.certificate.ForceChoice`.
 CHOICE_ANY: Final = 1
 CHOICE_EQUAL_COMPLIANCE: Final = 2
-CHOICE_NOT_SELECTED: Final = 3
+CHOICE_OTHER_SOLUTION: Final = 3
 CHOICE_UNCERTIFIED: Final = 4
 # The verdict on an answer with exact cones, and on a friction backend's by the law that it states, which
 # `formulation.friction_backend` decides.
 REFUSED: Final = 0
 ANSWERED: Final = 1
 NEARLY: Final = 2  # no answer, and near enough to go on with
-# What forces that no certificate holds for may be off by, and what energy they may make: see `verdict`.
+# Violation and energy that forces without a certificate may have: see `verify_island`.
 UNCERTIFIED_TOLERANCE: Final = 1e-4
 UNCERTIFIED_RESIDUAL: Final = 3e-4
 PASSIVITY_TOLERANCE: Final = 1e-6
@@ -107,7 +107,7 @@ REST_UNTRIED: Final = 0
 REST_WANTED: Final = 1
 REST_TRIED: Final = 2
 
-# Value of IslandProgress.tried when nothing is left to try.
+# Value of IslandProgress.strategies_tried when nothing is left to try.
 ALL_TRIED: Final = 2
 # Friction cones of a contact at most, where there are moments: of sliding, of spin, of rolling.
 CONES: Final = 3
@@ -174,7 +174,7 @@ RESTITUTION: Final = 8
 VN_MINUS: Final = 9
 VN_FREE: Final = 10  # normal velocity after the step without contact forces; for islands, like the tangents
 TANGENTS: Final = 11  # 6
-GAP_CORRECTION: Final = 17  # what turning in the step adds to gap + h N v [m], at most 0
+GAP_CORRECTION: Final = 17  # change of gap + h N v by rotation in the step [m], at most 0
 CONTACT_FLOATS: Final = 18
 
 # Shapes whose pairs fit a contact id, next to 31 bits of a feature; and the lowest of all ids. The ids of pairs are
@@ -237,7 +237,7 @@ class IslandProgress:
     warm_hit: int
     attempt: int  # that answered it, of `lcp.contacts.kernels.strategy_loop`, or NO_STRATEGY
     systems: int  # solved in all attempts at it
-    tried: int  # attempts at forces selected that were made in vain: 0 none, 1 the first, ALL_TRIED all
+    strategies_tried: int  # attempts at forces selected that were made in vain: 0 none, 1 the first, ALL_TRIED all
     rest: int  # whether forces that hold it at rest were looked for: REST_UNTRIED, REST_WANTED, REST_TRIED
     choice: int
     answered: int  # the verdict on an answer with exact cones or of a friction backend: REFUSED, ANSWERED or NEARLY
@@ -251,12 +251,12 @@ class Parameters:
     last_h: float  # the step that led to the present state
     end: float  # no step begins at this time or later; infinite where Control.target alone decides
     h_max: float  # step wanted, and the factor by which a smaller one grows back to it
-    grow: float
+    growth_factor: float
     margin: float  # of contacts and stops of lengths, and the speed of their impacts; the same of stops of angles
     more: float  # that contacts are looked for beyond it, where those that take part are listed
-    v_min: float
+    restitution_threshold: float
     angle_margin: float
-    angle_v_min: float
+    angle_restitution_threshold: float
     erp: float
     cfm: float
     allowance: (
@@ -266,7 +266,7 @@ class Parameters:
     tolerance: float
     # Options; flags are 0 or 1.
     edges: int  # of a friction pyramid
-    exact_cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
+    exact_cone: int  # whether friction has the exact cone: islands without equal-compliance forces are solved outside
     gyroscopic: int  # torque of single free links
     accurate: int  # whether free trees of several links move by the Runge-Kutta method
     solver: int
@@ -502,7 +502,7 @@ class JointRows(NamedTuple):
     all, contact rows included.
     """
 
-    # What does not change.
+    # Constant fields.
     damping: FloatArray  # (nv,) viscous [N m s/rad, N s/m]
     rows: Any  # (n,) records of the numbers of a `contactlab.world.JointRow`, its kind and the rank of its class
     row_trees: IntArray  # (n + 1,) trees of row i: trees[row_trees[i] : row_trees[i + 1]], ascending

@@ -36,7 +36,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 # Rolling slower than this [rad/s] has no direction.
@@ -81,10 +81,10 @@ def add_moments(
     r = edges // 2
     first = work.contact_start[control.island]
     m = nc + progress.nr
-    J = rows_at(island.J, 0, m, nv)
-    Y = rows_at(island.Y, 0, m, nv)
-    P = rows_at(island.contact_jacobian_work, 0, 3, nv)
-    X = rows_at(island.contact_jacobian_work, 3 * nv, 3, nv)
+    J = view_2d(island.J, 0, m, nv)
+    Y = view_2d(island.Y, 0, m, nv)
+    P = view_2d(island.contact_jacobian_work, 0, 3, nv)
+    X = view_2d(island.contact_jacobian_work, 3 * nv, 3, nv)
     scratch = island.contact_jacobian_work[6 * nv :]
     turns = island.edge_directions
     normal = work.scratch[0:3]

@@ -21,7 +21,7 @@ from contactlab.stepping.kernels.layout import (
     ANSWERED,
     CHOICE_ANY,
     CHOICE_EQUAL_COMPLIANCE,
-    CHOICE_NOT_SELECTED,
+    CHOICE_OTHER_SOLUTION,
     CONES,
     FAILURE_LARGE,
     FIRST_STRATEGIES,
@@ -49,7 +49,7 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from contactlab.stepping.kernels.moments import add_moments, copy_moment_variables, count_moments
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandProblem, IslandSolution
 from lcp.contacts.kernels.strategy_loop import (
     NEEDS_SWEEPS,
@@ -97,11 +97,11 @@ def next_island(
         copy_moment_variables(world, moments, work, island, control, parameters.edges, True)
     # nothing is found yet
     progress.n = nc + 2 * progress.nr + progress.ncone
-    progress.tried = 0
+    progress.strategies_tried = 0
     progress.rest = REST_UNTRIED
     progress.attempt = NO_STRATEGY
     progress.systems = 0
-    progress.choice = CHOICE_NOT_SELECTED if parameters.require_equal_compliance != 0 and nc > 0 else CHOICE_ANY
+    progress.choice = CHOICE_OTHER_SOLUTION if parameters.require_equal_compliance != 0 and nc > 0 else CHOICE_ANY
     alone = progress.nl + progress.ng + progress.nbox == 0
     return FIRST_STRATEGIES if alone and nc > 0 and parameters.use_strategies != 0 else ADD_JOINT_ROWS
 
@@ -203,7 +203,7 @@ def run_fallback_strategies(
         found = solve_rest(problem, solution, island.strategy_float_work, island.strategy_int_work)
         progress.systems += found.systems
         if found.attempt != NO_STRATEGY:
-            progress.attempt, progress.choice = found.attempt, CHOICE_NOT_SELECTED
+            progress.attempt, progress.choice = found.attempt, CHOICE_OTHER_SOLUTION
         return VERIFY
     found = solve_fallback(problem, solution, island.strategy_float_work, island.strategy_int_work)
     return dispatch_result(found, island, parameters)
@@ -269,14 +269,14 @@ def dispatch_result(found: SearchResult, island: IslandWork, parameters: Paramet
     if found.attempt != NO_STRATEGY:
         progress.choice = CHOICE_ANY
         if parameters.require_equal_compliance != 0:
-            progress.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_EQUAL_COMPLIANCE
+            progress.choice = CHOICE_OTHER_SOLUTION if found.outcome == FOUND_OTHERS else CHOICE_EQUAL_COMPLIANCE
         progress.answered = ANSWERED
         progress.pivots = 0
         return VERIFY
     # none are: forces near the previous ones, which a named solver is to better, are not gone on from
     tried = parameters.require_equal_compliance != 0 and island.state[BEST_RESIDUAL] >= 0.0
-    later = tried and progress.tried == 0
-    progress.tried = 1 if tried else 0
+    later = tried and progress.strategies_tried == 0
+    progress.strategies_tried = 1 if tried else 0
     return UNSOLVED if later else FORM_LCP
 
 
@@ -284,11 +284,11 @@ def dispatch_result(found: SearchResult, island: IslandWork, parameters: Paramet
 def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters) -> int:
     """Form the LCP of the island for SOLVE_LCP, if nothing else is left to try."""
     progress = island.progress[0]
-    # all columns, also for who looks at the problem
+    # all columns, also for inspection of the problem
     posed = posed_rows(island, joints, parameters.h)
     complete_rows(posed.J, posed.Y, posed.column_ranges)
-    if progress.tried != 0:
-        progress.tried = ALL_TRIED
+    if progress.strategies_tried != 0:
+        progress.strategies_tried = ALL_TRIED
         return VERIFY
     if parameters.require_equal_compliance != 0 and parameters.exact_cone == 0 and progress.n > MAX_UNKNOWNS:
         control.failure = FAILURE_LARGE
@@ -299,7 +299,7 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
         rows = rows_left(posed, island, joints)
         complete_rows(rows.J, rows.Y, rows.column_ranges)
     n = progress.n
-    assemble_lcp(rows, rows_at(island.M, 0, n, n), island.q[:n])
+    assemble_lcp(rows, view_2d(island.M, 0, n, n), island.q[:n])
     # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
     outside = (parameters.exact_cone != 0 or parameters.backend != 0) and progress.nc > 0
     if parameters.solver == SOLVER_EXTERNAL or outside:
@@ -315,7 +315,7 @@ def solve_lcp(island: IslandWork, parameters: Parameters) -> int:
     progress = island.progress[0]
     n = progress.n
     code = lemke_drive(
-        rows_at(island.M, 0, n, n),
+        view_2d(island.M, 0, n, n),
         island.q[:n],
         island.z0[:n],
         progress.has_z0 != 0,

@@ -18,7 +18,13 @@ from contactlab.contact.kernels.contact_rows import pair_restitution
 from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of
 from contactlab.stepping.kernels.blocks import seen_depth
-from contactlab.stepping.kernels.kinematic import DEVIATION, body_velocity, kinematic_index, placed_body, predicted_body
+from contactlab.stepping.kernels.kinematic import (
+    DEVIATION,
+    body_velocity,
+    kinematic_index,
+    predicted_body,
+    world_body_pose,
+)
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -69,7 +75,7 @@ def place_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, mar
     largest = 0.5 * margin
     endless = False
     for i in range(c.kind.shape[0]):
-        placed_body(world, work, t, f, c.body[i], pose)
+        world_body_pose(world, work, t, f, c.body[i], pose)
         place_shape(pose, c.place[i], c.poses[i])
         box = c.boxes[i]
         shape_bounds(c.kind[i], c.size[i], c.poses[i], c.data, box)

@@ -59,7 +59,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import kernel
@@ -70,7 +70,7 @@ CLOSE = 0.02
 # Of that depth: what is left. Hardly less, so that a body that rolls is moved by little and often.
 LEFT = 0.9
 # Of the smaller body: what depths are measured by where none is allowed.
-LEAST_UNIT = 1e-6
+MIN_UNIT = 1e-6
 
 
 @kernel(inner=True)
@@ -121,7 +121,7 @@ def pose_depths(
             + floats[GAP_CORRECTION]
         )
         # What is measured by it is not to be measured by nothing.
-        allowed[c] = max(allowed[c], LEAST_UNIT * extent_of(world.extent, ints))
+        allowed[c] = max(allowed[c], MIN_UNIT * extent_of(world.extent, ints))
     if joints is not None:
         at = joints.row_start[control.island]
         for i in range(rows.nl):
@@ -328,16 +328,16 @@ def apply_projection(
     # rows of the record
     for c in range(nc):
         row = chunk.contact[row0 + work.island_contacts[first + c]]
-        row.push = p[c]
+        row.projection_multiplier = p[c]
         for k in range(2):
             along_one = s[2 * c] * island.edge_directions[0, k] if r > 0 else 0.0
             if other > 0:
                 along_one += s[2 * c + 1] * island.edge_directions[other, k]
-            row.push_tangential[k] = along_one
+            row.projection_multiplier_tangential[k] = along_one
     if joints is not None:
         at = control.chunk_joints + joints.row_start[i]
         for n in range(rows.nl):
-            chunk.joint[at + n].push = p[nc + n]
+            chunk.joint[at + n].projection_multiplier = p[nc + n]
     # displacement of the trees
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
@@ -397,6 +397,6 @@ def energies_unmoved(
     for i in range(h.shape[0]):
         integrate_configuration(world.ints, world.floats, q[i], way[i], h[i], work.q_plus)
         fill_frames(
-            world.ints, world.floats, work.q_plus, v_plus[i], rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
+            world.ints, world.floats, work.q_plus, v_plus[i], view_2d(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
         )
         compute_energies(world, W, work.q_plus, v_plus[i], work.scratch[0:11], out[i])

@@ -116,9 +116,9 @@ def write_rows(
         row.impulse_tangential[1] = along2
         row.slip = slip
         row.restitution = floats[RESTITUTION]
-        row.push = 0.0
-        row.push_tangential[0] = 0.0
-        row.push_tangential[1] = 0.0
+        row.projection_multiplier = 0.0
+        row.projection_multiplier_tangential[0] = 0.0
+        row.projection_multiplier_tangential[1] = 0.0
         row.gap_correction = floats[GAP_CORRECTION]
         for j in range(by_contact.shape[0]):
             chunk.contact_z[at, j] = by_contact[j]

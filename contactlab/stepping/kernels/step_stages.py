@@ -35,7 +35,7 @@ many pivots. All write the same z to the same place, and the same residual kerne
 A step that failed can be tried again at another h, from BEGIN on: contacts, kN, M and q are formed anew for it, and the
 rows of islands solved already are overwritten. User code is asked about a step before the loop makes it (`Driver`).
 
-The loop is compiled in parts, each when a run first comes to it, and calls them by where they lie. Most first steps
+The loop is compiled in parts, each when a run first reaches it, and calls them by their addresses. Most first steps
 need little of it: a body that falls meets no contact, contacts of free bodies no row of joints, and strategies leave
 few islands to a solver. So a part is a kernel of its own, and the loop itself knows addresses alone. A part that is not
 there yet is a NEED_SPACE; Python has the part compiled, or finds it on disk. Each part holds the arguments that it

@@ -99,7 +99,7 @@ def verify_island(
     rows = posed_rows(island, joints, parameters.h)
     certified, consistent = False, True
     if others is not None:
-        # What attempts found was recovered, judged and certified, but for equations.
+        # Forces of strategies are recovered, verified and certified already, except for equations.
         if answers and (progress.attempt == NO_STRATEGY or rows.nb > 0):
             recover_island(rows, island, joints)
             certify_contacts(rows, island, parameters)
@@ -130,7 +130,7 @@ def verify_island(
             control.failure = FAILURE_LCP
             return UNSOLVED
         if not consistent:
-            # For who looks at the problem.
+            # For inspection of the problem.
             complete_rows(rows.J, rows.Y, rows.column_ranges)
             control.failure = FAILURE_INCONSISTENT
             return UNSOLVED
@@ -189,7 +189,7 @@ def is_solution(island: IslandWork, parameters: Parameters, others: int | None) 
     progress = island.progress[0]
     n = progress.n
     q = island.q[:n]
-    if progress.tried == ALL_TRIED:
+    if progress.strategies_tried == ALL_TRIED:
         return False
     if parameters.backend != 0 and progress.nc > 0:
         if progress.answered != ANSWERED:
@@ -198,10 +198,10 @@ def is_solution(island: IslandWork, parameters: Parameters, others: int | None) 
         if progress.answered == REFUSED:
             return False
     else:
-        # What attempts have not found is judged when its forces are known: `judge_island`.
+        # Other forces are verified when they are known: `judge_island`.
         if others is None and not is_solved(island.residuals, parameters.tolerance):
             return False
-    # Solved without a pivot although z = 0 is no solution, with the previous step's forces or basis at hand.
+    # Solved without a pivot although z = 0 is not a solution: the previous step's forces or basis were right.
     least = 0.0
     for i in range(n):
         least = min(least, q[i])
@@ -297,7 +297,7 @@ def certify_joints(rows: ContactSystem, island: IslandWork, joints: JointRows) -
 def use_best_forces(island: IslandWork) -> None:
     """Settle for the best of the attempts, or for z as a solver left it; what follows from it is formed as of any."""
     progress = island.progress[0]
-    if progress.tried != 0:
+    if progress.strategies_tried != 0:
         for i in range(progress.n):
             island.z[i] = island.best_z[i]
         for i in range(island.residuals.shape[0]):
@@ -314,7 +314,7 @@ def accept_uncertified(rows: ContactSystem, island: IslandWork, control: StepCon
     """Whether the forces, as certified, are taken; notes that they are."""
     progress = island.progress[0]
     if parameters.backend != 0 and progress.nc > 0:
-        # By the law that the backend states, of which the certificate here may know nothing.
+        # The backend states the law; the certificate here may be one of another law.
         nv = rows.v_free.shape[0]
         f = island.f[: rows.k.shape[0]]
         if progress.answered != NEARLY or not is_passive(
@@ -322,7 +322,7 @@ def accept_uncertified(rows: ContactSystem, island: IslandWork, control: StepCon
         ):
             return False
     elif not is_nearly_certified(rows, island) or (
-        progress.tried != 0 and not island.state[BEST_RESIDUAL] <= UNCERTIFIED_RESIDUAL
+        progress.strategies_tried != 0 and not island.state[BEST_RESIDUAL] <= UNCERTIFIED_RESIDUAL
     ):
         return False
     control.uncertified += 1

@@ -146,7 +146,7 @@ def square_recordings(path: str | Path, *, threads: int | None = None) -> Record
         chosen: dict[str, Any] = {name: x for name, x in values.items() if name in known}
         return replace(square_path.MODELS["rigid, guide friction"], substeps=SUBSTEPS, **chosen)
 
-    stepper = TimeStepping(drops.dt / SUBSTEPS, v_min=settings({}).impact_speed)
+    stepper = TimeStepping(drops.dt / SUBSTEPS, restitution_threshold=settings({}).impact_speed)
 
     def problem(parameters: tuple[Parameter, ...], fixed: Mapping[str, float], rows: IntArray) -> Problem:
         def having(numbers: Mapping[str, float]) -> World:

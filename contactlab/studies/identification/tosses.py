@@ -56,7 +56,9 @@ class Tosses:
 
 def stepper_for(dt: float, values: Mapping[str, float]) -> TimeStepping:
     """Return the stepper, with exact cones, ten steps to a sample; impacts where there is a restitution."""
-    return TimeStepping(dt / SUBSTEPS, friction="cone", v_min=V_MIN if "restitution" in values else NO_IMPACTS)
+    return TimeStepping(
+        dt / SUBSTEPS, friction="cone", restitution_threshold=V_MIN if "restitution" in values else NO_IMPACTS
+    )
 
 
 def lowest(world: World, q: FloatArray) -> FloatArray:

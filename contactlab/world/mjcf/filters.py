@@ -11,7 +11,7 @@ from contactlab.world.builder import WorldBuilder
 from contactlab.world.mjcf.source import MjcfError, Source, name_in
 from contactlab.world.surface import ALL
 
-MOST_CLASSES = 32
+MAX_CLASSES = 32
 
 #: contype, conaffinity and, of a geom that has partners of its own, a number that no other class has.
 GeomClass = tuple[int, int, int]
@@ -33,12 +33,12 @@ def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[di
     known = classes.copy()
     special = _special_pairs(source, geoms)
     keys = _assign(m, geoms, special, known)
-    if len(known) > MOST_CLASSES and special:
+    if len(known) > MAX_CLASSES and special:
         notes.append("explicit contact pairs and exclusions of the world not taken: too many different ones")
         known, special = classes.copy(), {}
         keys = _assign(m, geoms, special, known)
-    if len(known) > MOST_CLASSES:
-        detail = f"{len(known)} different pairs with conaffinity, at most {MOST_CLASSES} are taken"
+    if len(known) > MAX_CLASSES:
+        detail = f"{len(known)} different pairs with conaffinity, at most {MAX_CLASSES} are taken"
         raise MjcfError("contype", detail)
     classes.update(known)
     own = {key: g for g, key in reversed(keys.items())}

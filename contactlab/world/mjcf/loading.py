@@ -156,7 +156,7 @@ def _frame(source: Source, kind: int, i: int) -> tuple[str, Transform] | None:
     return source.bodies[body], source.pose @ pose if body == 0 else pose
 
 
-MOST_NAMES = 8
+MAX_NAMES = 8
 
 
 def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapping[str, Sensor]) -> list[str]:
@@ -231,8 +231,8 @@ def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], senso
 
 def _listed(names: list[str]) -> str:
     several = list(dict.fromkeys(names))
-    more = f" and {len(several) - MOST_NAMES} more" if len(several) > MOST_NAMES else ""
-    return f"{', '.join(map(repr, several[:MOST_NAMES]))}{more}"
+    more = f" and {len(several) - MAX_NAMES} more" if len(several) > MAX_NAMES else ""
+    return f"{', '.join(map(repr, several[:MAX_NAMES]))}{more}"
 
 
 def _special_actuators(given: Any) -> list[int]:

@@ -38,7 +38,7 @@ class Attached(NamedTuple):
 
 
 class GravityCompensated(NamedTuple):
-    """A body of which a share of the weight is borne."""
+    """A body with gravity compensation: a fraction of its weight is carried."""
 
     at: Attached  # its centre of mass
     mass: float  # that share [kg]

@@ -34,11 +34,11 @@ class MjcfError(FieldError, FileError):
 
 
 class MjcfContentError(MjcfError, SimulationConfigError):
-    """A MuJoCo file of which no world can be made."""
+    """A MuJoCo file that does not make a world."""
 
 
 class MjcfWarning(UserWarning):
-    """A MuJoCo file of which something is not taken."""
+    """A MuJoCo file with elements that are not supported."""
 
 
 class AttributeSupport(NamedTuple):
@@ -47,7 +47,7 @@ class AttributeSupport(NamedTuple):
     supported: str = ""
     no_effect: str = ""  # attributes of pictures, of MuJoCo's solver, for the user, or without effect by themselves
     unsupported: str = ""  # on load, unless it has the value behind "="
-    partial: str = ""  # looked at in the compiled model: `notes` names the elements of which it is not taken
+    partial: str = ""  # checked in the compiled model: `notes` names the elements that do not support it
 
 
 #: An element as a file has it: the section it is in, "" for one of its own, its tag, its attributes with their values.
@@ -241,8 +241,8 @@ class Source:
         return np.zeros(3) if self.is_flag_disabled("gravity") else np.array(self.m.opt.gravity)
 
 
-MOST_BYTES = 16 * 2**20
-MOST_FILES = 100
+MAX_BYTES = 16 * 2**20
+MAX_FILES = 100
 
 # Attributes of <compiler> that name folders, and of any element that name files.
 FOLDERS = ("meshdir", "texturedir", "assetdir")
@@ -264,8 +264,8 @@ def check_references(file: Path, root: Path) -> list[Said]:
         one = pending.pop()
         if one in seen:
             continue
-        if len(seen) == MOST_FILES:
-            raise MjcfError("include", f"more than {MOST_FILES} files")
+        if len(seen) == MAX_FILES:
+            raise MjcfError("include", f"more than {MAX_FILES} files")
         own_folders, names, includes = _scan(one, said)
         parents.append(one.parent)
         folders += [(folder, one) for folder in own_folders]
@@ -347,7 +347,7 @@ def _scan(file: Path, said: list[Said]) -> tuple[list[str], list[str], list[str]
     parser.EndElementHandler = end
     parser.StartDoctypeDeclHandler = doctype
     try:
-        parser.Parse(read_bytes(file, _refused, MOST_BYTES), True)
+        parser.Parse(read_bytes(file, _refused, MAX_BYTES), True)
     except expat.ExpatError as error:
         raise MjcfError("XML", f"{file.name}: {error}") from error
     return folders, names, includes

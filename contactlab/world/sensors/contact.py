@@ -38,7 +38,7 @@ def _check_other(world: World, name: str) -> None:
 def _check_shapes(world: World, body: str, table: Any) -> None:
     """Refuse a body that nothing can touch: without a shape, in steps without contacts that the caller supplied."""
     names = world.model.names
-    # Whose contacts have no shapes, and may come to any body.
+    # Their contacts have no shapes, and can act on any body.
     if body in names and names.index(body) not in world.surface_bodies and not (table.shape_b < 0).any():
         raise SimulationConfigError(
             "body", f"{body!r} has no shape, so that nothing touches it: WorldBuilder.add_shape"

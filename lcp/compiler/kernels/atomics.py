@@ -16,7 +16,7 @@ def _intrinsics() -> tuple[Any, Any, Any]:
     def place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.gep(context.make_array(signature.args[0])(context, builder, arguments[0]).data, [arguments[1]])
 
-    def read_word(typing: Any, words: Any, i: Any) -> Any:
+    def atomic_load(typing: Any, words: Any, i: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.load_atomic(place(context, builder, signature, arguments), "seq_cst", 8)
 
@@ -32,7 +32,7 @@ def _intrinsics() -> tuple[Any, Any, Any]:
 
         return change
 
-    return intrinsic(read_word), intrinsic(changed("xchg")), intrinsic(changed("add"))
+    return intrinsic(atomic_load), intrinsic(changed("xchg")), intrinsic(changed("add"))
 
 
 #: Within kernels: word i of an array; that word set to another value, or a number added to it: what it was is returned.

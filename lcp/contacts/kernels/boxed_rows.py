@@ -216,7 +216,7 @@ def fill_boxed_rhs(
 ) -> float:
     """Fill q of the variables x and y, and the scales of their rows; the largest balanced amount is returned.
 
-    v (nv,) has the anchors' part; the amounts are those of the row without any force.
+    v (nv,) has the anchors' part; the amounts belong to the row without any force.
     """
     lo = rows.lo
     hi = rows.hi

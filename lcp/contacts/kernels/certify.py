@@ -1,7 +1,7 @@
 """Mechanical conditions of one step, checked on the forces and velocities themselves.
 
 Each condition is reported as a violation in its own unit and a scale in the same unit; their ratio is dimensionless.
-The scales are those of `condition_scales`. With s = F v+ + kF over the directions of a contact and lambda the least
+The scales are defined in `condition_scales`. With s = F v+ + kF over the directions of a contact and lambda the least
 slack its edges allow::
 
     NORMAL_GAP              N v+ + kN + gammaN fN >= 0
@@ -175,7 +175,7 @@ def _friction(
 
 @kernel(inline=True)
 def has_mixed_units(rows: ContactSystem) -> bool:
-    """Whether unilateral rows may be of moments: limits of joints, or cones beside those of sliding."""
+    """Return True if unilateral rows can be moments: limits of joints, or cones besides the sliding cones."""
     return rows.nl > 0 or rows.r.shape[0] > rows.nc
 
 

@@ -1,4 +1,4 @@
-"""Columns of a constraint row that can differ from zero: those of the one or two trees it acts on.
+"""Columns of a constraint row that can differ from zero: the columns of the one or two trees it acts on.
 
 ``column_ranges`` (rows, 4) holds two half-open ranges of columns for each row, the lower one first. A row beyond its
 length has all columns. A sum over the ranges has the bits of the sum over all columns, because only zeros are left out.
@@ -232,8 +232,8 @@ def combine3_six(a: int, f: float, g: float, h: float, x: Floats, y: Floats, z: 
 @kernel(inline=True)
 def delassus_diagonal_entry(rows: ContactSystem, i: int) -> float:
     """Return J_i Y_i."""
-    if i < rows.own.shape[0]:
-        return rows.own[i]
+    if i < rows.diagonal.shape[0]:
+        return rows.diagonal[i]
     a, b, c, d = row_ranges(rows.column_ranges, i, rows.v_free.shape[0])
     return sparse_dot(a, b, c, d, rows.J[i], rows.Y[i])
 
@@ -245,15 +245,15 @@ def row_response(rows: ContactSystem, i: int) -> float:
 
 
 @kernel(inner=True)
-def response_of(rows: ContactSystem, posed: Floats, own: Floats, i: int) -> float:
+def response_of(rows: ContactSystem, posed: Floats, diagonal: Floats, i: int) -> float:
     """Return `row_response` of a row as it was posed, if that is known.
 
-    ``posed`` are those of `judging.Case`; ``own`` (n,) has the responses of the first n rows, and they are asked for
-    without any.
+    ``posed`` are those of `IslandProblem`; ``diagonal`` (n,) has the responses of the first n rows, and they are asked
+    for without any.
     """
     if posed.shape[0] > 0:
         return rows.h * posed[i] + rows.gamma[i]
-    return own[i] if i < own.shape[0] else row_response(rows, i)
+    return diagonal[i] if i < diagonal.shape[0] else row_response(rows, i)
 
 
 @kernel(inner=True)

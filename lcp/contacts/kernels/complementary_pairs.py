@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     FrictionCone,
@@ -40,7 +40,7 @@ from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 
 # With less friction than this a disc's cone has hardly an inside.
-LEAST_MU: Final = 1e-3
+MIN_MU: Final = 1e-3
 # Part of the first start that is added to forces and rates from before.
 INSIDE: Final = 1e-2
 # Compliance of a row of a joint without bounds, in its own response.
@@ -89,15 +89,15 @@ def pair_state_views(polygon: FrictionCone, search: SolverState, memory: Floats)
     disc, edges = polygon.exact, polygon.edge_directions[: 2 * polygon.r]
     width = 4 if disc else edges.shape[0] + 2
     n = ncone * width + 2 * nj
-    a = rows_at(memory, 0, ARRAYS - 4, n)
+    a = view_2d(memory, 0, ARRAYS - 4, n)
     at = (ARRAYS - 4) * n
-    kept, kept_w = rows_at(memory, at, 2, n), rows_at(memory, at + 2 * n, 2, n)
+    kept, kept_w = view_2d(memory, at, 2, n), view_2d(memory, at + 2 * n, 2, n)
     at += 4 * n
     D = memory[at : at + 9 * ncone].reshape(ncone, CONTACT_DIM, CONTACT_DIM)
     at += 9 * ncone
-    g, du = rows_at(memory, at, ncone, CONTACT_DIM), rows_at(memory, at + 3 * ncone, ncone, CONTACT_DIM)
+    g, du = view_2d(memory, at, ncone, CONTACT_DIM), view_2d(memory, at + 3 * ncone, ncone, CONTACT_DIM)
     mu = memory[at + 6 * ncone : at + 7 * ncone]
-    joined = rows_at(memory, at + 7 * ncone, 2, nj)
+    joined = view_2d(memory, at + 7 * ncone, 2, nj)
     return PairState(
         disc, edges, width, mu, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], kept, kept_w,
         D, g, du, joined,
@@ -115,7 +115,7 @@ def fill_start(
     for c in range(rows.r.shape[0]):
         own = max(contacts.diagonal[rows.cone_contacts[c]], tangential_response(rows, polygon, contacts, c))
         mu = friction_bound(rows, c) if rows.r[c] > 0 else 0.0
-        x.mu[c] = max(mu, LEAST_MU) if mu > 0.0 else 0.0
+        x.mu[c] = max(mu, MIN_MU) if mu > 0.0 else 0.0
         at, last = c * x.width, (c + 1) * x.width - 1
         for i in range(at, last + 1):
             x.z[i], x.w[i] = forces * speed / own, rates * speed

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.active_set import iterate_active_set
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -20,12 +20,12 @@ from lcp.contacts.kernels.solver_state import SolverState, copy_rows
 from lcp.kernels import Floats, kernel
 
 # Compliance of the end of the branch: this part of the least own response of a contact, at least that of the largest.
-LEAST_COMPLIANCE: Final = 1e-7
+MIN_COMPLIANCE: Final = 1e-7
 SMALLEST_COMPLIANCE: Final = 1e-9
 # From one compliance of the branch to the next; Newton's steps for each; systems after which it is given up.
 SHRINK: Final = 0.03
 STEPS: Final = 8
-MOST_SYSTEMS: Final = 150
+MAX_SYSTEMS: Final = 150
 # Contacts up to which forces are brought to the rigid problem in many points.
 SMALL_ISLAND_CONTACTS: Final = 64
 # Steps after which the next one is longer; the factor with which a branch that resists is given up.
@@ -60,7 +60,7 @@ def final_compliance(rows: ContactSystem, search: SolverState) -> float:
     for c in range(rows.nc):
         least = min(least, search.contacts.diagonal[c])
         largest = max(largest, search.contacts.diagonal[c])
-    return max(LEAST_COMPLIANCE * least, SMALLEST_COMPLIANCE * largest)
+    return max(MIN_COMPLIANCE * least, SMALLEST_COMPLIANCE * largest)
 
 
 @kernel
@@ -74,10 +74,10 @@ def saved_step_views(ncone: int, nj: int, memory: Floats) -> SavedStep:
     """Cut it from its memory."""
     size = CONTACT_DIM * ncone
     return SavedStep(
-        rows_at(memory, 0, ncone, CONTACT_DIM),
-        rows_at(memory, size, ncone, CONTACT_DIM),
-        rows_at(memory, 2 * size, ncone, CONTACT_DIM),
-        rows_at(memory, 3 * size, 2, nj),
+        view_2d(memory, 0, ncone, CONTACT_DIM),
+        view_2d(memory, size, ncone, CONTACT_DIM),
+        view_2d(memory, 2 * size, ncone, CONTACT_DIM),
+        view_2d(memory, 3 * size, 2, nj),
     )
 
 
@@ -105,7 +105,7 @@ def continue_to_compliance(
         solved += STEPS
         restore_step(search)
         shrink = math.sqrt(shrink)
-        if shrink > MAX_SHRINK or solved > MOST_SYSTEMS:
+        if shrink > MAX_SHRINK or solved > MAX_SYSTEMS:
             copy_rows(kept.start, contacts.p)
             return ContinuationResult(0.0, solved)
 

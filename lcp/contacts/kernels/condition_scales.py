@@ -64,7 +64,7 @@ def row_rate(
 ) -> tuple[float, float, float]:
     """Return the rate J_i v+ + k_i of row i, its scale s_i and its force scale phi_i.
 
-    ``rates`` are those of the rows, or of length 0 where they are to be summed.
+    ``rates`` are the rates of the rows, or of length 0 if they are to be summed.
     """
     a, b, c, d = row_ranges(rows.column_ranges, i, v_plus.shape[0])
     own = delassus_diagonal_entry(rows, i)

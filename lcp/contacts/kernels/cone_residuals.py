@@ -69,7 +69,7 @@ def rate_and_load(
 def measure_cones(
     rows: ContactSystem,
     posed: Floats,
-    own: Floats,
+    diagonal: Floats,
     z: Floats,
     f: Floats,
     v_plus: Floats,
@@ -106,20 +106,20 @@ def measure_cones(
     balanced = balanced_load = 0.0
     first = nc
     for c in range(nc):
-        weight = response_of(rows, posed, own, c)
+        weight = response_of(rows, posed, diagonal, c)
         last = first + rows.r[c]
         for i in range(first, last):
-            weight = max(weight, response_of(rows, posed, own, i))
+            weight = max(weight, response_of(rows, posed, diagonal, i))
         u0, load = rate_and_load(rows, c, motion, f, v_plus, rates)
         load = size_unforced(rows, posed, c) if posed.shape[0] > 0 else abs(load)
         square = load * load
-        unit = load + response_of(rows, posed, own, c) * largest
+        unit = load + response_of(rows, posed, diagonal, c) * largest
         r1 = u1 = r2 = u2 = 0.0
         for i in range(first, last):
             slip, load = rate_and_load(rows, i, motion, f, v_plus, rates)
             load = size_unforced(rows, posed, i) if posed.shape[0] > 0 else abs(load)
             square += load * load
-            unit = max(unit, load + response_of(rows, posed, own, i) * largest)
+            unit = max(unit, load + response_of(rows, posed, diagonal, i) * largest)
             if i == first:
                 r1, u1 = f[i], slip
             else:
@@ -139,7 +139,7 @@ def measure_cones(
     before = first + rows.nl
     for place in range(first, before + rows.lo.shape[0]):
         i = place if place < before else place + rows.nb
-        response = response_of(rows, posed, own, i)
+        response = response_of(rows, posed, diagonal, i)
         rate, load = rate_and_load(rows, i, motion, f, v_plus, rates)
         load = size_unforced(rows, posed, i) if posed.shape[0] > 0 else load
         lo, hi = 0.0, math.inf

@@ -19,7 +19,7 @@ others follow from these. The tangential plane has axes along the first directio
 A cone of moments (torsional and rolling friction) is one more of these contacts, behind the others: its three rows are
 the normal of the contact that it leans on, whose force and rate it repeats and which does not act a second time, and
 its own. Its bound is a length rho times the normal force. In the plane it has moments over rho and rates times rho, so
-that all is in newtons and metres per second, its law is that of mu = 1, and eps is the compliance of a contact at a
+that all is in newtons and metres per second, its law has mu = 1, and eps is the compliance of a contact at a
 distance of rho. A torsional cone has one direction: of the plane its points have the first axis alone.
 """
 

@@ -15,7 +15,7 @@ NO_OFFSETS: Final[Ints] = np.zeros((0, 2), dtype=np.int64)
 class ContactSystem(NamedTuple):
     """Rows [N; F; L; G; B] with their responses and terms; m rows in all, of which nbox are boxed.
 
-    Who assembles or recovers takes them with the rows G eliminated (nb = 0), who certifies as they were posed. At
+    Assembly and recovery take them with the rows G eliminated (nb = 0), certification as they were posed. At
     acceleration level h is 1 and velocities are accelerations.
     """
 
@@ -37,7 +37,7 @@ class ContactSystem(NamedTuple):
     v_free: Floats  # (nv,) velocity after the step without the forces of these rows
     Mv: Floats  # (nv,) M v_free
     column_ranges: Ints  # columns of the rows, see `column_ranges`; of length 0 for all
-    own: Floats  # (m,) J_i Y_i; of length 0 if they are summed when asked for
+    diagonal: Floats  # (m,) J_i Y_i; of length 0 if they are summed when asked for
     # The entries of J and Y in their spans, row i from offsets[i, 0] and offsets[i, 1] on; see `packed_rows`.
     J_entries: Floats = NOT_PACKED
     Y_entries: Floats = NOT_PACKED

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import add_on, dot_range, row_ranges
 from lcp.kernels import Floats, Ints, kernel
 
@@ -41,7 +41,7 @@ def elimination_ints(nc: int, nt: int) -> int:
 def elimination_views(starts: Ints, nc: int, wi: Ints) -> Elimination:
     """Cut it from its workspace."""
     nt = starts.shape[0] - 1
-    pairs = rows_at(wi, 0, nc, 3)
+    pairs = view_2d(wi, 0, nc, 3)
     at = 3 * nc
     order = wi[at : at + nt]
     width = wi[at + nt : at + 2 * nt]
@@ -49,9 +49,9 @@ def elimination_views(starts: Ints, nc: int, wi: Ints) -> Elimination:
     degree = wi[at + 3 * nt : at + 4 * nt]
     fill = wi[at + 4 * nt : at + 5 * nt + 1]
     at += 5 * nt + 1
-    runs = rows_at(wi, at, nt + 1, 2)
+    runs = view_2d(wi, at, nt + 1, 2)
     at += 2 * (nt + 1)
-    beside = rows_at(wi, at, nt, nt)
+    beside = view_2d(wi, at, nt, nt)
     at += nt * nt
     most = nt * (nt - 1) // 2
     later = wi[at : at + most]
@@ -184,14 +184,14 @@ def factor_work(trees: Elimination) -> float:
 @kernel(inline=True)
 def upper_panel(trees: Elimination, K: Floats, k: int) -> Floats:
     """Return the rows of tree k."""
-    return rows_at(K, trees.at[k], trees.starts[k + 1] - trees.starts[k], trees.width[k])
+    return view_2d(K, trees.at[k], trees.starts[k + 1] - trees.starts[k], trees.width[k])
 
 
 @kernel(inline=True)
 def lower_panel(trees: Elimination, K: Floats, k: int) -> Floats:
     """Return the transposed columns of tree k below its diagonal block."""
     n = trees.starts[k + 1] - trees.starts[k]
-    return rows_at(K, trees.at[k] + n * trees.width[k], n, trees.width[k] - n)
+    return view_2d(K, trees.at[k] + n * trees.width[k], n, trees.width[k] - n)
 
 
 @kernel(inner=True)

@@ -62,14 +62,14 @@ DV_DEPS_ITERATIONS: Final = 2
 
 
 @kernel(inner=True)
-def with_delassus_diagonal(case: IslandProblem, own: Floats) -> IslandProblem:
-    """Return the problem with the diagonal J_i Y_i of its rows in ``own``."""
+def with_delassus_diagonal(case: IslandProblem, diagonal: Floats) -> IslandProblem:
+    """Return the problem with the diagonal J_i Y_i of its rows in ``diagonal``."""
     r = case.rows
-    for i in range(own.shape[0]):
-        own[i] = dot_of_row(r, i, r.J[i], r.Y[i])
+    for i in range(diagonal.shape[0]):
+        diagonal[i] = dot_of_row(r, i, r.J[i], r.Y[i])
     rows = ContactSystem(
         r.h, r.nc, r.nr, r.nl, r.nb, r.r, r.mu, r.cone_contacts, r.J, r.Y, r.k, r.gamma, r.gammaE, r.lo, r.hi,
-        r.v_free, r.Mv, r.column_ranges, own, r.J_entries, r.Y_entries, r.offsets,
+        r.v_free, r.Mv, r.column_ranges, diagonal, r.J_entries, r.Y_entries, r.offsets,
     )  # fmt: skip
     return with_rows(case, rows)
 
@@ -126,7 +126,7 @@ def is_still_equal_compliance(
 ) -> bool:
     """Whether forces of z0 that solve the problem, of contacts alone, are surely those selected.
 
-    Who finds so counts the one system that it stands for: records do not tell where a run was resumed.
+    The caller counts one system for it, so that records do not depend on where a run was resumed.
     """
     rows, y = case.rows, answer.dv_deps
     p, s, rates = search.scratch3_a, search.scratch3_b, search.contacts.s[0]
@@ -152,7 +152,7 @@ def is_still_equal_compliance(
             for i in range(CONTACT_DIM):
                 off += (p[i] - s[i]) * (p[i] - s[i])
             continue
-        # What is open may come to a force that is no more than rounding; what slides has that of friction with it.
+        # Open contacts can have a force that is rounding only; sliding ones have its friction as well.
         shift = p[0] - s[0]
         contact_rates(rows, polygon, c, answer.v_plus, 1.0, rates)
         if p[0] == 0.0:

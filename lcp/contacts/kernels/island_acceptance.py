@@ -1,4 +1,4 @@
-"""Whether forces solve an island's problem, whoever found them: by the LCP's measures, and mechanically.
+"""Accept or reject candidate forces of an island: by the LCP's residuals, and by the mechanical conditions.
 
 Neither M nor any product of rows of two contacts is formed: rates are summed from J, Y and v+. Forces
 count where both hold, the scaled residual that decides of every solver, which measures with the island's largest force,
@@ -37,7 +37,8 @@ from lcp.kernels.residuals import (
     row_residuals,
 )
 
-# Part of the tolerance that forces must meet: who judges them from a record forms everything anew, to other roundings.
+# Fraction of the tolerance that forces must meet: verification from a record forms everything again, with other
+# roundings.
 SAFETY_FACTOR: Final = 0.9
 # By how much more than the tolerance a residual is to stray that is formed to other roundings.
 REJECT_FACTOR: Final = 2.0
@@ -52,9 +53,9 @@ class IslandProblem(NamedTuple):
     rows: ContactSystem  # [N; F; L; B]
     tree_starts: Ints  # (nt + 1,) first velocity of each tree, ascending; one tree where rows have all columns
     equal_compliance: bool  # whether the forces selected are asked for, or any next to those before
-    warm_start: bool  # whether z0 is that of the step before, 0 for what is new
+    warm_start: bool  # whether z0 is from the previous step; 0 for new contacts
     exact_cone: (
-        bool  # whether friction has the exact cone over two tangents, of which z says the force as those of edges
+        bool  # whether friction has the exact cone over two tangents; z has the tangential force as forces of edges
     )
     enabled: int  # bits of the attempts that may be made
     z0: Floats  # (n,)
@@ -151,10 +152,12 @@ def scale_variable(scales: RowScales, place: int, amount: float, response: float
 
 
 @kernel(inner=True)
-def fill_rhs_and_scales(rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Floats, loads: Floats) -> None:
+def fill_rhs_and_scales(
+    rows: ContactSystem, posed: Floats, v: Floats, diagonal: Floats, q: Floats, loads: Floats
+) -> None:
     """Fill q of the LCP; of the loads, what rounds the rates, and the scales of the LCP's rows.
 
-    ``v`` (nv,) is the velocity at z = 0, ``own`` the diagonal of the Delassus matrix over the rows [N; F].
+    ``v`` (nv,) is the velocity at z = 0, ``diagonal`` the diagonal of the Delassus matrix over the rows [N; F].
     ``posed`` is the field of `IslandProblem`.
     """
     nc = rows.nc
@@ -168,13 +171,13 @@ def fill_rhs_and_scales(rows: ContactSystem, posed: Floats, v: Floats, own: Floa
     for c in range(nc):
         q[c], blurs[c] = free_rate_and_rounding(rows, c, v, motion)
         amount = size_unforced(rows, posed, c) if anchored else abs(q[c])
-        heaviest = max(heaviest, scale_variable(scales, c, amount, response_of(rows, posed, own, c)))
+        heaviest = max(heaviest, scale_variable(scales, c, amount, response_of(rows, posed, diagonal, c)))
     first = nc
     for cone in range(rows.r.shape[0]):
         last = first + rows.r[cone]
         response = 0.0
         for i in range(first, last):
-            response = max(response, response_of(rows, posed, own, i))
+            response = max(response, response_of(rows, posed, diagonal, i))
         root = math.sqrt(response)
         inverse = 1.0 / root if root > 0.0 else 0.0
         for i in range(first, last):
@@ -199,7 +202,7 @@ def fill_rhs_and_scales(rows: ContactSystem, posed: Floats, v: Floats, own: Floa
         place = limit + i - nc - nr
         q[place], blurs[i] = free_rate_and_rounding(rows, i, v, motion)
         amount = size_unforced(rows, posed, i) if anchored else abs(q[place])
-        heaviest = max(heaviest, scale_variable(scales, place, amount, response_of(rows, posed, own, i)))
+        heaviest = max(heaviest, scale_variable(scales, place, amount, response_of(rows, posed, diagonal, i)))
     heaviest = max(heaviest, fill_boxed_rhs(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
     # Of bodies that nothing loads: what is left of their motion by rounding is no load.
     scales.load[0] = max(heaviest, ROUNDING / SMALL_LOADS * motion / math.sqrt(rows.h))
@@ -225,7 +228,7 @@ def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, unit
 
 
 @kernel(inner=True)
-def fill_slacks(rows: ContactSystem, own: Floats, answer: IslandSolution, loads: Floats) -> None:
+def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, loads: Floats) -> None:
     """Fill the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z, f and v+.
 
     What rounding may have moved a rate by is taken off w: of bodies that fall side by side it is all there is.
@@ -252,7 +255,7 @@ def fill_slacks(rows: ContactSystem, own: Floats, answer: IslandSolution, loads:
         left = rows.mu[c] * z[rows.cone_contacts[c]] - spent
         cone = nc + 2 * nr + c
         # The slip speed belongs to a force on its bound; below it a slip is rounding, or no solution.
-        speed = slack if r[c] == 0 or left * own[first] <= slack else 0.0
+        speed = slack if r[c] == 0 or left * diagonal[first] <= slack else 0.0
         z[cone] = speed
         w[cone] = left + rows.gammaE[c] * speed
         for i in range(first, last):
@@ -266,23 +269,23 @@ def fill_slacks(rows: ContactSystem, own: Floats, answer: IslandSolution, loads:
 
 
 @kernel(inner=True)
-def fill_residuals(case: IslandProblem, answer: IslandSolution, own: Floats, loads: Floats) -> None:
-    """Fill the measures of the forces in z, with f and v+; ``loads`` are those of `fill_rhs_and_scales`."""
+def fill_residuals(case: IslandProblem, answer: IslandSolution, diagonal: Floats, loads: Floats) -> None:
+    """Fill the measures of the forces in z, with f and v+; ``loads`` come from `fill_rhs_and_scales`."""
     rows = case.rows
     recover(rows, answer.z, answer.f, answer.v_plus)
     if case.exact_cone:
         rates = loads[: count_rows(rows)]
-        measure_cones(rows, case.posed, own, answer.z, answer.f, answer.v_plus, rates, answer.residuals)
+        measure_cones(rows, case.posed, diagonal, answer.z, answer.f, answer.v_plus, rates, answer.residuals)
     else:
-        fill_residuals_of_state(rows, case.posed, own, answer, loads)
+        fill_residuals_of_state(rows, case.posed, diagonal, answer, loads)
 
 
 @kernel(inner=True)
 def fill_residuals_of_state(
-    rows: ContactSystem, posed: Floats, own: Floats, answer: IslandSolution, loads: Floats
+    rows: ContactSystem, posed: Floats, diagonal: Floats, answer: IslandSolution, loads: Floats
 ) -> None:
     """Fill the measures of the forces in z where f and v+ are theirs."""
-    fill_slacks(rows, own, answer, loads)
+    fill_slacks(rows, diagonal, answer, loads)
     scales = row_scales_views(loads, count_rows(rows), answer.z.shape[0])
     largest = largest_force(rows, posed, answer.z, answer.f, scales.units)
     args = scales.amounts, scales.sizes, scales.units, float(scales.load[0]), largest
@@ -324,9 +327,9 @@ def fill_certificate(case: IslandProblem, answer: IslandSolution, loads: Floats)
 
 
 @kernel(inner=True)
-def accept_or_keep_best(case: IslandProblem, answer: IslandSolution, own: Floats, loads: Floats) -> bool:
+def accept_or_keep_best(case: IslandProblem, answer: IslandSolution, diagonal: Floats, loads: Floats) -> bool:
     """Whether the forces in z solve the problem; the best so far are kept."""
-    fill_residuals(case, answer, own, loads)
+    fill_residuals(case, answer, diagonal, loads)
     worst = fill_certificate(case, answer, loads)
     natural = case.tolerance * answer.residuals[NATURAL_MAP] / answer.residuals[NATURAL_LIMIT]
     far = max(worst, answer.residuals[SCALED], natural)
@@ -343,23 +346,23 @@ def judge_posed(
     exact: bool,
     edges: Floats,
     answer: IslandSolution,
-    own: Floats,
+    diagonal: Floats,
     loads: Floats,
     tolerance: float,
 ) -> bool:
     """Whether forces that a solver has found, or that were found with rows G eliminated, solve what was posed.
 
-    ``rows.own`` has length 0. ``answer`` has z, which the edges are copied to, f, v+ and what `certify` and
-    `certify_boxed` have filled; its q is scratch. ``own`` (nc + nr,) and ``loads`` are filled.
+    ``rows.diagonal`` has length 0. ``answer`` has z, which the edges are copied to, f, v+ and what `certify` and
+    `certify_boxed` have filled; its q is scratch. ``diagonal`` (nc + nr,) and ``loads`` are filled.
     """
     for i in range(answer.z.shape[0]):
         answer.z[i] = edges[i]
-    fill_delassus_diagonal(rows, own)
+    fill_delassus_diagonal(rows, diagonal)
     if exact:
-        measure_cones(rows, rows.own, own, answer.z, answer.f, answer.v_plus, loads, answer.residuals)
+        measure_cones(rows, rows.diagonal, diagonal, answer.z, answer.f, answer.v_plus, loads, answer.residuals)
     else:
-        fill_rhs_and_scales(rows, rows.own, rows.v_free, own, answer.q, loads)
-        fill_residuals_of_state(rows, rows.own, own, answer, loads)
+        fill_rhs_and_scales(rows, rows.diagonal, rows.v_free, diagonal, answer.q, loads)
+        fill_residuals_of_state(rows, rows.diagonal, diagonal, answer, loads)
     worst = worst_scaled(answer.certificate[:CERT_SIZE])
     if rows.lo.shape[0] > 0:
         worst = max(worst, worst_boxed(answer.certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]))

@@ -10,7 +10,7 @@ one another.
 
 from __future__ import annotations
 
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.contacts.kernels.column_ranges import add_on, add_three, combine3_range, row_ranges
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, ContactState, FrictionCone, scale_to_moments
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -31,7 +31,7 @@ def form_system(
 ) -> None:
     """Fill the panels of K = 1 + h sum Y' B J; W (3, nv) is scratch.
 
-    ``slopes`` are those of the rows behind the friction rows, each of which acts on one tree.
+    ``slopes`` belong to the rows after the friction rows; each of these rows acts on one tree.
     """
     for i in range(panel_size(trees)):
         K[i] = 0.0
@@ -112,14 +112,14 @@ def part_of(rows: ContactSystem, i: int, begin: int) -> int:
 @kernel(inline=True)
 def of_Y(rows: ContactSystem, i: int, part: int, n: int) -> Floats:
     """Return the n entries of one part of row i of Y."""
-    return part_at(rows.Y_entries, rows.offsets[i, part], n)
+    return view_1d(rows.Y_entries, rows.offsets[i, part], n)
 
 
 @kernel(inner=True)
 def blend(rows: ContactSystem, B: Floats, i: int, j: int, k: int, part: int, begin: int, n: int, W: Floats) -> None:
     """Fill n columns of W (3, nv) from ``begin`` on with h B J of one part of the three rows of a contact."""
     J, at = rows.J_entries, rows.offsets
-    x, y, z = part_at(J, at[i, part], n), part_at(J, at[j, part], n), part_at(J, at[k, part], n)
+    x, y, z = view_1d(J, at[i, part], n), view_1d(J, at[j, part], n), view_1d(J, at[k, part], n)
     for e in range(CONTACT_DIM):
         combine3_range(0, n, rows.h * B[e, 0], rows.h * B[e, 1], rows.h * B[e, 2], x, y, z, W[e, begin : begin + n])
 
@@ -132,7 +132,7 @@ def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Fl
     k = tree_at(trees.starts, begin)
     begin, end = trees.starts[k], trees.starts[k + 1]
     upper = upper_panel(trees, K, k)
-    row = part_at(rows.J_entries, rows.offsets[behind, 0], end - begin)
+    row = view_1d(rows.J_entries, rows.offsets[behind, 0], end - begin)
     for p in range(end - begin):
         factor = rows.h * slope * of_Y(rows, behind, 0, end - begin)[p]
         if factor != 0.0:

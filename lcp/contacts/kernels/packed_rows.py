@@ -1,16 +1,16 @@
 """The entries of the rows within their spans, one row behind the other, for the loops that pass over all rows often.
 
 A row of J has as many columns as the island has velocities, and a free body has six of them. So rows stand far apart
-in memory, and each costs a page of its own. Here each row takes twelve numbers: those of its two bodies. Rows with more
-columns, of articulated trees, are read where they stand. Both are the same to the functions below, which find the
-two parts of row i at ``offsets[i]``. Sums have the order and the bits of `column_ranges`.
+in memory, and each costs a page of its own. Here each row takes twelve numbers, six for each of its two bodies. Rows
+with more columns, of articulated trees, are read where they stand. Both are the same to the functions below, which find
+the two parts of row i at ``offsets[i]``. Sums have the order and the bits of `column_ranges`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from lcp.compiler.views import part_at
+from lcp.compiler.views import view_1d
 from lcp.contacts.kernels.column_ranges import add_on, dot_range, row_ranges
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, Ints, kernel
@@ -45,7 +45,7 @@ def packed_rows(rows: ContactSystem, floats: Floats, ints: Ints, fill: bool) -> 
         for i in range(m):
             a, b, c, d = row_ranges(rows.column_ranges, i, nv)
             narrow = narrow and b - a + d - c <= WIDTH
-    J, Y = part_at(rows.J, 0, m * nv), part_at(rows.Y, 0, m * nv)
+    J, Y = view_1d(rows.J, 0, m * nv), view_1d(rows.Y, 0, m * nv)
     if narrow:
         J, Y = floats[: WIDTH * m], floats[WIDTH * m : 2 * WIDTH * m]
     if fill:
@@ -58,7 +58,8 @@ def packed_rows(rows: ContactSystem, floats: Floats, ints: Ints, fill: bool) -> 
                 copy_part(rows, i, c, d, WIDTH * i + b - a, J, Y)
     return ContactSystem(
         rows.h, rows.nc, rows.nr, rows.nl, rows.nb, rows.r, rows.mu, rows.cone_contacts, rows.J, rows.Y, rows.k,
-        rows.gamma, rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.column_ranges, rows.own, J, Y, offsets,
+        rows.gamma, rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.column_ranges, rows.diagonal, J, Y,
+        offsets,
     )  # fmt: skip
 
 
@@ -75,9 +76,9 @@ def row_dot(rows: ContactSystem, i: int, v: Floats) -> float:
     """Return J_i v."""
     a, b, c, d = row_ranges(rows.column_ranges, i, v.shape[0])
     at, then = rows.offsets[i, 0], rows.offsets[i, 1]
-    total = dot_range(0, b - a, part_at(rows.J_entries, at, b - a), part_at(v, a, b - a), 0.0)
+    total = dot_range(0, b - a, view_1d(rows.J_entries, at, b - a), view_1d(v, a, b - a), 0.0)
     if c < d:
-        total = dot_range(0, d - c, part_at(rows.J_entries, then, d - c), part_at(v, c, d - c), total)
+        total = dot_range(0, d - c, view_1d(rows.J_entries, then, d - c), view_1d(v, c, d - c), total)
     return total
 
 
@@ -86,9 +87,9 @@ def add_row_times(rows: ContactSystem, i: int, factor: float, v: Floats) -> None
     """Add ``factor`` times row i of Y to v."""
     a, b, c, d = row_ranges(rows.column_ranges, i, v.shape[0])
     at, then = rows.offsets[i, 0], rows.offsets[i, 1]
-    add_on(0, b - a, factor, part_at(rows.Y_entries, at, b - a), part_at(v, a, b - a))
+    add_on(0, b - a, factor, view_1d(rows.Y_entries, at, b - a), view_1d(v, a, b - a))
     if c < d:
-        add_on(0, d - c, factor, part_at(rows.Y_entries, then, d - c), part_at(v, c, d - c))
+        add_on(0, d - c, factor, view_1d(rows.Y_entries, then, d - c), view_1d(v, c, d - c))
 
 
 @kernel(inner=True)
@@ -101,10 +102,10 @@ def three_dots(rows: ContactSystem, i: int, j: int, k: int, v: Floats) -> tuple[
         n = b - a if part == 0 else d - c
         J, at = rows.J_entries, rows.offsets
         p, q, r, u = (
-            part_at(J, at[i, part], n),
-            part_at(J, at[j, part], n),
-            part_at(J, at[k, part], n),
-            part_at(v, begin, n),
+            view_1d(J, at[i, part], n),
+            view_1d(J, at[j, part], n),
+            view_1d(J, at[k, part], n),
+            view_1d(v, begin, n),
         )
         for e in range(n):
             x += p[e] * u[e]
@@ -121,8 +122,8 @@ def add_three_rows(rows: ContactSystem, i: int, j: int, k: int, f: float, g: flo
     for part in range(2 if c < d else 1):
         begin = a if part == 0 else c
         n = b - a if part == 0 else d - c
-        x, y, z = part_at(Y, at[i, part], n), part_at(Y, at[j, part], n), part_at(Y, at[k, part], n)
-        add_in_order(f, g, h, x, y, z, part_at(v, begin, n))
+        x, y, z = view_1d(Y, at[i, part], n), view_1d(Y, at[j, part], n), view_1d(Y, at[k, part], n)
+        add_in_order(f, g, h, x, y, z, view_1d(v, begin, n))
 
 
 @kernel(inner=True, vectors=True)

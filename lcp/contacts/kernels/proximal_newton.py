@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     FrictionCone,
@@ -67,14 +67,14 @@ def approach_floats(ncone: int, nj: int, nv: int) -> int:
 @kernel(inner=True)
 def lay_out_approach(ncone: int, nj: int, nv: int, memory: Floats) -> ProximalState:
     """Cut it from its memory."""
-    vectors = rows_at(memory, 6 * ncone, 3, nv)
+    vectors = view_2d(memory, 6 * ncone, 3, nv)
     return ProximalState(
-        rows_at(memory, 0, ncone, CONTACT_DIM),
-        rows_at(memory, 3 * ncone, ncone, CONTACT_DIM),
+        view_2d(memory, 0, ncone, CONTACT_DIM),
+        view_2d(memory, 3 * ncone, ncone, CONTACT_DIM),
         vectors[0],
         vectors[1],
         vectors[2],
-        rows_at(memory, 6 * ncone + 3 * nv, 2, nj),
+        view_2d(memory, 6 * ncone + 3 * nv, 2, nj),
     )
 
 

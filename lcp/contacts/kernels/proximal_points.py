@@ -1,4 +1,4 @@
-"""Proximal points: from given forces to those of the rigid problem, in the modes that rates and forces show.
+"""Proximal points: from given forces to the forces of the rigid problem, in the modes that rates and forces show.
 
 Forces p0 with rates s lead to p = P(p0 - s / eps) (`contact_law`), eps a small part of each row's own response. A
 step leaves about that part of the rates, and forces change no more than they must, whatever rows depend on one another:

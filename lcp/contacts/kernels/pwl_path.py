@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.active_set import compliant_force, compliant_stiffness
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
@@ -45,7 +45,7 @@ REFRESH: Final = 40
 
 
 class PwlPath(NamedTuple):
-    """A line: points x = fixed + t moving that forces are those of, and the linear system that they come from."""
+    """A line: points x = fixed + t moving, which determine the forces, and the linear system of the points."""
 
     shift: Floats  # (ncone, 3)
     fixed: Floats  # (ncone, 3)
@@ -77,14 +77,14 @@ def pwl_path_views(ncone: int, nj: int, nv: int, memory: Floats) -> PwlPath:
     size = CONTACT_DIM * ncone
     at = 5 * size + 3 * nj
     return PwlPath(
-        rows_at(memory, 0, ncone, CONTACT_DIM),
-        rows_at(memory, size, ncone, CONTACT_DIM),
-        rows_at(memory, 2 * size, ncone, CONTACT_DIM),
-        rows_at(memory, 3 * size, ncone, CONTACT_DIM),
-        rows_at(memory, 4 * size, ncone, CONTACT_DIM),
-        rows_at(memory, 5 * size, 3, nj),
-        rows_at(memory, at, 2, nv),
-        rows_at(memory, at + 2 * nv, 2, nv),
+        view_2d(memory, 0, ncone, CONTACT_DIM),
+        view_2d(memory, size, ncone, CONTACT_DIM),
+        view_2d(memory, 2 * size, ncone, CONTACT_DIM),
+        view_2d(memory, 3 * size, ncone, CONTACT_DIM),
+        view_2d(memory, 4 * size, ncone, CONTACT_DIM),
+        view_2d(memory, 5 * size, 3, nj),
+        view_2d(memory, at, 2, nv),
+        view_2d(memory, at + 2 * nv, 2, nv),
         memory[at + 4 * nv : at + 4 * nv + nv * nv],
     )
 

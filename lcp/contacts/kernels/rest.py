@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import dot_of_row
 from lcp.contacts.kernels.compliance_continuation import final_compliance
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, fill_contact_rates
@@ -67,7 +67,7 @@ class Rest(NamedTuple):
     ds: Floats  # (nc, 3) change of the rates in a whole step
     D: Floats  # (nc, 3, 3) slopes of P
     presses: Floats  # (nc,) 1 for a contact that may have a force
-    mu: Floats  # (nc,) coefficients: 0, or those of the contacts
+    mu: Floats  # (nc,) coefficients: 0, or the contacts' coefficients
     k: Floats  # (m,) terms of the rows
     moving: Floats  # (n,) the forces that move the island
     x: Floats  # (9,) scratch
@@ -90,10 +90,10 @@ def lay_out_rest(nc: int, m: int, n: int, memory: Floats) -> Rest:
     k, at = memory[at : at + m], at + m
     moving, at = memory[at : at + n], at + n
     return Rest(
-        rows_at(memory, 0, nc, CONTACT_DIM),
-        rows_at(memory, size, nc, CONTACT_DIM),
-        rows_at(memory, 2 * size, nc, CONTACT_DIM),
-        rows_at(memory, 3 * size, nc, CONTACT_DIM),
+        view_2d(memory, 0, nc, CONTACT_DIM),
+        view_2d(memory, size, nc, CONTACT_DIM),
+        view_2d(memory, 2 * size, nc, CONTACT_DIM),
+        view_2d(memory, 3 * size, nc, CONTACT_DIM),
         D,
         presses,
         mu,
@@ -142,7 +142,7 @@ def with_terms(rows: ContactSystem, mu: Floats, k: Floats) -> ContactSystem:
     """Return the rows with other friction coefficients (nc,) and terms (m,)."""
     return ContactSystem(
         rows.h, rows.nc, rows.nr, rows.nl, rows.nb, rows.r, mu, rows.cone_contacts, rows.J, rows.Y, k, rows.gamma,
-        rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.column_ranges, rows.own,
+        rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.column_ranges, rows.diagonal,
         rows.J_entries, rows.Y_entries, rows.offsets,
     )  # fmt: skip
 
@@ -357,7 +357,7 @@ def least_forces(
     contacts.p[:] = 0.0
     recover_velocity(rows, polygon, search)
     for point in range(len(SOFT) + 1 + POINTS):
-        # The compliance: softer ones, that of the end, those of proximal points.
+        # The compliance: softer values, the value at the end, the values of proximal points.
         after = point - len(SOFT) - 1
         eps = end
         if point < len(SOFT):
@@ -402,7 +402,7 @@ def try_rest(
     polygon: FrictionCone,
     search: SolverState,
     memory: Rest,
-    own: Floats,
+    diagonal: Floats,
     loads: Floats,
 ) -> tuple[bool, int]:
     """Fill answer.z with forces that hold the bodies at rest, where there are any; whether they do, and systems solved.
@@ -437,4 +437,4 @@ def try_rest(
     if not rests:
         return False, systems
     store_forces(rows, polygon, search, answer.z)
-    return accept_or_keep_best(case, answer, own, loads), systems
+    return accept_or_keep_best(case, answer, diagonal, loads), systems

@@ -1,4 +1,4 @@
-"""From forces of contacts that give way to those of the rigid problem, and whether these are still the ones selected.
+"""From forces of compliant contacts to rigid forces, and whether these are still the equal-compliance forces.
 
 Proximal points take the compliance out. They may lead away: a contact that slides as far as it gives way, and no
 farther, is at its bound and sticks in the rigid problem, and in modes of its own what it gave way by is taken for a

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.compliance_continuation import SELECTED_WITHIN
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, mode_of, tangential_response
 from lcp.contacts.kernels.contact_modes import STICK
@@ -25,7 +25,7 @@ from lcp.contacts.kernels.solver_state import SolverState
 from lcp.kernels import Floats, kernel
 
 # Proximal points at most: each leaves a part of the rates that is as small as eps is.
-MOST_POINTS: Final = 20
+MAX_POINTS: Final = 20
 
 
 @kernel(inline=True)
@@ -201,7 +201,7 @@ def solve_all_sticking(
         Workspace, of nv^2 + 15 nc numbers.
     """
     nv, m = rows.v_free.shape[0], CONTACT_DIM * rows.nc
-    A, F, vectors = rows_at(search.K, 0, m, m), rows_at(memory, 0, m, m), rows_at(memory, nv * m, 5, m)
+    A, F, vectors = view_2d(search.K, 0, m, m), view_2d(memory, 0, m, m), view_2d(memory, nv * m, 5, m)
     load, p, s, change, inverse = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     forces = search.contacts.p
     for i in range(m):
@@ -209,7 +209,7 @@ def solve_all_sticking(
         p[i] = forces[i // CONTACT_DIM, i % CONTACT_DIM]
         if i % CONTACT_DIM == 0 and not p[i] > 0.0:
             return False
-    form_delassus(rows, polygon, rows_at(memory, 0, nv, m), A)
+    form_delassus(rows, polygon, view_2d(memory, 0, nv, m), A)
     place_rates_of(rows, A, load, p, s)
     if not all_stick(rows, polygon, search, p, s):
         return False
@@ -230,7 +230,7 @@ def solve_all_sticking(
         s[i] = eps * p[i]
     last = math.inf
     moved = 0.0
-    for _ in range(MOST_POINTS):
+    for _ in range(MAX_POINTS):
         for i in range(m):
             change[i] = s[i]
         cholesky_solve(F, inverse, change)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.boxed_rows import first_limit, recover_boxed_forces, store_boxed_forces
 from lcp.contacts.kernels.column_ranges import abs_terms_range, row_ranges, row_response
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, SLIDE_FLOATS, ContactState, FrictionCone, fill_contact_rates
@@ -74,21 +74,21 @@ def state_diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
 
 
 @kernel(inner=True)
-def fill_delassus_diagonal(rows: ContactSystem, own: Floats) -> None:
+def fill_delassus_diagonal(rows: ContactSystem, diagonal: Floats) -> None:
     """Fill the response of each row [N; F] to its own force."""
-    for i in range(own.shape[0]):
-        own[i] = row_response(rows, i)
+    for i in range(diagonal.shape[0]):
+        diagonal[i] = row_response(rows, i)
 
 
 @kernel(inner=True)
-def fill_zero_diagonal(rows: ContactSystem, own: Floats) -> None:
+def fill_zero_diagonal(rows: ContactSystem, diagonal: Floats) -> None:
     """Give normals that nothing moves the largest response, as a unit: they open, or touch without load."""
     largest = 0.0
     for c in range(rows.nc):
-        largest = max(largest, own[c])
+        largest = max(largest, diagonal[c])
     for c in range(rows.nc):
-        if own[c] == 0.0:
-            own[c] = largest
+        if diagonal[c] == 0.0:
+            diagonal[c] = largest
 
 
 @kernel(inner=True)
@@ -117,18 +117,18 @@ def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) 
     nj = rows.nl + rows.lo.shape[0]
     K = wf[: nv * nv]
     at = nv * nv
-    vectors = rows_at(wf, at, 2, nv)
-    W = rows_at(wf, at + 2 * nv, 3, nv)
+    vectors = view_2d(wf, at, 2, nv)
+    W = view_2d(wf, at + 2 * nv, 3, nv)
     at += 5 * nv
-    p = rows_at(wf, at, ncone, CONTACT_DIM)
-    s = rows_at(wf, at + 3 * ncone, ncone, CONTACT_DIM)
+    p = view_2d(wf, at, ncone, CONTACT_DIM)
+    s = view_2d(wf, at + 3 * ncone, ncone, CONTACT_DIM)
     B = wf[at + 6 * ncone : at + 15 * ncone].reshape(ncone, CONTACT_DIM, CONTACT_DIM)
     at += 15 * ncone
-    own = state_diagonal_view(rows, wf)
+    diagonal = state_diagonal_view(rows, wf)
     at += m
-    of_joints = rows_at(wf, at, 7, nj)
+    of_joints = view_2d(wf, at, 7, nj)
     at += 7 * nj
-    contacts = ContactState(wi[:ncone], p, s, B, own)
+    contacts = ContactState(wi[:ncone], p, s, B, diagonal)
     joined = JointRowState(
         of_joints[0],
         of_joints[1],
@@ -144,7 +144,7 @@ def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) 
         joined.hi[i] = math.inf if i < rows.nl else rows.hi[i - rows.nl]
         joined.diagonal[i] = row_response(rows, m + i)
         joined.previous_p[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
-    scratch = rows_at(wf, at, 2, CONTACT_DIM)
+    scratch = view_2d(wf, at, 2, CONTACT_DIM)
     before = wi[ncone : 2 * ncone]
     trees = elimination_views(starts, rows.nc, wi[3 * ncone :])
     return SolverState(
@@ -161,7 +161,7 @@ def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floa
     """
     ncone = rows.r.shape[0]
     at = state_float_size(ncone, rows.nc + rows.nr, rows.nl + rows.lo.shape[0], rows.v_free.shape[0])
-    slides = rows_at(wf, at - SLIDE_FLOATS * ncone, ncone, SLIDE_FLOATS)
+    slides = view_2d(wf, at - SLIDE_FLOATS * ncone, ncone, SLIDE_FLOATS)
     first = wi[2 * ncone : 3 * ncone]
     r = rows.r[0] if rows.nc > 0 else 0
     row = rows.nc
@@ -259,7 +259,7 @@ def load_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 
 @kernel(inner=True)
 def forces_unchanged(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z0: Floats, part: float) -> bool:
-    """Whether the forces in the search are those of z0, to so small a part of the largest."""
+    """Return True if all forces differ from the forces in z0 by less than this fraction of the largest force."""
     contacts, joined = search.contacts, search.joined
     largest = 0.0
     off = 0.0
@@ -297,7 +297,7 @@ def stay_near(search: SolverState, before: Floats, part: float) -> bool:
 
 @kernel(inner=True)
 def store_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z: Floats) -> None:
-    """Write the forces of the search as variables of the LCP; the slip speeds are for who judges them."""
+    """Write the forces of the search as variables of the LCP; the slip speeds are used by their verification."""
     nc = rows.nc
     nr = rows.nr
     contacts, joined = search.contacts, search.joined

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.active_set import (
     MAX_ACTIVE_SET_STEPS,
     iterate_active_set,
@@ -78,8 +78,8 @@ FALLBACK_WORK: Final = 8e9
 WORK_OF_CONTACT: Final = 4e3
 # Systems of one curve, at least and at most; of the rounds of its polish, each of which is judged. The rounds end
 # when one leaves more than this fraction of the misfit.
-LEAST_SYSTEMS: Final = 300
-MOST_SYSTEMS: Final = 2500
+MIN_SYSTEMS: Final = 300
+MAX_SYSTEMS: Final = 2500
 POLISH_ROUNDS: Final = (0, 20, 40, 80, 160)
 POLISH_PROGRESS: Final = 0.9
 # Compliances of the proximal points of POINTS, by the least response of a contact, from forces that are near and from
@@ -110,7 +110,7 @@ def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
 def cone_view(rows: ContactSystem, exact: bool, wf: Floats, wi: Ints) -> FrictionCone:
     """Return the view of the cones' edges, at the end of the workspace."""
     at = wf.shape[0] - 2 * (2 * rows.nr + 1)
-    return make_friction_cone(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf, wi)
+    return make_friction_cone(rows, exact, view_2d(wf, at, 2 * rows.nr + 1, 2), wf, wi)
 
 
 @kernel(inline=True)
@@ -308,9 +308,9 @@ def try_interior_point(
     else:
         forces, rates = HOMOTOPY_STARTS[(turn - 1) % len(HOMOTOPY_STARTS)]
         fill_start(rows, polygon, search, interior, forces, rates)
-        most = min(MOST_SYSTEMS, max(LEAST_SYSTEMS, system_budget(rows, search, TURN_WORK)))
+        most = min(MAX_SYSTEMS, max(MIN_SYSTEMS, system_budget(rows, search, TURN_WORK)))
         systems, least = solve_homotopy(rows, polygon, search, interior, near, 0.0, most)
-    # The polish, each round of which is judged.
+    # The polish; each round is judged.
     for most in POLISH_ROUNDS:
         if least == math.inf:
             break
@@ -341,7 +341,7 @@ def try_proximal_point(
     far = answer.state[BEST_RESIDUAL] > FAR_VIOLATION
     eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn % len(NEAR_COMPLIANCES)] * least
     pieces = FAR_PIECES + rows.nc if far else NEAR_PIECES + rows.nc // 2
-    most = min(MOST_SYSTEMS, max(LEAST_SYSTEMS, system_budget(rows, search, TURN_WORK)))
+    most = min(MAX_SYSTEMS, max(MIN_SYSTEMS, system_budget(rows, search, TURN_WORK)))
     systems = solve_proximal_pwl(rows, polygon, search, shifted, near, eps, min(pieces, most), most)
     save_forces(search, near.best, near.joined[1])
     more, _ = polish(rows, polygon, search, near, natural_residual(rows, polygon, search), 0)

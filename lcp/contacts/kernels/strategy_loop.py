@@ -182,7 +182,7 @@ def accept_candidate(
     share: float,
     wf: Floats,
 ) -> SearchResult:
-    """Judge the forces in the search, and keep the best; ``share`` is that of `blend_factor`."""
+    """Judge the forces in the search, and keep the best; ``share`` is the result of `blend_factor`."""
     rows, systems = case.rows, made.systems
     drifts = 0.0 < share < 1.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES)
     store_forces(rows, polygon, search, answer.z)
@@ -255,10 +255,10 @@ def reuse_at_rest(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> tuple[bool, int]:
     """Reuse forces of the step before that hold the bodies at rest; whether they do, and systems."""
-    rows, own, loads = case.rows, state_diagonal_view(case.rows, wf), row_scales_view(case.rows, wf)
+    rows, diagonal, loads = case.rows, state_diagonal_view(case.rows, wf), row_scales_view(case.rows, wf)
     for i in range(answer.z.shape[0]):
         answer.z[i] = max(case.z0[i], 0.0)
-    if not accept_or_keep_best(case, answer, own, loads) or not is_still(answer.v_plus, rows.v_free, DRIFTING):
+    if not accept_or_keep_best(case, answer, diagonal, loads) or not is_still(answer.v_plus, rows.v_free, DRIFTING):
         return False, 0
     if is_still(answer.v_plus, rows.v_free, AT_REST):
         return True, 0
@@ -268,7 +268,7 @@ def reuse_at_rest(
     for i in range(answer.z.shape[0]):
         before = max(case.z0[i], 0.0)
         answer.z[i] = before + DRIFT_CORRECTION * (answer.z[i] - before)
-    return accept_or_keep_best(case, answer, own, loads), systems
+    return accept_or_keep_best(case, answer, diagonal, loads), systems
 
 
 @kernel(short_loops=True)
@@ -286,19 +286,19 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     """
     case = with_delassus_diagonal(case, diagonal_view(case.rows, wf))
     rows = case.rows
-    own, loads = state_diagonal_view(rows, wf), row_scales_view(rows, wf)
-    fill_delassus_diagonal(rows, own)
+    diagonal, loads = state_diagonal_view(rows, wf), row_scales_view(rows, wf)
+    fill_delassus_diagonal(rows, diagonal)
     for p in range(answer.v_plus.shape[0]):
         answer.v_plus[p] = rows.v_free[p]
     add_reference_forces(rows, answer.v_plus)
-    fill_rhs_and_scales(rows, case.posed, answer.v_plus, own, answer.q, loads)
+    fill_rhs_and_scales(rows, case.posed, answer.v_plus, diagonal, answer.q, loads)
     answer.state[BEST_RESIDUAL] = math.inf
     answer.state[PATH_END] = PATH_END_UNKNOWN
     share = 1.0
     if case.equal_compliance and is_enabled(case, REUSE) and separates_freely(rows, answer.q, loads):
         for i in range(answer.z.shape[0]):
             answer.z[i] = 0.0
-        fill_residuals(case, answer, own, loads)
+        fill_residuals(case, answer, diagonal, loads)
         if (
             is_solved(answer.residuals, case.tolerance)
             and fill_certificate(case, answer, loads) <= SAFETY_FACTOR * case.tolerance
@@ -308,12 +308,12 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
         for i in range(answer.z.shape[0]):
             answer.z[i] = max(case.z0[i], 0.0)
         if case.exact_cone:
-            fill_residuals(case, answer, own, loads)
+            fill_residuals(case, answer, diagonal, loads)
             share = blend_factor(answer.residuals, REUSE_TOLERANCE_FACTOR * case.tolerance)
         else:
             recover(rows, answer.z, answer.f, answer.v_plus)
             if not is_rejected_early(case, answer, loads, DRIFT * REUSE_TOLERANCE_FACTOR * case.tolerance):
-                fill_residuals_of_state(rows, case.posed, own, answer, loads)
+                fill_residuals_of_state(rows, case.posed, diagonal, answer, loads)
                 share = blend_factor(answer.residuals, REUSE_TOLERANCE_FACTOR * case.tolerance)
         # With cones the residual leaves out boxed rows, whose rates would be those of the step before: no reuse.
         holds = share < 1.0 and is_enabled(case, REUSE) and not (case.exact_cone and rows.lo.shape[0] > 0)
@@ -325,7 +325,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
             return SearchResult(REUSE, EQUAL_COMPLIANCE, 0)
     if not (case.warm_start or case.equal_compliance):
         return SearchResult(NO_STRATEGY, NO_FORCES, 0)
-    fill_zero_diagonal(rows, own)
+    fill_zero_diagonal(rows, diagonal)
     case = with_packed_rows(case, wf, wi, True)
     rows = case.rows
     search = solver_state_views(rows, case.tree_starts, wf, wi)
@@ -346,7 +346,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
             eps, memory = final_compliance(rows, search), remaining_workspace(rows, search, wf)
             if solve_all_sticking(rows, polygon, search, eps, answer.q, memory):
                 store_forces(rows, polygon, search, answer.z)
-                if accept_or_keep_best(case, answer, own, loads):
+                if accept_or_keep_best(case, answer, diagonal, loads):
                     return SearchResult(ACTIVE_SET, EQUAL_COMPLIANCE, 1)
                 # Reset, as if this had not been tried.
                 answer.state[BEST_RESIDUAL] = math.inf
@@ -508,18 +508,18 @@ def solve_rest(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints
     polygon = cone_view(rows, case.exact_cone, wf, wi)
     order_elimination(search.trees, rows.column_ranges)
     memory = lay_out_rest(rows.nc, rows.nc + rows.nr, n, remaining_workspace(rows, search, wf))
-    own, loads, spent = state_diagonal_view(rows, wf), row_scales_view(rows, wf), 0
+    diagonal, loads, spent = state_diagonal_view(rows, wf), row_scales_view(rows, wf), 0
     for i in range(n):
         memory.moving[i] = answer.z[i]
     if case.warm_start and is_enabled(case, REUSE):
         stands, spent = reuse_at_rest(case, answer, polygon, search, wf)
         if stands:
             return SearchResult(REUSE, OTHER_FORCES, spent)
-    rests, systems = try_rest(case, answer, polygon, search, memory, own, loads)
+    rests, systems = try_rest(case, answer, polygon, search, memory, diagonal, loads)
     if rests:
         return SearchResult(REST, OTHER_FORCES, spent + systems)
     # The forces found, with what belongs to them.
     for i in range(n):
         answer.z[i] = memory.moving[i]
-    accept_or_keep_best(case, answer, own, loads)
+    accept_or_keep_best(case, answer, diagonal, loads)
     return SearchResult(NO_STRATEGY, NO_FORCES, spent + systems)

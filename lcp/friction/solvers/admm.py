@@ -10,8 +10,8 @@ import numpy as np
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, factorized
-from lcp.method import Request
-from lcp.options import positive, real, whole
+from lcp.method import SolveRequest
+from lcp.options import integer_option, positive_option, real_option
 from lcp.status import Status
 
 # Iterations between two looks, and between two changes of the weight.
@@ -54,12 +54,12 @@ class ADMM(FrictionSolverBase):
     convex optimization, ZAMM 91 (2011): the outer loop on s.
     """
 
-    rho: float = positive(0.1)
-    relaxation: float = real(1.6, least=0.0, most=2.0, open_ends=True)
-    max_iterations: int = whole(50_000)
-    time_limit: float = positive(120.0)
+    rho: float = positive_option(0.1)
+    relaxation: float = real_option(1.6, least=0.0, most=2.0, open_ends=True)
+    max_iterations: int = integer_option(50_000)
+    time_limit: float = positive_option(120.0)
 
-    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
+    def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim:
         from lcp.kernels.cone_projection import project_cones
 
         z0, tolerance, trace = request

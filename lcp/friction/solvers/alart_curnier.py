@@ -25,8 +25,8 @@ from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, factorized
 from lcp.friction.solvers.nsgs import GaussSeidelSweeps
-from lcp.method import Request
-from lcp.options import positive, real, whole
+from lcp.method import SolveRequest
+from lcp.options import integer_option, positive_option, real_option
 from lcp.status import Status
 
 # Unknowns up to which a linear system is dense whatever the density of W, and the density from which it always is.
@@ -244,12 +244,12 @@ class SemismoothNewton(FrictionSolverBase):
     V. Acary, M. Bremond, O. Huber, INRIA RR-9118 (2018), sections 4.3, 4.5 and 5.
     """
 
-    alpha: float = real(0.0, least=0.0, most=_MAX_ALPHA)
-    newton_steps: int = whole(25, least=1)
-    max_iterations: int = whole(200)
-    time_limit: float = positive(120.0)
+    alpha: float = real_option(0.0, least=0.0, most=_MAX_ALPHA)
+    newton_steps: int = integer_option(25, least=1)
+    max_iterations: int = integer_option(200)
+    time_limit: float = positive_option(120.0)
 
-    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
+    def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim:
         z0, tolerance, trace = request
         monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)
         equations = AlartCurnier(problem, monitor.units.W, monitor.units.q)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.claims import friction_attempt
 from lcp.contacts.island_solver import solve_island
 from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
 from lcp.contacts.trees import contact_column_ranges
@@ -18,9 +19,8 @@ from lcp.friction.problem import FrictionProblem, IntArray
 from lcp.friction.result import FrictionAttempt, FrictionClaim
 from lcp.friction.solvers.alart_curnier import SemismoothNewton
 from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
-from lcp.judge import friction_attempt
-from lcp.method import Request
-from lcp.options import positive
+from lcp.method import SolveRequest
+from lcp.options import positive_option
 from lcp.status import Status
 
 if TYPE_CHECKING:
@@ -69,14 +69,14 @@ class ContactStrategies(FrictionSolverBase):
     """
 
     strategies: tuple[str, ...] = STRATEGY_NAMES
-    time_limit: float = positive(300.0)
+    time_limit: float = positive_option(300.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "strategies", tuple(self.strategies))
         strategy_mask(self.strategies)
 
-    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
+    def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim:
         _, tolerance, trace = request
         monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)
         first = self._use_strategies(problem, request, monitor)
@@ -93,7 +93,9 @@ class ContactStrategies(FrictionSolverBase):
         spent = first.iterations + claim.iterations
         return replace(claim, iterations=spent, attempts=attempts, solver=newton)
 
-    def _use_strategies(self, problem: FrictionProblem, request: Request, monitor: IterateMonitor) -> FrictionClaim:
+    def _use_strategies(
+        self, problem: FrictionProblem, request: SolveRequest, monitor: IterateMonitor
+    ) -> FrictionClaim:
         """State the problem between its bodies, and run the strategies."""
         from lcp.contacts.kernels.island_acceptance import IslandProblem
         from lcp.contacts.kernels.strategy_loop import NO_STRATEGY
@@ -210,6 +212,6 @@ def contact_rows(problem: FrictionProblem, factor: DelassusFactor, units: Scaled
         v_free=v_free,
         Mv=v_free,
         column_ranges=spans,
-        own=np.zeros(0),
+        diagonal=np.zeros(0),
     )
     return ContactSystemArrays(system, starts, (np.arange(1 + r) < dims[:, None]).astype(np.float64))

@@ -13,8 +13,8 @@ from lcp.friction.blocks import ScaledProblem, scaled
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, measure
 from lcp.friction.result import FrictionClaim
-from lcp.hearing import processor_seconds
-from lcp.method import Request, Traits
+from lcp.interruptible import cpu_seconds
+from lcp.method import SolveRequest, Traits
 from lcp.options import Options
 from lcp.result import TraceRecorder
 from lcp.status import Status
@@ -37,10 +37,10 @@ class FrictionSolverBase(Options):
         trace: bool = False,
     ) -> FrictionClaim:
         """Return the claim on a problem from a start; `lcp.solve` checks the arguments and verifies the claim."""
-        return self._claim(problem, Request(z0, tolerance, trace))
+        return self._claim(problem, SolveRequest(z0, tolerance, trace))
 
     @abstractmethod
-    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim: ...
+    def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim: ...
 
 
 class IterateMonitor:
@@ -49,7 +49,7 @@ class IterateMonitor:
     def __init__(self, problem: FrictionProblem, tolerance: float, time_limit: float, trace: bool) -> None:
         self.problem, self.tolerance = problem, tolerance
         self.units: ScaledProblem = scaled(problem)
-        self.deadline = processor_seconds() + time_limit
+        self.deadline = cpu_seconds() + time_limit
         self.recorder = TraceRecorder(trace, "fclib residual")
         self.best = np.zeros(problem.m)
         self.best_merit, self.best_at = np.inf, 0
@@ -58,12 +58,12 @@ class IterateMonitor:
     @property
     def timed_out(self) -> bool:
         """Return True if the time limit has passed."""
-        return processor_seconds() > self.deadline
+        return cpu_seconds() > self.deadline
 
     @property
     def seconds_left(self) -> float:
         """Return the seconds until the time limit, at least a millisecond."""
-        return max(1e-3, self.deadline - processor_seconds())
+        return max(1e-3, self.deadline - cpu_seconds())
 
     def record_iterate(self, rows: Vector, iteration: int) -> float:
         """Measure ``rows`` (nc, 3); return the largest residual in units of its bound, solved if at most 1."""

@@ -11,8 +11,8 @@ from lcp.friction.blocks import blocks_of
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
-from lcp.method import Request
-from lcp.options import choice, positive, real, whole
+from lcp.method import SolveRequest
+from lcp.options import choice_option, integer_option, positive_option, real_option
 from lcp.status import Status
 
 SWEEPS = ("forward", "symmetric")
@@ -49,12 +49,12 @@ class NSGS(FrictionSolverBase):
     V. Acary, M. Bremond, O. Huber, INRIA RR-9118 (2018), section 4.2.
     """
 
-    sweep: str = choice("forward", SWEEPS)
-    relaxation: float = real(1.0, least=0.0, most=2.0, open_ends=True)
-    max_iterations: int = whole(100_000)
-    time_limit: float = positive(120.0)
+    sweep: str = choice_option("forward", SWEEPS)
+    relaxation: float = real_option(1.0, least=0.0, most=2.0, open_ends=True)
+    max_iterations: int = integer_option(100_000)
+    time_limit: float = positive_option(120.0)
 
-    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
+    def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim:
         z0, tolerance, trace = request
         monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)
         rows = monitor.units.start(z0)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 from lcp.result import TraceRecorder
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
 from lcp.status import Status
@@ -87,7 +87,7 @@ class ComplementaryPath:
                 return Status.SOLVED
             if leaving < 0:
                 return Status.RAY_TERMINATION
-            if self.pivots >= self.limit or processor_seconds() > self.deadline:
+            if self.pivots >= self.limit or cpu_seconds() > self.deadline:
                 return Status.ITERATION_LIMIT
             entering, rising = self.complement(leaving)
 

@@ -10,10 +10,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector, row_sizes
+from lcp.arrays import Vector, row_abs_max
 from lcp.farkas import Farkas
-from lcp.hearing import processor_seconds
-from lcp.method import Method, Request
+from lcp.interruptible import cpu_seconds
+from lcp.method import SolverBase, SolveRequest
 from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
 from lcp.residuals import measure
 from lcp.result import Claim, TraceRecorder
@@ -103,7 +103,7 @@ def boxed_rows(problem: LCP | BoxLCP) -> BoxProblemArrays:
         lo=lo.copy(),
         hi=hi.copy(),
         diagonal=np.array(M.diagonal(), dtype=np.float64),
-        row_size=np.ascontiguousarray(row_sizes(M)),
+        row_size=np.ascontiguousarray(row_abs_max(M)),
     )
 
 
@@ -203,7 +203,7 @@ class Iteration(NamedTuple):
     note: Callable[[], str]
 
 
-class IterativeMethod(Method[LCP | BoxLCP]):
+class IterativeMethod(SolverBase[LCP | BoxLCP]):
     """Base class of the first-order solvers: its fields are the limits, `_make_iteration` prepares it."""
 
     #: Whether the method divides by M_ii.
@@ -216,7 +216,7 @@ class IterativeMethod(Method[LCP | BoxLCP]):
     def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration | Claim:
         """Return the iteration from a start, or the claim that the method does not apply."""
 
-    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
         rows = boxed_rows(problem)
         start = initial_iterate(problem, rows, request.z0, by_diagonal=self.by_diagonal)
         if isinstance(start, Claim):
@@ -231,7 +231,7 @@ def _iterate(
     z: Vector,
     motion: Iteration,
     limits: IterativeMethod,
-    request: Request,
+    request: SolveRequest,
 ) -> Claim:
     """Advance z, in place, until its residuals meet the tolerance, it no longer changes, or a limit is reached.
 
@@ -241,7 +241,7 @@ def _iterate(
     _, tolerance, trace = request
     max_iterations = limits.max_iterations
     recorder = TraceRecorder(trace)
-    deadline = processor_seconds() + limits.time_limit
+    deadline = cpu_seconds() + limits.time_limit
     portion = max(1, _PORTION // max(1, work))
     iteration, target = 0, 0
     best, best_merit, best_at = z.copy(), np.inf, 0
@@ -268,7 +268,7 @@ def _iterate(
         if iteration >= max_iterations:
             break
         target = iteration + 1 if trace else min(max_iterations, next_check(iteration, work, limits.check_interval))
-        while iteration < target and processor_seconds() <= deadline:
+        while iteration < target and cpu_seconds() <= deadline:
             count = min(portion, target - iteration)
             advance(z, count)
             iteration += count

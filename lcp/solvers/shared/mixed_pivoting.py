@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.dispatch import claim_of
-from lcp.method import Request
+from lcp.dispatch import call_any_solver
+from lcp.method import SolveRequest
 from lcp.polish.active_set import refine
 from lcp.problem import LCP, MLCP
 from lcp.reduction import RANK_TOLERANCE, reduce
@@ -182,4 +182,4 @@ class _Plain:
 
 
 def _by_reduction(problem: MLCP, inner: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
-    return claim_of(problem, _Plain(inner), Request(z0, tolerance, trace))
+    return call_any_solver(problem, _Plain(inner), SolveRequest(z0, tolerance, trace))

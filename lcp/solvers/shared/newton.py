@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector, row_sizes
+from lcp.arrays import Vector, row_abs_max
 from lcp.factors import block, solution
-from lcp.hearing import processor_seconds
-from lcp.method import Method, Request
+from lcp.interruptible import cpu_seconds
+from lcp.method import SolverBase, SolveRequest
 from lcp.problem import LCP, BoxLCP, bounds_of
 from lcp.residuals import measure
 from lcp.result import Claim, TraceRecorder
@@ -61,10 +61,10 @@ class SolveMonitor:
         self.tried = b""
         # Unknowns in no row: the sign of w decides their bound. A distance from this bound could not be judged, because
         # no other number has its unit.
-        self._unseen = np.flatnonzero(row_sizes(problem._M.T) == 0.0)
+        self._unseen = np.flatnonzero(row_abs_max(problem._M.T) == 0.0)
         self._solved, self._solved_at, self._accurate, self._worst = False, 0, False, np.inf
         self._recorder = TraceRecorder(trace)
-        self._deadline = processor_seconds() + time_limit
+        self._deadline = cpu_seconds() + time_limit
 
     def should_stop(self) -> bool:
         """Return True if a candidate solves, and is accurate or has had enough further iterations.
@@ -127,12 +127,12 @@ class SolveMonitor:
     @property
     def exhausted(self) -> bool:
         """Return True if a limit is reached."""
-        return self.iterations >= self.max_iterations or processor_seconds() > self._deadline
+        return self.iterations >= self.max_iterations or cpu_seconds() > self._deadline
 
     @property
     def seconds_left(self) -> float:
         """Seconds until the limit."""
-        return self._deadline - processor_seconds()
+        return self._deadline - cpu_seconds()
 
     def limit(self, detail: str = "") -> Claim:
         """Return the claim after a limit."""
@@ -147,7 +147,7 @@ class SolveMonitor:
         return Claim(self.z, status, self.iterations, detail, evidence=evidence, trace=self._recorder.trace())
 
 
-class NewtonMethod(Method[LCP | BoxLCP]):
+class NewtonMethod(SolverBase[LCP | BoxLCP]):
     """Base class of solvers on a `ScaledBox`: its fields are the limits, and `_from_start` iterates from a start."""
 
     #: Whether the scaling must keep M positive semidefinite.
@@ -160,7 +160,7 @@ class NewtonMethod(Method[LCP | BoxLCP]):
         """Iterate from a start until a verified solution, a point of no headway or a limit."""
 
     @np.errstate(all="ignore")
-    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
         box = scaled_box(problem, congruent=self.congruent, balanced=not self.congruent)
         progress = SolveMonitor(problem, box, request.tolerance, self.max_iterations, self.time_limit, request.trace)
         start = progress.start(request.z0)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.farkas import Farkas
-from lcp.hearing import processor_seconds
+from lcp.interruptible import cpu_seconds
 from lcp.kernels import codes
-from lcp.method import Method, Request
+from lcp.method import SolverBase, SolveRequest
 from lcp.problem import LCP, BoxLCP, bounds_of, kernel_arrays
 from lcp.residuals import measure, verified
 from lcp.result import Claim, TraceRecorder
@@ -40,7 +40,7 @@ def pivot_to_end(advance: Callable[[int], int], budget: int, deadline: float, re
     while True:
         code = advance(budget)
         record()
-        if code != codes.RUNNING or processor_seconds() > deadline:
+        if code != codes.RUNNING or cpu_seconds() > deadline:
             return code
 
 
@@ -53,7 +53,7 @@ def artificial_value(x: Vector, basis: NDArray[np.int64]) -> float:
 class PivotingState:
     """Workspace and data of one solve on a tableau of principal transforms (`lcp.kernels.principal_tableau`)."""
 
-    def __init__(self, problem: LCP | BoxLCP, request: Request, time_limit: float) -> None:
+    def __init__(self, problem: LCP | BoxLCP, request: SolveRequest, time_limit: float) -> None:
         """Scale the data and choose no basis yet."""
         from lcp.kernels.equilibrate import equilibrate
         from lcp.kernels.portions import pivots_at_once
@@ -64,7 +64,7 @@ class PivotingState:
         self.tolerance = request.tolerance
         self.budget = 1 if request.trace else int(pivots_at_once(n, _BUDGET))
         self.recorder = TraceRecorder(request.trace)
-        self.deadline = processor_seconds() + time_limit
+        self.deadline = cpu_seconds() + time_limit
         M, self.q = kernel_arrays(problem) if isinstance(problem, LCP) else (problem._M, problem._q)
         self.M: NDArray[np.float64] = M
         # Writable copies: read-only arrays are another type to the kernels.
@@ -89,7 +89,7 @@ class PivotingState:
 
     def timed_out(self) -> bool:
         """Return True if the time limit has passed."""
-        return processor_seconds() > self.deadline
+        return cpu_seconds() > self.deadline
 
     @property
     def pivots(self) -> int:
@@ -152,7 +152,7 @@ class PivotingState:
             self.recorder.add(self.pivots, measure(self.problem, z)[0].natural_map)
 
 
-class PrincipalPivoting(Method[LCP | BoxLCP]):
+class PrincipalPivoting(SolverBase[LCP | BoxLCP]):
     """Base class of the principal pivoting solvers on a dense tableau: `_advance` names the kernel."""
 
     #: The default of ``max_pivots`` is this number or 50 n, if more.
@@ -171,7 +171,7 @@ class PrincipalPivoting(Method[LCP | BoxLCP]):
         """Return a proof that there is no solution, if the path has ended with one."""
         return None
 
-    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
         """Pivot until a verified solution, a proof that there is none, or a limit."""
         run = PivotingState(problem, request, self.time_limit)
         if verified(problem, run.best, run.tolerance):

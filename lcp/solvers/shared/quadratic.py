@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector, check_range
 from lcp.farkas import Farkas, infeasibility_proof
-from lcp.hearing import processor_seconds
-from lcp.method import Method, Request, Traits
+from lcp.interruptible import cpu_seconds
+from lcp.method import SolverBase, SolveRequest, Traits
 from lcp.polish.active_set import refine
 from lcp.problem import LCP, BoxLCP, bounds_of
 from lcp.residuals import measure
@@ -194,7 +194,7 @@ class QPResult:
     limited: bool = False
 
 
-class QPSolverBase(Method[LCP | BoxLCP]):
+class QPSolverBase(SolverBase[LCP | BoxLCP]):
     """The frame of the solvers that hand a `Program` to a QP code: a method sets the code up and reads its answer.
 
     The class of M is checked and the solution polished on its active set. If the code failed, a proof of infeasibility
@@ -212,12 +212,12 @@ class QPSolverBase(Method[LCP | BoxLCP]):
     def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
         """Return the result of the QP code."""
 
-    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
         z, tolerance = center_of(problem), request.tolerance
         if self.package is not None and not _installed(self.package):
             detail = f"{self.package} is not installed: pip install '.[peers]'"
             return Claim(z, Status.UNSUITABLE, 0, detail)
-        deadline = processor_seconds() + self.time_limit
+        deadline = cpu_seconds() + self.time_limit
         program = program_of(problem)
         if program is None:
             return Claim(z, Status.UNSUITABLE, 0, NOT_MONOTONE)
@@ -234,7 +234,7 @@ class QPSolverBase(Method[LCP | BoxLCP]):
             rounds = _SPARSE_ROUNDS if problem.sparse else _ROUNDS
             better = refine(problem, z, tolerance, rounds) if self.polish and usable else None
             if better is None:
-                proof = _proof(problem, deadline - processor_seconds())
+                proof = _proof(problem, deadline - cpu_seconds())
                 status = Status.ITERATION_LIMIT if answer.limited else Status.STALLED
                 status = status if proof is None else proof.status(problem)
                 return Claim(z, status, answer.iterations, answer.native_status, evidence=proof)

@@ -23,12 +23,12 @@ EPS = 2.0**-52
 TINY = 2.0**-1022
 
 
-def up(x: Any) -> Any:
+def round_up(x: Any) -> Any:
     """The next double above the result of one rounded operation: at least the exact one."""
     return np.nextafter(x, np.inf)
 
 
-def down(x: Any) -> Any:
+def round_down(x: Any) -> Any:
     """The next double below the result of one rounded operation: at most the exact one."""
     return np.nextafter(x, -np.inf)
 
@@ -45,13 +45,13 @@ def product(A: Any, x: NDArray[np.float64]) -> tuple[Vector, Vector]:
     terms = row_lengths(A)
     value = np.asarray(A @ x)
     size = np.asarray(abs(A) @ np.abs(x))
-    return value, up((terms + 4) * EPS * size + 4 * (terms + 1) * TINY)
+    return value, round_up((terms + 4) * EPS * size + 4 * (terms + 1) * TINY)
 
 
 def upper_product(A: Any, x: Vector) -> Vector:
     """Upper bounds of A x for nonnegative A and x."""
     value, error = product(A, x)
-    bound: Vector = up(value + error)
+    bound: Vector = round_up(value + error)
     return bound
 
 
@@ -61,7 +61,7 @@ def upper_norm(x: Vector) -> float:
     if largest == 0.0 or not np.isfinite(largest):
         return largest
     ratio = x / largest
-    return float(up(largest * up(np.sqrt(float(ratio @ ratio) * (1.0 + (x.shape[0] + 8) * EPS) + TINY))))
+    return float(round_up(largest * round_up(np.sqrt(float(ratio @ ratio) * (1.0 + (x.shape[0] + 8) * EPS) + TINY))))
 
 
 def least_eigenvalue(M: Vector) -> float:
@@ -78,10 +78,10 @@ def least_eigenvalue(M: Vector) -> float:
     diagonal = np.diag(S)
     if not (np.isfinite(S).all() and (diagonal > 0.0).all()):
         return -np.inf
-    trace = float(up(diagonal.sum() * (1.0 + n * EPS)))
+    trace = float(round_up(diagonal.sum() * (1.0 + n * EPS)))
     # Rounding of S itself, of the shifted diagonal, and of the factorisation.
     largest = float(np.abs(S).max())
-    error = up(4.0 * (n + 3) * EPS * trace + n * (EPS * largest + 4.0 * TINY))
+    error = round_up(4.0 * (n + 3) * EPS * trace + n * (EPS * largest + 4.0 * TINY))
     try:
         value = float(np.linalg.eigvalsh(S)[0])
     except np.linalg.LinAlgError:
@@ -95,7 +95,7 @@ def least_eigenvalue(M: Vector) -> float:
         except np.linalg.LinAlgError:
             shift = 0.75 * shift
             continue
-        return float(down(shift - error))
+        return float(round_down(shift - error))
     # Nearly singular: the least that still proves positivity.
     try:
         np.linalg.cholesky(S - 1.5 * float(error) * np.eye(n))
@@ -127,7 +127,7 @@ def h_matrix_vector(M: Any) -> tuple[Vector, Vector] | None:
     if n == 0 or not (np.isfinite(sizes).all() and (C.diagonal() > 0.0).all()):
         return (np.zeros(0), np.zeros(0)) if n == 0 else None
     # Every row in units of its diagonal: rows of very different size are met alike.
-    v = solved(C, C.diagonal().copy())
+    v = float_solve(C, C.diagonal().copy())
     if v is None or not (np.isfinite(v).all() and (v > 0.0).all()):
         return None
     t = lower_image(C, v)
@@ -137,11 +137,11 @@ def h_matrix_vector(M: Any) -> tuple[Vector, Vector] | None:
 def lower_image(C: Any, v: Vector) -> Vector:
     """Lower bounds of C v."""
     value, error = product(C, v)
-    bound: Vector = down(value - error)
+    bound: Vector = round_down(value - error)
     return bound
 
 
-def solved(A: Any, b: Vector) -> Vector | None:
+def float_solve(A: Any, b: Vector) -> Vector | None:
     """A^-1 b in floating point, of dense or sparse A; None where the factorisation fails."""
     if isinstance(A, np.ndarray):
         try:

@@ -1,4 +1,4 @@
-"""Contacts of a configuration that no step is made from: what the next step would see there."""
+"""Contacts of a configuration without a step: the contacts that a step from there would find."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _UNSOLVED: dict[str, tuple[int, ...]] = {
     "impulse_normal": (),
     "impulse_tangential": (2,),
     "slip": (),
-    "push": (),
-    "push_tangential": (2,),
+    "projection_multiplier": (),
+    "projection_multiplier_tangential": (2,),
     "gap_correction": (),
     "moment": (3,),
 }
 
 
-def contacts_at(
+def find_contacts(
     world: World, q: ArrayLike, *, within: float | None = None, time: float = 0.0, reduce: bool = False
 ) -> ContactTable:
     """Return the contacts of a world whose bodies stand at q, found as a step finds them; none is made.

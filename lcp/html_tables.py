@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 
 
 def html_table(title: str, rows: Sequence[Sequence[object]], head: Sequence[str] = ()) -> str:
@@ -22,6 +22,6 @@ def html_table(title: str, rows: Sequence[Sequence[object]], head: Sequence[str]
     """
     lines = [f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr>"] if head else []
     cell = '<td style="text-align:left">{}</td>'
-    lines += [f"<tr>{''.join(cell.format(escape(str(value))) for value in row)}</tr>" for row in rows[:MOST_ROWS]]
-    more = f"<div>{MOST_ROWS} of {len(rows)}</div>" if len(rows) > MOST_ROWS else ""
+    lines += [f"<tr>{''.join(cell.format(escape(str(value))) for value in row)}</tr>" for row in rows[:MAX_ROWS]]
+    more = f"<div>{MAX_ROWS} of {len(rows)}</div>" if len(rows) > MAX_ROWS else ""
     return f"<div><b>{escape(title)}</b><table>{''.join(lines)}</table>{more}</div>"

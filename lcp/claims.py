@@ -18,19 +18,19 @@ from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
 from lcp.nonlinear.problem import MCP
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import NOT_FINITE, Judged, Residuals, measure, measure_nonlinear
-from lcp.result import Attempt, Claim, MCPResult, Measures, MLCPResult, Result, packed_result
+from lcp.result import Attempt, Claim, MCPResult, MLCPResult, ResidualsLike, Result, lazy_result
 from lcp.status import Status
 
 # What a solver may say only with evidence.
-DENIALS = (Status.INFEASIBLE, Status.UNSOLVABLE, Status.INCONSISTENT)
+NO_SOLUTION_STATUSES = (Status.INFEASIBLE, Status.UNSOLVABLE, Status.INCONSISTENT)
 
 
-def unknowns(problem: Judged) -> int:
+def claim_size(problem: Judged) -> int:
     """Length of the vector a claim on ``problem`` carries: (u, y) in one for an `MLCP`."""
     return problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n
 
 
-def status_of(claimed: Status, residual: Measures, tolerance: float) -> Status:
+def status_of(claimed: Status, residual: ResidualsLike, tolerance: float) -> Status:
     """The status of a claim, by its residuals."""
     if not isinstance(claimed, Status):
         raise ProblemError(f"a claim's status must be an lcp.Status, got {claimed!r}; write lcp.Status.SOLVED")
@@ -41,45 +41,47 @@ def status_of(claimed: Status, residual: Measures, tolerance: float) -> Status:
     return Status.STALLED if claimed is Status.SOLVED else claimed
 
 
-def verdict(
+def verified_status(
     problem: Judged, solver: Any, claim: Claim, tolerance: float
 ) -> tuple[Status, Residuals, NDArray[np.float64], NDArray[np.float64]]:
     """Status, residuals, z and w of a claim, by the data of ``problem`` alone."""
-    z = _checked(solver, "z", claim.z, unknowns(problem))
+    z = _checked(solver, "z", claim.z, claim_size(problem))
     residual, w = measure(problem, z)
-    return _proven(problem, status_of(claim.status, residual, tolerance), claim.evidence), residual, z, w
+    return _require_evidence(problem, status_of(claim.status, residual, tolerance), claim.evidence), residual, z, w
 
 
-def _proven(problem: Judged | MCP, status: Status, evidence: Any) -> Status:
+def _require_evidence(problem: Judged | MCP, status: Status, evidence: Any) -> Status:
     """The status, STALLED in place of one that denies a solution without evidence that holds on ``problem``."""
-    if status not in DENIALS:
+    if status not in NO_SOLUTION_STATUSES:
         return status
     # Linear programs and factorisations of scipy come with these.
-    from lcp.enumeration import Enumerated
+    from lcp.enumeration import EnumerationResult
     from lcp.farkas import Farkas
 
     proven = False
     if isinstance(evidence, Farkas) and isinstance(problem, LCP | MLCP | BoxLCP):
         proven = status is not Status.UNSOLVABLE and evidence.proves(problem) and evidence.status(problem) is status
-    elif isinstance(evidence, Enumerated) and isinstance(problem, LCP | MLCP | BoxLCP):
+    elif isinstance(evidence, EnumerationResult) and isinstance(problem, LCP | MLCP | BoxLCP):
         proven = status is Status.UNSOLVABLE and evidence.proves(problem)
     return status if proven else Status.STALLED
 
 
-def told(claim: Claim, status: Status) -> str:
-    """The claim's own words, and that it denied a solution for nothing where ``status`` says so."""
-    if claim.status not in DENIALS or status is not Status.STALLED:
+def status_detail(claim: Claim, status: Status) -> str:
+    """Return the detail text of a claim, with a note if it denied a solution without proof."""
+    if claim.status not in NO_SOLUTION_STATUSES or status is not Status.STALLED:
         return claim.detail
     return f"{claim.detail}; {claim.status.name} without evidence that holds".removeprefix("; ")
 
 
-def result_of(problem: Judged, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result | MLCPResult:
+def result_from_claim(
+    problem: Judged, solver: Any, claim: Claim, tolerance: float, clock: float
+) -> Result | MLCPResult:
     """The result of a claim; ``clock`` is when the solve began."""
-    status, residual, z, w = verdict(problem, solver, claim, tolerance)
+    status, residual, z, w = verified_status(problem, solver, claim, tolerance)
     z.flags.writeable = False
     w.flags.writeable = False
     if isinstance(problem, MLCP):
-        attempts = claim.attempts or (attempt_of(solver, claim, status, residual),)
+        attempts = claim.attempts or (attempt_from_claim(solver, claim, status, residual),)
         account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
         m = problem.n_free
         return MLCPResult(u=z[:m], y=z[m:], w=w, regularization=claim.regularization, **account)
@@ -97,12 +99,12 @@ def result_of(problem: Judged, solver: Any, claim: Claim, tolerance: float, cloc
     }
     if claim.attempts:
         known["attempts"] = claim.attempts
-    return packed_result(_ONLY_ATTEMPT, (solver, claim), known, clock)
+    return lazy_result(_ONLY_ATTEMPT, (solver, claim), known, clock)
 
 
 def _only_attempt(result: Result, packed: tuple[Any, Claim]) -> tuple[Attempt]:
     solver, claim = packed
-    return (attempt_of(solver, claim, result.status, result.residual),)
+    return (attempt_from_claim(solver, claim, result.status, result.residual),)
 
 
 _ONLY_ATTEMPT = {"attempts": _only_attempt}
@@ -110,14 +112,14 @@ _ONLY_ATTEMPT = {"attempts": _only_attempt}
 
 def plain_result(problem: LCP, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result:
     """The same, of a plain problem."""
-    result = result_of(problem, solver, claim, tolerance, clock)
+    result = result_from_claim(problem, solver, claim, tolerance, clock)
     assert isinstance(result, Result)
     return result
 
 
-def attempt_of(solver: Any, claim: Claim, status: Status, residual: Residuals) -> Attempt:
+def attempt_from_claim(solver: Any, claim: Claim, status: Status, residual: Residuals) -> Attempt:
     """What became of a claim."""
-    return Attempt(solver, status, claim.iterations, residual, told(claim, status), _false(claim, status))
+    return Attempt(solver, status, claim.iterations, residual, status_detail(claim, status), _false(claim, status))
 
 
 def _false(claim: Claim | FrictionClaim, status: Status) -> bool:
@@ -125,7 +127,7 @@ def _false(claim: Claim | FrictionClaim, status: Status) -> bool:
 
 
 def horizontal_result(mixed: MLCPResult, clock: float) -> Result:
-    """The result of a horizontal problem by that of its mixed form, whose residuals and attempts are its own."""
+    """Return the result of a horizontal problem from its mixed form, with the same residuals and attempts."""
     account = {field.name: getattr(mixed, field.name) for field in fields(mixed) if field.name not in ("u", "y", "w")}
     return Result(z=mixed.y, w=mixed.u, **(account | {"solve_time": time.perf_counter() - clock}))
 
@@ -140,10 +142,10 @@ def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, 
             residual = measure_nonlinear(problem, z, w, problem.derivative(z, w))
     except DomainError:
         pass  # the residual says so
-    status = _proven(problem, status_of(claim.status, residual, tolerance), claim.evidence)
+    status = _require_evidence(problem, status_of(claim.status, residual, tolerance), claim.evidence)
     z.flags.writeable = False
     w.flags.writeable = False
-    attempts = (attempt_of(solver, claim, status, residual),)
+    attempts = (attempt_from_claim(solver, claim, status, residual),)
     account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
     return MCPResult(z=z, w=w, steps=getattr(claim, "steps", ()), **account)
 

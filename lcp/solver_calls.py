@@ -1,4 +1,4 @@
-"""How a solver is asked, anybody's: what it returns is a claim with a vector, or an error says what it has to be."""
+"""Call a solver and check the type and shape of its answer; an error states what an answer has to be."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from lcp.errors import ProblemError
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
-from lcp.method import Request
+from lcp.method import SolveRequest
 from lcp.nonlinear.problem import MCP
 from lcp.problem import MLCP
 from lcp.residuals import Problem
@@ -20,7 +20,7 @@ from lcp.result import Claim
 SIGNATURE = "solve(self, problem, *, z0=None, tolerance=1e-9, trace=False)"
 
 
-def asked(problem: Problem | MCP, solver: Any, request: Request) -> Claim:
+def call_solver(problem: Problem | MCP, solver: Any, request: SolveRequest) -> Claim:
     """The solver's claim on a problem of a kind that it is for."""
     claim: Claim = _returned(problem, solver, request, Claim)
     size = problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n
@@ -28,14 +28,14 @@ def asked(problem: Problem | MCP, solver: Any, request: Request) -> Claim:
     return claim if z is claim.z else replace(claim, z=z)
 
 
-def asked_for_forces(problem: FrictionProblem, solver: Any, request: Request) -> FrictionClaim:
+def call_friction_solver(problem: FrictionProblem, solver: Any, request: SolveRequest) -> FrictionClaim:
     """The friction solver's claim on a friction problem."""
     claim: FrictionClaim = _returned(problem, solver, request, FrictionClaim)
     r = _vector(solver, "r", claim.r, problem.m)
     return claim if r is claim.r else replace(claim, r=r)
 
 
-class Witness:
+class RecordingSolver:
     """A solver with its last claim kept, which goes by the solver's name and has what it has."""
 
     claim: Any = None
@@ -52,11 +52,11 @@ class Witness:
     def solve(self, problem: Any, *, z0: Any, tolerance: float, trace: bool) -> Any:
         """What the solver returns, a claim."""
         kind = FrictionClaim if isinstance(problem, FrictionProblem) else Claim
-        self.claim = _returned(problem, self._solver, Request(z0, tolerance, trace), kind)
+        self.claim = _returned(problem, self._solver, SolveRequest(z0, tolerance, trace), kind)
         return self.claim
 
 
-def _returned(problem: Any, solver: Any, request: Request, kind: type[Any]) -> Any:
+def _returned(problem: Any, solver: Any, request: SolveRequest, kind: type[Any]) -> Any:
     z0, tolerance, trace = request
     try:
         claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)

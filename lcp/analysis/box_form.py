@@ -17,7 +17,7 @@ from lcp.result import MLCPResult, Result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
+class BoxForm:
     """lo <= x <= hi with w = M x + q: w >= 0 at lo, w <= 0 at hi, w = 0 between. M is dense, or CSR if it was given so.
 
     An `MLCP` has x = (u, y) and M = [[A, X1], [X2, X3]]; its free unknowns have no bounds.
@@ -39,16 +39,16 @@ class Form:
         return int(self.q.shape[0])
 
 
-def form_of(problem: Problem) -> Form:
+def to_box_form(problem: Problem) -> BoxForm:
     """The form of a problem, its arrays shared."""
     check_kind(problem)
     if not isinstance(problem, MLCP):
-        return Form(problem._M, problem._q, *bounds_of(problem))
+        return BoxForm(problem._M, problem._q, *bounds_of(problem))
     lo = np.concatenate([np.full(problem.n_free, -np.inf), np.zeros(problem.n)])
-    return Form(problem._K, problem._k, lo, np.full(lo.shape[0], np.inf))
+    return BoxForm(problem._K, problem._k, lo, np.full(lo.shape[0], np.inf))
 
 
-def point_of(problem: Problem, z: ArrayLike | Result | MLCPResult) -> Vector:
+def to_vector(problem: Problem, z: ArrayLike | Result | MLCPResult) -> Vector:
     """The unknowns in one vector: z, of an `MLCP` (u, y); from a result or as they are."""
     if isinstance(z, Result):
         z = z.z

@@ -1,8 +1,8 @@
-"""The clock that limits of time are measured by, and Ctrl-C heard while compiled code works.
+"""Run compiled code in worker threads so that Ctrl-C works, and measure time limits in CPU seconds.
 
-Compiled code, ours as that of libraries, hears no signal. What may take long in one piece is therefore done on a thread
-of its own (`heard`), while the one that asked waits and hears Ctrl-C at once. What it leaves behind ends at its next
-look at the clock.
+Compiled code, of this package or of a library, handles no signals. What may take long in one piece is therefore done on
+a thread of its own (`run_interruptibly`), while the one that asked waits and hears Ctrl-C at once. What it leaves
+behind ends at its next look at the clock.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Between two looks at the work of another thread [s].
-LOOK = 0.05
+POLL_SECONDS = 0.05
 # What the end of the program waits for code that must not be cut off [s].
-_PATIENCE = 15.0
+_EXIT_WAIT_SECONDS = 15.0
 
 
-class GivenUp(BaseException):
-    """Nobody waits any more for what this thread does."""
+class Cancelled(BaseException):
+    """Raised inside a worker thread whose caller no longer waits."""
 
 
-class _Own(threading.local):
+class _ThreadState(threading.local):
     """Of each thread: seconds that others worked for it, and whether somebody waits for it."""
 
     elsewhere = 0.0
     given_up: threading.Event | None = None
 
 
-_own = _Own()
+_thread_state = _ThreadState()
 
 
-def processor_seconds() -> float:
+def cpu_seconds() -> float:
     """Seconds of the processor that this thread has taken, with those taken for it; every limit is measured by it.
 
-    Whoever works long asks now and then. A `GivenUp` where nobody waits any more.
+    Long computations call it now and then. Raises `Cancelled` if no thread waits for this one any more.
     """
-    if _own.given_up is not None and _own.given_up.is_set():
-        raise GivenUp
-    return time.thread_time() + _own.elsewhere
+    if _thread_state.given_up is not None and _thread_state.given_up.is_set():
+        raise Cancelled
+    return time.thread_time() + _thread_state.elsewhere
 
 
-def heard(work: Callable[[], T], seconds: float | None = None, *, ends: bool = False) -> T:
+def run_interruptibly(work: Callable[[], T], seconds: float | None = None, *, ends: bool = False) -> T:
     """Return what ``work`` does, on a thread of its own while this one hears Ctrl-C; it has this one's context.
 
     On a thread other than the main one, which hears none, it is done at once, but where it may take ``seconds`` of the
@@ -68,13 +68,13 @@ def heard(work: Callable[[], T], seconds: float | None = None, *, ends: bool = F
     spent = [0.0]
 
     def run() -> None:
-        _own.given_up = given_up
+        _thread_state.given_up = given_up
         try:
             found.append(context.run(work))
         except BaseException as error:  # noqa: BLE001  raised again where it is waited for
             failed.append(error)
         finally:
-            spent[0] = time.thread_time() + _own.elsewhere
+            spent[0] = time.thread_time() + _thread_state.elsewhere
             done.set()
 
     # A daemon: the end of the program does not wait for compiled code that nobody asks for.
@@ -82,36 +82,36 @@ def heard(work: Callable[[], T], seconds: float | None = None, *, ends: bool = F
     thread.start()
     end = None if seconds is None else time.monotonic() + seconds
     try:
-        while not done.wait(LOOK):
-            processor_seconds()  # this one may be waited for itself
+        while not done.wait(POLL_SECONDS):
+            cpu_seconds()  # this one may be waited for itself
             if end is not None and time.monotonic() > end:
                 raise TimeoutError
     finally:
         given_up.set()
         if ends and not done.is_set():
             atexit.register(_end, thread)
-        _own.elsewhere += spent[0] if done.is_set() or seconds is None else seconds
+        _thread_state.elsewhere += spent[0] if done.is_set() or seconds is None else seconds
     if failed:
         raise failed.pop()
     return found.pop()
 
 
-def hears(function: F) -> F:
-    """Let a function be done as by `heard`."""
+def interruptible(function: F) -> F:
+    """Let a function be done as by `run_interruptibly`."""
 
     @functools.wraps(function)
     def done(*arguments: Any, **named: Any) -> Any:
-        return heard(lambda: function(*arguments, **named))
+        return run_interruptibly(lambda: function(*arguments, **named))
 
     return done  # type: ignore[return-value]
 
 
-def all_cores() -> int:
+def available_cpus() -> int:
     """Number of processors this process may use; not every system tells."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def on_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[tuple[int, T]]:
+def map_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[tuple[int, T]]:
     """Yield i and what ``work`` does with it, for all i below ``count``, in the order of their ends.
 
     What it raises goes through. With Ctrl-C, and wherever else the caller leaves, none is begun any more, and those
@@ -126,7 +126,7 @@ def on_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[t
     ended: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
 
     def begin() -> None:
-        _own.given_up = given_up
+        _thread_state.given_up = given_up
 
     pool = ThreadPoolExecutor(min(threads, count), initializer=begin)
     try:
@@ -134,16 +134,16 @@ def on_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[t
         for future in numbers:
             future.add_done_callback(ended.put)
         while numbers:
-            processor_seconds()
+            cpu_seconds()
             with contextlib.suppress(queue.Empty):
-                future = ended.get(timeout=LOOK)
+                future = ended.get(timeout=POLL_SECONDS)
                 yield numbers.pop(future), future.result()
     finally:
         given_up.set()
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-class _Member:
+class _WorkerThread:
     """A thread that waits for work, does it and waits again; locks hand it over in some microseconds."""
 
     def __init__(self) -> None:
@@ -204,16 +204,16 @@ def _serve(
             done.release()
 
 
-def _elsewhere(work: Callable[[int], None], number: int, given_up: threading.Event) -> None:
+def _run_member(work: Callable[[int], None], number: int, given_up: threading.Event) -> None:
     """Do a member's part of what others may give up."""
-    _own.given_up = given_up
+    _thread_state.given_up = given_up
     try:
         work(number)
     finally:
-        _own.given_up = None
+        _thread_state.given_up = None
 
 
-class Crew:
+class ThreadTeam:
     """Threads that stay, for one piece of work after the other: to begin them takes as long as many a piece.
 
     Parameters
@@ -229,7 +229,7 @@ class Crew:
     def _of_this_process(self) -> None:
         """Have members: of a process that was forked only the thread that asked for it is left."""
         if self._process != os.getpid():
-            self._members = [_Member() for _ in range(self._others)]
+            self._members = [_WorkerThread() for _ in range(self._others)]
             self._given_up, self._process = threading.Event(), os.getpid()
 
     def work(self, work: Callable[[int], None], threads: int | None = None) -> None:
@@ -252,11 +252,11 @@ class Crew:
         self._hand_on()
 
     def begin(self, work: Callable[[int], None], threads: int) -> None:
-        """Have those of the others that are free begin the same work, and wait for nothing: see `end`."""
+        """Start the same work on the other threads that are free, without waiting; see `end`."""
         self._of_this_process()
         for number, member in enumerate(self._members[: threads - 1], 1):
             if member.ended(0.0):
-                member.begin(functools.partial(_elsewhere, work, number, self._given_up))
+                member.begin(functools.partial(_run_member, work, number, self._given_up))
 
     def end(self, given_up: bool = False) -> None:
         """Wait until what was begun has ended, which it does by itself, or at its next look at the clock."""
@@ -276,38 +276,38 @@ class Crew:
         """Bid all end, and wait for it, whatever comes; nobody asks what they raise."""
         given_up, self._given_up = self._given_up, threading.Event()
         given_up.set()
-        while not all(member.ended(LOOK) for member in self._members):
+        while not all(member.ended(POLL_SECONDS) for member in self._members):
             pass
         for member in self._members:
             member.raised()
 
-    def _wait(self, members: list[_Member]) -> None:
+    def _wait(self, members: list[_WorkerThread]) -> None:
         """Wait until they have ended."""
         for member in members:
-            while not member.ended(LOOK):
-                processor_seconds()
+            while not member.ended(POLL_SECONDS):
+                cpu_seconds()
 
 
-class _Crews(threading.local):
+class _ThreadTeams(threading.local):
     """Of each thread: of how many its crew is, and the crew."""
 
-    kept: tuple[int, Crew | None] = (0, None)
+    kept: tuple[int, ThreadTeam | None] = (0, None)
 
 
-_crews = _Crews()
+_thread_teams = _ThreadTeams()
 
 
-def own_crew(threads: int) -> Crew:
+def thread_team(threads: int) -> ThreadTeam:
     """A crew of at least so many for this thread alone, kept for the next time: threads take 0.1 ms each to begin."""
-    size, crew = _crews.kept
+    size, crew = _thread_teams.kept
     if crew is None or size < threads:
-        crew = Crew(threads)
-        _crews.kept = threads, crew
+        crew = ThreadTeam(threads)
+        _thread_teams.kept = threads, crew
     return crew
 
 
 def _end(thread: threading.Thread) -> None:
     """Bid a thread end, and wait for it."""
     if thread.ident is not None and thread.is_alive():
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(GivenUp))
-        thread.join(_PATIENCE)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Cancelled))
+        thread.join(_EXIT_WAIT_SECONDS)

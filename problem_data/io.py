@@ -99,7 +99,7 @@ def save(path: str | os.PathLike[str], data: ConstraintVelProblemData | Constrai
 
 
 def _is_mostly_zero(arrays: Members) -> bool:
-    """Whether the arrays are large and mostly zero, as the Jacobian of a pile is: compression then saves most of them."""
+    """Whether the arrays are large and mostly zero, as the Jacobian of a pile is."""
     numbers = [array for array in map(np.asarray, arrays.values()) if array.dtype.kind in "fiu"]
     size = sum(array.size for array in numbers)
     return size > _COMPRESSED_FROM and sum(map(np.count_nonzero, numbers)) < size // 2

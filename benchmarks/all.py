@@ -150,7 +150,6 @@ TOOLS = {
 #: Dated figures that no script here makes: the page and heading, and where they come from.
 BY_HAND = {
     "benchmarks.md: What others do better": "told of others' work, with the day it was looked up",
-    "architecture.md: Kernels and their cache": "benchmarks/compiling.py falling --without each of five patches",
     "bridge.md: Large models": "three piles captured by a study; seconds under load, of one size of machine",
     "contact_solver.md: Sweeps at a soft compliance": "islands captured from runs of piles.py, solved from two starts",
     "friction_backends.md: Measured": "the scenes of tests/test_friction_backends.py, timed once",

@@ -1,7 +1,23 @@
 """Multibody models: bodies, joints, kinematics and dynamics.
 
-Build a `Model` with `ModelBuilder` or `Model.from_urdf`, then call functions of (model, q, v, ...): they return new
-arrays and keep nothing. `kinematics` computes one instant once for several of them.
+Build a `Model` with `ModelBuilder` or `Model.from_urdf`, then call functions of (model, q, v, ...). They return new
+arrays and keep no state. `kinematics` computes the poses and velocities of one instant once; pass its result in place
+of q.
+
+- Links: For the kernels a body is broken up into links, one for each elementary motion. A composite or Euler joint is
+  a chain of links without mass in between, and fixed bodies belong to the link they are fixed to. So all joints need
+  the codes of `kernels.codes`, and no algorithm has a case for composite joints.
+- Memory: A packed model is one buffer of integers and one of floats, which kernels cut into views. Separate arrays
+  would cost more to pass than the computation.
+- Frames: Spatial vectors have the angular part first. Inside the kernels they are in world axes, about the origin of
+  the root link of their tree, as a fixed point. Sums over bodies then need no transforms, and no digits are lost far
+  from the world's origin. Public 6-vectors of points are in world axes at the point; `f_ext` is about the world origin.
+- Batches: q, v and other arguments broadcast over leading axes. Portions run on threads, and the number of threads
+  changes no bit.
+- Custom joints are Python. Their transform, subspace and velocity product are evaluated before the kernel runs.
+- Factors: `factorize_mass_matrix` keeps articulated inertias (O(nv) for each solve), `factorize_ltl` the factor of a
+  given matrix along the branches. Deep chains, which are not sparse, are factorised densely.
+- Errors: Kernels return codes. The entry at fault is searched for afterwards, so the usual call pays nothing.
 """
 
 from __future__ import annotations

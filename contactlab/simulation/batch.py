@@ -1,4 +1,9 @@
-"""Many runs held in memory, stepped together on threads."""
+"""Many runs held in memory, stepped together on threads.
+
+There is one driver for each thread. The states of the runs are side by side (`BatchState`), and a kernel exchanges one
+for the next. Runs that need no Python are in a queue (`process_queue`), from which threads take them in compiled code.
+A thread that finds the queue empty polls for 100 us before it sleeps, because to wake it takes as long as several runs.
+"""
 
 from __future__ import annotations
 

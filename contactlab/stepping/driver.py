@@ -1,7 +1,11 @@
 """The Python side of the resumable loop: enters it, serves what it asks for, enters it again.
 
-The driver of the last run of each thread is there for the next one: its memory takes as long to make as a hundred
-steps.
+Compiled code receives no signal. The driver enters the loop for as many steps as take MAX_BLOCKING_SECONDS, and Ctrl-C
+is handled between two entries. If user code must see a step, the loop makes that step alone; code that depends on the
+end of the step is called again if h shrinks.
+
+A run takes the last driver of its thread if world and stepper are the same, because the memory of a driver takes as
+long to make as a hundred steps.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,43 +27,6 @@ def enumerate_bases(
         if solves and not any(np.allclose(z, other, rtol=1e-8, atol=1e-10) for other in found):
             found.append(z)
     return found
-
-
-def exact_solutions(M: NDArray[np.float64], q: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """All solutions of LCP(M, q) at non-singular bases, of the doubles as they stand: every sign is a rational's.
-
-    `enumerate_bases` admits entries of -1e-10 max |z|: beside an unknown of 1e11 that is -10, and wrong bases pass.
-    """
-    n = q.shape[0]
-    A, b = ([[Fraction(v) for v in row] for row in np.atleast_2d(part).tolist()] for part in (M, q))
-    solutions: list[list[Fraction]] = []
-    for code in range(2**n):
-        active = [i for i in range(n) if code >> i & 1]
-        inner = _rational_solve([[A[i][j] for j in active] for i in active], [-b[0][i] for i in active])
-        if inner is None or min(inner, default=0) < 0:
-            continue
-        z = [Fraction(0)] * n
-        for i, value in zip(active, inner, strict=True):
-            z[i] = value
-        w = [b[0][i] + sum(A[i][j] * z[j] for j in range(n)) for i in range(n)]
-        if min(w, default=0) >= 0 and z not in solutions:
-            solutions.append(z)
-    return [np.array([float(value) for value in z]) for z in solutions]
-
-
-def _rational_solve(A: list[list[Fraction]], b: list[Fraction]) -> list[Fraction] | None:
-    """A^-1 b by Gauss and Jordan's elimination, None for a singular A."""
-    rows = [[*row, value] for row, value in zip(A, b, strict=True)]
-    for k in range(len(rows)):
-        at = next((i for i in range(k, len(rows)) if rows[i][k]), None)
-        if at is None:
-            return None
-        rows[k], rows[at] = rows[at], rows[k]
-        rows[k] = [value / rows[k][k] for value in rows[k]]
-        for i in range(len(rows)):
-            if i != k and rows[i][k]:
-                rows[i] = [x - rows[i][k] * y for x, y in zip(rows[i], rows[k], strict=True)]
-    return [row[-1] for row in rows]
 
 
 def solvable_bases(

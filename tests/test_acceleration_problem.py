@@ -1,4 +1,4 @@
-"""The acceleration-level problem: its matrix against the dense mixed problem, invariances, failures."""
+"""Problems of one instant: accelerations and impacts of rods, the matrix, invariances, failures."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from mixed import acceleration_lcp, random_acceleration_fields, random_acceleration_problem
-from rods import Rod
+from refusals import assert_messages
+from rods import EPS, MASS, WEIGHT, G, M, Rod
 
 from contactlab import ConstraintSolver
-from contactlab.constraint_solver import AccelerationSolution
+from contactlab.constraint_solver import AccelerationSolution, ImpactSolution
 from contactlab.formulation.acceleration import form_acceleration_lcp
-from problem_data import ConstraintAccelProblemData, ProblemDataError
+from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
 
 
 def solve(data: ConstraintAccelProblemData) -> AccelerationSolution:
@@ -124,3 +125,164 @@ def test_a_warm_start_takes_no_pivots() -> None:
     assert warm.result.iterations == 0
     with pytest.raises(ProblemDataError, match=r"^z0: .*nc \+ 2 nr \+ nns \+ nl"):
         ConstraintSolver().solve_constraint_problem(data, z0=[1.0])
+
+
+duplicated = pytest.mark.parametrize(("copies", "more"), [(c, m) for c in range(3) for m in range(4)])
+both_sides = pytest.mark.parametrize("mirrored", [False, True])
+both_paths = pytest.mark.parametrize("complementarity", [True, False], ids=["lcp", "linear"])
+FRAME = np.array([[0.0, 1.0], [1.0, 0.0]])
+
+
+def solve_scene(data: ConstraintAccelProblemData) -> AccelerationSolution:
+    """Solve; what was enforced is certified, the helpers give the same acceleration, forces have full length."""
+    solution = ConstraintSolver().solve_constraint_problem(data)
+    certificate = solution.certificate
+    assert set(certificate.violated(1e-12)) <= set(certificate.not_enforced), str(certificate)
+    assert bool(certificate.not_enforced) is not data.use_complementarity_problem_solver
+    total = ConstraintSolver.compute_generalized_acceleration(data, solution.forces)
+    np.testing.assert_allclose(solution.acceleration, total, atol=EPS * (1 + np.abs(total).max()))
+    assert solution.forces.packed().shape == (data.nc + data.nr + data.nl + data.nb,)
+    return solution
+
+
+@duplicated
+@both_sides
+@pytest.mark.parametrize("kN", [G, 0.0, -G])
+def test_upright_rod_sticks_when_its_foot_is_pulled(kN: float, mirrored: bool, copies: int, more: int) -> None:
+    """Friction balances 100 N at the foot; kN = +|g| needs no force, -|g| asks for twice the weight."""
+    rod = Rod(np.pi / 2, load=(100.0, 0.0, 100.0), copies=copies, more=more, mirrored=mirrored)
+    data = rod.sticking(15.0, kN)
+    solution = solve_scene(data)
+    forces = solution.forces
+    tolerance = EPS * len(forces.packed())
+    if kN > 0.0:
+        assert np.linalg.norm(forces.packed()) < EPS
+        return
+    assert abs(forces.fF.sum() + 100.0 * rod.side) < tolerance
+    assert np.linalg.norm(solution.acceleration - [0.0, -kN, 0.0]) < tolerance
+    frames = [FRAME] * data.nc
+    if more:
+        with pytest.raises(ProblemDataError, match="^r: "):
+            ConstraintSolver.calc_contact_forces_in_contact_frames(data, forces, frames)
+    else:
+        total = sum(ConstraintSolver.calc_contact_forces_in_contact_frames(data, forces, frames))
+        np.testing.assert_allclose(total, [forces.fN.sum(), -100.0 * rod.side], atol=tolerance)
+
+
+@both_paths
+@both_sides
+@pytest.mark.parametrize("k", [G, 0.0, -G])
+def test_one_sliding_point_and_one_limit(k: float, mirrored: bool, complementarity: bool) -> None:
+    """The leading end posed as a limit: two numbers carry the rod, the vertical acceleration is what k asks."""
+    rod = Rod(0.0, v=(1.0, 0.0, 0.0), mirrored=mirrored)
+    N, F = rod.rows()
+    data = ConstraintAccelProblemData(
+        M=M,
+        tau=WEIGHT,
+        N=N[:1],
+        Q=rod.side * F[:1],
+        mu_sliding=[0.1],
+        sliding_contacts=[0],
+        kN=[k],
+        L=N[1:],
+        kL=[k],
+        use_complementarity_problem_solver=complementarity,
+    )
+    solution = solve_scene(data)
+    assert solution.forces.packed().shape == (2,)
+    assert abs(solution.acceleration[1] + k) < 2 * EPS
+    if k > 0.0:
+        assert np.linalg.norm(solution.forces.packed()) < EPS
+    else:
+        friction = -0.1 * rod.side * solution.forces.fN[0]
+        assert abs(solution.acceleration[0] - friction / MASS) < 2 * EPS
+
+
+@both_paths
+def test_a_limit_that_forbids_lifting_beside_sticking_contacts(complementarity: bool) -> None:
+    """Contacts below, a limit above, 1 N sideways: no acceleration either way, five forces."""
+    data = Rod(0.0, load=(1.0, 0.0, 0.0)).sticking(
+        1.0, L=[[0.0, -1.0, 0.0]], use_complementarity_problem_solver=complementarity
+    )
+    solution = solve_scene(data)
+    assert solution.forces.packed().shape == (5,)
+    assert np.abs(solution.acceleration[:2]).max() < EPS * 5
+    # Of all forces that balance, the linear path gives those of least norm, and these pull at the limit.
+    assert solution.certificate.violated() == (() if complementarity else ("force_sign",))
+
+
+def solve_impact(data: ConstraintVelProblemData) -> ImpactSolution:
+    """Solve; the answer is certified and v+ is that of the static helpers."""
+    solution = ConstraintSolver().solve_impact_problem(data)
+    assert solution.certificate.worst < 1e-12, str(solution.certificate)
+    change = ConstraintSolver.compute_generalized_velocity_change(data, solution.forces)
+    np.testing.assert_allclose(solution.v_plus, data.blocks().v_free + change, atol=EPS)
+    assert solution.forces.packed().shape == (data.nc + data.nr + data.nl + data.nb,)
+    return solution
+
+
+@duplicated
+@both_sides
+@pytest.mark.parametrize("kN", [1.0, 0.0, -1.0])
+def test_lying_rod_lands_and_goes_on_sliding(kN: float, mirrored: bool, copies: int, more: int) -> None:
+    """Friction 1e-4 is at its bound and does not reverse the slip; kN = 1 asks no impulse, kN = -1 for a speed of 1."""
+    rod = Rod(0.0, v=(1.0, -1.0, 0.0), copies=copies, more=more, mirrored=mirrored)
+    data = rod.at_velocity_level(1e-4, kN)
+    solution = solve_impact(data)
+    forces = solution.forces
+    if kN > 0.0:
+        assert np.linalg.norm(forces.packed()) < EPS
+        return
+    frames = [FRAME] * data.nc
+    if more:
+        with pytest.raises(ProblemDataError, match="^r: "):
+            ConstraintSolver.calc_contact_forces_in_contact_frames(data, forces, frames)
+    else:
+        normal, tangential = sum(ConstraintSolver.calc_contact_forces_in_contact_frames(data, forces, frames))
+        assert abs(abs(tangential) - 1e-4 * normal) < EPS
+    assert abs(abs(forces.fF.sum()) - 1e-4 * forces.fN.sum()) < EPS
+    assert np.sign(solution.v_plus[0]) == rod.side
+    assert abs(solution.v_plus[1] + kN) < EPS
+
+
+@duplicated
+@both_sides
+@pytest.mark.parametrize("kN", [1.0, 0.0, -1.0])
+def test_lying_rod_lands_and_sticks(kN: float, mirrored: bool, copies: int, more: int) -> None:
+    """Friction 15 stops the slip: velocity zero, or straight up at the speed that kN asks."""
+    rod = Rod(0.0, v=(1.0, -1.0, 0.0), copies=copies, more=more, mirrored=mirrored)
+    solution = solve_impact(rod.at_velocity_level(15.0, kN))
+    if kN > 0.0:
+        assert np.linalg.norm(solution.forces.packed()) < EPS
+    else:
+        assert np.linalg.norm(solution.v_plus - [0.0, -kN, 0.0]) < EPS
+
+
+def test_impulses_of_a_step_are_h_times_its_forces() -> None:
+    """The same Mv and k, gamma multiplied by 1/h: impulses are the forces times h, and v+ is one."""
+    h = 0.01
+    rod = Rod(0.2, v=(1.0, -1.0, 0.0))
+    gamma = np.array([2e-3])
+    plain = rod.at_velocity_level(0.3, gammaN=gamma, gammaF=gamma, gammaE=gamma)
+    forces = ConstraintSolver().solve_discretized_problem(plain, h)
+    impact = rod.at_velocity_level(0.3, gammaN=gamma / h, gammaF=gamma / h, gammaE=gamma * h)
+    impulses = solve_impact(impact)
+    np.testing.assert_allclose(impulses.forces.packed(), h * forces.forces.packed(), rtol=1e-12)
+    np.testing.assert_allclose(impulses.v_plus, forces.v_plus, rtol=1e-12)
+    np.testing.assert_allclose(impulses.generalized_force, h * forces.generalized_force, rtol=1e-12)
+
+
+def test_data_of_the_other_level_are_refused() -> None:
+    """Acceleration data in a velocity-level solve, and the reverse, are named."""
+    accel = Rod(0.0).sticking(0.1)
+    vel = Rod(0.0).at_velocity_level(0.1)
+    solver = ConstraintSolver()
+    assert_messages(
+        ProblemDataError,
+        ("ConstraintAccelProblemData, wanted ConstraintVelProblemData", lambda: solver.solve_impact_problem(accel)),
+        (
+            "ConstraintAccelProblemData, wanted ConstraintVelProblemData",
+            lambda: solver.solve_discretized_problem(accel, 0.1),
+        ),
+        ("ConstraintVelProblemData, wanted ConstraintAccelProblemData", lambda: solver.solve_constraint_problem(vel)),
+    )

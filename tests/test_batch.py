@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from body_contact_scenes import heap
 from joint_scenes import pendulum
 from simulation_scenes import block, dropped_ball, tumble
 
@@ -104,40 +103,6 @@ def test_targets_are_each_worlds_own_where_none_are_told() -> None:
 
 def aim_of(world: World) -> float:
     return world.joint_actions.drives[0].target
-
-
-def test_short_rollouts_in_a_row_are_one_long_one() -> None:
-    """By the batch, and by the states that each ends with."""
-    world, stepper, steps = tumble(), TimeStepping(H), 90
-    taus = np.random.default_rng(2).normal(size=(3, steps, world.nv))
-    states = [world.initial_state()] * 3
-    long = rollout(world, stepper, states, taus=taus, threads=1)
-    batch = Batch(world, stepper, states, threads=2)
-    for first in range(0, steps, 15):
-        part = slice(first, first + 15)
-        found = rollout(world, stepper, states, taus=taus[:, part], threads=2)
-        states = list(found.states)
-        kept = batch.rollout(taus[:, part])
-        np.testing.assert_array_equal(found.q, long.q[:, first : first + 16])
-        np.testing.assert_array_equal(kept.q, found.q)
-        np.testing.assert_array_equal(kept.v, found.v)
-    assert max(state.contact_ids.size for state in states) > 0
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_runs_with_more_contacts_than_there_was_room_for(threads: int) -> None:
-    """Also from states that have them to begin with, and with other runs that have few."""
-    world, stepper = heap(12, 1), TimeStepping(H)
-    recording = simulate(world, stepper, steps=80)
-    states = [world.initial_state(), recording.state(60), world.initial_state(), recording.state(70)]
-    batch = Batch(world, stepper, states, threads=threads)
-    batch.step(n=10)
-    np.testing.assert_array_equal(batch.q[1], recording.q[70])
-    np.testing.assert_array_equal(batch.q[3], recording.q[80])
-    batch.step(n=70)
-    np.testing.assert_array_equal(batch.q[0], recording.q[80])
-    np.testing.assert_array_equal(batch.q[2], recording.q[80])
-    assert recording.state(80).contact_ids.size > 16
 
 
 def test_a_run_that_fails_stops_alone_until_it_is_reset() -> None:

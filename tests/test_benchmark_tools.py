@@ -1,8 +1,10 @@
-"""What the benchmarks stand on: children that are ended at their limit, and tables that are written as they grow."""
+"""The benchmarks: children that are ended at their limit, tables that grow, and figures that name their script."""
 
 from __future__ import annotations
 
 import csv
+import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,18 +80,71 @@ def test_a_scene_that_is_ended_leaves_its_rows(tmp_path):
     assert all(row["failure"] or float(row["steps_per_s"]) > 0.0 for row in rows)
 
 
-@pytest.mark.slow
-def test_piles_and_walls_are_rows(tmp_path):
-    """A small one of each, solved."""
-    scenes = ("20 boxes", "arch of 15", "30 dominoes")
-    run("piles.py", "--scene", *scenes, "--limit", "20", "--out", str(tmp_path / "piles"))
-    rows = table(tmp_path / "piles.csv")
-    assert tuple(row["scene"] for row in rows) == scenes
-    for row in rows:
-        assert row["steps"] == row["of"]
-        assert not row["note"]
-        assert float(row["worst"]) < 1e-9
-    run("walls.py", "--wall", "2x2", "--limit", "5", "--out", str(tmp_path / "walls"))
-    rows = table(tmp_path / "walls.csv")
-    assert rows[0]["solver"] == "EqualCompliance"
-    assert rows[0]["status"] == "SOLVED"
+ROOT = Path(__file__).resolve().parents[1]
+every = importlib.import_module("all")
+DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
+
+
+def sections(page: Path) -> dict[str, str]:
+    """Text by heading; code is of its section."""
+    found: dict[str, str] = {}
+    heading, fenced = "", False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        fenced ^= line.startswith("```")
+        if line.startswith("#") and not fenced:
+            heading = line.strip("# ")
+        found[heading] = f"{found.get(heading, '')}{line}\n"
+    return found
+
+
+def page_of(name: str) -> Path:
+    """A page by its name."""
+    return ROOT / name if name == "README.md" else ROOT / "docs" / name
+
+
+def maker(command: str) -> str:
+    """What a page has to name: the script, or the command."""
+    words = command.split()
+    return " ".join(words[:2]) if words[0] == "contactlab" else words[0]
+
+
+def test_every_script_makes_a_figure_or_is_a_tool():
+    """One that is added, and one that is gone, is noticed; no tool without a reason."""
+    scripts = {figure.command.split()[0] for figure in every.FIGURES} - {"contactlab"}
+    here = {file.name for file in (ROOT / "benchmarks").glob("*.py")} - {"all.py"}
+    assert scripts | set(every.TOOLS) == here
+    assert not scripts & set(every.TOOLS)
+    assert all(every.TOOLS.values())
+    names = [figure.name for figure in every.FIGURES]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("figure", every.FIGURES, ids=lambda figure: figure.name)
+def test_a_figure_is_named_where_it_stands(figure):
+    """The page has the heading, and names below it the script or command that made the figures."""
+    for feed in figure.feeds:
+        name, heading = feed.split(": ", 1)
+        text = sections(page_of(name))[heading]
+        assert maker(figure.command) in text, f"{feed} does not name {maker(figure.command)}"
+
+
+def test_every_dated_figure_says_what_made_it():
+    """Below a heading with a date stands a script or a command, or the list says why there is none."""
+    pages = [
+        page for page in sorted((ROOT / "docs").glob("**/*.md")) if page.name not in ("changelog.md", "releases.md")
+    ]
+    listed = {feed for figure in every.FIGURES for feed in figure.feeds}
+    for page in (*pages, ROOT / "README.md"):
+        if "api" in page.parts or "_build" in page.parts:
+            continue
+        for heading, text in sections(page).items():
+            if DATE.search(text):
+                place = f"{page.name}: {heading}"
+                assert place in listed or every.BY_HAND.get(place), f"{place}: what made its figures?"
+
+
+def test_places_by_hand_are_there():
+    """None is left of a section that is gone."""
+    for place in every.BY_HAND:
+        name, heading = place.split(": ", 1)
+        assert DATE.search(sections(page_of(name))[heading]), place

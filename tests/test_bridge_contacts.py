@@ -1,14 +1,15 @@
-"""Contacts of a model as rows: equal to hand-built ones, right where both bodies move, right in their bias."""
+"""Contacts of a model as rows: equal to hand-built ones, right in their bias and in their friction moments."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import assert_messages
 from trees import random_tree
 
 from contactlab import ConstraintSolver
 from contactlab.contact import edge_directions
-from contactlab.formulation import ContactPoint, Stabilisation, Thresholds, problem_data_from, softening
+from contactlab.formulation import BridgeError, ContactPoint, Stabilisation, Thresholds, problem_data_from, softening
 from contactlab.multibody import (
     Model,
     ModelBuilder,
@@ -16,6 +17,7 @@ from contactlab.multibody import (
     body_pose,
     integrate,
     joints,
+    kinetic_energy,
     mass_matrix,
     nonlinear_effects,
     point_bias_acceleration,
@@ -250,17 +252,6 @@ def test_what_bears_on_a_is_right_opposite_the_point_of_b() -> None:
         np.testing.assert_allclose(data.kN, gap / 1e-2)
 
 
-def test_gap_is_measured_against_the_plane_through_point_a() -> None:
-    """Any point of A's plane gives the same gap, and A's own force acts opposite B's point."""
-    model = free_box()
-    q = np.array([0.3, -0.2, 0.5, 1, 0, 0, 0.0])
-    for reference in ((0, 0, 0), (7.0, 3.0, 0.0)):
-        contact = ContactPoint("box", (0, 0, -0.1), UP, frame="body", point_a=reference)
-        problem = problem_data_from(model, q, np.zeros(6), contacts=[contact], h=0.1)
-        np.testing.assert_allclose(problem.velocity.kN, 0.4 / 0.1)
-        assert problem.acceleration.nc == 0  # open
-
-
 def test_stabilisation_of_contacts_is_none_an_erp_or_a_spring() -> None:
     """By default a penetration stays; erp phi/h pushes out; stiffness and dissipation give gamma and their own erp."""
     model, h, depth = free_box(), 0.01, 1e-3
@@ -282,26 +273,113 @@ def test_stabilisation_of_contacts_is_none_an_erp_or_a_spring() -> None:
     np.testing.assert_allclose(data(how=Stabilisation(baumgarte=0.1)).acceleration.kN, -100.0 * depth)
 
 
-def test_a_soft_contact_at_rest_carries_stiffness_times_depth() -> None:
-    """On springs at their static depth the box stays, at any step."""
-    model, k = free_box(), 1e4
-    depth = 2.0 * 9.81 / k
-    q = np.array([0, 0, 0.1 - depth, 1, 0, 0, 0.0])
-    contact = ContactPoint("box", (0, 0, -0.1), UP, frame="body", point_a=(0, 0, 0), stiffness=k, dissipation=30.0)
-    for h in (1e-3, 0.05):
-        problem = problem_data_from(model, q, np.zeros(6), contacts=[contact], h=h)
-        step = SOLVER.solve_discretized_problem(problem.velocity, h)
-        assert problem.contact_forces(step)[0].normal_force == pytest.approx(2.0 * 9.81)
-        np.testing.assert_allclose(step.v_plus, 0, atol=1e-12)
+G, MASS, R = 9.81, 2.0, 0.1
+INERTIA = 0.4 * MASS * R * R
 
 
-def test_rows_are_sparse_and_hold_no_more_than_their_branches() -> None:
-    """A contact of one free body among many has six entries, of two twelve."""
+def ball() -> Model:
     builder = ModelBuilder()
-    for i in range(5):
-        builder.add_body(f"b{i}", joint=joints.FloatingBase(), inertia=RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1)))
+    builder.add_body("ball", joint=joints.FloatingBase(), inertia=RigidInertia(MASS, inertia=INERTIA * np.eye(3)))
+    return builder.build()
+
+
+def touching(**friction: float) -> list[ContactPoint]:
+    """The ball on the plane z = 0."""
+    point = ContactPoint(
+        "ball", (0, 0, 0), UP, frame="body", point_a=(0, 0, 0), radius=R, mu=0.5, name="floor", **friction
+    )
+    return [point]
+
+
+def run(v0, seconds: float, h: float, **friction: float):
+    """Times, origins, velocities, moments and loads of a ball on the plane, loads from the step before."""
+    model, contacts = ball(), touching(**friction)
+    q, v = np.array([0, 0, R, 1.0, 0, 0, 0]), np.array(v0, dtype=float)
+    load, rows = MASS * G, []
+    for _ in range(round(seconds / h)):
+        problem = problem_data_from(model, q, v, contacts=contacts, h=h, loads={"floor": load}, edges=16)
+        solution = SOLVER.solve_discretized_problem(problem.velocity, h)
+        (force,) = problem.contact_forces(solution)
+        before = kinetic_energy(model, q, v)
+        v = solution.v_plus
+        q = integrate(model, q, v, h)
+        rows.append((q[:3].copy(), v.copy(), force.moment, load, kinetic_energy(model, q, v) - before))
+        load = force.normal_force
+    return tuple(np.array(column) for column in zip(*rows, strict=True))
+
+
+def test_a_spinning_ball_stops_when_the_moment_has_taken_its_spin():
+    """I dw/dt = -rho m g: w falls by that to rounding, and stays 0 from t = I w0 / (rho m g)."""
+    rho, w0, h = 2e-3, 5.0, 1e-2
+    x, v, moment, _, energy = run((0, 0, 0, 0, 0, w0), 1.2, h, torsional=rho)
+    time = h * np.arange(1, len(v) + 1)
+    wanted = np.maximum(w0 - rho * MASS * G / INERTIA * time, 0.0)
+    assert INERTIA * w0 / (rho * MASS * G) < 1.1
+    np.testing.assert_allclose(v[:, 5], wanted, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(v[:, :5], 0.0, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(x[-1], (0, 0, R), rtol=0, atol=1e-9)
+    assert np.all(np.abs(moment[:, 2]) <= rho * MASS * G + 1e-9)
+    assert moment[0, 2] == pytest.approx(-rho * MASS * G, rel=1e-9)
+    assert np.all(np.abs(moment[-5:]) < 1e-9)
+    assert np.all(energy <= 1e-12)
+
+
+def test_without_load_nothing_holds():
+    """A bound of 0 is no row; both kinds together are three."""
+    model, q, v = ball(), [0, 0, R, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1.0]
+    free = problem_data_from(model, q, v, contacts=touching(torsional=1e-3), h=1e-3, loads={"floor": 0.0})
+    assert len(free.rows.velocity.B) == 0
+    contacts = touching(torsional=1e-3, rolling=2e-3)
+    both = problem_data_from(model, q, v, contacts=contacts, h=1e-3, loads={"floor": 10.0})
+    kinds = [row.kind for row in both.rows.velocity.B]
+    assert kinds == ["torsional friction", "rolling friction", "rolling friction"]
+    assert both.rows.velocity["floor: torsional friction"].bounds == (-0.01, 0.01)
+    np.testing.assert_allclose(both.velocity.blocks().hi, [0.01, 0.02, 0.02])
+    impact = problem_data_from(model, q, v, contacts=contacts, loads={"floor": 10.0})
+    assert len(impact.rows.velocity.B) == 0
+    high = problem_data_from(model, [0, 0, 2 * R, 1, 0, 0, 0], v, contacts=contacts, h=1e-3, loads={"floor": 10.0})
+    assert len(high.rows.velocity.B) == 0
+
+
+def test_moments_bear_on_both_bodies():
+    """A ball spinning on a ball: equal and opposite moments about the normal; rows are relative angular velocities."""
+    builder = ModelBuilder(gravity=(0, 0, 0))
+    inertia = RigidInertia(MASS, inertia=INERTIA * np.eye(3))
+    for name in ("under", "over"):
+        builder.add_body(name, joint=joints.FloatingBase(), inertia=inertia)
     model = builder.build()
-    contacts = [ContactPoint("b1", (0.1, 0.2, 0.3), UP), ContactPoint("b4", (0.3, 0.2, 0.1), UP, body_a="b0")]
-    data = problem_data_from(model, model.neutral, np.zeros(30), contacts=contacts, h=1.0).velocity
-    columns = [set((data.N.indices[data.N.indptr[i] : data.N.indptr[i + 1]] // 6).tolist()) for i in (0, 1)]
-    assert columns == [{1}, {0, 4}]
+    q = np.array([0, 0, 0, 1.0, 0, 0, 0, 0, 0, 2 * R, 1.0, 0, 0, 0])
+    v = np.array([0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0, 0, 4.0])
+    contact = ContactPoint("over", (0, 0, R), UP, body_a="under", torsional=0.01, mu=0.3, name="pair")
+    problem = problem_data_from(model, q, v, contacts=[contact], h=1e-3, loads={"pair": 5.0})
+    row = problem.velocity.B[[0]] @ v
+    assert row[0] == pytest.approx(3.0)
+    solution = SOLVER.solve_discretized_problem(problem.velocity, 1e-3)
+    (force,) = problem.contact_forces(solution)
+    np.testing.assert_allclose(force.moment, (0, 0, -0.05), atol=1e-12)
+    for body, sign in (("over", -1.0), ("under", 1.0)):
+        about = point_position(model, q, body, (0, 0, 0))
+        np.testing.assert_allclose(
+            problem.forces_on(body, solution, about=about).moment, (0, 0, sign * 0.05), atol=1e-12
+        )
+    # Together they keep their angular momentum.
+    assert solution.v_plus[5] + solution.v_plus[11] == pytest.approx(5.0)
+
+
+def test_what_is_missing_or_unknown_is_named():
+    """Loads without, of nobody, negative; the other level."""
+    model, q, v = ball(), [0, 0, R, 1, 0, 0, 0], np.zeros(6)
+    assert_messages(
+        BridgeError,
+        ("normal force", lambda: problem_data_from(model, q, v, contacts=touching(rolling=1e-3), h=1e-3)),
+        (
+            "no contact is called 'flor'",
+            lambda: problem_data_from(model, q, v, contacts=touching(), h=1e-3, loads={"flor": 1.0}),
+        ),
+        ("loads", lambda: problem_data_from(model, q, v, contacts=touching(), h=1e-3, loads={"floor": -1.0})),
+        ("mapping", lambda: problem_data_from(model, q, v, contacts=touching(), h=1e-3, loads=[1.0])),
+        ("torsional", lambda: touching(torsional=-1.0)),
+    )
+    problem = problem_data_from(model, q, v, contacts=touching(rolling=1e-3), h=1e-3, loads={"floor": 1.0})
+    with pytest.raises(BridgeError, match="velocity level"):
+        _ = problem.acceleration

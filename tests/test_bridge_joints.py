@@ -1,16 +1,19 @@
-"""Limits, drives, dry friction and mimic relations of joints as rows of problem data."""
+"""Limits, drives, dry friction and mimic relations of joints as rows of problem data; arguments that are refused."""
 
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
+from refusals import assert_fields
 from urdf_texts import joint, link, pair, robot
 
 from contactlab import ConstraintSolver
 from contactlab.formulation import (
     BridgeError,
+    ContactPoint,
     JointLimit,
     PositionDrive,
     Stabilisation,
@@ -19,7 +22,8 @@ from contactlab.formulation import (
     problem_data_from,
     softening,
 )
-from contactlab.multibody import Model, ModelBuilder, RigidInertia, joints
+from contactlab.multibody import Model, ModelBuilder, MultibodyError, RigidInertia, joints, kinematics
+from problem_data import ConstraintForces
 
 SOLVER = ConstraintSolver()
 H = 1e-3
@@ -41,18 +45,6 @@ def both(problem):
 
 def pushed(force: float, **options):
     return problem_data_from(slider(), options.pop("q", [0.0]), options.pop("v", [0.0]), [force], h=H, **options)
-
-
-@pytest.mark.parametrize(("force", "side"), [(5.0, "upper"), (-5.0, "lower")])
-def test_a_closed_limit_bears_what_pushes_against_it(force, side) -> None:
-    """At its stop the cart stays and the stop's force is the push; pulled away, it is free."""
-    where = [0.3] if side == "upper" else [-0.2]
-    problem = pushed(force, q=where, limits=[JointLimit("cart", -0.2, 0.3)])
-    for solution in both(problem):
-        assert problem.row_force(f"{side} limit of cart", solution) == pytest.approx(5.0)
-    free = pushed(-force, q=where, limits=[JointLimit("cart", -0.2, 0.3)])
-    accel, step = both(free)
-    np.testing.assert_allclose([accel.acceleration[0], step.v_plus[0] / H], -force / 2.0)
 
 
 def test_limits_of_the_description_are_the_default() -> None:
@@ -91,27 +83,6 @@ def test_a_limit_takes_part_if_either_velocity_reaches_it() -> None:
     limit = [JointLimit("cart", upper=0.3)]
     for v, force, rows in ((50.0, -2e5, 1), (0.0, 1e5, 1), (5.0, 0.0, 0)):
         assert pushed(force, q=[0.26], v=[v], limits=limit).velocity.nl == rows, (v, force)
-
-
-def test_a_drive_that_nothing_stops_acts_in_an_impact() -> None:
-    """Without h only a drive without largest force has a row: it takes the joint to its speed at once."""
-    drives = [VelocityDrive("cart", target=0.5), VelocityDrive("cart", target=2.0, max_force=10.0, name="weak")]
-    problem = problem_data_from(slider(), [0.0], [0.1], drives=drives)
-    assert problem.rows.velocity.labels == ("drive of cart",)
-    impact = SOLVER.solve_impact_problem(problem.velocity)
-    assert impact.v_plus == pytest.approx([0.5])
-    assert problem.row_force("drive of cart", impact) == pytest.approx(2.0 * 0.4)
-
-
-def test_limits_of_an_impact_are_the_closed_ones() -> None:
-    """Without h a joint that strikes its stop is stopped, or thrown back."""
-    model = slider()
-    limits = [JointLimit("cart", -5.0, 0.3, restitution=0.4)]
-    problem = problem_data_from(model, [0.3], [2.0], limits=limits)
-    assert problem.velocity.nl == 1
-    impact = SOLVER.solve_impact_problem(problem.velocity)
-    assert impact.v_plus == pytest.approx([-0.8])
-    assert problem.row_force("upper limit of cart", impact) == pytest.approx(2.0 * 2.8)
 
 
 @pytest.mark.parametrize(("push", "moves"), [(2.9, False), (3.1, True), (-2.9, False), (-3.1, True)])
@@ -170,38 +141,6 @@ def test_a_velocity_drive_stalls_at_its_force_limit(max_force, stalls) -> None:
     assert (step.v_plus[0] - 0.5) / H == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_velocity_drive_off_its_speed_gives_all_its_force() -> None:
-    """Towards its speed at both levels; one without largest force gets there in one step and has no acceleration."""
-    problem = pushed(0.0, drives=[VelocityDrive("cart", target=0.5, max_force=4.0)])
-    accel, step = both(problem)
-    assert accel.acceleration[0] == pytest.approx(2.0)
-    assert step.v_plus[0] / H == pytest.approx(2.0)
-    strong = pushed(0.0, drives=[VelocityDrive("cart", target=0.5, name="winch")])
-    assert SOLVER.solve_discretized_problem(strong.velocity, H).v_plus == pytest.approx([0.5])
-    with pytest.raises(BridgeError, match="'winch' has no largest force") as error:
-        strong.acceleration  # noqa: B018
-    assert error.value.field == "drives"
-
-
-def test_a_stiff_position_drive_is_stable_at_any_step() -> None:
-    """Gains that an explicit spring would not survive lead to the target in a few large steps."""
-    model, h = slider(), 0.1
-    q, v = np.array([0.3]), np.zeros(1)
-    for _ in range(60):
-        problem = problem_data_from(model, q, v, h=h, drives=[PositionDrive("cart", 0.1, 1e6, 1e3)])
-        v = SOLVER.solve_discretized_problem(problem.velocity, h).v_plus
-        q = q + h * v
-    np.testing.assert_allclose([q[0], v[0]], [0.1, 0.0], atol=1e-9)
-
-
-def test_drive_and_friction_act_on_one_joint_together() -> None:
-    """A motor of 4 N against friction of 3 N accelerates with the difference."""
-    problem = pushed(0.0, friction={"cart": 3.0}, drives=[VelocityDrive("cart", target=1.0, max_force=4.0)])
-    step = SOLVER.solve_discretized_problem(problem.velocity, H)
-    assert step.v_plus[0] / H == pytest.approx(0.5)
-    assert [row.label for row in problem.rows.velocity.B] == ["dry friction of cart", "drive of cart"]
-
-
 def test_mimic_relations_are_bilateral_rows() -> None:
     """A follower keeps its ratio at both levels; its error is pulled back as its stabilisation says."""
     text = robot(
@@ -256,3 +195,174 @@ def test_two_drives_of_one_joint_have_two_labels() -> None:
     with pytest.raises(BridgeError, match="another drive") as error:
         pushed(0.0, drives=[VelocityDrive("cart", name="a"), PositionDrive("cart", 0.0, 1.0, name="a")])
     assert error.value.field == "drives[1].name"
+
+
+UP = (0.0, 0.0, 1.0)
+ORIGIN = (0.0, 0.0, 0.0)
+
+
+def arm() -> Model:
+    builder = ModelBuilder()
+    inertia = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
+    builder.add_body("upper", joint=joints.Revolute([0, 1, 0]), inertia=inertia)
+    builder.add_body("lower", parent="upper", joint=joints.Revolute([0, 1, 0]), inertia=inertia)
+    return builder.build()
+
+
+MODEL = arm()
+STATE = (np.array([0.1, 0.2]), np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "make"),
+    [
+        ("ContactPoint.normal", "length 2", lambda: ContactPoint("upper", ORIGIN, (0, 0, 2))),
+        ("ContactPoint.normal", "shape", lambda: ContactPoint("upper", ORIGIN, (0, 1))),
+        ("ContactPoint.normal", "length 0", lambda: ContactPoint("upper", ORIGIN, ORIGIN)),
+        ("ContactPoint.point", "not finite", lambda: ContactPoint("upper", (0, math.nan, 0), UP)),
+        ("ContactPoint.mu", "negative", lambda: ContactPoint("upper", ORIGIN, UP, mu=-0.1)),
+        ("ContactPoint.mu_sliding", "exceeds", lambda: ContactPoint("upper", ORIGIN, UP, mu=0.2, mu_sliding=0.3)),
+        ("ContactPoint.restitution", "between", lambda: ContactPoint("upper", ORIGIN, UP, restitution=1.5)),
+        (
+            "ContactPoint.restitution",
+            "gives way",
+            lambda: ContactPoint("upper", ORIGIN, UP, restitution=0.5, stiffness=1.0),
+        ),
+        ("ContactPoint.stiffness", "negative", lambda: ContactPoint("upper", ORIGIN, UP, stiffness=-1.0)),
+        ("ContactPoint.dissipation", "not finite", lambda: ContactPoint("upper", ORIGIN, UP, dissipation=math.inf)),
+        ("ContactPoint.radius", "negative", lambda: ContactPoint("upper", ORIGIN, UP, radius=-1.0)),
+        ("ContactPoint.frame", "'local'", lambda: ContactPoint("upper", ORIGIN, UP, frame="local")),
+        ("ContactPoint.surface", "'c'", lambda: ContactPoint("upper", ORIGIN, UP, surface="c")),
+        ("ContactPoint.surface", "ball", lambda: ContactPoint("upper", ORIGIN, UP, surface="b", radius=0.1)),
+        ("ContactPoint.name", "non-empty string", lambda: ContactPoint("upper", ORIGIN, UP, name=["a"])),
+        ("ContactPoint.gap", "not finite", lambda: ContactPoint("upper", ORIGIN, UP, gap=math.inf)),
+        ("JointLimit.lower", "exceeds upper", lambda: JointLimit("upper", 1.0, 0.0)),
+        ("JointLimit.upper", "not finite", lambda: JointLimit("upper", upper=math.nan)),
+        ("JointLimit.restitution", "between", lambda: JointLimit("upper", restitution=-0.1)),
+        ("JointLimit.restitution", "gives way", lambda: JointLimit("upper", restitution=0.1, dissipation=1.0)),
+        ("VelocityDrive.max_force", "negative", lambda: VelocityDrive("upper", max_force=-1.0)),
+        ("VelocityDrive.target", "not finite", lambda: VelocityDrive("upper", target=math.inf)),
+        ("PositionDrive.stiffness", "both 0", lambda: PositionDrive("upper", 0.0, 0.0)),
+        ("PositionDrive.damping", "negative", lambda: PositionDrive("upper", 0.0, 1.0, damping=-1.0)),
+        ("Stabilisation.erp", "between", lambda: Stabilisation(erp=1.2)),
+        ("Stabilisation.erp", "one or the other", lambda: Stabilisation(erp=0.2, stiffness=1.0)),
+        ("Stabilisation.stiffness", "negative", lambda: Stabilisation(stiffness=-1.0)),
+        ("Stabilisation.baumgarte", "positive", lambda: Stabilisation(baumgarte=0.0)),
+        ("Stabilisation.baumgarte", "alpha, beta", lambda: Stabilisation(baumgarte=(1.0, 2.0, 3.0))),
+        ("Thresholds.slip", "negative", lambda: Thresholds(slip=-1e-6)),
+        ("Thresholds.closed", "not finite", lambda: Thresholds(closed=math.inf)),
+    ],
+)
+def test_values_that_cannot_be_are_refused_when_made(field, text, make) -> None:
+    """A value out of its range raises at once and names its field."""
+    with pytest.raises(BridgeError, match=text) as error:
+        make()
+    assert error.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "options"),
+    [
+        (
+            "contacts[1].body_b",
+            "close: 'upper'",
+            {"contacts": [ContactPoint("upper", ORIGIN, UP), ContactPoint("uper", ORIGIN, UP)]},
+        ),
+        ("contacts[0].body_a", "no body is called", {"contacts": [ContactPoint("upper", ORIGIN, UP, body_a="x")]}),
+        ("contacts[0].body_b", "is body A too", {"contacts": [ContactPoint("world", ORIGIN, UP)]}),
+        ("contacts[0]", "must be a ContactPoint", {"contacts": ["upper"]}),
+        (
+            "contacts[1].name",
+            "contacts[0] too",
+            {"contacts": [ContactPoint(b, ORIGIN, UP, name="a") for b in ("upper", "lower")]},
+        ),
+        ("limits[0].joint", "close: 'upper'", {"limits": [JointLimit("uppper", 0.0, 1.0)]}),
+        ("limits[0].joint", "coordinates 0 to 0", {"limits": [JointLimit("upper", 0.0, 1.0, coordinate=1)]}),
+        ("contacts", "in a list", {"contacts": ContactPoint("upper", ORIGIN, UP)}),
+        ("limits", "in a list", {"limits": JointLimit("upper", 0.0, 1.0)}),
+        ("limits[0].joint", "whole number", {"limits": [JointLimit("upper", 0.0, 1.0, coordinate=0.5)]}),
+        ("drives", "in a list", {"drives": VelocityDrive("upper")}),
+        ("stabilisation", "must be a mapping", {"stabilisation": Stabilisation()}),
+        ("limits[0]", "must be a JointLimit", {"limits": [(0.0, 1.0)]}),
+        ("limits", "'all'", {"limits": "all"}),
+        ("drives[1].joint", "no joint", {"drives": [VelocityDrive("upper"), VelocityDrive("elbow")]}),
+        ("drives[0]", "must be a VelocityDrive", {"drives": [1.0]}),
+        ("friction", "no joint", {"friction": {"elbow": 1.0}}),
+        ("friction['upper']", "negative", {"friction": {"upper": -1.0}}),
+        ("friction", "mapping", {"friction": [1.0, 2.0]}),
+        ("friction", "'urdf'", {"friction": "urdf"}),
+        ("h", "positive", {"h": 0.0}),
+        ("h", "positive", {"h": -1e-3}),
+        ("h", "not finite", {"h": math.nan}),
+        ("edges", "even", {"edges": 5}),
+        ("edges", "even", {"edges": 2}),
+        ("rows_at", "'middle'", {"rows_at": "middle"}),
+        ("t", "not finite", {"t": math.inf}),
+        ("stabilisation", "close: 'limits'", {"stabilisation": {"limit": Stabilisation()}}),
+        ("stabilisation", "must be a Stabilisation", {"stabilisation": {"limits": 0.2}}),
+        ("thresholds", "must be Thresholds", {"thresholds": 1e-3}),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(field, text, options) -> None:
+    """Unknown bodies and joints, wrong types and ranges raise before any work, with the place in a list."""
+    with pytest.raises(BridgeError, match=re.escape(text)) as error:
+        problem_data_from(MODEL, *STATE, **options)
+    assert error.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "arguments", "options"),
+    [
+        ("q", (np.zeros(3), np.zeros(2)), {}),
+        ("v", (np.zeros(2), np.zeros(3)), {}),
+        ("v", (np.zeros(2), None), {}),
+        ("v", (kinematics(MODEL, np.zeros(2)), None), {}),
+        ("q", (kinematics(arm(), np.zeros(2), np.zeros(2)), None), {}),
+        ("q", (np.array([0.0, math.nan]), np.zeros(2)), {}),
+        ("tau", (*STATE, np.zeros(3)), {}),
+        ("tau", (*STATE, np.array([0.0, math.inf])), {}),
+        ("f_ext", STATE, {"f_ext": np.zeros((3, 6))}),
+    ],
+)
+def test_states_that_do_not_fit_are_named(field, arguments, options) -> None:
+    """Wrong shapes and entries that are not finite in q, v, tau and f_ext are those of the multibody functions."""
+    assert_fields(
+        MultibodyError,
+        (field, lambda: problem_data_from(MODEL, *arguments, **options)),
+    )
+
+
+def test_the_problem_owns_its_arguments() -> None:
+    """Arrays changed afterwards change nothing, although each level is stated only when it is asked for."""
+    q, v, tau = np.array([0.1, 0.2]), np.zeros(2), np.ones(2)
+    problem = problem_data_from(MODEL, q, v, tau, h=1e-3)
+    expected = problem_data_from(MODEL, q.copy(), v.copy(), tau.copy(), h=1e-3).velocity.Mv
+    q += 1.0
+    tau += 1.0
+    np.testing.assert_array_equal(problem.velocity.Mv, expected)
+    assert problem.velocity is problem.velocity
+
+
+def test_readings_refuse_forces_that_are_not_theirs() -> None:
+    """Bare forces need their level, forces of another problem and unknown labels or bodies are named."""
+    contact = [ContactPoint("lower", (0.1, 0, 0), UP, frame="body", mu=0.5, name="tip")]
+    problem = problem_data_from(MODEL, *STATE, contacts=contact, h=1e-3)
+    other = problem_data_from(MODEL, *STATE, h=1e-3)
+    step = ConstraintSolver().solve_discretized_problem(problem.velocity, 1e-3)
+    assert problem.contact_forces(step.forces, level="velocity")[0].name == "tip"
+    for field, call in (
+        ("level", lambda: problem.contact_forces(step.forces)),
+        ("level", lambda: problem.contact_forces(step.forces, level="position")),
+        ("solution", lambda: other.contact_forces(step)),
+        ("solution", lambda: problem.contact_forces(ConstraintForces([1.0]), level="velocity")),
+        ("label", lambda: problem.row_force("tip: norma", step)),
+        ("body", lambda: problem.contact_forces(step)[0].force_on("upper")),
+        ("about", lambda: problem.forces_on("lower", step, about=(0, 0))),
+    ):
+        with pytest.raises(BridgeError) as error:
+            call()
+        assert error.value.field == field
+    with pytest.raises(BridgeError, match="close: 'tip: normal'"):
+        problem.row_force("tip: norma", step)
+    with pytest.raises(MultibodyError, match="no body"):
+        problem.forces_on("elbow", step)

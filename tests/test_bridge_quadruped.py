@@ -42,19 +42,6 @@ def check_cone(problem, solution, mu: float) -> None:
         assert np.linalg.norm(contact.friction) <= mu * contact.normal_force + 1e-8
 
 
-def test_standing_on_torques_the_feet_carry_the_weight(model, q) -> None:
-    """Held by joint torques, nothing accelerates, and the forces of the feet sum to the weight at both levels."""
-    problem = problem_data_from(model, q, np.zeros(model.nv), holding_torque(model, q), contacts=feet(), h=1e-3)
-    assert problem.sliding == ()
-    assert problem.impacts == ()
-    for solution in solved(problem):
-        np.testing.assert_allclose(total(problem, solution), [0, 0, WEIGHT], atol=1e-8 * WEIGHT)
-        check_cone(problem, solution, 0.5)
-    accel, step = solved(problem)
-    np.testing.assert_allclose(accel.acceleration, 0.0, atol=1e-8)
-    np.testing.assert_allclose(step.v_plus, 0.0, atol=1e-10)
-
-
 def test_standing_on_brakes_balances_forces_and_moments(model, q) -> None:
     """With its joints locked it is a rigid body: forces and moments of the feet about the centre of mass balance it."""
     from contactlab.multibody import center_of_mass

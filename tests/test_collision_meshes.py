@@ -1,15 +1,33 @@
-"""Contacts of triangle meshes: against planes, hulls and coal; ridges, hollows and inner edges."""
+"""Contacts of triangle meshes against planes, hulls and coal; hulls of mesh files and their cache."""
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
+
 import numpy as np
 import pytest
+from collada_texts import collada
 from mesh_shapes import flat, hull, notched_block, terrain
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Mesh, PlacedShape, Sphere
+from contactlab.contact import (
+    Box,
+    Capsule,
+    ContactError,
+    ConvexPoints,
+    Cylinder,
+    HalfSpace,
+    Mesh,
+    PlacedShape,
+    Sphere,
+    load_hull,
+    load_mesh,
+)
 from contactlab.contact.detection import collide
+from contactlab.contact.shapes import convex_points as hulls
+from contactlab.contact.shapes.convex_points import coarse_hull
 from contactlab.spatial import Transform
-from contactlab.spatial.errors import ContactError
 
 CUBE = Box.cube(0.1)
 LYING = Transform.rotation((0, 1, 0), np.pi / 2)
@@ -156,3 +174,187 @@ def test_a_mesh_without_area_is_refused():
     """Degenerate triangles are passed over; where there is nothing else the error says so."""
     with pytest.raises(ContactError, match="no area"):
         collide(Mesh(np.zeros((3, 3)), [[0, 1, 2]]), Transform(), CUBE, Transform())
+
+
+CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], dtype=float)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A folder of kernels of its own, with that of the hulls in it."""
+    import lcp.compiler.cache
+
+    (tmp_path / "cache" / "kernels").mkdir(parents=True)
+    monkeypatch.setattr(lcp.compiler.cache, "cache_folder", lambda: str(tmp_path / "cache" / "kernels"))
+    return tmp_path / "cache" / "kernels" / "hulls"
+
+
+@pytest.fixture
+def part(tmp_path):
+    """A tetrahedron in COLLADA."""
+    pytest.importorskip("collada")
+    (tmp_path / "part.dae").write_text(collada())
+    return tmp_path / "part.dae"
+
+
+def same(points, wanted):
+    """Whether two sets of points are the same, in whatever order; COLLADA is read in single precision."""
+    return np.array_equal(np.unique(np.round(points, 5), axis=0), np.unique(np.round(wanted, 5), axis=0))
+
+
+@pytest.mark.parametrize("up", ["X_UP", "Y_UP", "Z_UP"])
+def test_the_unit_counts_and_the_up_axis_does_not(part, up):
+    """Centimetres become metres; axes stay, and the triangles look outwards."""
+    part.write_text(collada(unit='<unit name="centimeter" meter="0.01"/>', up=up))
+    mesh = load_mesh(part, scale=(1.0, 2.0, 1.0))
+    assert same(mesh.vertices, 0.01 * CORNERS * (1, 2, 1))
+    assert mesh.convex
+
+
+def test_nodes_place_what_they_hold(part):
+    """Nodes within nodes, and the same part twice."""
+    inner = '<node><translate>1 0 0</translate><instance_geometry url="#g"/></node>'
+    turned = f"<node><rotate>0 0 1 90</rotate>{inner}</node>"
+    part.write_text(collada(nodes=turned + '<node><instance_geometry url="#g"/></node>'))
+    first, second = load_mesh(part).vertices.reshape(2, -1, 3)
+    placed = (CORNERS + (1, 0, 0)) @ np.array([(0, 1, 0), (-1, 0, 0), (0, 0, 1)])
+    assert same(first, placed)
+    assert same(second, CORNERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (collada(head='<!DOCTYPE a [<!ENTITY b "c">]>'), "DOCTYPE"),
+        (collada(head='<!DOCTYPE a SYSTEM "http://localhost/a.dtd">'), "DOCTYPE"),
+        (collada().replace("utf-8", "utf-7"), "encoding"),
+        (collada(nodes="<node>" * 100 + "</node>" * 100), "deep"),
+        (collada()[:-30], "not well formed"),
+        (collada(nodes=""), "no triangle"),
+        (collada(nodes='<node><instance_geometry url="#other"/></node>'), "other"),
+        (collada(nodes='<node><instance_geometry url="file:///etc/passwd"/></node>'), "part.dae"),
+        (collada(unit='<unit meter="-1"/>'), "unit"),
+        (collada().replace("triangles", "tristrips"), "tristrips"),
+        (collada().replace("0 2 1", "0 2 99"), "part.dae"),
+        ("<html/>", "must be <COLLADA>"),
+    ],
+)
+def test_collada_that_cannot_be_trusted_is_refused(part, text, match):
+    """Before a reader sees it, or with the reader's reason; one kind of error."""
+    part.write_text(text)
+    with pytest.raises(ContactError, match=match) as caught:
+        load_hull(part)
+    assert caught.value.field == "path"
+
+
+def test_nodes_that_multiply_are_stopped(part):
+    """Ten nodes that each stand ten times for the next are 10^10 parts."""
+    levels = [
+        f'<node id="n{i}">' + (f'<instance_node url="#n{i + 1}"/>' * 10 if i < 9 else "") + "</node>" for i in range(10)
+    ]
+    library = f"<library_nodes>{''.join(reversed(levels))}</library_nodes><library_visual_scenes>"
+    text = collada(nodes='<node><instance_node url="#n0"/></node>').replace("<library_visual_scenes>", library)
+    part.write_text(text)
+    with pytest.raises(ContactError, match="nodes in the scene"):
+        load_mesh(part)
+
+
+def test_without_pycollada_the_error_names_the_extra(part, monkeypatch):
+    """As without trimesh."""
+    monkeypatch.setitem(sys.modules, "collada", None)
+    with pytest.raises(ContactError, match="collision"):
+        load_mesh(part)
+
+
+def test_a_hull_is_computed_once(part, cache, monkeypatch):
+    """The second time it comes from disk, the same to the bit; another scale or content is another hull."""
+    first = load_hull(part)
+    assert same(first.points, CORNERS)
+    assert len(list(cache.iterdir())) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr("contactlab.contact.mesh_files._parse", None)
+        (part.parent / "copy.dae").write_bytes(part.read_bytes())
+        assert np.array_equal(load_hull(part.parent / "copy.dae").points, first.points)
+    assert same(load_hull(part, scale=(2.0, 1.0, 1.0)).points, CORNERS * (2, 1, 1))
+    part.write_text(collada(points="0 0 0 3 0 0 0 3 0 0 0 3"))
+    assert same(load_hull(part).points, 3.0 * CORNERS)
+    assert len(list(cache.iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda entry: b"",
+        lambda entry: entry[:-8],
+        lambda entry: entry[:40] + b"\0" + entry[41:],
+        lambda entry: entry + bytes(10**6),
+        lambda entry: np.full(6, np.nan).tobytes(),
+    ],
+)
+def test_a_damaged_cache_is_computed_again(part, cache, damage):
+    """In silence, and mended."""
+    load_hull(part)
+    (entry,) = cache.iterdir()
+    whole = entry.read_bytes()
+    entry.write_bytes(damage(whole))
+    assert same(load_hull(part).points, CORNERS)
+    assert entry.read_bytes() == whole
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
+def test_hulls_are_this_users_alone(part, cache):
+    """Where others may write beside the kernels, they could leave another shape under the file's name."""
+    cache.parent.parent.chmod(0o777)
+    load_hull(part)
+    assert [entry.is_relative_to(cache.parent) for entry in cache.parent.parent.rglob("*")] == [True] * 3
+    assert not stat.S_IMODE(cache.stat().st_mode) & 0o077
+
+
+def test_a_hull_that_cannot_be_kept_leaves_nothing_behind(part, cache, monkeypatch):
+    """No half of a file, over and over."""
+    load_hull(part)
+    (entry,) = cache.iterdir()
+    entry.unlink()
+    entry.mkdir()
+    assert same(load_hull(part).points, CORNERS)
+    assert list(cache.iterdir()) == [entry]
+
+
+def test_faces_of_random_hulls_bound_their_points():
+    """Every edge is shared by two faces that run it either way, and no point lies above a face."""
+    rng = np.random.default_rng(3)
+    cube = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
+    for points in (rng.normal(size=(100, 3)), cube, rng.integers(0, 4, (60, 3)).astype(float)):
+        normals, loops = hulls.hull_faces(points)
+        edges = {(a, b) for loop in loops for a, b in zip(loop, loop[1:] + loop[:1], strict=True)}
+        assert all((b, a) in edges for a, b in edges)
+        assert len(edges) == sum(map(len, loops))
+        heights = [(points - points[loop[0]]) @ normal for normal, loop in zip(normals, loops, strict=True)]
+        assert np.max(heights) < 1e-12
+        assert len({i for loop in loops for i in loop}) - len(edges) // 2 + len(loops) == 2
+    assert sorted(map(len, hulls.hull_faces(cube)[1])) == [4] * 6
+
+
+@pytest.mark.parametrize("points", [np.zeros((4, 3)), np.outer(np.arange(5.0), (1, 2, 3))])
+def test_what_bounds_nothing_is_named(points):
+    """Coincident points, and points in a line, as the hull of a mesh; what else to do."""
+    with pytest.raises(ContactError, match="coincide or lie in a line.*go without") as caught:
+        coarse_hull(points)
+    assert caught.value.field == "points"
+
+
+def test_a_plate_is_a_hull_of_two_faces():
+    """Flat is no fault."""
+    square = np.array([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 0)], dtype=float)
+    assert len(coarse_hull(square).points) == 4
+
+
+def test_round_ends_keep_no_more_corners_than_a_face_can_have():
+    """A rod of 200 sides: its hull is one that the kernels take."""
+    angle = np.arange(200) * 2.0 * np.pi / 200
+    ring = np.stack([np.cos(angle), np.sin(angle), np.zeros(200)], axis=1)
+    with pytest.raises(ContactError, match="corners"):
+        ConvexPoints(np.concatenate([ring, ring + (0, 0, 1)])).pack()
+    rod = coarse_hull(np.concatenate([ring, ring + (0, 0, 1)]))
+    rod.pack()
+    assert hull(rod.points).convex

@@ -3,73 +3,19 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from rods import EPS, MASS, G, M, Rod
 
 import lcp
 import problem_data
 from contactlab import ConstraintSolveError, ConstraintSolver
 from contactlab.constraint_solver import Solution
-from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError
+from problem_data import ConstraintVelProblemData, ProblemDataError
 
-G = 9.81
-MASS = 2.0
-M = np.diag([MASS, MASS, 1.0])  # planar rod: x, y, angle; half length 1 m, inertia 1 kg m^2
 H = 1e-4
-EPS = 100.0 * np.finfo(float).eps
-
-
-@dataclass(frozen=True)
-class Rod:
-    """A planar rod on the ground with each contact listed ``copies`` more times, each direction ``more`` more times."""
-
-    angle: float  # rad, counter-clockwise from the ground
-    mu: float
-    v: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    load: tuple[float, float, float] = (0.0, 0.0, 0.0)  # N, N, N m beside gravity
-    kN: float = 0.0
-    copies: int = 0
-    more: int = 0
-    mirrored: bool = False
-
-    def rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Normal and tangential row of each end on the ground."""
-        ends = [sign * np.array([np.cos(self.angle), np.sin(self.angle)]) for sign in (-1.0, 1.0)]
-        low = [p for p in ends if p[1] < 1e-9 + min(e[1] for e in ends)]
-        if self.mirrored:
-            low = [p * [-1.0, 1.0] for p in low]
-        N = np.array([[0.0, 1.0, p[0]] for p in low])
-        F = np.array([[1.0, 0.0, -p[1]] for p in low])
-        return N, F
-
-    def start(self) -> np.ndarray:
-        """Velocity at the start of the step."""
-        return np.array(self.v) * ([-1.0, 1.0, -1.0] if self.mirrored else 1.0)
-
-    def momentum(self) -> np.ndarray:
-        """M v + h tau."""
-        load = np.array(self.load) * ([-1.0, 1.0, -1.0] if self.mirrored else 1.0)
-        return M @ self.start() + H * (load + [0.0, -MASS * G, 0.0])
-
-    def data(self, **more: Any) -> ConstraintVelProblemData:
-        """Problem data over the step."""
-        N, F = self.rows()
-        N = np.repeat(N, 1 + self.copies, axis=0)
-        F = np.repeat(F, (1 + self.copies) * (1 + self.more), axis=0)
-        nc = len(N)
-        fields: dict[str, Any] = {
-            "M": M,
-            "Mv": self.momentum(),
-            "N": N,
-            "F": F,
-            "mu": np.full(nc, self.mu),
-            "r": np.full(nc, 1 + self.more),
-            "kN": np.full(nc, self.kN),
-        }
-        return ConstraintVelProblemData(**(fields | more))
 
 
 def solve(data: ConstraintVelProblemData, h: float = H) -> Solution:
@@ -80,7 +26,7 @@ def solve(data: ConstraintVelProblemData, h: float = H) -> Solution:
 
 
 def acceleration(data: ConstraintVelProblemData, rod: Rod, solution: Solution) -> np.ndarray:
-    return ConstraintSolver.compute_generalized_acceleration(data, rod.start(), solution.forces, H)
+    return ConstraintSolver.compute_generalized_acceleration(data, rod.velocity, solution.forces, H)
 
 
 duplicated = pytest.mark.parametrize(("copies", "more"), [(0, 0), (1, 0), (2, 0), (0, 1), (0, 3), (2, 3)])
@@ -92,8 +38,8 @@ both_sides = pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("kN", [G * H, 0.0, -G * H])
 def test_upright_rod_sticks_when_its_foot_is_pulled(kN: float, mirrored: bool, copies: int, more: int) -> None:
     """Friction balances a pull of 100 N at the foot; kN = +|g| h needs no force, -|g| h throws the rod up at |g|."""
-    rod = Rod(np.pi / 2, 15.0, load=(100.0, 0.0, 100.0), kN=kN, copies=copies, more=more, mirrored=mirrored)
-    data = rod.data()
+    rod = Rod(np.pi / 2, load=(100.0, 0.0, 100.0), copies=copies, more=more, mirrored=mirrored)
+    data = rod.at_velocity_level(15.0, kN, H)
     solution = solve(data)
     tolerance = EPS * len(solution.forces.packed())
     a = acceleration(data, rod, solution)
@@ -107,17 +53,17 @@ def test_upright_rod_sticks_when_its_foot_is_pulled(kN: float, mirrored: bool, c
 
 def test_frictionless_contacts_may_have_no_directions() -> None:
     """r = 0 and mu = 0 beside a contact with friction: same motion as a friction row with mu = 0."""
-    rod = Rod(0.0, 0.3, v=(1.0, 0.0, 0.0))
+    rod = Rod(0.0, v=(1.0, 0.0, 0.0))
     _, F = rod.rows()
-    without = solve(rod.data(mu=[0.0, 0.3], r=[0, 1], F=F[1:]))
-    with_row = solve(rod.data(mu=[0.0, 0.3]))
+    without = solve(rod.at_velocity_level([0.0, 0.3], h=H, r=[0, 1], F=F[1:]))
+    with_row = solve(rod.at_velocity_level([0.0, 0.3], h=H))
     np.testing.assert_allclose(without.v_plus, with_row.v_plus, atol=1e-13)
 
 
 def test_locked_rotation_reaches_the_contact_through_the_inertia() -> None:
     """A leaning rod that may not turn weighs m g on its foot, and the lock carries the moment of that force."""
-    rod = Rod(np.pi / 4, 0.2, v=(-1.0, -0.0, 0.0))
-    data = rod.data(G=[[0.0, 0.0, 1.0]])
+    rod = Rod(np.pi / 4, v=(-1.0, 0.0, 0.0))
+    data = rod.at_velocity_level(0.2, h=H, G=[[0.0, 0.0, 1.0]])
     solution = solve(data)
     arm, height = rod.rows()[0][0, 2], rod.rows()[1][0, 2]
     np.testing.assert_allclose(solution.forces.fN, [MASS * G], rtol=1e-12)
@@ -203,7 +149,7 @@ def test_redundant_bilateral_rows_beside_contacts(seed: int) -> None:
 
 def test_a_warm_start_takes_no_pivots_and_changes_no_bit() -> None:
     """The solution of the same problem, given as z0, is accepted as it is."""
-    data = Rod(0.0, 0.2, v=(1.0, -1.0, 0.3)).data()
+    data = Rod(0.0, v=(1.0, -1.0, 0.3)).at_velocity_level(0.2, h=H)
     cold = solve(data)
     warm = ConstraintSolver().solve_discretized_problem(data, H, z0=cold.result.z)
     assert cold.result.iterations > 0
@@ -213,7 +159,7 @@ def test_a_warm_start_takes_no_pivots_and_changes_no_bit() -> None:
 
 def test_a_failed_solve_carries_the_problem(tmp_path: Any) -> None:
     """The error holds problem, LCP, result and h; it survives pickling, and the saved problem fails again."""
-    data = Rod(0.0, 0.2).data()
+    data = Rod(0.0).at_velocity_level(0.2, h=H)
     solver = ConstraintSolver(lcp.Lemke(max_pivots=1))
     with pytest.raises(ConstraintSolveError, match="ITERATION_LIMIT") as caught:
         solver.solve_discretized_problem(data, H)
@@ -236,30 +182,6 @@ def test_a_limit_that_no_force_can_meet_is_refused() -> None:
     with pytest.raises(ConstraintSolveError) as caught:
         ConstraintSolver().solve_discretized_problem(data, H)
     assert caught.value.certificate.limit_gap.violation == pytest.approx(1.0)
-
-
-def test_forces_may_be_packed_or_by_class_and_are_checked() -> None:
-    """The helpers take ConstraintForces or a vector, agree with each other, and name what does not fit."""
-    rod = Rod(0.0, 0.2, v=(1.0, -1.0, 0.0))
-    data = rod.data()
-    solution = solve(data)
-    packed = solution.forces.packed()
-    for helper in (
-        ConstraintSolver.compute_generalized_force_from_constraint_forces,
-        ConstraintSolver.compute_generalized_acceleration_from_constraint_forces,
-        ConstraintSolver.compute_generalized_velocity_change,
-    ):
-        assert np.array_equal(helper(data, packed), helper(data, solution.forces))
-        with pytest.raises(ProblemDataError):
-            helper(data, packed[1:])
-        with pytest.raises(ProblemDataError, match="lengths"):
-            helper(data, ConstraintForces(packed[:3], packed[3:]))
-    force = ConstraintSolver.compute_generalized_force_from_constraint_forces(data, packed)
-    np.testing.assert_allclose(force, solution.generalized_force, rtol=1e-15)
-    a = ConstraintSolver.compute_generalized_acceleration(data, rod.start(), packed, H)
-    np.testing.assert_allclose(rod.start() + H * a, solution.v_plus, atol=1e-12)
-    with pytest.raises(ProblemDataError, match="^v: "):
-        ConstraintSolver.compute_generalized_acceleration(data, [0.0], packed, H)
 
 
 def test_contradicting_equations_have_their_status() -> None:

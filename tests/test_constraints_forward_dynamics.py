@@ -1,11 +1,11 @@
-"""Forward dynamics with constraints: four methods, one answer, that of the dense equations."""
+"""Forward dynamics and impulses with constraints: four methods, one answer, that of the dense equations."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from every_joint import Cam
 from pin_models import random_pair
+from refusals import assert_fields
 from trees import random_transform, random_tree, state
 
 from contactlab.constraints import (
@@ -17,13 +17,13 @@ from contactlab.constraints import (
     constrained_system,
     constraint_jacobian,
 )
-from contactlab.constraints.forward_dynamics import delassus_matrix, forward_dynamics_constraints
+from contactlab.constraints.forward_dynamics import constraint_impulses, delassus_matrix, forward_dynamics_constraints
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.dynamics import PointForce, external_forces, inverse_dynamics
+from contactlab.multibody.centroidal import kinetic_energy
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix
-from contactlab.multibody.points import body_pose, point_acceleration
+from contactlab.multibody.points import body_pose
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.errors import MultibodyError
 
@@ -116,36 +116,6 @@ def test_without_the_compiler(method):
     close(forward_dynamics_constraints(model, q, v, tau, cs, method=method), *reference(model, q, v, tau, cs))
 
 
-def test_equations_of_motion():
-    """tau and the constraint forces, applied as external ones, need exactly the accelerations found."""
-    model = random_tree(9, bodies=6)
-    q, v, tau = state(model, 9)
-    rows = contacts(model, 9, 4)
-    cs = ConstraintSet(model, rows)
-    for method in ALL:
-        found = forward_dynamics_constraints(model, q, v, tau, cs, method=method)
-        pushes = [
-            PointForce(row.body, row.point, f * np.asarray(row.normal))
-            for row, f in zip(rows, found.forces, strict=True)
-        ]
-        needed = inverse_dynamics(model, q, v, found.a, external_forces(model, q, pushes))
-        np.testing.assert_allclose(needed, tau, atol=1e-9)
-        for row in rows:
-            at = point_acceleration(model, q, v, found.a, row.body, row.point)
-            assert abs(at @ row.normal - row.acceleration) < 1e-9
-
-
-@pytest.mark.parametrize("method", ALL)
-def test_a_weight_on_the_ground(method):
-    """A sphere at rest on one contact weighs m g, and the force is positive along the normal."""
-    ball = RigidInertia.solid_sphere(2.0, 0.1)
-    model = ModelBuilder().add_body("ball", joint=joints.FloatingBase(), inertia=ball).build()
-    cs = ConstraintSet(model, [ContactConstraint("ball", (0, 0, -0.1), (0, 0, 1))])
-    found = forward_dynamics_constraints(model, model.neutral, np.zeros(6), np.zeros(6), cs, method=method)
-    np.testing.assert_allclose(found.forces, [2.0 * 9.81], rtol=1e-14)
-    np.testing.assert_allclose(found.a, 0.0, atol=1e-13)
-
-
 @pytest.mark.parametrize("method", ALL)
 @pytest.mark.parametrize("linear_solver", ["lu", "qr", "colpiv_qr", "complete_orthogonal", "svd"])
 def test_choice_of_factorisation(method, linear_solver):
@@ -195,40 +165,6 @@ def test_custom_rows_get_the_time(method):
         forward_dynamics_constraints(model, q, v, tau, cs, method="kokkevis")
 
 
-@pytest.mark.parametrize("method", ALL)
-def test_custom_joints(method):
-    """Joints of the user's own carry contacts like any others."""
-    ball = RigidInertia.solid_box(1.0, (0.1, 0.2, 0.3))
-    builder = ModelBuilder().add_body("a", joint=joints.Revolute((0, 1, 0)), inertia=ball)
-    model = builder.add_body(
-        "b", parent="a", joint=Cam(), inertia=ball.moved(random_transform(np.random.default_rng(0)))
-    ).build()
-    q, v, tau = np.array([0.3, 0.4]), np.array([0.5, -0.7]), np.array([1.0, 2.0])
-    cs = ConstraintSet(model, [ContactConstraint("b", (0.1, 0.2, 0.3), (0, 0, 1))])
-    close(forward_dynamics_constraints(model, q, v, tau, cs, method=method), *reference(model, q, v, tau, cs))
-
-
-@pytest.mark.parametrize("method", ALL)
-def test_kinematics_and_lists_stand_for_arrays(method):
-    """A `Kinematics`, lists and read-only arrays give the same digits as plain arrays."""
-    model = random_tree(5, bodies=5)
-    q, v, tau = state(model, 5)
-    cs = ConstraintSet(model, contacts(model, 5, 3))
-    plain = forward_dynamics_constraints(model, q, v, tau, cs, method=method)
-    frozen = tau.copy()
-    frozen.flags.writeable = False
-    for operands in (
-        (kinematics(model, q, v), None, tau),
-        (kinematics(model, q), v, tau),
-        (q.tolist(), v.tolist(), tau.tolist()),
-        (q, v, frozen),
-    ):
-        again = forward_dynamics_constraints(model, *operands, cs, method=method)
-        np.testing.assert_array_equal(again.a, plain.a)
-        np.testing.assert_array_equal(again.forces, plain.forces)
-        assert again.rank == plain.rank
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_delassus_matrix(seed):
     """By unit forces it is G M^-1 G^T, for loops, several branches and redundant rows too."""
@@ -261,9 +197,10 @@ def test_errors_name_what_is_wrong(method):
         with pytest.raises(MultibodyError) as caught:
             forward_dynamics_constraints(model, *operands, cs, method=method)
         assert caught.value.field == field
-    with pytest.raises(MultibodyError) as caught:
-        forward_dynamics_constraints(model, q, v, tau, cs, method=method, f_ext=np.zeros((1, 6)))
-    assert caught.value.field == "f_ext"
+    assert_fields(
+        MultibodyError,
+        ("f_ext", lambda: forward_dynamics_constraints(model, q, v, tau, cs, method=method, f_ext=np.zeros((1, 6)))),
+    )
     other = random_tree(2, bodies=3)
     for more, field in (
         ({"method": "cholesky"}, "method"),
@@ -273,9 +210,10 @@ def test_errors_name_what_is_wrong(method):
         with pytest.raises(ConstraintError) as caught:
             forward_dynamics_constraints(model, q, v, tau, cs, **more)
         assert caught.value.field == field
-    with pytest.raises(ConstraintError) as caught:
-        forward_dynamics_constraints(model, q, v, tau, ConstraintSet(other, []), method=method)
-    assert caught.value.field == "cs"
+    assert_fields(
+        ConstraintError,
+        ("cs", lambda: forward_dynamics_constraints(model, q, v, tau, ConstraintSet(other, []), method=method)),
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -307,3 +245,116 @@ def test_pinocchio(seed):
         found = forward_dynamics_constraints(model, q, v, tau, cs, method=method)
         scale = np.abs(found.a).max()
         assert np.abs(found.a - (T @ a_theirs + pair.turning(q, v))).max() < 1e-6 * scale or not full
+
+
+METHODS = ("direct", "range_space_sparse", "null_space")
+
+
+def independent_contacts(model, seed, count):
+    rng = np.random.default_rng(seed)
+    n = rng.standard_normal((count, 3))
+    n /= np.linalg.norm(n, axis=1)[:, None]
+    return [ContactConstraint(model.names[-1 - i % 3], rng.uniform(-0.3, 0.3, 3), n[i]) for i in range(count)]
+
+
+def ball(height=0.0):
+    inertia = RigidInertia.solid_sphere(2.0, 0.1)
+    return ModelBuilder().add_body("ball", joint=joints.FloatingBase(), inertia=inertia).build()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(5))
+def test_momentum_and_energy(method, seed):
+    """H (v_after - v_minus) = G^T p and G v_after = v_plus; with v_plus = 0 the energy lost is that of the change."""
+    model = random_tree(seed, bodies=6)
+    q, v, _ = state(model, seed)
+    cs = ConstraintSet(model, independent_contacts(model, seed, 3))
+    G, H = constraint_jacobian(model, q, cs), mass_matrix(model, q)
+    found = constraint_impulses(model, q, v, cs, method=method)
+    np.testing.assert_allclose(H @ (found.v_after - v), G.T @ found.impulses, atol=1e-9)
+    np.testing.assert_allclose(G @ found.v_after, 0.0, atol=1e-9)
+    lost = kinetic_energy(model, q, v) - kinetic_energy(model, q, found.v_after)
+    change = found.v_after - v
+    assert lost >= -1e-12
+    assert abs(lost - 0.5 * change @ H @ change) < 1e-9 * max(1.0, lost)
+    wanted = np.array([0.3, -0.2, 0.7])
+    found = constraint_impulses(model, q, v, cs, method=method, v_plus=wanted)
+    np.testing.assert_allclose(G @ found.v_after, wanted, atol=1e-9)
+    assert found.residual < 1e-10
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_redundant_rows_share_the_impulse(method):
+    """The same contact three times: one third of the impulse each, the same motion, rank one."""
+    model = ball()
+    cs = ConstraintSet(model, [ContactConstraint("ball", (0, 0, -0.1), (0, 0, 1))] * 3)
+    found = constraint_impulses(model, model.neutral, [0, 0, -3.0, 0, 0, 0], cs, method=method)
+    np.testing.assert_allclose(found.impulses, 2.0, rtol=1e-12)
+    assert found.rank == 1
+    assert found.residual < 1e-14
+    torn = constraint_impulses(model, model.neutral, [0, 0, -3.0, 0, 0, 0], cs, method=method, v_plus=[0.0, 0.0, 0.3])
+    np.testing.assert_allclose(torn.v_after[2], 0.1, rtol=1e-12)
+    assert torn.residual == pytest.approx(0.2 / (0.3 + 3.0 + 3.1))
+
+
+class Belt(CustomConstraint):
+    """The first coordinate's speed is 2 + t: a constraint whose error has a part of its own in time."""
+
+    name = "belt"
+    rows = 1
+    level = "velocity"
+
+    def jacobian(self, model, q):
+        return np.eye(1, model.nv)
+
+    def gamma(self, model, q, v, *, t):
+        return np.ones(1)
+
+    def velocity_error(self, model, q, v, *, t):
+        return np.array([v[0] - (2.0 + t)])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_conditions_that_depend_on_time(method):
+    """The velocity after the impact meets G v + phi_t = v_plus at the time given."""
+    model = random_tree(3, bodies=5, kinds=("revolute",))
+    q, v, _ = state(model, 3)
+    found = constraint_impulses(model, q, v, ConstraintSet(model, [Belt()]), method=method, t=1.5)
+    assert abs(found.v_after[0] - 3.5) < 1e-12
+    assert found.residual < 1e-13
+
+
+def test_errors_of_impulses_name_what_is_wrong():
+    """Wrong methods, lengths and entries are typed errors that name the argument."""
+    model = ball()
+    cs = ConstraintSet(model, [ContactConstraint("ball", (0, 0, 0), (0, 0, 1))])
+    q, v = model.neutral, np.zeros(6)
+    for more, field in (
+        ({"method": "kokkevis"}, "method"),
+        ({"v_plus": [0.0, 0.0]}, "v_plus"),
+        ({"v_plus": [np.nan]}, "v_plus"),
+        ({"linear_solver": "best"}, "linear_solver"),
+    ):
+        with pytest.raises(ConstraintError) as caught:
+            constraint_impulses(model, q, v, cs, **more)
+        assert caught.value.field == field
+    for at, speed in ((q, None), (q, v[:-1]), (q, [0, 0, np.inf, 0, 0, 0]), (kinematics(model, q), None)):
+        with pytest.raises(MultibodyError) as found:
+            constraint_impulses(model, at, speed, cs)
+        assert found.value.field == "v_minus"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pinocchio_of_impulses(seed):
+    """The velocity after the impact is that of pinocchio's impulse dynamics."""
+    pin = pytest.importorskip("pinocchio")
+    rng = np.random.default_rng(seed)
+    pair = random_pair(pin, rng, 14)
+    model, theirs = pair.ours, pair.theirs
+    q, v, _ = state(model, seed)
+    cs = ConstraintSet(model, independent_contacts(model, seed, 3))
+    G, T = constraint_jacobian(model, q, cs), pair.rotations(q)
+    after = pin.impulseDynamics(theirs, theirs.createData(), pair.q(q), np.linalg.solve(T, v), G @ T, 0.0, 0.0)
+    for method in METHODS:
+        found = constraint_impulses(model, q, v, cs, method=method)
+        np.testing.assert_allclose(found.v_after, T @ after, rtol=1e-7, atol=1e-8)

@@ -11,7 +11,6 @@ from scipy.integrate import solve_ivp
 from contactlab.constraints import (
     ConstraintSet,
     ContactConstraint,
-    CustomConstraint,
     LoopConstraint,
     assemble_q,
     assemble_v,
@@ -29,9 +28,6 @@ from contactlab.multibody import (
     joints,
     kinetic_energy,
     point_acceleration,
-    point_bias_acceleration,
-    point_jacobian,
-    point_position,
     potential_energy,
 )
 from contactlab.spatial import quaternion
@@ -173,38 +169,6 @@ def test_five_rows_are_a_revolute_joint(method: Method) -> None:
             assert np.abs(point_acceleration(model, q, v, a, "body", point) - want).max() < 1e-9
 
 
-class PinRows(CustomConstraint):
-    """The pin of the four-bar, by hand."""
-
-    rows, name, baumgarte = 2, "by hand", 0.1
-    ends = (("coupler", (FOUR.b, 0.0, 0.0)), ("rocker", (FOUR.c, 0.0, 0.0)))
-
-    def apart(self, what: Callable[..., np.ndarray], model: Model, *state: np.ndarray) -> np.ndarray:
-        p, s = (what(model, *state, body, point) for body, point in self.ends)
-        return (s - p)[[0, 2]]
-
-    def jacobian(self, model: Model, q: np.ndarray) -> np.ndarray:
-        return self.apart(point_jacobian, model, q)
-
-    def gamma(self, model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return -self.apart(point_bias_acceleration, model, q, v)
-
-    def position_error(self, model: Model, q: np.ndarray) -> np.ndarray:
-        return self.apart(point_position, model, q)
-
-
-@pytest.mark.parametrize("method", LOOPS)
-def test_rows_by_hand_equal_loop_rows(method: Method) -> None:
-    """The same pin as a custom constraint: same motion, same forces but for the axes they are in."""
-    model = FOUR.model()
-    q, v = FOUR.configuration(0.8), FOUR.velocity(0.8, 3.0)
-    loop = forward_dynamics_constraints(model, q, v, np.zeros(3), FOUR.constraints(model, 0.1), method=method)
-    hand = forward_dynamics_constraints(model, q, v, np.zeros(3), ConstraintSet(model, [PinRows()]), method=method)
-    assert np.abs(loop.a - hand.a).max() < 1e-9
-    R = body_pose(model, q, "coupler").R[np.ix_([0, 2], [0, 2])]
-    assert np.abs(R @ loop.forces - hand.forces).max() < 1e-9
-
-
 @pytest.mark.parametrize("name", ["four-bar", "slider-crank", "five-bar"])
 def test_ten_seconds(name: str) -> None:
     """For 10 s the loop stays closed, energy where it was, and the motion on the single coordinate's path."""
@@ -236,16 +200,6 @@ def test_energy_drifts_at_the_order_of_the_integrator(name: str, step: Any, orde
     drifts = [run(model, cs, q, v, step, size, round(1.0 / size))[3] for size in sizes]
     slope = np.polyfit(np.log(sizes), np.log(drifts), 1)[0]
     assert order - 0.3 < slope < order + 0.3
-
-
-@pytest.mark.parametrize("name", ["four-bar", "slider-crank", "five-bar"])
-def test_without_stabilisation_the_loop_opens(name: str) -> None:
-    """The same run with Baumgarte's terms keeps the loop at least ten times better closed than without."""
-    errors = []
-    for baumgarte in (None, 0.05):
-        model, cs, q, v = mechanism(name, baumgarte)
-        errors.append(run(model, cs, q, v, midpoint, 4e-3, 1500)[2])
-    assert errors[1] < 0.1 * errors[0]
 
 
 def test_an_open_loop_closes() -> None:

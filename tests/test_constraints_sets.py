@@ -1,9 +1,14 @@
-"""Sets of constraints: groups, labels, stabilisation, and what is refused."""
+"""Sets of constraints: groups, labels, stabilisation, systems, models that cannot move, and what is refused."""
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
+from every_joint import model_with_every_joint
+from random_rows import random_set
+from refusals import assert_fields, assert_messages
 from trees import random_tree, state
 
 from contactlab.constraints import (
@@ -15,12 +20,33 @@ from contactlab.constraints import (
     DistanceConstraint,
     LoopConstraint,
     baumgarte_term,
+    check_constraint,
+    constrained_system,
     constraint_gamma,
+    constraint_jacobian,
     constraint_position_error,
     constraint_velocity_error,
+    forward_dynamics_constraints,
+    inverse_dynamics_constraints,
+    inverse_dynamics_constraints_relaxed,
+    is_fully_actuated,
 )
-from contactlab.multibody import Model
-from contactlab.spatial import Transform
+from contactlab.constraints.forward_dynamics import Method
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    MultibodyError,
+    PointForce,
+    external_forces,
+    inverse_dynamics,
+    joints,
+    kinematics,
+    mass_matrix,
+    nonlinear_effects,
+    normalize,
+    random_configuration,
+)
+from contactlab.spatial import RigidInertia, Transform
 
 X, Y, Z = np.eye(3)
 SIX = np.eye(6)
@@ -239,15 +265,14 @@ def test_bad_sets_are_refused(model: Model) -> None:
 def test_unknown_groups_suggest_close_ones(model: Model) -> None:
     """A name that no group has raises with the close names, or with those there are."""
     cs = ConstraintSet(model, [contact("left_foot", 5), contact("right_foot")])
-    for message, call in (
+    assert_messages(
+        ConstraintError,
         ("no group is called 'left_fot'; close: 'left_foot', 'right_foot'", lambda: cs.group("left_fot")),
         ("no group is called 6; there are 'left_foot', 'right_foot'", lambda: cs.rows(6)),
         ("group", lambda: cs.with_baumgarte("knee", 0.1)),
         ("no group is called True", lambda: cs.group(True)),
         ("there are none", lambda: ConstraintSet(model, []).group("a")),
-    ):
-        with pytest.raises(ConstraintError, match=message):
-            call()
+    )
 
 
 def test_bodies_are_found_in_their_links(model: Model) -> None:
@@ -259,3 +284,139 @@ def test_bodies_are_found_in_their_links(model: Model) -> None:
         pose = body_pose(model, q, body)
         rows = [LoopConstraint("world", body, pose, None, axis) for axis in SIX]
         np.testing.assert_allclose(constraint_position_error(model, q, ConstraintSet(model, rows)), 0.0, atol=1e-14)
+
+
+DOWN = ContactConstraint("post", (0, 0, 1), (0, 0, 1))
+
+
+def post():
+    """A body that is fixed to the world."""
+    builder = ModelBuilder()
+    return builder.add_body("post", joint=joints.Fixed(), inertia=RigidInertia(1.0, inertia=np.eye(3))).build()
+
+
+@pytest.mark.parametrize("method", get_args(Method))
+def test_a_model_that_cannot_move_does_not(method) -> None:
+    """Empty lists are vectors of length 0; rows on what is fixed hold nothing and bear nothing."""
+    model = post()
+    rows = [DOWN] if method == "kokkevis" else [DOWN, LoopConstraint("post", "world", axis=(0, 0, 0, 1, 0, 0))]
+    found = forward_dynamics_constraints(model, [], [], [], ConstraintSet(model, rows), method=method)
+    assert found.a.shape == (0,)
+    assert not found.forces.any()
+    assert (found.rank, found.residual) == (0, 0.0)
+
+
+def test_a_model_that_cannot_move_has_inverse_dynamics() -> None:
+    """System, both inverse dynamics and the check take a model without degrees of freedom."""
+    model = post()
+    cs = ConstraintSet(model, [DOWN])
+    assert constrained_system(model, [], [], [], cs).G.shape == (1, 0)
+    for inverse in (inverse_dynamics_constraints, inverse_dynamics_constraints_relaxed):
+        assert inverse(model, [], [], [], cs, []).tau.shape == (0,)
+    assert check_constraint(model, cs).ok
+    assert normalize(model, []).shape == (0,)
+
+
+def test_ragged_lists_are_named() -> None:
+    """A list of lists of different lengths is refused like any other wrong shape."""
+    model = random_tree(3)
+    q, v, ragged = random_configuration(model, 0), np.zeros(model.nv), [[0.0], [0.0, 0.0]]
+    cs = ConstraintSet(model, [ContactConstraint("b1", (0, 0, 0), (0, 0, 1))])
+    for field, given in (("q", (ragged, v, v)), ("v", (q, ragged, v)), ("tau", (q, v, ragged))):
+        with pytest.raises(MultibodyError) as caught:
+            forward_dynamics_constraints(model, *given, cs)
+        assert caught.value.field == field
+    assert_fields(
+        ConstraintError,
+        ("actuated", lambda: is_fully_actuated(model, q, cs, ragged)),
+    )
+
+
+def test_one_constraint_is_no_list() -> None:
+    """A constraint in place of a list of them is refused by type."""
+    with pytest.raises(ConstraintError, match="in a list") as refused:
+        ConstraintSet(post(), DOWN)
+    assert refused.value.field == "constraints"
+
+
+def test_constrained_system_is_made_of_the_public_functions() -> None:
+    """H, C (f_ext taken off), G and gamma are what the functions of each give, from q or from kinematics."""
+    model = model_with_every_joint()
+    q, v, _ = state(model, 6)
+    cs = random_set(model, np.random.default_rng(6))
+    f_ext = external_forces(
+        model, q, [PointForce("eye", (0.1, 0, 0), (1, 2, 3)), PointForce("cam", (0, 0, 1), (5, 0, 0))]
+    )
+    tau = np.ones(model.nv)
+    for at, speed in ((q, v), (kinematics(model, q, v), None), (kinematics(model, q), v)):
+        system = constrained_system(model, at, speed, tau, cs, f_ext)
+        np.testing.assert_array_equal(system.H, mass_matrix(model, q))
+        np.testing.assert_allclose(system.C, nonlinear_effects(model, q, v, f_ext), rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(system.C, inverse_dynamics(model, q, v, 0 * v, f_ext), rtol=1e-13, atol=1e-13)
+        np.testing.assert_array_equal(system.G, constraint_jacobian(model, q, cs))
+        np.testing.assert_array_equal(system.gamma, constraint_gamma(model, q, v, cs))
+    assert_messages(
+        MultibodyError,
+        ("tau", lambda: constrained_system(model, q, v, tau[1:], cs)),
+        ("v: is needed", lambda: constrained_system(model, q, None, tau, cs)),
+        ("computed without velocities", lambda: constrained_system(model, kinematics(model, q), None, tau, cs)),
+    )
+
+
+def tree(branches: int, length: int) -> Model:
+    """A floating body with branches of revolute joints."""
+    rng = np.random.default_rng(0)
+    builder = ModelBuilder().add_body(
+        "base", joint=joints.FloatingBase(), inertia=RigidInertia.solid_box(2.0, (0.3, 0.2, 0.1))
+    )
+    for branch in range(branches):
+        parent = "base"
+        for k in range(length):
+            name = f"{branch}.{k}"
+            builder.add_body(
+                name,
+                parent=parent,
+                joint=joints.Revolute(rng.standard_normal(3)),
+                placement=Transform(np.eye(3), rng.uniform(-0.3, 0.3, 3)),
+                inertia=RigidInertia.solid_box(1.0, (0.1, 0.2, 0.3)),
+            )
+            parent = name
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("branches", "length", "bodies"),
+    [
+        (2, 3, ["0.2"]),
+        (2, 3, ["0.2", "0.2", "1.2", "0.2", "1.2", "base"]),  # interleaved
+        (2, 6, ["0.5"] * 6 + ["1.5"] * 3),  # more rows of a link than a vector has lanes
+        (4, 9, [f"{k % 4}.{8 - k // 12}" for k in range(30)]),  # too many for the plain solver
+        (5, 20, [f"{k % 5}.19" for k in range(12)]),  # too long for the stack
+    ],
+)
+def test_unit_forces_agree_with_the_direct_method(branches: int, length: int, bodies: list[str]) -> None:
+    """Accelerations, forces and rank, with Baumgarte and wanted accelerations."""
+    model, rng = tree(branches, length), np.random.default_rng(1)
+    rows = []
+    for body in bodies:
+        normal = rng.standard_normal(3)
+        normal /= np.linalg.norm(normal)
+        rows.append(ContactConstraint(body, rng.uniform(-0.3, 0.3, 3), normal, acceleration=rng.standard_normal()))
+    cs = ConstraintSet(model, rows)
+    for group in cs.groups[::2]:
+        cs = cs.with_baumgarte(group.name, 0.1)
+    q, v, tau = random_configuration(model, rng), rng.standard_normal(model.nv), rng.standard_normal(model.nv)
+    one = forward_dynamics_constraints(model, q, v, tau, cs, method="kokkevis")
+    two = forward_dynamics_constraints(model, q, v, tau, cs, method="direct")
+    assert one.rank == two.rank == len(bodies)
+    assert one.residual < 1e-11
+    np.testing.assert_allclose(one.a, two.a, rtol=1e-8, atol=1e-8 * np.abs(two.a).max())
+    np.testing.assert_allclose(one.forces, two.forces, rtol=1e-8, atol=1e-8 * np.abs(two.forces).max())
+
+
+def test_points_of_a_link_share_groups_of_four() -> None:
+    """Six single rows of one link are two groups, whichever points they are of."""
+    model = tree(1, 2)
+    rows = [ContactConstraint("0.1", (k, 0, 0), (0, 0, 1)) for k in range(6)]
+    assert ConstraintSet(model, rows).packed.groups == 2
+    assert ConstraintSet(model, [*rows[:4], ContactConstraint("base", (0, 0, 0), (0, 0, 1))]).packed.groups == 2

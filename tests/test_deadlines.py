@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import subprocess
@@ -11,7 +10,6 @@ import textwrap
 import threading
 import time
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,9 +19,7 @@ from contactlab.contact import Box, Cylinder, HalfSpace, Material
 from contactlab.simulation import TimeStepping, WorldBuilder, rollout, simulate, verify
 from contactlab.spatial import RigidInertia
 from lcp.farkas import feasible_point, infeasibility_proof
-from lcp.interruptible import Cancelled, cpu_seconds, run_interruptibly
-from lcp.kernels import lemke as k
-from lcp.linear_program import linear_program
+from lcp.interruptible import Cancelled, run_interruptibly, cpu_seconds
 from problem_data import ConstraintVelProblemData
 
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="sends itself signals")
@@ -58,21 +54,6 @@ def test_linear_programs_end_at_their_limit(search):
     clock = time.perf_counter()
     assert search(problem, 0.5) is None
     assert time.perf_counter() - clock < 5.0  # 1 s on an idle machine; without a limit minutes
-
-
-def test_linear_programs_are_given_longer_where_others_work(monkeypatch):
-    """HiGHS looks at the clock of the wall, whose seconds are shared with whoever else is at work."""
-    given = []
-
-    def linprog(*_, options, **__):
-        given.append(options["time_limit"])
-        return SimpleNamespace(x=None)
-
-    monkeypatch.setattr("scipy.optimize.linprog", linprog)
-    for load in (0.0, 3.0 * (os.cpu_count() or 1)):
-        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0), raising=False)
-        assert linear_program(np.ones(200), np.eye(200), b_ub=np.ones(200), bounds=(0.0, None), time_limit=10.0) is None
-    assert given == pytest.approx([10.0, 30.0], rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -128,22 +109,6 @@ def test_a_step_gives_friction_solvers_as_long_as_others(monkeypatch):
     assert stepper.lcp_solver.time_limit == 30.0
     assert lcp.default_friction_solver().time_limit == 300.0
     assert given == [30.0]
-
-
-def test_portions_change_no_bit_of_lemkes_path():
-    """Also where the whole tableau is brought up to date some columns at a time."""
-    n = 900
-    rng = np.random.default_rng(3)
-    B = rng.standard_normal((n, n // 2))
-    problem = lcp.LCP(B @ B.T / n + np.diag(rng.uniform(1e-3, 1e-2, n)), rng.standard_normal(n))
-    claim = lcp.Lemke(restarts=0).solve(problem)
-    z, info = np.zeros(n), np.zeros(k.INFO_SIZE, dtype=np.int64)
-    options = lcp.Lemke(restarts=0).kernel_options()
-    options[k.FREE_OF_UNITS] = True
-    floats, ints = np.empty(k.lemke_float_size(n)), np.empty(k.lemke_int_size(n), dtype=np.int64)
-    k.lemke(problem.M.copy(), problem.q.copy(), z, False, options, floats, ints, z, info)
-    assert claim.iterations == info[k.PIVOTS] > 300
-    assert np.array_equal(claim.z, z)
 
 
 def fast_cylinders():
@@ -219,27 +184,6 @@ def test_work_on_another_thread_has_its_context_and_is_counted():
     assert 0.2 <= cpu_seconds() - before < 1.0
     with pytest.raises(TimeoutError):
         run_interruptibly(lambda: time.sleep(5.0), 0.1)
-
-
-def test_code_of_the_users_own_may_call_kernels():
-    """Compiled by numba itself, which then has the kernel compiled on the thread that holds its lock."""
-    numba = pytest.importorskip("numba")
-    kernel = importlib.import_module("lcp.kernels").kernel
-
-    @kernel
-    def doubled(x):
-        return 2.0 * x
-
-    @numba.njit
-    def four_times(x):
-        return doubled(doubled(x))
-
-    found = []
-    worker = threading.Thread(target=lambda: found.append(four_times(1.5)), daemon=True)
-    worker.start()
-    worker.join(60.0)
-    assert found == [6.0]
-    assert four_times(1) == 4.0  # another type, in the main thread
 
 
 @needs_signals

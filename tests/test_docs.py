@@ -1,11 +1,14 @@
-"""What the pages rest on, without building them: every page is reached, pictures are there and small, names exist."""
+"""The pages, without building them: all are reached, pictures are there and small, examples and adapters run."""
 
 from __future__ import annotations
 
 import ast
+import doctest
 import re
+import runpy
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,3 +93,71 @@ def test_no_picture_is_left_over() -> None:
     shown = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *PAGES])
     lying = [path.name for path in (DOCS / "images").iterdir() if path.is_file()]
     assert [name for name in lying if f"images/{name}" not in shown] == []
+
+
+GALLERY = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = sorted(GALLERY.glob("*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.slow
+def test_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It runs as a script."""
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example_is_short(example: Path) -> None:
+    """An example is read in one go: fewer than 100 lines, as CONTRIBUTING says."""
+    assert len(example.read_text(encoding="utf-8").splitlines()) < 100
+
+
+def test_the_readme_lists_every_example() -> None:
+    """One line each, simple first, then the classics, with the first paragraph of the script; and no other."""
+    lines = (GALLERY / "README.md").read_text(encoding="utf-8").splitlines()
+    scripts = [*EXAMPLES, *sorted((GALLERY / "classics").glob("*.py"))]
+    texts = [ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "" for script in scripts]
+    first = [" ".join(text.partition("\n\n")[0].split()) for text in texts]
+    names = [script.relative_to(GALLERY).as_posix() for script in scripts]
+    wanted = [f"| `{name}` | {text} |" for name, text in zip(names, first, strict=True)]
+    assert [line for line in lines if line.startswith("| `")] == wanted
+
+
+def test_gallery_is_there() -> None:
+    """The folder is found from here, so the tests above do test something."""
+    assert len(EXAMPLES) >= 3
+
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "derivatives_elsewhere.md"
+SECTION = re.compile(r"^## (.*)\n", re.MULTILINE)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+ADAPTERS = ("torch", "jax", "casadi", "scipy")
+
+
+def sections() -> dict[str, list[tuple[str, str]]]:
+    """The blocks of each section, (language, text), by its title."""
+    _, *parts = SECTION.split(PAGE.read_text(encoding="utf-8"))
+    return {title: BLOCK.findall(text) for title, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+@pytest.mark.parametrize("package", ADAPTERS)
+@pytest.mark.slow
+def test_adapter_runs(package: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The block on top and the package's own run from top to bottom, and print what stands behind them."""
+    pytest.importorskip(package)
+    page = sections()
+    values: dict[str, Any] = {"__name__": "page"}
+    for language, text in page["One step as a function of vectors"] + page[package]:
+        if language == "python":
+            exec(compile(text, f"{PAGE.name}: {package}", "exec", dont_inherit=True), values)
+        else:
+            printed = capsys.readouterr().out
+            assert doctest.OutputChecker().check_output(text, printed, OPTIONS), printed
+
+
+def test_page_has_every_adapter() -> None:
+    """A section for each, with code and what it prints."""
+    page = sections()
+    assert all({language for language, _ in page[package]} == {"python", "text"} for package in ADAPTERS)

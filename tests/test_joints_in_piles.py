@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import lcp
 from contactlab.certificate import ForceChoice
 from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import JointLimit, PositionDrive
-from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.kernels.discretized_lcp import place_joint_spans
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, Transform
@@ -96,77 +93,3 @@ def test_the_forces_are_those_of_one_tree(scene):
         )
         np.testing.assert_allclose(sparse.forces.fN, dense.forces.fN, rtol=0, atol=1e-9 * dense.forces.fN.max())
         np.testing.assert_allclose(sparse.forces.fB, dense.forces.fB, rtol=0, atol=1e-9 * np.abs(dense.forces.fB).max())
-
-
-def test_no_matrix_is_needed_of_a_large_island():
-    """An LCP of 6000 unknowns, which no pivoting method would be given."""
-    recording = simulate(gripped_wall(2, 50), TimeStepping(H), steps=5)
-    assert recording.problem(4).nv == 609
-    assert (recording.certificates.choice == ForceChoice.EQUAL_COMPLIANCE).all()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_rows_are_judged_as_the_dense_lcp_judges_them(seed):
-    """Of every kind of bounds: M z + q from the rows, and q."""
-    from lcp.contacts.kernels.island_acceptance import STATE, IslandProblem, IslandSolution
-    from lcp.contacts.kernels.solver_state import state_int_size
-    from lcp.contacts.kernels.strategies import workspace_float_size
-    from lcp.contacts.kernels.strategy_loop import (
-        ALL_STRATEGIES,
-        EQUAL_COMPLIANCE,
-        NEEDS_SWEEPS,
-        solve_first,
-        solve_from_sweeps,
-    )
-    from lcp.kernels.residuals import SIZE
-
-    rng = np.random.default_rng(seed)
-    lo, hi = [-1.0, 0.5, -np.inf, -np.inf, 0.3, -0.2], [1.0, np.inf, -0.5, np.inf, 0.3, 2.0]
-    A = rng.standard_normal((9, 9))
-    data = ConstraintVelProblemData(
-        M=A @ A.T + np.eye(9),
-        Mv=rng.standard_normal(9),
-        N=rng.standard_normal((2, 9)),
-        F=rng.standard_normal((4, 9)),
-        mu=[0.5, 0.2],
-        r=[2, 2],
-        L=rng.standard_normal((2, 9)),
-        B=rng.standard_normal((6, 9)),
-        lo=lo,
-        hi=hi,
-        gammaB=rng.uniform(0.0, 0.1, 6),
-    )
-    formed = form_discretized_lcp(data, 0.1)
-    n, nv, nj, rows = formed.n, 9, 8, formed.kernel_rows
-    wf, wi = np.zeros(workspace_float_size(2, 2, 4, nj, nv)), np.zeros(state_int_size(2, 6 + nj, 1), dtype=np.int64)
-    q, z, w, best = (np.zeros(n) for _ in range(4))
-    case = IslandProblem(rows, np.array([0, nv]), True, False, False, ALL_STRATEGIES, np.zeros(n), 1e-8)
-    sizes = (6 + nj, nv, SIZE, 24, nv + 1)
-    answer = IslandSolution(q, z, w, *(np.zeros(size) for size in sizes), best, np.zeros(STATE))
-    assert solve_first(case, answer, wf, wi).outcome == NEEDS_SWEEPS
-    assert solve_from_sweeps(case, answer, wf, wi).outcome == EQUAL_COMPLIANCE
-    np.testing.assert_allclose(q, formed.qq, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(w, formed.MM @ z + formed.qq, rtol=0, atol=1e-12)
-    assert z.min() >= 0.0
-    assert lcp.residuals(formed.problem, z).natural_map < 1e-12
-
-
-def test_an_equation_joins_the_trees_that_it_acts_on_and_no_others():
-    """Four trees of two velocities; an equation of the second and third; a contact of the third and fourth."""
-    J = np.full((3, 8), np.nan)
-    J[0] = 0.0
-    J[0, 4:] = 1.0
-    J[0, 2:4] = np.nan  # outside the span of the contact, where nobody has written
-    J[1] = J[2] = 0.0
-    J[1, 6] = 1.0  # a limit of the fourth
-    J[2, [2, 5]] = 1.0  # the equation
-    Y = J.copy()
-    starts = np.array([0, 2, 4, 6, 8])
-    spans = np.zeros((2, 4), dtype=np.int64)
-    spans[0] = 4, 6, 6, 8
-    left = place_joint_spans(1, 1, 1, J, Y, starts, spans)
-    assert left == 3
-    assert starts[: left + 1].tolist() == [0, 2, 6, 8]
-    assert spans.tolist() == [[2, 6, 6, 8], [6, 8, 8, 8]]
-    assert J[0].tolist() == [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
-    assert Y[0].tolist() == J[0].tolist()

@@ -2,117 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import math
 import os
-import runpy
 import subprocess
 import sys
 import threading
-import time
-import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from lcp.compiler import compilation_seconds, compiling
-from lcp.compiler.bound_call import BoundCall, unpack_arguments
 from lcp.compiler.compile_events import count_compilations
 from lcp.compiler.releases import TESTED_RELEASES
 from lcp.compiler.type_lookup_cache import fast_compilation
-from lcp.kernels import kernel, on_first_compilation
-
-
-class Pair(NamedTuple):
-    x: np.ndarray
-    y: np.ndarray
-
-
-@kernel(inner=True)
-def total(pair: Pair, scale: float) -> float:
-    result = 0.0
-    for i in range(pair.x.shape[0]):
-        if pair.x[i] > 0.0:
-            result += scale * pair.x[i] * pair.y[i]
-        else:
-            result -= pair.y[i]
-    return result
-
-
-@kernel
-def twice(pair: Pair) -> float:
-    return 2.0 * total(pair, 1.0)
-
-
-@kernel
-def branches(pair: Pair, limit: int) -> float:
-    first = pair.x[0]
-    result = 0.0
-    for i in range(limit):
-        last = first + i
-        if i % 3 == 0:
-            step = last
-        else:
-            step = pair.y[i % 2]
-        for j in range(i):
-            if j > 2:
-                continue
-            result += step * j + last
-        if result > 1e3:
-            break
-    return result + twice(pair) + total(pair, 0.5)
-
-
-def in_python(pair: Pair, limit: int) -> float:
-    """`branches`, with what it calls, written once more."""
-    result, first = 0.0, pair.x[0]
-    for i in range(limit):
-        step = first + i if i % 3 == 0 else pair.y[i % 2]
-        for j in range(min(i, 3)):
-            result += step * j + (first + i)
-        if result > 1e3:
-            break
-    positive = sum(x * y for x, y in zip(*pair, strict=True) if x > 0)
-    others = sum(y for x, y in zip(*pair, strict=True) if x <= 0)
-    return result + 2 * (positive - others) + 0.5 * positive - others
-
-
-@kernel(inner=True, long_loops=True)
-def add_to(x: np.ndarray, y: np.ndarray) -> None:
-    for i in range(x.shape[0]):
-        x[i] += 0.1 * y[i]
-
-
-@kernel(short_loops=True)
-def added(pair: Pair, times: int) -> float:
-    for _ in range(times):
-        add_to(pair.x, pair.y)
-    return total(pair, 1.0)
-
-
-@kernel(short_loops=True)
-def added_held(held: np.ndarray, types: object) -> float:
-    pair, times, counted, _ = unpack_arguments(held, types)
-    counted[0].count += 1
-    return added(pair, times)
-
-
-PAIR = Pair(np.array([1.5, -2.0, 3.0]), np.array([0.5, 4.0, 0.25]))
-
-
-def test_a_kernel_that_others_call_can_be_called_from_python_before_and_after() -> None:
-    assert twice(PAIR) == 2 * (1.5 * 0.5 + 3 * 0.25 - 4)
-    assert branches(PAIR, 4) == pytest.approx(in_python(PAIR, 4), abs=1e-12)
-    assert twice(PAIR) == 2 * (1.5 * 0.5 + 3 * 0.25 - 4)
-
-
-@pytest.mark.parametrize("limit", [0, 1, 3, 7, 60])
-def test_values_kept_over_branches_and_loops_are_those_of_python(limit: int) -> None:
-    assert branches(PAIR, limit) == pytest.approx(in_python(PAIR, limit), rel=1e-13, abs=1e-12)
-
+from lcp.kernels import kernel
 
 SOURCE = """
 import numpy as np
@@ -234,73 +139,6 @@ def fail_swiftly() -> None:
         raise ZeroDivisionError
 
 
-@kernel
-def at_place(x: np.ndarray, least: float) -> float:
-    place = -1
-    for i in range(x.shape[0]):
-        if x[i] > least:
-            place = i
-    return float(x[place] + 10.0 * x[-2])
-
-
-def test_kernels_of_users_count_from_the_end() -> None:
-    """Only the project's own are known not to."""
-    x = np.array([1.0, 2.0, 3.0])
-    assert at_place(x, 9.0) == 23.0
-    assert at_place(x, 2.5) == 23.0
-    assert at_place(np.array([5.0, 2.0, 3.0]), 4.0) == 25.0
-
-
-def test_what_waits_for_a_compilation_is_done_once_and_only_within_its_block(tmp_path: Path) -> None:
-    # A file of a new name: from disk, of an earlier run of this test, nothing would be compiled.
-    path = tmp_path / f"waits_{uuid.uuid4().hex}.py"
-    path.write_text(
-        "from lcp.kernels import kernel\n\n\n@kernel\ndef one_more(x: float) -> float:\n    return x + 1.0\n"
-    )
-    one_more = runpy.run_path(str(path))["one_more"]
-    calls: list[int] = []
-    with on_first_compilation(lambda: calls.append(1)):
-        pass
-    assert one_more(1.0) == 2.0
-    assert calls == []
-    with on_first_compilation(lambda: calls.append(2 if compiling() else 3)):
-        assert one_more(1) == 2.0
-        assert one_more(np.float32(1.0)) == 2.0
-    assert calls == [2]
-    assert not compiling()
-
-
-def test_a_thread_knows_how_long_it_waited_for_kernels(tmp_path: Path) -> None:
-    """No more than what went by; nothing where the kernel is there, or where another thread waited."""
-    path = tmp_path / f"timed_{uuid.uuid4().hex}.py"
-    path.write_text(
-        "from lcp.kernels import kernel\n\n\n@kernel\ndef one_more(x: float) -> float:\n    return x + 1.0\n"
-    )
-    one_more = runpy.run_path(str(path))["one_more"]
-    began, before = time.perf_counter(), compilation_seconds()
-    one_more(1.0)
-    waited, passed = compilation_seconds() - before, time.perf_counter() - began
-    assert 0.2 * passed < waited < passed
-    one_more(2.0)
-    other = threading.Thread(target=lambda: one_more(1))
-    other.start()
-    other.join()
-    assert compilation_seconds() - before == waited
-
-
-def test_unrolled_or_not_loops_give_the_bits_of_python() -> None:
-    """With ends that no number of lanes divides."""
-    rng = np.random.default_rng(5)
-    for n in (1, 3, 8, 37):
-        pair = Pair(*rng.normal(size=(2, n)))
-        x = pair.x.copy()
-        for _ in range(3):
-            for i in range(n):
-                x[i] += 0.1 * pair.y[i]
-        added(pair, 3)
-        np.testing.assert_array_equal(pair.x, x)
-
-
 def ways_of_kernels() -> Any:
     """A kernel that takes in others, one of them several times and within another, with names that they share."""
 
@@ -344,27 +182,6 @@ class Pair(NamedTuple):
     y: np.ndarray
 
 
-def machine_code(kernel: Any) -> list[bytes]:
-    from llvmlite.binding import ObjectFileRef
-
-    (compiled,) = kernel.overloads.values()
-    parts = ObjectFileRef.from_data(compiled.library._get_compiled_object()).sections()
-    return [bytes(part.data()) for part in parts if part.is_text()]
-
-
-def test_what_is_spared_in_compiling_changes_no_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    values, codes = [], []
-    monkeypatch.setitem(TESTED_RELEASES, "cache", ())
-    for releases in (TESTED_RELEASES["spared"], ()):
-        monkeypatch.setitem(TESTED_RELEASES, "spared", releases)
-        all_ways = ways_of_kernels()
-        values.append(all_ways(Pair(np.array([7.0, 20.0, 0.3]), np.array([1.0, 90.0, 4.0]))))
-        codes.append(machine_code(all_ways))
-    assert values[0] == values[1]
-    assert codes[0] == codes[1]
-    assert codes[0]
-
-
 def test_threads_that_meet_a_new_kernel_at_once_compile_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TESTED_RELEASES, "cache", ())
     all_ways, found = ways_of_kernels(), []
@@ -386,25 +203,6 @@ def test_threads_that_meet_a_new_kernel_at_once_compile_it_once(monkeypatch: pyt
     with count_compilations() as watch:
         ways_of_kernels()(Pair(np.array([7.0, 20.0, 0.3]), np.array([1.0, 90.0, 4.0])))
     assert once == watch.compiled > 0
-
-
-def test_a_held_call_is_the_call_itself_on_the_same_memory() -> None:
-    """Arrays are seen as they are at each call, records are written, and what is held stays alive."""
-    counted = np.zeros(1, dtype=np.dtype((np.record, [("count", np.int64)])))
-    pair = Pair(np.ones(5), np.full(5, 2.0))
-    call = BoundCall(added_held, (pair, 2, counted, None))
-    other = BoundCall(added_held, (Pair(np.zeros(3), np.ones(3)), 1, counted, None))
-    x = pair.x
-    del pair
-    gc.collect()
-    assert call() == pytest.approx(5 * 1.4 * 2.0)
-    x[:] = 0.0
-    assert call() == pytest.approx(5 * 0.4 * 2.0)
-    assert other() == pytest.approx(0.3)
-    assert counted[0].count == 3
-    np.testing.assert_allclose(x, 0.4)
-    with pytest.raises(TypeError, match="addresses"):
-        copy.deepcopy(call)
 
 
 def test_the_line_on_compiling_is_printed_once_in_a_process_and_not_for_what_is_on_disk(tmp_path: Path) -> None:

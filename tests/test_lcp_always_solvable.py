@@ -63,24 +63,6 @@ def test_labels_lead_to_equilibria_and_only_there() -> None:
     assert met > 0
 
 
-def test_units_and_order_of_a_game_do_not_matter() -> None:
-    """Rows and unknowns in other units, players interleaved: still a game, with the same solution."""
-    rng = np.random.default_rng(6)
-    problem = game(*costs(rng, "integers", 8))
-    want = lcp.solve(problem).z
-    for _ in range(5):
-        row, column = np.exp2(rng.integers(-20, 21, (2, 16)))
-        order = rng.permutation(16)
-        M = (row[:, None] * problem.M * column)[np.ix_(order, order)]
-        result = lcp.solve(lcp.LCP(M, (row * problem.q)[order]))
-        assert result.solved
-        assert isinstance(result.solver, lcp.LemkeHowson)
-        z = np.empty(16)
-        z[order] = result.z
-        assert lcp.residuals(problem, z * column).solved()
-    assert lcp.residuals(problem, want).solved()
-
-
 def test_zeros_among_the_costs() -> None:
     """Lifted: each is solved, or said to be unsolved; without ties of zeros all are."""
     rng = np.random.default_rng(7)

@@ -22,17 +22,6 @@ def some(count: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return A @ A.transpose(0, 2, 1) + 0.1 * np.eye(n), rng.standard_normal((count, n))
 
 
-class Told:
-    """A solver that says what it was told."""
-
-    def __init__(self, z: np.ndarray) -> None:
-        self.z = z
-
-    def solve(self, problem: lcp.LCP, *, z0: object, tolerance: float, trace: bool) -> lcp.Claim:
-        """Return it."""
-        return lcp.Claim(self.z, lcp.Status.STALLED, 0)
-
-
 def test_the_answers_are_those_of_single_solves_bit_for_bit() -> None:
     """Each problem of a batch has the z, status, pivots and residual it has alone."""
     M, q = some(40, 6, 1)
@@ -46,43 +35,6 @@ def test_the_answers_are_those_of_single_solves_bit_for_bit() -> None:
         assert batch[i].residual == alone.residual
         assert batch.iterations[i] == alone.iterations
         assert batch[i].solved
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 16, 40])
-@pytest.mark.parametrize("restarts", [0, 7])
-def test_measures_are_those_of_the_answer_to_the_last_bit(n: int, restarts: int) -> None:
-    """However a solve ended, status and measures are what `residuals` says of its z; w is M z + q."""
-    rng = np.random.default_rng(n)
-    solver = lcp.Lemke(restarts=restarts, max_pivots=4 * n)
-    kinds = [rng.standard_normal((20, n, n)), rng.integers(-2, 3, (60, n, n)).astype(float), np.zeros((2, n, n))]
-    M, q = np.concatenate(kinds), rng.integers(-3, 3, (82, n)).astype(float)
-    starts = np.maximum(rng.standard_normal((82, n)), 0.0)
-    seen = set()
-    for z0 in (None, starts):
-        batch = lcp.solve_batch(M, q, solver, z0=z0, threads=1)
-        for i in range(82):
-            problem = lcp.LCP(M[i], q[i])
-            alone = lcp.solve(problem, solver, z0=None if z0 is None else z0[i])
-            told = lcp.residuals(problem, alone.z)
-            assert alone.residual == batch[i].residual == told
-            assert alone.solved == batch[i].solved == told.solved()
-            assert alone.status is batch[i].status
-            assert alone.attempts[0].false_claim is batch[i].attempts[0].false_claim
-            np.testing.assert_array_equal(alone.w, lcp.solve(problem, Told(alone.z)).w)
-            seen.add(alone.status)
-    assert n == 1 or len(seen) > 1
-
-
-def test_threads_change_nothing() -> None:
-    """One, two and many threads: the same bits, failures included."""
-    M, q = some(5000, 4, 2)
-    M[::7] = -M[::7]
-    one = lcp.solve_batch(M, q, lcp.Lemke(), threads=1)
-    for threads in (2, 5, None):
-        more = lcp.solve_batch(M, q, lcp.Lemke(), threads=threads)
-        np.testing.assert_array_equal(more.z, one.z)
-        assert (more.status == one.status).all()
-    assert not one.solved.all()
 
 
 def test_batches_asked_from_several_threads_at_once() -> None:

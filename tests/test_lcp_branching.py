@@ -43,21 +43,6 @@ def test_coordination_games_have_all_their_equilibria(n: int) -> None:
     assert len(supports) == 2**n - 1
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
-def test_games_of_twenty_pairs(seed: int) -> None:
-    """Ten by ten strategies: an odd number of equilibria (Wilson 1971), Lemke's among them, nothing left unsearched."""
-    A, B = np.random.default_rng(seed).standard_normal((2, 10, 10))
-    found = lcp.all_solutions(game(A, B))
-    assert found.complete
-    assert found.count % 2 == 1
-    assert all(equilibrium(A, B, z) for z in found)
-    one = lcp.solve(game(A, B)).z
-    assert min(np.abs(z - one).max() for z in found) <= 1e-9
-    (block,) = found.blocks
-    assert block.searched == block.bases == 2**20
-    assert block.cut > 0
-
-
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(["plain", "mixed", "boxed"]))
 @settings(max_examples=60, deadline=None)
 def test_small_problems_agree_with_trying_every_basis(seed: int, kind: str) -> None:

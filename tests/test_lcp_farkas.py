@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lcp
-from lcp.farkas import Farkas, infeasibility_proof
+from lcp.farkas import Farkas, balanced, infeasibility_proof
 
 
 def proven(problem: lcp.LCP, y: np.ndarray) -> bool:
@@ -99,3 +99,17 @@ def test_what_is_no_proof() -> None:
         assert not Farkas(y=np.array(y), v=np.zeros(0)).proves(problem)
     drowned = lcp.LCP(np.zeros((2, 2)), [1.0, -1.0 - 2.0**-50])
     assert not Farkas(y=np.ones(2), v=np.zeros(0)).proves(drowned)
+
+
+@pytest.mark.nojit
+def test_multipliers_of_a_linear_program_are_balanced_to_rounding() -> None:
+    """Conditions that hold to 1e-8 hold to rounding afterwards, the others and the zeros stay as they are."""
+    rng = np.random.default_rng(4)
+    scaled, x = rng.standard_normal((5, 6)), np.array([0.4, 0.7, 0.0, 0.2, 0.9, 0.5])
+    scaled[:4] -= np.outer(scaled[:4] @ x, x) / (x @ x)
+    off = x * (1.0 + 1e-8 * rng.standard_normal(6))
+    assert np.abs(scaled[:4] @ off).max() > 1e-9
+    found = balanced(scaled, off, 2)
+    assert np.abs(scaled[:4] @ found).max() < 1e-15
+    assert found[2] == 0.0
+    np.testing.assert_allclose(found, x, atol=1e-7)

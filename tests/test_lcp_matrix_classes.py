@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 import lcp
 from lcp import catalog
-from lcp.analysis.exact import determinant, doubles, gauss_jordan, integers
+from lcp.analysis.exact import determinant, integers
 from lcp.matrix_classes import (
     ClassVerdict,
     classify,
@@ -414,22 +414,6 @@ def test_shared_problems_have_the_class_they_are_filed_under(shared) -> None:
         if name == "copositive":
             assert classes.copositive.member is not False or classes.copositive.margin < 1e-14, path.name
     assert found > 5
-
-
-@pytest.mark.nojit
-def test_exact_arithmetic() -> None:
-    """Integers proportional to doubles; determinant, solution and null vector without rounding."""
-    M = np.array([[0.1, 3.0], [1e-300, -2.5e200]])
-    A = integers(M)
-    ratio = Fraction(int(A[0, 1])) / 3
-    assert all(Fraction(int(a)) == Fraction(float(m)) * ratio for a, m in zip(A.ravel(), M.ravel(), strict=True))
-    B = integers(np.array([[2.0, 1.0, 1.0], [4.0, -6.0, 0.0], [-2.0, 7.0, 2.0]]))
-    assert determinant(B) == -16
-    x, scale = gauss_jordan(np.hstack([B, np.array([[5], [-2], [9]], dtype=object)]), 3).solution()
-    assert [Fraction(int(a), scale) for a in x] == [1, 1, 2]
-    singular = integers(np.array([[1.0, 2.0], [3.0, 6.0]]))
-    assert list(singular @ gauss_jordan(singular).null_vector(2)) == [0, 0]
-    assert list(doubles(np.array([10**400, -(2 * 10**400)], dtype=object))) == [1.0, -2.0]
 
 
 def test_ill_formed_matrices_are_refused() -> None:

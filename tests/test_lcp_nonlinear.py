@@ -143,46 +143,6 @@ def test_any_linear_solver_serves(solver: Any) -> None:
     np.testing.assert_allclose(result.z, ENTRIES["josephy"].solutions[0], atol=1e-10)
 
 
-@pytest.mark.parametrize("solver", [None, lcp.Lemke(), lcp.InteriorPoint(), lcp.FischerNewton()], ids=str)
-def test_the_last_step_leaves_rounding_alone(solver: Any) -> None:
-    """Cournot firms with price 1 / Q, the last at the price itself: to rounding, whatever solver is inside.
-
-    Bounds of 0.1 beside a last way of 1e-11 cost solvers that count from the bounds what the way is known to.
-    """
-    cost = np.array([1.0, 1.5, 2.0, 10.0, 2.25])
-    total = 2.0 / cost[:3].sum()
-    exact = np.where(np.arange(5) < 3, total * (1.0 - cost * total), 0.0)
-
-    def F(q: np.ndarray) -> np.ndarray:
-        return cost - 1.0 / q.sum() + q / q.sum() ** 2
-
-    def jacobian(q: np.ndarray) -> np.ndarray:
-        Q = q.sum()
-        return np.eye(5) / Q**2 + np.outer(1.0 / Q**2 - 2.0 * q / Q**3, np.ones(5))
-
-    result = lcp.solve(lcp.NCP(F, jacobian, 5), lcp.JosephyNewton(solver=solver), z0=np.ones(5))
-    assert result.residual.backward_error < 1e-14
-    assert "without solution" not in result.message
-    np.testing.assert_allclose(result.z, exact, atol=1e-15)
-
-
-def test_what_is_said_of_linear_problems_is_said_of_the_linearised_one() -> None:
-    """Others are told to pass it; at z = 1/e, the root of log z + 1, it has that solution and the slope e."""
-    problem = lcp.NCP(lambda z: np.log(z) + 1.0, None, 1)
-    result = lcp.solve(problem, z0=[1.0])
-    for function in (lcp.error_bound, lcp.sensitivity):
-        with pytest.raises(lcp.ProblemError, match=r"pass problem\.linearised\(z\)"):
-            function(problem, result.z)
-    with pytest.raises(lcp.ProblemError, match=r"pass problem\.linearised\(z\)"):
-        lcp.all_solutions(problem)
-    near = problem.linearised(result.z)
-    bound = lcp.error_bound(near, result.z)
-    assert bound.bound < 1e-9
-    assert str(bound).startswith("|z - z*| <= ")
-    np.testing.assert_allclose(lcp.sensitivity(near, result.z).dz_dq, [[-np.exp(-1.0)]], rtol=1e-6)
-    assert lcp.all_solutions(near).count == 1
-
-
 def test_steps_and_trace_tell_the_way() -> None:
     """One step per iteration, falling quadratically at the end; a trace only where it is asked for."""
     problem = ENTRIES["josephy"].problem

@@ -80,22 +80,6 @@ def test_a_bound_above_is_told() -> None:
         lcp.Enumeration(max_n=40)
 
 
-def test_plain_solvers_are_made_once() -> None:
-    """A solver without options is one value; one with options is its own, and a subclass has its own."""
-
-    @dataclass(frozen=True)
-    class Mine(lcp.Lemke):
-        """Another solver."""
-
-    assert lcp.Lemke() is lcp.Lemke()
-    assert lcp.Lemke(restarts=7) is not lcp.Lemke()
-    assert lcp.Lemke(restarts=7) == lcp.Lemke()
-    assert type(Mine()) is Mine
-    assert Mine() is Mine()
-    with pytest.raises(lcp.ProblemError):
-        lcp.Fallback()
-
-
 def test_solvers_that_hold_more_than_options_are_not_shared() -> None:
     """Subclasses that count, by a constructor of their own or in a field, start from nothing each time."""
 

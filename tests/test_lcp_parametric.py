@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import lcp
 from lcp.conformance.checking import CLASSES
 from lcp.method import Traits
-from lcp.parametric import substitution_path
+from lcp.parametric import _PathFollower, substitution_path
 
 
 def obeys(path: lcp.ParametricPath, count: int = 30) -> None:
@@ -244,3 +244,12 @@ def test_substitution_and_pivoting_follow_one_path(seed: int) -> None:
     np.testing.assert_allclose(other.t, path.t, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(other.z, path.z, atol=1e-9)
     assert tuple(other.bases) == path.bases
+
+
+@pytest.mark.nojit
+def test_ends_of_the_way_are_met_exactly() -> None:
+    """A breakpoint within rounding of an end stands at the end; one farther away stays where it is."""
+    for t, kept in ((1e-13, 0.0), (1.0 - 5e-13, 1.0), (1.0 - 1e-9, 1.0 - 1e-9)):
+        walk = _PathFollower(lcp.LCP([[1.0]], [1.0]), np.array([-1.0]), 2.0, True, 10)
+        walk._keep([1], np.ones(1), t, ())
+        assert walk.t == [kept]

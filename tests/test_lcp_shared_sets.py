@@ -84,20 +84,6 @@ def test_reducing_by_hand_gives_the_same(shared: Path) -> None:
         assert lcp.residuals(problem, y, reduction.recover(y)).solved(1e-9)
 
 
-def test_splitting_the_free_unknowns_is_exact(shared: Path) -> None:
-    """`mlcp_to_lcp` asks nothing of A; every solution of the mixed problem is one of the split problem."""
-    for row, problem in cases(shared):
-        if not isinstance(problem, lcp.MLCP):
-            continue
-        split = lcp.mlcp_to_lcp(problem)
-        result = lcp.solve(problem)
-        m = problem.n_free
-        z = np.concatenate([np.maximum(result.u, 0.0), np.maximum(-result.u, 0.0), result.y])
-        assert lcp.residuals(split.problem, z).solved(1e-8), row["name"]
-        np.testing.assert_allclose(split.recover(z), np.concatenate([result.u, result.y]))
-        assert split.problem.n == 2 * m + problem.n
-
-
 @pytest.mark.nojit
 def test_a_diode_bridge_by_enumeration() -> None:
     """Four ideal diodes around a source of 1 A and a load of 2 ohm: the load sees the rectified current."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from learning_tasks import TASKS, Burst, balance, cart_and_pole, follow, push, s
 
 from contactlab.learning import Controls, Env, LearningError, Noise, Targets, Task, Torques, VectorEnv
 from contactlab.multibody import JointLimits, ModelBuilder, joints
-from contactlab.simulation import ImplausibleWarning, Simulation, TimeStepping, WorldBuilder, sensors
+from contactlab.simulation import Simulation, WorldBuilder, sensors
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.errors import FieldError
 
@@ -30,23 +29,6 @@ def robot_task(robot: str) -> Task:
     pytest.importorskip("mujoco", reason="robots of MuJoCo files need mujoco")
     task: Task = runpy.run_path(str(EXAMPLE))["locomotion"](robot)
     return task
-
-
-def played(env: VectorEnv, steps: int, seed: int = 3, spread: float = 1.0) -> list[Any]:
-    """All that random actions bring, as arrays."""
-    rng, found = np.random.default_rng(7), [env.reset(seed=seed)[0]]
-    low, high = env.single_action_space.low, env.single_action_space.high
-    for _ in range(steps):
-        actions = spread * rng.uniform(low, high, (8, low.size))[: env.num_envs]
-        *numbers, info = env.step(actions)
-        found += [*numbers, *(info[name] for name in sorted(info) if "error" not in name)]
-    return found
-
-
-def same(one: list[Any], other: list[Any]) -> None:
-    """Equal to the bit."""
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.filterwarnings(ANY_NUMBER)
@@ -72,33 +54,6 @@ def test_gymnasium_finds_nothing_to_object_to(task: Any) -> None:
         assert (reward.dtype, reward.shape) == (np.float64, (3,))
         assert terminated.dtype == truncated.dtype == np.bool_
         assert all(f"_{name}" in info for name in info if not name.startswith("_"))
-
-
-def test_wrappers_of_gymnasium_go_around_them() -> None:
-    """Statistics of episodes, and scaled actions."""
-    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(VectorEnv(balance(terminated=None), 2))
-    env.reset(seed=0)
-    for _ in range(40):
-        *_, info = env.step(np.zeros((2, 1)))
-    assert info["episode"]["r"].tolist() == [40.0, 40.0]
-    scaled = gymnasium.wrappers.RescaleAction(Env(balance()), np.float32(0.0), np.float32(1.0))
-    speed = []
-    for share in (0.0, 0.5, 1.0):
-        scaled.reset(seed=0)
-        scaled.step(np.full(1, share, np.float32))
-        speed.append(scaled.unwrapped.batch.v[0, 0])
-    assert np.diff(speed) == pytest.approx([0.1, 0.1], rel=0.2)
-
-
-@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
-def test_same_seed_same_bits_on_any_number_of_threads(task: Any) -> None:
-    first = played(VectorEnv(task(), 5, threads=1), 60)
-    same(first, played(VectorEnv(task(), 5, threads=2), 60))
-    again = VectorEnv(task(), 5, threads=2)
-    played(again, 13, seed=8)
-    same(first, played(again, 60))
-    other = played(VectorEnv(task(), 5, threads=1), 60, seed=100)
-    assert not np.array_equal(first[0], other[0])
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
@@ -213,38 +168,6 @@ def test_a_run_that_fails_terminates_alone() -> None:
     assert ended
     assert "step" in told["error"]
     assert one.reset()[0].shape == (4,)
-
-
-def test_code_that_raises_in_a_step_is_heard() -> None:
-    class Solver:
-        def solve(self, problem: Any, *, z0: Any, tolerance: float, trace: Any) -> Any:
-            raise RuntimeError("not now")
-
-    task = push()
-    task = Task(task.world, TimeStepping(0.01, solver=Solver(), warm_start=False), task.actions, task.reward)
-    env = Env(task)
-    env.reset(seed=0)
-
-    def until_it_raises() -> None:
-        for _ in range(20):
-            env.step(np.zeros(1))
-
-    with pytest.raises(RuntimeError, match="not now"):
-        until_it_raises()
-
-
-def test_worlds_may_differ() -> None:
-    """In masses and friction: the same force moves them differently."""
-    worlds = [sledge(mass, mu) for mass, mu in ((2.0, 0.0), (8.0, 0.0), (2.0, 0.9))]
-    task = push()
-    env = VectorEnv(Task(task.world, task.stepper, task.actions, task.reward), 3, worlds=worlds)
-    env.reset(seed=0)
-    env.step(np.zeros((3, 1)))
-    for k in range(10):
-        env.step(np.full((3, 1), 0.5 * (k > 4)))
-        x = env.batch.q[:, 0]
-    assert x[0] < 2.0 * x[1] < 0.0
-    assert abs(x[2]) < abs(x[1])
 
 
 def test_noise_is_drawn_in_the_directions_of_motion() -> None:
@@ -381,21 +304,6 @@ def test_robots_are_those_of_gymnasium(robot: str) -> None:
             assert task.terminated(now)[0] == (not theirs.is_healthy)
             wells.add(theirs.is_healthy)
     assert wells in ({True, False}, set())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("robot", ROBOTS)
-def test_robots_under_random_actions_never_fail(robot: str) -> None:
-    """A thousand actions in 16 runs, twice the range of the controls."""
-    env = VectorEnv(robot_task(robot), 16, threads=2)
-    env.reset(seed=0)
-    rng, high = np.random.default_rng(1), env.single_action_space.high
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImplausibleWarning)  # they begin within the floor, as gymnasium's do
-        for _ in range(1000):
-            seen, *_, info = env.step(2.0 * rng.uniform(-high, high, (16, high.size)))
-            assert "error" not in info
-            assert np.isfinite(seen).all()
 
 
 def test_controls_of_servos_and_motors(tmp_path: Path) -> None:

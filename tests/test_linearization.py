@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import pickle
 from dataclasses import replace
 
 import joint_scenes
 import numpy as np
 import pytest
 import simulation_scenes as scenes
-from derivative_scenes import MOTIONS, bounded_drives, settled, tumbling_cube
+from derivative_scenes import MOTIONS, bounded_drives
 from linearization_worlds import (
     HALF,
     TOLERANCE,
@@ -20,7 +19,6 @@ from linearization_worlds import (
     H,
     assert_agrees,
     cube,
-    differences,
     later,
     scaled,
     slider,
@@ -141,25 +139,6 @@ def test_what_is_moved_out_of_the_floor_ends_where_it_is_moved_to(depth, frictio
     assert found.A[2, 2] == pytest.approx(0.0 if depth < H else free.A[2, 2], abs=1e-9)
 
 
-@pytest.mark.parametrize("depth", [1e-4, 1e-3])
-def test_what_is_moved_out_of_stops_ends_where_it_is_moved_to(depth):
-    """An arm, and a linkage that is closed by a loop, beyond a stop: right but for the order of the displacement."""
-    builder = joint_scenes.pendulum(0.3, 0.4)
-    builder.add_joint_limit(JointLimit("rod", -1.0, 0.3 - depth))
-    linkage = joint_scenes.four_bar()
-    rocker = JointLimit("rocker", linkage.initial_state().q[2] + depth, 3.0)
-    linkage = replace(linkage, joint_actions=replace(linkage.joint_actions, limits=(rocker,)))
-    for world in (builder.build(), linkage):
-        state, stepper, nv = world.initial_state(), TimeStepping(H), world.nv
-        found = linearize(world, stepper, state)
-        unmoved = linearize(world, replace(stepper, projection=False), state)
-        assert ("depth is undone in the positions", -1) in whys(found)
-        expected = differences(world, stepper, state)
-        assert np.abs(found.A - expected)[:nv].max() < 10.0 * depth
-        assert np.abs(unmoved.A - expected)[:nv].max() > 0.5
-        assert scaled(found.A[nv:], expected[nv:]) < 1e-6
-
-
 def test_what_sleeps_stands_still():
     """A body asleep keeps its q and has no speed after the step, whatever changes before it; its neighbour moves on."""
     builder, material = WorldBuilder(), Material(0.3)
@@ -222,20 +201,6 @@ def test_planar_worlds_have_three_columns_a_body():
     assert checked
 
 
-def test_shortened_steps_are_differentiated_as_they_were_made():
-    """A stepper that may shrink h gives the bits of one that may not, where none has to."""
-    motion = tumbling_cube()
-    stepper = motion.stepper()
-    state = settled(motion, stepper, 150)
-    fixed, adaptive = (linearize(motion.world, one, state) for one in (stepper, replace(stepper, adaptive=True)))
-    np.testing.assert_array_equal(fixed.A, adaptive.A)
-    # One that sets out from a shorter step makes it, grown, and is that of a stepper with this h.
-    short = linearize(motion.world, replace(stepper, adaptive=True), replace(state, h=H / 4))
-    h = short.next.time - state.time
-    assert H / 4 < h < H
-    np.testing.assert_allclose(short.A, linearize(motion.world, replace(stepper, h=h), state).A, rtol=1e-9, atol=1e-12)
-
-
 def test_a_step_that_shrinks_is_differentiated_as_it_was_made():
     """Where h has to be halved twice the derivative is that of the step made, as differences of steps that shrink."""
     world = slider((0.3, 0.1, -0.2), height=1e-4)
@@ -292,27 +257,6 @@ def test_solvers_by_name():
         assert found.forces[0, 2].any()
 
 
-@pytest.mark.parametrize("friction", ["pyramid", "cone"])
-def test_the_order_of_bodies_does_not_matter(friction):
-    """Two bodies that meet, added in either order: the same derivatives, block by block."""
-    found = []
-    for names in (("low", "high"), ("high", "low")):
-        builder, material = WorldBuilder(), Material(0.4)
-        builder.add_half_space("floor", HalfSpace(), material)
-        for name in names:
-            height, v = (0.1, (0.3, 0, 0, 0, 1, 0)) if name == "low" else (0.29, (0, 0.1, -0.5, 1, 2, 3))
-            q = (0.02 if name == "high" else 0.0, 0, height, 1, 0, 0, 0)
-            builder.add_free_body(name, RigidInertia.solid_sphere(0.5, 0.1), Sphere(0.1), material, q, v)
-        world = builder.build()
-        order = [6 * names.index(name) + i for name in ("low", "high") for i in range(6)]
-        one = linearize(world, TimeStepping(H, erp=1.0, friction=friction), world.initial_state())
-        assert one.forces.any()
-        both = [*order, *(12 + i for i in order)]
-        found.append((one.A[np.ix_(both, both)], one.B[np.ix_(both, order)]))
-    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize("name", ["cube", "quadruped"])
 def test_a_run_differentiates_its_next_step_and_makes_none(name):
     """`Simulation.linearize` has the bits of `linearize` from its state, and the run those of one not asked."""
@@ -362,17 +306,6 @@ def test_several_states_have_the_bits_of_each_alone():
             np.testing.assert_array_equal(one.next.q, alone.next.q)
             assert one.kinks == alone.kinks
     assert linearize(world, stepper, []) == ()
-
-
-def test_a_derivative_can_be_kept():
-    """Pickled and opened again it says the same, along directions too."""
-    world = slider()
-    found = linearize(world, TimeStepping(H), world.initial_state())
-    again = pickle.loads(pickle.dumps(found))
-    np.testing.assert_array_equal(again.A, found.A)
-    assert again.kinks == found.kinks
-    way = np.eye(6)[2]
-    np.testing.assert_array_equal(again.directional(way), found.directional(way))
 
 
 def test_a_step_that_fails_says_why():

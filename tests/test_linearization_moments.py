@@ -22,7 +22,6 @@ from linearization_worlds import (
 
 from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.simulation import (
-    Simulation,
     SimulationConfigError,
     TimeStepping,
     WorldBuilder,
@@ -241,16 +240,3 @@ def test_a_run_until_it_stops_has_its_gradient():
     found = gradient(recording, lambda _, q, v: float(q[0]), at=(-1,), wrt=["ball.rolling"])
     assert found.v @ np.array([1.0, 0, 0, 0, 1.0 / RADIUS, 0]) == pytest.approx(0.4 / slower, rel=0.02)
     assert found.parameters["ball.rolling"] == pytest.approx(-0.16 / (2.0 * slower * ROLL), rel=0.02)
-
-
-def test_a_run_differentiates_its_next_step():
-    """`Simulation.linearize` has the bits of `linearize` from its state."""
-    world = ball(BOTH, (0.5, 0.1, 0, 3, -2, 5))
-    run = Simulation(world, TimeStepping(H))
-    for _ in range(3):
-        one, two = run.linearize(wrt=["ball.rolling"]), linearize(world, run.stepper, run.state, wrt=["ball.rolling"])
-        np.testing.assert_array_equal(one.A, two.A)
-        np.testing.assert_array_equal(one.parameters["ball.rolling"], two.parameters["ball.rolling"])
-        assert one.kinks == two.kinks
-        run.step()
-        np.testing.assert_array_equal(run.v, one.next.v)

@@ -71,55 +71,6 @@ def test_a_large_island_is_solved_without_a_dense_matrix(matrices, trees):
     assert not matrices
 
 
-@pytest.mark.slow
-@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="millions of operations")
-def test_a_pile_of_three_hundred_boxes_is_solved_without_its_dense_matrix(shared, matrices):
-    """1 873 contacts, a matrix of 0.94 GiB: not formed, and the mechanics hold."""
-    with np.load(shared / "problems" / "islands" / "boxes300_04.npz") as file:
-        bodies, h, nc = int(file["nb"]), float(file["h"]), file["mu"].size
-        J = np.zeros((nc, 3, bodies, 6))
-        for on, rows in ((file["a"], file["Ja"]), (file["b"], file["Jb"])):
-            own = np.flatnonzero(on >= 0)
-            J[own, :, on[own]] = rows[own]
-        J = J.reshape(nc, 3, -1)
-        data = ConstraintVelProblemData(
-            solve_inertia=lambda B: B,
-            Mv=file["y_free"].ravel(),
-            N=J[:, 0],
-            F=J[:, 1:].reshape(2 * nc, -1),
-            kN=file["bias"][:, 0],
-            kF=file["bias"][:, 1:].ravel(),
-            mu=file["mu"],
-            r=np.full(nc, 2),
-            tree_starts=np.arange(0, 6 * bodies + 1, 6),
-        )
-    solution = ConstraintSolver(EqualCompliance(), 1e-8).solve_discretized_problem(data, h)
-    assert isinstance(solution.result.solver, StrategySolver)
-    assert solution.result.residual.scaled < 1e-8
-    assert solution.certificate.holds(1e-8)
-    assert not matrices
-
-
-def test_a_named_solver_asks_for_the_matrix_once(matrices):
-    """It is the array of the problem that the solver gets, and what is read afterwards."""
-    data = tower(4)
-    ConstraintSolver(lcp.Lemke()).solve_discretized_problem(data, H)
-    assert matrices == [24]
-    formed = form_discretized_lcp(data, H)
-    assert formed.MM is formed.MM
-    np.testing.assert_array_equal(formed.problem.M, formed.MM)
-    assert matrices == [24, 24]
-
-
-def test_the_vector_needs_no_matrix(matrices):
-    """Rates without forces: falls along the normals, pulls along the tangents."""
-    formed = form_discretized_lcp(tower(1), H)
-    fall, pull = -H * G, H * 0.3 / M
-    np.testing.assert_allclose(formed.qq, [fall, pull, 0.0, -pull, 0.0, 0.0])
-    np.testing.assert_array_equal(formed.a, [-H * 0.3, 0.0, H * M * G])
-    assert not matrices
-
-
 @pytest.mark.parametrize("field", ["MM", "qq", "a", "problem", "rows", "h", "n"])
 def test_what_was_formed_stays_as_it_is(field):
     """No attribute can be set, read before or not."""
@@ -215,15 +166,3 @@ def test_a_matrix_that_the_system_refuses_is_the_same_error(monkeypatch):
     with pytest.raises(ProblemDataError, match="n = 12 variables") as caught:
         ConstraintSolver(lcp.Lemke()).solve_discretized_problem(tower(2), H)
     assert isinstance(caught.value.__cause__, MemoryError)
-
-
-def test_cones_selected_need_no_dense_matrix_either(matrices):
-    """Sticking, Coulomb's cone bears what the pyramid does."""
-    data = tower(60)
-    solver = ConstraintSolver(EqualCompliance(), friction="cone")
-    cold = solver.solve_discretized_problem(data, H)
-    warm = solver.solve_discretized_problem(data, H, z0=cold.result.z)
-    for solution in (cold, warm):
-        np.testing.assert_allclose(solution.forces.fN, (60 - np.arange(60)) * M * G, rtol=1e-9)
-        assert solution.certificate.holds(1e-9)
-    assert not matrices

@@ -124,18 +124,3 @@ def test_problems_with_moments_are_selected_on_the_public_path() -> None:
         pivoted = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(data, 0.01)
         np.testing.assert_allclose(found.v_plus, pivoted.v_plus, atol=1e-7 * max(1.0, np.abs(pivoted.v_plus).max()))
     assert selected >= 58
-
-
-def test_the_record_s_problems_give_the_recorded_bits() -> None:
-    recording = simulate(bin_of_spheres(12), TimeStepping(4e-3, edges=6), steps=80)
-    solver, compared = recording.stepper.constraint_solver, 0
-    for i in range(0, 80, 7):
-        for j in range(recording.islands[i]):
-            start = recording.warm_start(i, j)
-            solution = solver.solve_discretized_problem(recording.problem(i, j), recording.h[i], z0=start)
-            forces = recording.forces(i, j)
-            assert np.array_equal(solution.forces.fN, forces.fN)
-            assert np.array_equal(solution.forces.fF, forces.fF)
-            assert np.array_equal(solution.v_plus, recording.v_plus(i, j))
-            compared += 1
-    assert compared > 10

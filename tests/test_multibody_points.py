@@ -13,12 +13,8 @@ from contactlab.multibody.dynamics import (
     PointForce,
     external_forces,
     forward_dynamics,
-    forward_dynamics_lagrangian,
     inverse_dynamics,
-    nonlinear_effects,
 )
-from contactlab.multibody.kinematics import kinematics
-from contactlab.multibody.mass_matrix import mass_matrix, solve_mass_matrix
 from contactlab.multibody.points import (
     body_pose,
     body_spatial_jacobian,
@@ -87,16 +83,6 @@ def test_jacobians(case: tuple) -> None:
         np.testing.assert_allclose(body_spatial_jacobian(model, q, body), expected, atol=1e-14)
 
 
-def test_the_world_does_not_move(case: tuple) -> None:
-    """Points of the world have zero Jacobians and velocities, and its pose is the identity."""
-    model, q, v, a = case
-    assert not point_jacobian_6d(model, q, "world", POINT).any()
-    assert not point_velocity_6d(model, q, v, "world", POINT).any()
-    assert not point_acceleration_6d(model, q, v, a, "world", POINT).any()
-    np.testing.assert_array_equal(point_position(model, q, "world", POINT), POINT)
-    np.testing.assert_array_equal(body_pose(model, q, "world").R, np.eye(3))
-
-
 def test_fixed_bodies_keep_their_frames() -> None:
     """A body fixed on a body fixed on a moving one has its own frame; so has one fixed to the world."""
     ball = RigidInertia.solid_sphere(1.0, 0.1)
@@ -119,28 +105,6 @@ def test_body_coordinates_and_back(case: tuple) -> None:
     for body in (*model.names, "world"):
         there = point_position(model, q, body, POINT)
         np.testing.assert_allclose(point_in_body(model, q, body, there), POINT, atol=1e-13)
-
-
-@pytest.mark.nojit
-def test_kinematics_stand_for_q_and_v(case: tuple) -> None:
-    """Every function gives the same bits from a `Kinematics`, with its own velocity, with another, and without."""
-    model, q, v, a = case
-    kin, poses = kinematics(model, q, v), kinematics(model, q)
-    rows = np.random.default_rng(0).standard_normal((model.nb, 6))
-    for function in (inverse_dynamics, forward_dynamics, forward_dynamics_lagrangian):
-        for f_ext in (None, rows):
-            expected = function(model, q, v, a, f_ext)
-            for at, speed in ((kin, kin.v), (kin, None), (kin, v.copy()), (poses, v)):
-                np.testing.assert_array_equal(function(model, at, speed, a, f_ext), expected)
-    other = nonlinear_effects(model, q, 2 * v)
-    np.testing.assert_array_equal(nonlinear_effects(model, kin, 2 * v), other)
-    np.testing.assert_array_equal(mass_matrix(model, kin), mass_matrix(model, q))
-    np.testing.assert_array_equal(solve_mass_matrix(model, kin, a), solve_mass_matrix(model, q, a))
-    for body in model.names:
-        args = (body, POINT)
-        np.testing.assert_array_equal(point_position(model, kin, *args), point_position(model, q, *args))
-        np.testing.assert_array_equal(point_jacobian_6d(model, poses, *args), point_jacobian_6d(model, q, *args))
-        np.testing.assert_array_equal(point_velocity(model, kin, None, *args), point_velocity(model, q, v, *args))
 
 
 @pytest.mark.nojit

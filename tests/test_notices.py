@@ -1,9 +1,9 @@
-"""What no certificate says: runs that are solved to rounding, and that nobody should believe, are warned of."""
+"""Runs that are solved to rounding and that nobody should believe are warned of, as are jams and gains of energy."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ import pytest
 from contactlab.contact import Box, ConvexPoints, Cylinder, HalfSpace, Material, Sphere
 from contactlab.contact.shapes.shape import PlacedShape
 from contactlab.formulation import JointLimit
-from contactlab.multibody import JointLimits, ModelBuilder
-from contactlab.multibody.joints import Prismatic, Revolute
+from contactlab.multibody import JointLimits, ModelBuilder, joints
+from contactlab.multibody.joints import Revolute
 from contactlab.simulation import (
+    ConstantVelocity,
     EventDriven,
     ImplausibleWarning,
     Simulation,
@@ -59,20 +60,6 @@ def test_a_cube_dropped_in_one_step() -> None:
     np.testing.assert_allclose(notice.worst, 9.81 / 0.2, rtol=1e-6)
     # Looked for by v+, the floor is found.
     assert simulate(cube_at(0.3), TimeStepping(h=1.0), steps=1).q[1, 2] == pytest.approx(0.1)
-
-
-def carried(wall: float, floor: float = -9.0) -> World:
-    """A ball that slides on its joint along x past a wall, and a cube that turns on its own beyond the wall."""
-    arm = ModelBuilder((0, 0, 0))
-    arm.add_body("slider", joint=Prismatic((1, 0, 0)), inertia=INERTIA)
-    arm.add_body("wheel", joint=Revolute((1, 0, 0)), inertia=INERTIA, placement=Transform(p=(0, 5, 0)))
-    builder = WorldBuilder(gravity=(0, 0, 0))
-    builder.add_model(arm.build(), v=np.array([30.0, 0.0]))
-    builder.add_half_space("floor", HalfSpace(offset=floor), Material(0.5))
-    builder.add_fixed_body("wall", Box.cube(0.1), Material(0.5), Transform(p=(0.2, wall, 0)))
-    builder.add_shape("slider", Sphere(0.1), Material(0.5))
-    builder.add_shape("wheel", Box.cube(0.1), Material(0.5))
-    return builder.build()
 
 
 def falling(shape: Any, v: tuple[float, ...], z: float = 0.2, **more: Any) -> World:
@@ -211,57 +198,6 @@ def test_impacts_that_gain_energy() -> None:
     np.testing.assert_allclose(notice.worst, np.diff(gains[0].kinetic)[0], rtol=1e-2)
 
 
-def test_a_simulation_says_each_once() -> None:
-    """As `simulate` does, without a record: at the first step and now and then; impacts in all."""
-    world = cube_at(-0.3)
-    run = Simulation(world, TimeStepping(h=0.01))
-    with pytest.warns(ImplausibleWarning, match=r"'cube' and 'floor' overlap from the start, 0\.4 m deep"):
-        run.step()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ImplausibleWarning)
-        run.step(n=200)
-        run.reset()
-        run.step(n=2)
-    assert [notice.kind for notice in run.notices] == ["overlap"]
-    run = Simulation(carried(0.22), TimeStepping(h=0.01))
-    with pytest.warns(
-        ImplausibleWarning, match=r"'slider' moves 0\.3 m, 1\.5 times its length, towards 'wall', in step 0"
-    ):
-        run.step()
-    # Later, while it runs.
-    run = Simulation(carried(1.0, floor=-0.15), TimeStepping(h=0.01))
-    run.step(n=3)
-    assert run.notices == ()
-    state = replace(run.state, v=np.array([0.0, 130.0]), q=np.zeros(2))
-    run.reset(state)
-    with pytest.warns(ImplausibleWarning, match="turns by 1.3 rad beside 'floor', in step 0"):
-        run.step()
-
-
-def gaining() -> tuple[World, Any, Any]:
-    """A state in which an impact gains energy, and what `simulate` says of it."""
-    world, rng = rod_on_an_end(), np.random.default_rng(3)
-    while True:
-        state = world.initial_state(v=rng.normal(size=6) * (2.0, 0.0, 1.0, 0.0, 4.0, 0.0))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ImplausibleWarning)
-            notices = simulate(world, TimeStepping(h=1e-4), steps=1, state=state).notices
-        for notice in notices:
-            if notice.kind == "energy":
-                return world, state, notice
-
-
-def test_impacts_that_gain_are_told_without_a_record() -> None:
-    world, state, notice = gaining()
-    run = Simulation(world, TimeStepping(h=1e-4), state)
-    with pytest.warns(ImplausibleWarning, match="impacts of step 0 gain"):
-        run.step()
-    assert [one.worst for one in run.notices if one.kind == "energy"] == [notice.worst]
-    with pytest.warns(ImplausibleWarning, match="impacts of step 0 of run 1 gain"):
-        found = rollout(world, TimeStepping(h=1e-4), [world.initial_state(), state], steps=3)
-    assert [one.worst for one in found.notices if one.kind == "energy"] == [notice.worst]
-
-
 def two_balls(apart: float, v: float) -> World:
     builder = WorldBuilder(gravity=(0, 0, 0))
     for name, x, u in (("left", 0.0, v), ("right", apart, 0.0)):
@@ -298,3 +234,73 @@ def test_arguments_of_other_types_are_named(run: Any) -> None:
             stepper.step(world, state)
         with pytest.raises(SimulationConfigError, match=f"state: must be a StepperState, {text}"):
             simulate(world, stepper, steps=1, state=state)
+
+
+SMOOTH = Material(0.0)
+
+
+def wedge(angle: float) -> World:
+    """A piston comes down at 1 m/s on a ball upon a smooth floor that falls off at an angle: it leaves at V / sin."""
+    builder = WorldBuilder()
+    normal = np.array([math.sin(angle), 0.0, math.cos(angle)])
+    builder.add_half_space("floor", HalfSpace(normal), SMOOTH)
+    ball = normal * 0.05
+    builder.add_free_body("ball", RigidInertia.solid_sphere(0.2, 0.05), Sphere(0.05), SMOOTH, q=(*ball, 1, 0, 0, 0))
+    top = Transform(p=(0, 0, ball[2] + 0.05 + 0.01 + 1e-4))
+    motion = ConstantVelocity(top, np.array([0, 0, -1.0]), np.zeros(3))
+    builder.add_kinematic_body("piston", Box((0.3, 0.3, 0.01)), SMOOTH, motion)
+    return builder.build()
+
+
+def step_thrice(sim: Simulation) -> None:
+    """Make three steps."""
+    for _ in range(3):
+        sim.step()
+
+
+def test_a_jam_is_warned_of_by_the_names_of_its_bodies() -> None:
+    """A piston that shoots a ball out of a wedge of one degree, by certified steps, is a jam of both in the warning."""
+    world = wedge(math.radians(1.0))
+    with pytest.warns(ImplausibleWarning, match=r"'piston' jams 'ball', .* J, .* times the kinetic energy"):
+        run = simulate(world, TimeStepping(1e-3), steps=3)
+    (jam,) = [notice for notice in run.notices if notice.kind == "jam"]
+    assert jam.worst == pytest.approx(run.ledger.kinematic.max())
+    assert jam.step == int(np.argmax(run.ledger.kinematic))
+    sim = Simulation(world, TimeStepping(1e-3))
+    with pytest.warns(ImplausibleWarning, match="'piston' jams 'ball'"):
+        step_thrice(sim)
+
+
+@pytest.mark.filterwarnings("error::contactlab.recording.ImplausibleWarning")
+def test_a_wide_wedge_and_a_lift_are_none() -> None:
+    """A ball that leaves a wedge of 30 degrees is no jam, nor are boxes on slow and fast lifts."""
+    run = simulate(wedge(math.radians(30.0)), TimeStepping(1e-3), steps=3)
+    assert run.ledger.kinematic.max() > 0.0
+    for speed in (1e-4, 1e-2, 1.0):
+        builder = WorldBuilder()
+        lift = ConstantVelocity(Transform(), np.array([0, 0, speed]), np.zeros(3))
+        builder.add_kinematic_body("lift", Box((0.5, 0.5, 0.05)), Material(0.5), lift)
+        box = Box((0.1, 0.1, 0.1))
+        for i in range(3):
+            place = (0, 0, 0.15 + 0.2 * i, 1, 0, 0, 0)
+            builder.add_free_body(f"box {i}", RigidInertia.solid_box(2.0, (0.1, 0.1, 0.1)), box, Material(0.5), q=place)
+        run = simulate(builder.build(), TimeStepping(2e-3), 0.2)
+        assert run.ledger.kinematic.max() > 0.0
+
+
+def test_a_rule_that_gives_a_chain_energy_is_warned_of() -> None:
+    """Euler's rule gives sixteen rods energy at 2 ms, and the warning names them; the Runge-Kutta method gives none."""
+    builder, rod = ModelBuilder(), RigidInertia(0.05, (0.05, 0, 0), np.diag([4e-6, 4.5e-5, 4.5e-5]))
+    for i in range(16):
+        place = Transform(p=(0.1 if i else 0.0, 0, 0))
+        hinge = joints.Revolute((0, 1, 0))
+        builder.add_body(f"rod {i}", parent=f"rod {i - 1}" if i else "world", joint=hinge, placement=place, inertia=rod)
+    whole = WorldBuilder()
+    whole.add_model(builder.build())
+    world = whole.build()
+    with pytest.warns(ImplausibleWarning, match=r"gives 'rod 0', 'rod 1', .* and 10 more, one tree, .* J"):
+        run = simulate(world, TimeStepping(2e-3, integrator="euler"), 2.0)
+    (notice,) = run.notices
+    assert notice.kind == "integration"
+    assert notice.worst > 0.01 * run.kinetic[notice.step]
+    assert simulate(world, TimeStepping(2e-3), 2.0).notices == ()

@@ -95,10 +95,6 @@ def test_nearly_right_forces_are_taken_and_marked(share):
     np.testing.assert_allclose(recording.v[:, :6], 0.0, atol=1e-6)
 
 
-def test_the_same_again_to_the_bit():
-    assert same(run(1e-6), run(1e-6))
-
-
 def test_raise_stops_as_ever():
     assert "best forces" not in stops(1e-6, on_unsolved="raise")
 
@@ -136,26 +132,6 @@ def test_verification_names_the_steps_and_does_not_hold():
     assert unmarked.failed == unmarked.unexplained_failures == report.failed
 
 
-def test_many_such_steps_are_named_in_part():
-    report = verify(simulate(scenes.cube_at_rest(), stepper(1e-7, None), steps=30))
-    assert len(report.uncertified) == 30
-    assert "18, 19, ..." in str(report)
-
-
-def test_what_decides_is_said_where_the_conditions_hold():
-    """Forces off by so little meet every condition to the tolerance: the residual of their problem does not."""
-    recording = run(4e-9)
-    table = recording.uncertified
-    assert table.mechanical.max() < 1e-9 < table.residual.max()
-    (said,) = [notice.text for notice in recording.notices if notice.kind == "uncertified"]
-    assert f"a scaled residual of {table.residual[table.worst]:.2g}, which decides" in said
-    with pytest.raises(SimulationError, match=r"Off: SOLVED .* a step asks for `lcp.residuals\(problem, z\).scaled`"):
-        run(4e-9, on_unsolved="raise")
-    with pytest.raises(SimulationError, match="claimed SOLVED, but the residual is above its bound") as caught:
-        run(4e-8, on_unsolved="raise")
-    assert "ill-conditioned for this method" not in str(caught.value)
-
-
 def test_runs_of_every_kind_warn_once():
     world = scenes.cube_at_rest()
     said = r"island 0 \(4 contacts\) in step [57], .*\(2 such islands, in 2 steps\)"
@@ -186,14 +162,6 @@ def test_runs_of_every_kind_warn_once():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ImplausibleWarning)
         assert not len(run(1e-6, ()).uncertified)
-
-
-def test_a_single_step_tells():
-    world = scenes.cube_at_rest()
-    state = world.initial_state()
-    assert stepper(1e-6, (0,)).step(world, state).certificate.choice.tolist() == [ForceChoice.UNCERTIFIED]
-    with pytest.raises(SimulationError):
-        stepper(1e-6, (0,), on_unsolved="raise").step(world, state)
 
 
 def test_on_disk_it_stands_and_is_gone_on_with(tmp_path):
@@ -240,17 +208,6 @@ def test_an_adaptive_stepper_tries_smaller_steps_first():
     with pytest.raises(SimulationError, match="h_min") as caught:
         run(1e-2, (5, 6), adaptive=True, h_min=0.5e-3)
     caught.value.problem_path.unlink()
-
-
-def test_a_simulation_that_stopped_goes_on_with_care():
-    """Having stopped, an adaptive one tries smaller steps first, as before."""
-    simulation = Simulation(scenes.cube_at_rest(), stepper(1e-2, (0, 1, 2), adaptive=True, h_min=0.5e-3))
-    with pytest.raises(SimulationError) as caught:
-        simulation.step()
-    caught.value.problem_path.unlink()
-    simulation.step(n=3)
-    assert simulation.time == pytest.approx(0.5e-3 + 0.625e-3 + 0.78125e-3)
-    assert not simulation.notices
 
 
 @pytest.mark.parametrize("share", [-1e-6, 1e-2])

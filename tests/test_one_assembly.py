@@ -15,8 +15,6 @@ import pytest
 
 import lcp
 from contactlab import ConstraintSolver
-from contactlab.formulation.acceleration import form_acceleration_lcp
-from contactlab.formulation.discretized import form_discretized_lcp
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 HOME = "formulation/kernels/discretized_lcp.py"
@@ -159,52 +157,3 @@ def test_the_solved_lcp_is_the_array_the_kernel_filled(
     assert len(filled) == len(solved) == 1
     assert np.array_equal(np.asarray(solved[0].M), filled[0][0])
     assert np.array_equal(solved[0].q, filled[0][1])
-
-
-@pytest.mark.nojit
-def test_both_levels_fill_the_same_matrix_where_nothing_slides() -> None:
-    """Without sliding contacts the acceleration-level matrix is that of the step at h = 1, bit for bit."""
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(5, 5))
-    fields = {
-        "M": root @ root.T + np.eye(5),
-        "N": rng.normal(size=(2, 5)),
-        "F": rng.normal(size=(3, 5)),
-        "L": rng.normal(size=(1, 5)),
-        "r": [1, 2],
-        "kN": rng.normal(size=2),
-    }
-    load = rng.normal(size=5)
-    accel = form_acceleration_lcp(ConstraintAccelProblemData(tau=load, mu_non_sliding=[0.3, 0.4], **fields))
-    step = form_discretized_lcp(ConstraintVelProblemData(Mv=load, mu=[0.3, 0.4], **fields), 1.0)
-    assert np.array_equal(accel.MM, step.MM)
-    assert np.array_equal(accel.qq, step.qq)
-
-
-def test_every_caller_uses_the_same_kernels() -> None:
-    """Code that solves contact problems inside the compiled step holds the very kernels of the formulation."""
-    assembly, core = "contactlab.formulation.kernels", "lcp.contacts.kernels"
-    kernels = {
-        "assemble_lcp": f"{assembly}.discretized_lcp",
-        "assemble_sparse_lcp": f"{assembly}.discretized_lcp",
-        "fill_rates": f"{assembly}.discretized_lcp",
-        "fill_rows": f"{assembly}.discretized_lcp",
-        "fill_cones": f"{assembly}.discretized_lcp",
-        "assemble_acceleration_lcp": f"{assembly}.discretized_lcp",
-        "fill_boxed_rows": f"{core}.boxed_rows",
-        "recover": f"{core}.recover",
-        "recover_boxed_forces": f"{core}.boxed_rows",
-        "certify": f"{core}.certify",
-        "certify_boxed": f"{core}.certify_boxed",
-    }
-    named = re.compile(rf"\b({'|'.join(kernels)})\b")
-    for file, text in sources().items():
-        if named.search(text) is None:
-            continue
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef) and node.name in kernels and file.parent.name == "kernels":
-                assert file.as_posix().endswith(f"{kernels[node.name].replace('.', '/')}.py"), file
-            if isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    if alias.name in kernels:
-                        assert node.module == kernels[alias.name], file

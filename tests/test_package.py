@@ -120,31 +120,6 @@ def test_lazy_names_of_contactlab() -> None:
         contactlab.no_such_name  # noqa: B018
 
 
-def test_what_contactlab_is_stands_first() -> None:
-    """README, index and project file call it by the classes that a user calls, and the code that follows uses them."""
-    text = README.read_text(encoding="utf-8")
-    first, block = text.partition("[Documentation]")[0], text.partition("```python\n")[2].partition("```")[0]
-    data = ("ConstraintAccelProblemData", "ConstraintVelProblemData", "ConstraintSolver")
-    words = (
-        "LCP/MLCP",
-        "Drake's style",
-        "Lemke",
-        "quadratic programs",
-        "RBDL-style multibody core",
-        "time-stepping simulation",
-    )
-    pictures = ("images/data_flow.svg", "images/data_flow_narrow.svg")
-    for word in (*data, *words, "impact studies", "solver research", *pictures):
-        assert word in first.replace("\n", " "), word
-    for word in ("problem_data_from", "lcp.Lemke()", "StaggeredProjections(qp=lcp.OSQP())", *data):
-        assert word in block, word
-    index = README.with_name("docs").joinpath("index.md").read_text(encoding="utf-8")
-    assert "(images/data_flow.svg)" in index
-    assert "**[Pose and solve a contact problem]" in index
-    project = tomllib.loads(README.with_name("pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert "LCP/MLCP contact-solver toolkit in Drake's style" in project["description"]
-
-
 @pytest.mark.parametrize("name", ["data_flow", "data_flow_narrow"])
 def test_classes_of_the_data_flow_exist(name: str) -> None:
     """Each name on an arrow of the first page's picture is a class; the wide and the narrow one have the same names."""

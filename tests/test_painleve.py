@@ -88,23 +88,6 @@ def test_the_number_of_solutions_changes_at_the_threshold(angle: float, side: fl
         assert down == up == []
 
 
-def test_one_solution_is_found_and_certified() -> None:
-    """Below the threshold: the force is -b / A, friction included in A."""
-    data = state(STEEPEST, 1.0, 0.0)
-    solution = ConstraintSolver().solve_constraint_problem(data)
-    np.testing.assert_allclose(solution.forces.fN, [G / response(STEEPEST, 1.0)], rtol=1e-13)
-    assert solution.certificate.holds(1e-12)
-
-
-def test_of_two_solutions_one_is_returned_and_certified() -> None:
-    """Both are certified by the mechanics; the solver gives the one without force."""
-    data = state(STEEPEST, 2.0, 4.0)
-    assert len(solutions(data)) == 2
-    solution = ConstraintSolver().solve_constraint_problem(data)
-    assert solution.forces.fN[0] in (0.0, pytest.approx(solutions(data)[1]))
-    assert solution.certificate.holds(1e-12)
-
-
 def test_no_solution_is_named_infeasible() -> None:
     """Pushing only presses the end in: no force can hold it up, and the status says so with evidence."""
     with pytest.raises(ConstraintSolveError, match="INFEASIBLE") as caught:

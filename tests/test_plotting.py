@@ -132,16 +132,6 @@ def test_rasterized_squares_cover_their_pixels_and_the_nearer_wins():
     assert shares(far[0], np.array([5.5]), np.array([1.5])).min() > 0.0
 
 
-def test_rasterized_depth_is_linear_over_a_slanted_triangle():
-    """Nearness at each pixel's middle is that of the plane through the corners."""
-    corners = np.array([[(1.0, 1.0, 0.1), (30.0, 3.0, 0.7), (5.0, 25.0, 0.4)]])
-    depth, seen = rasterize(corners, 32, 32)
-    rows, columns = np.nonzero(seen == 0)
-    weights = shares(corners[0], columns + 0.5, rows + 0.5)
-    np.testing.assert_allclose(depth[rows, columns], weights @ corners[0, :, 2], atol=1e-12)
-    assert abs(len(rows) - 0.5 * abs(29.0 * 24.0 - 2.0 * 4.0)) < 30
-
-
 def test_the_camera_sees_all_and_things_fall_into_place():
     """All points fit; a ball in front hides the box behind it; shadows darken the ground."""
     box, ball = solid_of(Box.cube(0.2)), solid_of(Sphere(0.3, (-0.6, -1.4, 0.7)))

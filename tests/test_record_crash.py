@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,9 @@ import simulation_scenes as scenes
 from record_runs import STEPPER, same
 
 import contactlab
-from contactlab.recording.storage import chunk_files, chunk_folder, pack
+from contactlab.recording.storage import chunk_folder
 from contactlab.recording.writer import RecordWriter
 from contactlab.simulation import RecordError, Recording, RecordWriteError, TimeStepping, simulate
-from contactlab.stepping.record_schema import row_lengths
 from problem_data import files as npz_files
 
 LONG = 10_000_000
@@ -197,26 +195,6 @@ def test_every_array_is_read_against_its_checksum(compress, tmp_path):
     path.write_bytes(content[:200])
     with pytest.raises(RecordError):
         file.read("one")
-
-
-def test_packing_reads_the_directory_of_each_chunk_once(tmp_path, monkeypatch):
-    """A thousand chunks of fifty arrays would be fifty thousand directories otherwise."""
-    opened = []
-
-    class Counted(zipfile.ZipFile):
-        def __init__(self, file, mode="r", **more):
-            opened.append(mode)
-            super().__init__(file, mode, **more)
-
-    path = tmp_path / "run.npz"
-    monkeypatch.setattr(npz_files.zipfile, "ZipFile", Counted)
-    monkeypatch.setattr(RecordWriter, "pack", lambda writer: writer.flush() or Recording.open(path))
-    simulate(scenes.tumble(), STEPPER, steps=60, path=path, chunk_steps=3, flush_seconds=0.0)
-    chunks, meta = chunk_files(chunk_folder(path)), (chunk_folder(path) / "meta.json").read_text()
-    opened.clear()
-    pack(path, meta, chunks, row_lengths(scenes.tumble(), STEPPER))
-    assert opened.count("r") == len(chunks) == 21
-    assert opened.count("w") == 1
 
 
 @pytest.mark.parametrize("when", ["meta", "chunk", "pack"])

@@ -1,4 +1,4 @@
-"""A run gone on with from any step gives the same bits, whatever was kept of it and wherever it lies."""
+"""A run gone on with from any step gives the same bits, however the work was cut up and wherever the record lies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from joint_scenes import busy
 from record_runs import same
 
 import lcp
-from contactlab.simulation import RecordError, Recording, SimulationConfigError, TimeStepping, simulate
+from contactlab.contact import ConvexPoints, HalfSpace, Material
+from contactlab.simulation import RecordError, Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate
+from contactlab.spatial import RigidInertia
+from contactlab.stepping.kernels.layout import PIVOT_BUDGET
 
 STEPS = 150
 WORLDS = {"tumble": scenes.tumble, "stack": lambda: stack(3), "pendulum": pendulum_and_box, "joints": busy}
@@ -75,20 +78,6 @@ def test_from_any_step_in_memory_and_on_disk(world, stepper, step, moved):
         assert np.array_equal(opened.state(step).q, run.state(step).q)
         assert same(simulate(WORLDS[world](), STEPPERS[stepper], steps=STEPS, path=path, resume=True), run)
         assert same(Recording.open(path), run)
-
-
-def test_rows_of_joints_take_part_where_runs_go_on():
-    """Or the property above would say nothing of their forces, which the next step starts from."""
-    run = whole("joints", "plain")
-    assert set(run.joint_rows.row) >= {4, 5, 9, 10, 11, 12}
-    for step in (40, 110):
-        state = run.state(step)
-        assert state.row_z.any()
-        assert np.array_equal(state.row_ids, np.unique(run.joint_rows.row[run.joint_rows.step == step - 1]))
-        rest = simulate(busy(), STEPPERS["plain"], steps=STEPS - step, state=state)
-        later = run.joint_rows.step >= step
-        assert np.array_equal(rest.rows["joint_z"], run.rows["joint_z"][later])
-        assert np.array_equal(rest.rows["joint_force"], run.rows["joint_force"][later])
 
 
 def test_first_steps_are_the_record_of_a_shorter_run():
@@ -184,3 +173,74 @@ def test_the_stamp_says_what_bits_depend_on_and_not_where(tmp_path):
     assert str(tmp_path) not in text
     for name in {socket.gethostname(), platform.node()}:
         assert len(name) < 3 or name not in text.split()
+
+
+@pytest.mark.parametrize("chunk_steps", [1, 7, 1000])
+def test_chunks_do_not_change_the_record(chunk_steps):
+    """The loop returns after every chunk and is entered again."""
+    world, stepper = scenes.tumble(), TimeStepping(2e-3)
+    assert same(simulate(world, stepper, steps=300), simulate(world, stepper, steps=300, chunk_steps=chunk_steps))
+
+
+def plates(count, points):
+    """Flat round plates lying side by side on the ground, each with so many points on its rim."""
+    angles = 2 * np.pi * np.arange(points) / points
+    rim = np.column_stack([0.3 * np.cos(angles), 0.3 * np.sin(angles), np.full(points, -0.02)])
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), Material(0.4))
+    for i in range(count):
+        plate = RigidInertia(1.0, inertia=np.diag([0.02, 0.02, 0.04]))
+        builder.add_free_body(f"plate {i}", plate, ConvexPoints(rim), Material(0.4), (i, 0, 0.02, 1, 0, 0, 0))
+    return builder.build()
+
+
+def test_a_long_solve_pauses_and_goes_on():
+    """More pivots than one entry of the loop spends: the loop returns in mid-solve, without effect on the record."""
+    world = plates(1, 100)
+    state = world.initial_state(v=(0.5, 0.2, -1.0, 1.0, 2.0, 8.0))
+    inside = simulate(world, TimeStepping(1e-3, solver=lcp.Lemke()), steps=2, state=state)
+    assert inside.pivots.max() > PIVOT_BUDGET
+    assert same(inside, simulate(world, TimeStepping(1e-3, solver=scenes.Outside()), steps=2, state=state))
+
+
+def test_a_step_leaves_its_state_alone():
+    """States are values: stepping twice from one gives the same twice."""
+    world, stepper = scenes.tumble(), TimeStepping(2e-3)
+    state = simulate(world, stepper, steps=100).state(100)
+    before = state.q.copy()
+    first, second = stepper.step(world, state).state, stepper.step(world, state).state
+    assert np.array_equal(first.q, second.q)
+    assert np.array_equal(state.q, before)
+    with pytest.raises(ValueError, match="read-only"):
+        state.q[0] = 1.0
+
+
+@pytest.mark.nojit
+def test_force_from_a_function_equals_the_constant_one():
+    """A callable is asked at the start of every step, with the state there."""
+    world, stepper = scenes.block(0.3), TimeStepping(1e-3, edges=4)
+    push = np.array([8.0, 0, 0, 0, 0, 0])
+    asked = []
+
+    def controller(t, q, v):
+        asked.append((t, q.copy(), v.copy()))
+        q[:] = np.nan  # the function has its own copies
+        return push
+
+    constant = simulate(world, stepper, steps=4, tau=push)
+    called = simulate(world, stepper, steps=4, tau=controller)
+    assert same(constant, called)
+    assert len(asked) == 4
+    assert [t for t, _, _ in asked] == list(constant.time[:4])
+    assert np.array_equal(np.array([v for _, _, v in asked]), constant.v[:4])
+    assert np.array_equal(constant.rows["tau"], np.tile(push, (4, 1)))
+    # 8 N against mu m g = 5.886 N.
+    assert constant.v[-1, 0] == pytest.approx(4e-3 * (8.0 - 0.3 * 2 * scenes.G) / 2.0, rel=1e-9)
+
+
+def test_recorded_force_takes_part_in_the_problem():
+    """`problem` poses the step with the force of that step."""
+    world, stepper = scenes.block(0.3), TimeStepping(1e-3)
+    recording = simulate(world, stepper, steps=20, tau=lambda t, q, v: (500.0 * t, 0, 0, 0, 0, 0))
+    data = recording.problem(15)
+    assert data.Mv[0] == 2.0 * recording.v[15, 0] + 1e-3 * (500.0 * recording.time[15])

@@ -9,11 +9,9 @@ import joint_scenes
 import numpy as np
 import pytest
 import simulation_scenes
-from test_joint_polynomial import CURVE, carts
+from test_custom_loops import CURVE, coupled_carts, double_pendulum, pair
 from test_moments import rolling_world
-from test_point_springs import pair
 from test_restitution_by_speed import YIELDING, two_balls
-from test_rods import double_pendulum
 from test_simulation_articulated import WORLDS
 from test_simulation_compliance import ball
 from test_simulation_kinematic import PLATE, SURFACE, brick, world_with
@@ -61,7 +59,7 @@ def soft_ball() -> World:
 
 def followed() -> World:
     """A cart that follows another along a curve."""
-    return carts(JointPolynomial("tail", "lead", CURVE, "cam"), speed=(0.0, 0.3))
+    return coupled_carts(JointPolynomial("tail", "lead", CURVE, "cam"), speed=(0.0, 0.3))
 
 
 def turning_ball() -> World:

@@ -83,20 +83,6 @@ def test_a_collapsing_block_does_not_penetrate_nor_gain_energy() -> None:
     assert recording.worst_certificate().scaled < 1e-12
 
 
-def test_penetration_sums_squares_of_pairs_and_ground() -> None:
-    """Two spheres 0.19 m apart, one of them 0.02 m in the ground, give 0.01^2 + 0.02^2."""
-    centres = np.array([[[0.0, 0.0, 0.08], [0.0, 0.19, 0.08 + 0.02], [3.0, 0.0, 0.1]]])
-    gap = 0.2 - np.hypot(0.19, 0.02)
-    np.testing.assert_allclose(penetrations(centres), gap**2 + 0.02**2, rtol=1e-12)
-
-
-def test_the_house_has_102_blocks_and_its_last_is_the_highest() -> None:
-    """Six floors of 17 blocks; blocks of neighbouring layers touch without overlap."""
-    heights = kapla().initial_q.reshape(-1, 7)[:, 2]
-    assert len(heights) == 102
-    assert heights[-1] == heights.max() == pytest.approx(1.15)
-
-
 def test_a_floor_of_the_house_stands() -> None:
     """Seventeen blocks stay where they were put to 1e-9 m."""
     world = kapla(1)

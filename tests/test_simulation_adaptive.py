@@ -118,42 +118,6 @@ def test_every_island_starts_again(warm):
     assert np.unique(ids).size == ids.size
 
 
-def test_public_path_uses_the_recorded_step():
-    """A contact's kN = gap/h and the LCP follow the h used, in a file too."""
-    recording = simulate(
-        scenes.dropped_ball(0.02, 0.5), TimeStepping(0.01, solver=scenes.UpTo(3e-3), adaptive=True, margin=0.02), 0.3
-    )
-    assert np.unique(recording.h).size > 3
-    assert check_public_path(recording) > 20
-    i = int(recording.contacts.step[recording.contacts.gap > 1e-4][-1])
-    data = recording.problem(i)
-    assert data.kN[0] == recording.contacts_at(i).gap[0] / recording.h[i]
-
-
-def test_restart_in_mid_run(tmp_path):
-    """A state carries its h: the steps after it come out the same, from memory and from a file."""
-    world = scenes.dropped_ball(0.05, 0.7)
-    stepper = TimeStepping(0.01, solver=scenes.UpTo(1e-3), adaptive=True)
-    whole = simulate(world, stepper, steps=120, path=tmp_path / "a.npz", chunk_steps=7)
-    assert same(whole, simulate(world, stepper, steps=120))
-    opened = Recording.open(tmp_path / "a.npz")
-    assert same(whole, opened)
-    assert np.unique(whole.h).size > 4
-    for i in range(1, 120, 9):
-        rest = simulate(world, stepper, steps=120 - i, state=opened.state(i))
-        assert np.array_equal(rest.h, whole.h[i:])
-        assert np.array_equal(rest.q, whole.q[i:])
-        assert np.array_equal(rest.v, whole.v[i:])
-        assert np.array_equal(rest.time, whole.time[i:])
-        # ... and the record of the rest knows the h it set out from.
-        assert rest.state(0).h == whole.h[i - 1]
-    state = world.initial_state()
-    for i in range(60):
-        state = stepper.step(world, state).state
-        assert state.h == whole.h[i]
-        assert np.array_equal(state.q, whole.q[i + 1])
-
-
 def test_a_duration_is_covered():
     """Steps go on until the time is reached, the last one less than h beyond it; a step is never cut."""
     world = scenes.dropped_ball(0.05, 0.7)

@@ -12,7 +12,7 @@ import simulation_scenes as scenes
 import lcp
 import problem_data
 from contactlab import ConstraintSolver
-from contactlab.contact import ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.contact import ConvexPoints, HalfSpace, Material
 from contactlab.multibody import ModelBuilder, neutral
 from contactlab.multibody.joints import FloatingBase, Revolute
 from contactlab.simulation import (
@@ -93,16 +93,6 @@ def test_a_single_step_fails_alike():
     assert caught.value.recording.n_steps == 0
     assert caught.value.step == 0
     caught.value.problem_path.unlink()
-
-
-def test_velocities_out_of_range():
-    """An overflow in flight stops the run instead of filling the record with NaN."""
-    inertia = RigidInertia(1.0, inertia=np.diag([0.01, 0.02, 0.025]))
-    world = scenes.one_body(Sphere(0.1), inertia, mu=0.1, q=(0, 0, 5, 1, 0, 0, 0), v=(0, 0, 0, 1e200, 1e200, 1e200))
-    with pytest.raises(SimulationError, match="no longer finite") as caught:
-        simulate(world, TimeStepping(1e-3), steps=3)
-    assert (caught.value.problem, caught.value.problem_path, caught.value.step) == (None, None, 0)
-    assert caught.value.recording.n_steps == 0
 
 
 @pytest.mark.nojit

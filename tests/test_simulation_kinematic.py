@@ -68,16 +68,6 @@ def test_the_end_of_a_belt_neither_pushes_nor_draws_in_a_ball(side, friction):
     assert np.abs(recording.ledger.residual).max() < 1e-12
 
 
-def test_a_belt_on_a_lift_carries_along_and_up():
-    """A pose that rises and a surface that also runs along x: a brick takes both velocities and does not leave it."""
-    lift, belt = 0.3, 0.4
-    motion = Motion(lambda t: (Transform(p=(0, 0, lift * t - 0.1)), (0, 0, 0, belt, 0, lift)))
-    recording = simulate(world_with(PLATE, motion, brick((0.1, 0.1, 0.05))), TimeStepping(2e-3), 0.4)
-    np.testing.assert_allclose(recording.v[-1], (belt, 0, lift, 0, 0, 0), atol=1e-9)
-    np.testing.assert_allclose(recording.q[-1, 2], 0.05 + lift * 0.4, atol=1e-9)
-    assert verify(recording, every=10).holds
-
-
 def test_a_ball_on_an_accelerating_plate_gets_two_sevenths_of_it():
     """It rolls: a_ball = (2/7) a_plate, and spins backwards relative to its way."""
     a, radius = 2.0, 0.1
@@ -131,19 +121,6 @@ def test_a_turning_table_carries_what_friction_can_hold(share, carried):
     assert verify(recording, every=50).holds
 
 
-@pytest.mark.parametrize(("share", "tips"), [(0.95, False), (1.05, True)])
-def test_a_tall_brick_tips_beyond_the_slope_of_its_diagonal(share, tips):
-    """On a plate that accelerates at a it tips when a > g b/h, half width over half height."""
-    half = (0.05, 0.1, 0.2)
-    a = share * G * half[0] / half[2]
-    recording = simulate(world_with(PLATE, accelerated(a), brick(half), mu=1.0), TimeStepping(1e-3), 0.6)
-    tilt = 2.0 * np.abs(recording.q[-1, 5])
-    assert (tilt > 0.02) == tips
-    if not tips:
-        assert tilt < 1e-9
-        np.testing.assert_allclose(recording.v[-1, 0], a * (0.6 - 0.5e-3), rtol=1e-6)
-
-
 def test_a_shaker_throws_what_it_accelerates_beyond_gravity():
     """A block leaves a plate that swings vertically where A w^2 > g, and stays on it below."""
     frequency = 5.0
@@ -178,17 +155,6 @@ def test_the_force_of_a_shaken_plate_belongs_to_the_start_of_the_step():
     assert poses.shape == (recording.n_steps + 1, 1, 12)
     np.testing.assert_allclose(poses[:, 0, :9].reshape(-1, 3, 3), np.broadcast_to(np.eye(3), (len(poses), 3, 3)))
     np.testing.assert_allclose(poses[:, 0, 9:], [shake.pose(time).p for time in recording.time])
-
-
-def test_a_rising_floor_pushes_and_works_against_the_weight():
-    """The work of a half-space that rises at a constant speed is m g times its way, after the first push."""
-    speed, mass = 0.3, 2.0
-    world = world_with(HalfSpace(), ConstantVelocity(velocity=(0, 0, speed)), brick((0.1, 0.1, 0.05), mass=mass))
-    recording = simulate(world, TimeStepping(1e-3, restitution_threshold=1.0), 0.2)
-    np.testing.assert_allclose(recording.q[:, 2] - 0.05, speed * recording.time, rtol=0, atol=1e-12)
-    work = recording.ledger.kinematic
-    np.testing.assert_allclose(work[1:], mass * G * speed * 1e-3, rtol=1e-9)
-    assert work[0] == pytest.approx(mass * speed * (speed + G * 1e-3), rel=1e-9)
 
 
 def test_a_wall_that_comes_is_met_in_time():

@@ -78,18 +78,6 @@ def test_models_move_in_their_plane():
 
 
 @pytest.mark.nojit
-def test_poses_in_space_are_taken_where_they_keep_to_the_plane():
-    """Seven and six numbers become three; the way along the normal stays with the body."""
-    world = world_of((0.1,) * 3, 0.5, (1, 2, 3, math.cos(0.2), 0, math.sin(0.2), 0), (4, 0, 5, 0, 6, 0))
-    np.testing.assert_allclose(world.initial_q, [1, 3, 0.4], atol=1e-15)
-    np.testing.assert_allclose(world.initial_v, [4, 5, 6])
-    assert world.model.bodies[0].placement.p.tolist() == [0, 2, 0]
-    top = WorldBuilder(planar=(0, 0, 2))
-    top.add_free_body("disc", RigidInertia.solid_sphere(1.0, 0.1), Box.cube(0.1), Material(0.5), (1, 2, 0.3))
-    assert top.build().plane.tolist() == [0, 0, 1]
-
-
-@pytest.mark.nojit
 @pytest.mark.parametrize(
     ("make", "field"),
     [

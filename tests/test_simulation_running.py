@@ -1,4 +1,4 @@
-"""Runs that keep their memory, and rollouts: the same bits as `simulate`, whatever came before."""
+"""Runs that keep their memory, rollouts, single steps and wrenches: the same bits as `simulate`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gc
 import math
 import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 import pytest
 from body_contact_scenes import heap
 from joint_scenes import busy, pendulum
-from simulation_scenes import Outside, dropped_ball, tumble
+from refusals import assert_messages
+from simulation_scenes import Outside, block, cube_at_rest, dropped_ball, tumble
 from test_custom_loops import Together, carts
 from test_moments import rolling_world
 from test_simulation_adaptive import FirstTries
@@ -22,7 +24,8 @@ from test_simulation_kinematic import PLATE, accelerated, brick, world_with
 from test_simulation_planar import world_of
 from test_simulation_sleep import piles
 
-from contactlab.contact import Material
+from contactlab.contact import Box, Material, Sphere
+from contactlab.multibody import body_pose, point_jacobian
 from contactlab.simulation import (
     Batch,
     EventDriven,
@@ -34,9 +37,12 @@ from contactlab.simulation import (
     StepperState,
     TimeStepping,
     World,
+    WorldBuilder,
+    Wrench,
     rollout,
     simulate,
 )
+from contactlab.spatial import RigidInertia
 
 H = 0.01
 
@@ -46,63 +52,6 @@ def driven() -> World:
     builder = pendulum(0.3)
     builder.add_drive(PositionDrive("rod", 0.0, 50.0, 5.0, name="servo"))
     return builder.build()
-
-
-@pytest.mark.parametrize("make", [tumble, driven])
-def test_steps_one_by_one_are_those_of_simulate(make) -> None:
-    world, stepper = make(), TimeStepping(H)
-    recording = simulate(world, stepper, steps=30)
-    run = Simulation(world, stepper)
-    for _ in range(30):
-        run.step()
-    np.testing.assert_array_equal(run.q, recording.q[-1])
-    np.testing.assert_array_equal(run.v, recording.v[-1])
-    assert run.time == recording.time[-1]
-    assert run.steps == 30
-    run.reset()
-    assert run.steps == 0
-    run.step(n=30)
-    np.testing.assert_array_equal(run.q, recording.q[-1])
-
-
-def test_a_run_goes_on_from_any_state_and_gives_its_own_back() -> None:
-    world, stepper = tumble(), TimeStepping(H)
-    recording = simulate(world, stepper, steps=40)
-    run = Simulation(world, stepper, recording.state(25))
-    run.step(n=15)
-    np.testing.assert_array_equal(run.q, recording.q[-1])
-    again = stepper.step(world, run.state)
-    run.step()
-    np.testing.assert_array_equal(run.q, again.state.q)
-    run.reset(recording.state(10))
-    run.step(n=30)
-    np.testing.assert_array_equal(run.q, recording.q[-1])
-
-
-def test_tables_are_those_of_the_last_step() -> None:
-    world, stepper = tumble(), TimeStepping(H)
-    run = Simulation(world, stepper)
-    assert len(run.contacts) == 0
-    run.step(n=60)
-    step = stepper.step(world, simulate(world, stepper, steps=59).state(59))
-    np.testing.assert_array_equal(run.contacts.impulse, step.contacts.impulse)
-    np.testing.assert_array_equal(run.contacts.id, step.contacts.id)
-    np.testing.assert_array_equal(run.certificate.scaled, step.certificate.scaled)
-    assert run.contacts.scope.bodies == world.model.names
-    with pytest.raises(SimulationConfigError, match="TimeStepping.step"):
-        run.certificate.selection(int(run.certificate.step[0]), 0)
-
-
-def test_forces_and_targets_hold_for_the_steps_they_are_given_for() -> None:
-    world, stepper = driven(), TimeStepping(H)
-    run = Simulation(world, stepper)
-    run.step([0.5], targets={"servo": 0.2}, n=10)
-    run.step(targets=[0.1], n=10)
-    run.step(n=10)
-    state = world.initial_state()
-    for targets, tau in (({"servo": 0.2}, [0.5]), ({"servo": 0.1}, None), (None, None)):
-        state = simulate(world, stepper, steps=10, state=state, tau=tau, targets=targets).state(10)
-    np.testing.assert_array_equal(run.q, state.q)
 
 
 @pytest.mark.parametrize(
@@ -127,13 +76,12 @@ def test_wrong_arguments_are_named_and_nothing_moves(arguments, message) -> None
 
 
 def test_what_is_no_world_and_no_stepper_is_refused() -> None:
-    for message, call in (
+    assert_messages(
+        SimulationConfigError,
         ("TimeStepping", lambda: Simulation(dropped_ball(1.0), 0.01)),
         ("World", lambda: Simulation(3, TimeStepping(H))),
         (r"stepper\.run", lambda: Simulation(dropped_ball(1.0), EventDriven())),
-    ):
-        with pytest.raises(SimulationConfigError, match=message):
-            call()
+    )
 
 
 def test_a_step_that_fails_leaves_the_run_where_it_was() -> None:
@@ -170,10 +118,11 @@ def test_a_state_that_does_not_fit_is_named_and_the_run_goes_on(bad: str) -> Non
     state, wrong = run.state, np.zeros((run.state.contact_ids.size, 3)) if bad == "z" else np.zeros(2)
     changes: dict[str, Any] = {"row_ids": [-1], "row_z": np.zeros((1, 2))} if bad == "row_ids" else {bad: wrong}
     other = replace(state.without_warm_start() if bad != "z" else state, **{"q": world.initial_state().q, **changes})
-    with pytest.raises(SimulationConfigError, match=rf"state\.{bad}"):
-        run.reset(other)
-    with pytest.raises(SimulationConfigError, match=rf"states\[1\]\.{bad}"):
-        rollout(world, stepper, [state, other], steps=2)
+    assert_messages(
+        SimulationConfigError,
+        (rf"state\.{bad}", lambda: run.reset(other)),
+        (rf"states\[1\]\.{bad}", lambda: rollout(world, stepper, [state, other], steps=2)),
+    )
     run.step()
     np.testing.assert_array_equal(run.q, stepper.step(world, state).state.q)
 
@@ -329,8 +278,167 @@ def test_wrong_rollouts_are_refused_before_they_run() -> None:
     ):
         with pytest.raises(SimulationConfigError, match=message):
             rollout(world, stepper, [state], **arguments)
-    with pytest.raises(SimulationConfigError, match=r"states\[0\]"):
-        rollout(world, stepper, [3], steps=2)
-    with pytest.raises(SimulationConfigError, match=r"stepper\.run"):
-        rollout(world, EventDriven(), [state], steps=2)
+    assert_messages(
+        SimulationConfigError,
+        (r"states\[0\]", lambda: rollout(world, stepper, [3], steps=2)),
+        (r"stepper\.run", lambda: rollout(world, EventDriven(), [state], steps=2)),
+    )
     assert rollout(world, stepper, [], steps=2).q.shape == (0, 3, 1)
+
+
+@pytest.fixture
+def world():
+    """A brick that slides on a floor."""
+    return block(0.3, 0.5)
+
+
+def ends(world, stepper, steps, **given):
+    """The states of so many steps in a row."""
+    found = [world.initial_state()]
+    for _ in range(steps):
+        found.append(stepper.step(world, found[-1], **given).state)
+    return found
+
+
+def test_what_a_step_left_stays_when_others_are_made(world):
+    """Rows are copied with the step, whenever they are read: those of a run, not those of the step after."""
+    stepper = TimeStepping(5e-3)
+    recording = simulate(world, stepper, steps=40)
+    state, results = world.initial_state(), []
+    for _ in range(40):
+        results.append(stepper.step(world, state))
+        state = results[-1].state
+    assert any(len(result.contacts) for result in results)
+    for i, result in enumerate(results):
+        own = recording.contacts.rows(recording.contacts.step == i)
+        np.testing.assert_array_equal(result.contacts.slip, own.slip)
+        np.testing.assert_array_equal(result.contacts.gap, own.gap)
+        assert (result.kinetic, result.potential) == (recording.kinetic[i + 1], recording.potential[i + 1])
+
+
+def test_threads_have_memory_of_their_own(world):
+    """Four threads step four runs at once, each with the bits of one alone."""
+    stepper = TimeStepping(5e-3)
+    taus = [np.full(world.nv, 0.05 * k) for k in range(4)]
+    alone = [ends(world, stepper, 50, tau=tau)[-1].v for tau in taus]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda tau: ends(world, stepper, 50, tau=tau)[-1].v, taus))
+    np.testing.assert_array_equal(found, alone)
+
+
+def free(com: tuple[float, float, float] = (0.0, 0.0, 0.0), turned: float = 0.0, gravity: float = 0.0) -> World:
+    """A cube of 2 kg in empty space."""
+    builder = WorldBuilder((0.0, 0.0, gravity))
+    inertia = RigidInertia(2.0, com, inertia=0.01 * np.eye(3))
+    q = (0, 0, 0, np.cos(turned / 2), 0, 0, np.sin(turned / 2))
+    builder.add_free_body("cube", inertia, Box.cube(0.1), Material(0.5), q)
+    return builder.build()
+
+
+def test_a_constant_force_gives_a_free_body_its_gain_in_every_step() -> None:
+    force = np.array((1.0, -2.0, 3.0))
+    run = Simulation(free(), TimeStepping(H))
+    for k in range(1, 51):
+        run.step(f_ext={"cube": (0, 0, 0, *force)})
+        np.testing.assert_allclose(run.v[:3], k * H * force / 2.0, rtol=1e-12)
+    np.testing.assert_allclose(run.v[3:], 0.0, atol=1e-15)
+
+
+def test_a_moment_turns_a_free_body_about_its_axis_in_the_world() -> None:
+    """A ball's inertia: no precession, so that the turning in the world is the moment's."""
+    moment, run = np.array((0.02, -0.01, 0.03)), Simulation(free(turned=1.0), TimeStepping(H))
+    for k in range(1, 41):
+        R = body_pose(run.world.model, run.q, "cube").R
+        before = R @ run.v[3:]
+        run.step(f_ext={"cube": (*moment, 0, 0, 0)})
+        np.testing.assert_allclose(R @ run.v[3:] - before, H * moment / 0.01, rtol=1e-10, atol=1e-13)
+        assert run.steps == k
+    np.testing.assert_allclose(run.v[:3], 0.0, atol=1e-15)
+
+
+def test_a_wrench_on_a_link_is_the_torque_by_hand() -> None:
+    """That of every step's start, also where it is given for many steps."""
+    world, stepper = pendulum(0.3).build(), TimeStepping(H)
+    force, at = np.array((2.0, 0.5, -1.0)), (0.1, 0.0, -0.2)
+    by_hand, run = Simulation(world, stepper), Simulation(world, stepper)
+    run.step(0.2 * np.ones(world.nv), f_ext={"rod": Wrench(force, at=at)}, n=40)
+    for _ in range(40):
+        by_hand.step(0.2 + point_jacobian(world.model, by_hand.q, "rod", at).T @ force)
+    np.testing.assert_allclose(run.q, by_hand.q, rtol=0, atol=1e-13)
+    assert abs(run.q[0] - world.initial_state().q[0]) > 0.01
+
+
+def test_event_driven_motion_feels_wrenches_at_every_instant() -> None:
+    """A force that turns with a spinning cube: twice integrated, in closed form."""
+    builder, rate, force, end = WorldBuilder((0.0, 0.0, 0.0)), 3.0, 4.0, 0.7
+    inertia = RigidInertia(2.0, (0, 0, 0), inertia=0.01 * np.eye(3))
+    builder.add_free_body("ball", inertia, Sphere(0.1), Material(0.5), v=(0, 0, 0, 0, 0, rate))
+    f_ext = {"ball": Wrench((force, 0.0, 0.0), axes="body")}
+    recording = EventDriven().run(builder.build(), end, f_ext=f_ext)
+    turned, gain = rate * end, force / 2.0 / rate
+    np.testing.assert_allclose(recording.v[-1, :2], gain * np.array((np.sin(turned), 1 - np.cos(turned))), atol=1e-8)
+    np.testing.assert_allclose(
+        recording.q[-1, :2], gain / rate * np.array((1 - np.cos(turned), turned - np.sin(turned))), atol=1e-8
+    )
+
+
+def test_a_wrench_moves_each_world_of_a_batch_by_its_own_mass() -> None:
+    builder = WorldBuilder((0.0, 0.0, 0.0))
+    builder.add_free_body(
+        "cube", RigidInertia.solid_box(4.0, (0.1,) * 3), Box.cube(0.1), Material(0.5), (0, 0, 0, 1, 0, 0, 0)
+    )
+    batch = Batch([free(), builder.build()], TimeStepping(H), threads=1)
+    batch.step(f_ext={"cube": Wrench((1.0, 0.0, 0.0))})
+    np.testing.assert_allclose(batch.v[:, 0], [H / 2.0, H / 4.0], rtol=1e-14)
+
+
+def test_a_push_beyond_friction_slides_a_cube_and_one_within_does_not() -> None:
+    for push, speed in ((4.0, 0.0), (6.0, (6.0 - 0.5 * 9.81) * 0.1)):
+        run = Simulation(cube_at_rest(), TimeStepping(H))
+        run.step(f_ext={"body": Wrench((push, 0, 0), at=(0, 0, -0.1))}, n=10)
+        np.testing.assert_allclose(run.v[0], speed, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("f_ext", "message"),
+    [
+        ({"cub": np.zeros(6)}, r"f_ext\['cub'\].*no body is called 'cub'.*cube"),
+        ({"cube": np.zeros(5)}, r"f_ext\['cube'\].*shape \(6,\), got \(5,\)"),
+        ({"cube": [0, 0, np.nan, 0, 0, 0]}, r"f_ext\['cube'\].*nan"),
+        ({"cube": Wrench(np.zeros((2, 3)))}, r"force must have shape \(3,\), got \(2, 3\)"),
+        ([0.0] * 6, "must map names of bodies to wrenches, got list"),
+    ],
+)
+def test_wrong_wrenches_are_named_and_nothing_moves(f_ext: Any, message: str) -> None:
+    world, stepper = free(), TimeStepping(H)
+    run = Simulation(world, stepper)
+    for act in (
+        lambda: run.step(f_ext=f_ext),
+        lambda: stepper.step(world, run.state, f_ext=f_ext),
+        lambda: simulate(world, stepper, steps=1, f_ext=f_ext),
+        lambda: simulate(world, stepper, steps=1, f_ext=lambda t, q, v: f_ext),
+    ):
+        with pytest.raises(SimulationConfigError, match=message):
+            act()
+    assert run.steps == 0
+
+
+def test_wrenches_of_the_wrong_number_of_runs_are_refused() -> None:
+    batch = Batch(free(), TimeStepping(H), [free().initial_state()] * 3, threads=1)
+    for given, message in ((np.zeros(6), r"\(3, 6\), got \(6,\)"), (Wrench(np.zeros((2, 3))), r"got \(2, 3\)")):
+        with pytest.raises(SimulationConfigError, match=message):
+            batch.step(f_ext={"cube": given})
+    assert not batch.steps.any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"force": (1, 2)}, r"Wrench.force.*\(2,\)"),
+        ({"moment": (1, np.inf, 2)}, "Wrench.moment.*inf"),
+        ({"axes": "link"}, "Wrench.axes.*'link'"),
+    ],
+)
+def test_a_wrench_says_what_is_wrong_with_it(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(SimulationConfigError, match=message):
+        Wrench(**arguments)

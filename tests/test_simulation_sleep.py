@@ -115,22 +115,6 @@ def test_a_plate_that_sets_out_wakes_what_lies_on_it():
     assert verify(recording).holds
 
 
-def test_a_record_resumes_with_the_same_bits(tmp_path):
-    """Rest and force are part of the state, from any step on."""
-    recording = simulate(piles(2, ball=2.0), SLEEPY, 0.3, path=tmp_path / "sleep.npz")
-    again = Recording.open(tmp_path / "sleep.npz")
-    assert again.stepper.sleep == SLEEPY.sleep
-    for i in (5, 11, 60, 120):
-        rerun = simulate(again.world, again.stepper, steps=25, state=again.state(i))
-        for name in ("q", "v", "rest"):
-            assert np.array_equal(rerun.rows[name], recording.rows[name][i : i + 26]), (i, name)
-        assert np.array_equal(rerun.asleep, recording.asleep[i : i + 25])
-    state = again.world.initial_state()
-    for i in range(15):
-        assert np.array_equal(state.q, recording.q[i])
-        state = again.stepper.step(again.world, state).state
-
-
 def test_what_did_not_rest_may_not_sleep():
     """The verification counts the rest."""
     recording = simulate(piles(1), SLEEPY, 0.1)

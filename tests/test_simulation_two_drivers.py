@@ -16,7 +16,7 @@ import joint_scenes
 import numpy as np
 import pytest
 import simulation_scenes as scenes
-from test_rods import double_pendulum
+from test_custom_loops import double_pendulum
 from test_simulation_articulated import WORLDS
 
 import lcp

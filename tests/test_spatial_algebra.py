@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from refusals import assert_fields
 
 from contactlab.spatial import RigidInertia, SpatialError, Transform, cross_force, cross_motion, quaternion
 from contactlab.spatial.transform import cross_matrix
@@ -89,24 +90,23 @@ def test_joined_bodies_add_up(one, other, X):
 
 def test_refused_spatial_values():
     """Wrong shapes, a remainder without mass, a matrix that no body has: typed errors naming the field."""
-    with pytest.raises(SpatialError) as error:
-        cross_motion(np.zeros(5), np.zeros(6))
-    assert error.value.field == "v"
-    with pytest.raises(SpatialError) as error:
-        Transform().apply_force(np.zeros(3))
-    assert error.value.field == "f"
+    assert_fields(
+        SpatialError,
+        ("v", lambda: cross_motion(np.zeros(5), np.zeros(6))),
+        ("f", lambda: Transform().apply_force(np.zeros(3))),
+    )
     ball = RigidInertia.solid_sphere(1.0, 0.1)
-    with pytest.raises(SpatialError) as error:
-        ball.separate(ball)
-    assert error.value.field == "mass"
-    with pytest.raises(SpatialError) as error:
-        ball.separate(RigidInertia.solid_sphere(0.5, 1.0))
-    assert error.value.field == "inertia"
+    assert_fields(
+        SpatialError,
+        ("mass", lambda: ball.separate(ball)),
+        ("inertia", lambda: ball.separate(RigidInertia.solid_sphere(0.5, 1.0))),
+    )
     wrong = ball.matrix()
     wrong[4, 4] = 2.0
-    with pytest.raises(SpatialError) as error:
-        RigidInertia.from_matrix(wrong)
-    assert error.value.field == "matrix"
+    assert_fields(
+        SpatialError,
+        ("matrix", lambda: RigidInertia.from_matrix(wrong)),
+    )
     assert RigidInertia.from_matrix(np.zeros((6, 6))).mass == 0.0
     with pytest.raises(SpatialError, match="mass"):
         RigidInertia.from_matrix(-ball.matrix(), physical=False)

@@ -1,10 +1,15 @@
-"""In the browser: the HTML replay is one file, small, nothing left running; live views; switches."""
+"""In the browser: replays of steps and events are one small file; live views; switches; what a client sees."""
 
 from __future__ import annotations
 
+import gc
 import json
+import queue
+import socket
 import threading
+import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -12,10 +17,20 @@ from matplotlib.lines import Line2D
 
 import lcp
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.drawing import Arrows, ForceScale, Readout, SceneGeometry
+from contactlab.drawing import Arrows, ForceScale, Readout, SceneGeometry, playback_of
 from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal, srgb_to_linear
 from contactlab.plotting import picture, plot_convergence, plot_toss_curve
-from contactlab.simulation import STICK, Recording, StepResult, TimeStepping, WorldBuilder, simulate
+from contactlab.simulation import (
+    STICK,
+    EventDriven,
+    EventKind,
+    EventRecording,
+    Recording,
+    StepResult,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+)
 from contactlab.spatial import RigidInertia
 from contactlab.viewer import PlaybackView, live, write_html_replay
 from contactlab.viewer.scene import TOGGLES, Controls, SceneView
@@ -157,3 +172,174 @@ def test_plot_of_a_race_is_a_picture(tmp_path: Path) -> None:
     results = {s.__name__: lcp.solve(problem, s(), trace=True) for s in lcp.ALL_SOLVERS}
     path = plot_convergence(tmp_path / "race.png", results, title="two contacts")
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def dropped(height: float, e: float) -> EventRecording:
+    """A ball of 0.1 m over the ground, dropped; it slides along x at 1 m/s."""
+    builder = WorldBuilder((0.0, 0.0, -9.81))
+    builder.add_half_space("ground", HalfSpace(), Material(0.3, e))
+    inertia = RigidInertia(2.0, inertia=0.008 * np.eye(3))
+    start = (0, 0, 0.1 + height, 1, 0, 0, 0)
+    builder.add_free_body("ball", inertia, Sphere(0.1), Material(0.3, e), start, (1.0, 0, 0, 0, 0, 0))
+    return EventDriven().run(builder.build(), 0.5)
+
+
+def test_impulses_of_impacts_are_the_change_of_momentum():
+    """Of one contact on one free body, whatever the law."""
+    recording = dropped(0.2, 0.5)
+    impacts = recording.of_kind(EventKind.IMPACT)
+    assert impacts
+    for event in impacts:
+        assert event.impulses.shape == (1, 3)
+        np.testing.assert_allclose(event.impulses[0], 2.0 * (event.v_plus - event.v_minus)[:3], rtol=0, atol=1e-9)
+        assert np.hypot(*event.impulses[0, :2]) <= 0.3 * event.impulses[0, 2] + 1e-9
+    for event in recording.events:
+        if event.kind is not EventKind.IMPACT:
+            assert not event.impulses.any()
+
+
+def test_states_between_rows_are_those_of_the_motion():
+    """A parabola in flight, whatever the rows; the velocity after an impact at its time; rows are met."""
+    height = 0.2
+    recording = dropped(height, 0.5)
+    times = np.linspace(0.0, 0.15, 7)
+    q, v = recording.sample(times)
+    np.testing.assert_allclose(q[:, 2], 0.1 + height - 0.5 * 9.81 * times**2, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(q[:, 0], times, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(v[:, 2], -9.81 * times, rtol=0, atol=1e-9)
+    impact = recording.of_kind(EventKind.IMPACT)[0]
+    np.testing.assert_allclose(recording.sample(impact.time)[1][0], impact.v_plus, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(recording.sample(recording.time[-1])[0][0], recording.q[-1], rtol=0, atol=1e-12)
+
+
+def test_a_film_shows_forces_and_impulses():
+    """At rest the weight; after an impact its impulse over the time since the state before; nothing in flight."""
+    recording = dropped(0.05, 0.0)
+    film = playback_of(recording)
+    impact = recording.of_kind(EventKind.IMPACT)[0]
+    shown = int(np.searchsorted(film.time, impact.time))
+    scale = film.scale(0.1)
+    flight = film.arrows(shown - 2, scale)
+    assert not flight.carrying.any()
+    hit = film.arrows(shown, scale)
+    assert hit.carrying.all()
+    assert np.linalg.norm(hit.tips - hit.points) == pytest.approx(scale.longest)
+    rest = film.arrows(len(film.time) - 1, scale)
+    assert (rest.tips - rest.points)[0, 2] == pytest.approx(2.0 * 9.81 * scale.per_newton, rel=1e-6)
+    assert film.readout(0).energy == pytest.approx(recording.energy[0], rel=1e-12)
+    rotations, origins = film.poses()
+    assert rotations.shape == (len(film.time), 1, 3, 3)
+    np.testing.assert_allclose(origins[0, 0], (0, 0, 0.15), rtol=0, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("default")  # viser's own
+def test_replay_of_events_is_one_file(tmp_path: Path) -> None:
+    """As for time stepping, with the states of the film."""
+    pytest.importorskip("viser")
+    from contactlab.viewer import write_html_replay
+
+    recording = dropped(0.05, 0.5)
+    page = write_html_replay(recording, tmp_path / "a.html", fps=10.0).read_text(encoding="utf-8")
+    assert f"6 of {len(playback_of(recording).time)} states" in page
+
+
+def test_picture_of_events_is_a_picture(tmp_path: Path) -> None:
+    """At a time within the run."""
+    pytest.importorskip("matplotlib")
+    from contactlab.plotting import picture
+
+    recording = dropped(0.05, 0.5)
+    picture(recording, 0.2, path=tmp_path / "a.png", size=(80, 60))
+    assert (tmp_path / "a.png").read_bytes()[1:4] == b"PNG"
+    with pytest.raises(ValueError, match="not within"):
+        picture(recording, 2.0)
+
+
+PATIENCE = 20.0  # seconds until what was sent must have come
+
+
+@pytest.fixture(autouse=True)
+def _collected():
+    """What viser leaves open goes here, where its warnings pass, and not in the midst of another test."""
+    yield
+    gc.collect()
+
+
+class Client:
+    """Collects what the server sends, message by message."""
+
+    def __init__(self, url: str) -> None:
+        viser = pytest.importorskip("viser")
+        client = pytest.importorskip("websockets.sync.client")
+        address = f"ws://{urlsplit(url).netloc}"
+        self._socket = client.connect(address, subprotocols=[f"viser-v{viser.__version__}"], max_size=None)
+        self._queue: queue.Queue[dict] = queue.Queue()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        import msgspec
+        import zstandard
+
+        for frame in self._socket:
+            packed = int.from_bytes(frame[8:16], "little")
+            content = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(frame[16 : 16 + packed]))
+            for message in content["messages"]:
+                self._queue.put(message)
+
+    def until(self, wanted) -> dict:
+        """The first message that is wanted; those before it are passed over."""
+        while True:
+            message = self._queue.get(timeout=PATIENCE)
+            if wanted(message):
+                return message
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+        self._thread.join(PATIENCE)
+
+
+def world():
+    """A box that slides and a ball that falls."""
+    builder, rough = WorldBuilder(), Material(0.5)
+    builder.add_half_space("floor", HalfSpace(), rough)
+    inertia = RigidInertia.solid_box(1.0, (0.1,) * 3)
+    builder.add_free_body("box", inertia, Box.cube(0.1), rough, (0, 0, 0.1, 1, 0, 0, 0), (1, 0, 0, 0, 0, 0))
+    builder.add_free_body("ball", inertia, Sphere(0.1), rough, (0, 1, 0.5, 1, 0, 0, 0))
+    return builder.build()
+
+
+@pytest.mark.filterwarnings("default")  # viser's own
+def test_a_client_sees_the_bodies_where_the_simulation_has_them():
+    """The page is served; shapes come on connecting, poses with every step, to the last one's numbers."""
+    place = world()
+    with live(place, port=18941, pace=None, fps=1e9) as view:
+        with urllib.request.urlopen(view.url, timeout=PATIENCE) as page:  # our own, on this machine
+            assert page.status == 200
+            assert b"<html" in page.read()
+        client = Client(view.url)
+        names = ("/bodies/0 box", "/bodies/1 ball")
+        for name in names:
+            client.until(lambda message, name=name: str(message.get("name", "")).startswith(f"{name}/"))
+        recording = simulate(place, TimeStepping(2e-3), steps=20, watch=view.show, chunk_steps=5)
+        for body, name in enumerate(names):
+            last = recording.q[-1, 7 * body : 7 * body + 3]
+
+            def arrived(message: dict, name: str = name, last=last) -> bool:
+                place = message.get("position") if message.get("name") == name else None
+                return place is not None and np.allclose(place, last, rtol=0, atol=1e-6)
+
+            assert client.until(arrived)["type"] == "SetPositionMessage"
+        client.close()
+
+
+@pytest.mark.filterwarnings("default")
+def test_nobody_else_is_let_in():
+    """The server listens at 127.0.0.1 alone: other addresses of the machine, of the loopback too, find nobody."""
+    with live(world(), port=18951) as view:
+        port = urlsplit(view.url).port
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE):
+            pass
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.2", port), timeout=PATIENCE)

@@ -140,20 +140,6 @@ def test_a_stage_shows_links_as_built(robot):
     assert not stage_of(world).bodies_without_shape
 
 
-def test_collision_shapes_on_request_look_as_without_visuals(robot, tmp_path):
-    """The same parts, in the same colours, as of a description that says nothing of looks."""
-    (tmp_path / "bare.urdf").write_text(
-        "".join(part for part in ROBOT.replace("</visual>", "<visual").split("<visual")[::2])
-    )
-    bare = World.from_urdf(tmp_path / "bare.urdf", floating_base=True)
-    assert bare.visuals == ()
-    found, wanted = stage_of(World.from_urdf(robot, floating_base=True), collision=True), stage_of(bare)
-    assert [(p.body, p.color, p.shape) for p in found.parts] == [(p.body, p.color, p.shape) for p in wanted.parts]
-    for one, other in zip(found.parts, wanted.parts, strict=True):
-        assert np.array_equal(one.solid.vertices, other.solid.vertices)
-    assert np.array_equal(found.points, wanted.points)
-
-
 def test_a_mesh_that_cannot_be_read_is_named_and_what_touches_is_drawn(robot):
     """Once for each world; everything else looks as built."""
     (robot.parent / "meshes" / "fin.dae").write_text("no mesh")
@@ -304,23 +290,6 @@ def test_viewer_replay_and_picture_show_the_same(robot, tmp_path, monkeypatch):
         image = np.asarray(figure.axes[0].images[0].get_array()).astype(int)
         blue = (image[..., 2] > 120) & (image[..., :2].max(axis=2) < 40)
         assert (blue.sum() > 200) is not collision
-
-
-def test_the_command_line_says_where_meshes_are_to_come_from(robot, tmp_path, capsys, monkeypatch):
-    """One line, and drawn all the same; with their folder, or without wanting them, nothing."""
-    from contactlab import plotting
-    from contactlab.cli import main
-
-    drawn = []
-    monkeypatch.setattr(plotting, "picture", lambda recording, *_, **options: drawn.append((recording.world, options)))
-    simulate(World.from_urdf(robot, floating_base=True), TimeStepping(1e-3), steps=0).save(tmp_path / "run.npz")
-    words = ["replay", str(tmp_path / "run.npz"), "--picture", str(tmp_path / "a.png")]
-    for more, said in (([], True), (["--mesh-roots", str(robot.parent)], False), (["--collision"], False)):
-        assert main([*words, *more]) == 0
-        assert ("--mesh-roots DIR" in capsys.readouterr().err) is said
-        world, options = drawn.pop()
-        assert options["collision"] is ("--collision" in more)
-        assert (world.visuals[1].shape.path is not None) is ("--mesh-roots" in more)
 
 
 GEOMS = """<mujoco>

@@ -118,6 +118,12 @@ FIGURES = (
     ),
     Figure("toss_ensembles", "toss_ensembles.py {tosses}", ("validation.md: The floor, and ensembles",)),
     Figure(
+        "planar_models",
+        "planar_models.py {planar} --nested --friction --json {out}.json",
+        ("validation.md: Nested", "validation.md: Friction, impact by impact"),
+    ),
+    Figure("square_fit", "square_fit.py {planar} --json {out}.json", ("validation.md: Errors",)),
+    Figure(
         "square_first_impacts",
         "square_first_impacts.py {planar}",
         ("validation.md: What it says",),

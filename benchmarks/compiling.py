@@ -135,7 +135,7 @@ def quadruped() -> None:
 
 def demo() -> None:
     """A tenth of a second of the demo."""
-    from contactlab.cli.demo_scene import demo_stepper, demo_world
+    from contactlab.cli.demo import demo_stepper, demo_world
     from contactlab.simulation import simulate
 
     recording = simulate(demo_world(), demo_stepper(), 0.1)

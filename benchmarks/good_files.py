@@ -247,9 +247,7 @@ def siconos() -> list[bytes]:
     blocks = "2\n1\n2\n2\n1 1 1\n2\n2\n2 1\n0 1\n0\n1\n2 0 1 3\n-1 -2\n"
     mixed = "0 1\n1\n1\n2\n3\n0.5\n0.25\n-1\n-2\n"
     friction = "3\n1\n0\n3\n3\n3\n3\n2 0 0 0 2 0 0 0 2\n-1 0.1 0\n0.5\n"
-    sparse = "3\n1\n2\n3\n3\n0\nCSparse Version 3\n3-by-3, nzmax: 3 nnz: 3\ncol 0 : locations 0 to 0\n0 : 2\n" \
-        "col 1 : locations 1 to 1\n1 : 2\ncol 2 : locations 2 to 2\n2 : 2\n-1 0 0\n0.5\n"  # fmt: skip
-    return [text.encode() for text in (lcp, blocks, mixed, friction, sparse)]
+    return [text.encode() for text in (lcp, blocks, mixed, friction)]
 
 
 def fclibs() -> list[bytes]:
@@ -262,7 +260,7 @@ def fclibs() -> list[bytes]:
 
 
 def races() -> list[bytes]:
-    from contactlab.lab.racing.row import RaceRow, write_rows
+    from contactlab.lab.racing.kinds import RaceRow, write_rows
 
     row = RaceRow(
         "p", "Lemke", "SOLVED", 1e-12, 3, 1e-3, 2, "", "LCP", "p", 1e-12, 1e-3, 3, "SOLVED", "contactlab", 1e-9, ""

@@ -19,17 +19,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets.arm_log import ArmLog
-from contactlab.lab.datasets.planar_impacts import PlanarImpacts
+from contactlab.lab.datasets.recordings import ArmLog, PlanarImpacts
 from contactlab.simulation import ImplausibleWarning, TimeStepping, World, rollout
 from contactlab.spatial import quaternion
 from contactlab.studies import TossSettings, synthesize_tosses
 from contactlab.studies.identification import Recordings, fit, with_parameters
-from contactlab.studies.identification.arm import arm_log
 from contactlab.studies.identification.planar import planar_impacts
+from contactlab.studies.identification.report import arm_log
 from contactlab.studies.identification.tosses import cube_tosses
 from contactlab.studies.planar_laws import planar_impulses
-from contactlab.studies.toss_settings import MODELS
+from contactlab.studies.toss import MODELS
 
 FloatArray = NDArray[np.float64]
 #: Recordings, what was planted in them, and where the search begins.

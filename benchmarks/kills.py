@@ -35,7 +35,7 @@ import lcp
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.lab import SweepError, sweep
 from contactlab.lab.racing import race
-from contactlab.lab.racing.row import RaceRow, read_rows
+from contactlab.lab.racing.kinds import RaceRow, read_rows
 from contactlab.simulation import Recording, RecordWriteError, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 

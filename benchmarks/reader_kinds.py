@@ -84,10 +84,10 @@ def read_problem_data(path: Path) -> object:
 
 
 def read_explained(path: Path) -> object:
-    from contactlab.cli.explain import lines
+    from contactlab.cli.records import explanation_lines
     from contactlab.simulation.explanation import explain_failure
 
-    return lines(explain_failure(path), 5)
+    return explanation_lines(explain_failure(path), 5)
 
 
 def read_scene(path: Path) -> object:
@@ -100,7 +100,7 @@ def read_scene(path: Path) -> object:
 
 
 def read_experiment(path: Path) -> object:
-    from contactlab.lab.sweeps.experiment import load_experiment
+    from contactlab.lab.sweeps.sweeping import load_experiment
 
     (path.parent / "scene.toml").write_text(SCENE)
     (path.parent / "one.npz").write_bytes(lcps()[0])
@@ -153,19 +153,19 @@ def read_tosses(path: Path) -> object:
 
 
 def read_impacts(path: Path) -> object:
-    from contactlab.lab.datasets.planar_impacts import load_planar_impacts
+    from contactlab.lab.datasets.recordings import load_planar_impacts
 
     return load_planar_impacts(path)
 
 
 def read_drops(path: Path) -> object:
-    from contactlab.lab.datasets.planar_impacts import load_square_drops
+    from contactlab.lab.datasets.recordings import load_square_drops
 
     return load_square_drops(path)
 
 
 def read_race(path: Path) -> object:
-    from contactlab.lab.racing.row import read_rows
+    from contactlab.lab.racing.kinds import read_rows
 
     return read_rows(path)
 
@@ -179,7 +179,7 @@ def read_elbows(path: Path) -> object:
 
 
 def read_log(path: Path) -> object:
-    from contactlab.lab.datasets.arm_log import load_arm_log
+    from contactlab.lab.datasets.recordings import load_arm_log
 
     found = load_arm_log(path)
     assert all(np.isfinite(part).all() for part in (found.q, found.tau))
@@ -194,7 +194,7 @@ def read_kept(path: Path) -> object:
 
 
 def read_rows_of_sweep(path: Path) -> object:
-    from contactlab.lab.sweeps.store import Store
+    from contactlab.lab.sweeps.tasks import Store
 
     folder = path.parent / "sweep"
     folder.mkdir(exist_ok=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.lab.datasets.planar_impacts import PlanarImpacts, find_square_drops, load_square_drops
-from contactlab.studies.paired import paired_difference
+from contactlab.lab.datasets.recordings import PlanarImpacts, find_square_drops, load_square_drops
 from contactlab.studies.planar_fit import PlanarModel, cross_validate
 from contactlab.studies.planar_laws import LAWS
-from contactlab.studies.square_path import FALL, SHARED_CALIBRATION, first_impact, prepare
+from contactlab.studies.planar_tables import paired_difference
+from contactlab.studies.square import FALL, SHARED_CALIBRATION, first_impact, prepare
 
 
 def impacts(folder: Path) -> PlanarImpacts:

@@ -18,23 +18,72 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from toss_fit import BLOCK, interval
+from toss_fit import BLOCK, UNITS, StartNoise, drawn_starts, interval
 
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
-from contactlab.simulation import World
+from contactlab.simulation import World, rollout
 from contactlab.studies import MODELS, TossSettings
-from contactlab.studies.toss import (
-    energy_scores,
-    in_throw_frame,
-    medoid,
-    member_paths,
-    member_worlds,
-    path_errors,
-    toss_world,
-)
+from contactlab.studies.toss import in_throw_frame, toss_stepper, toss_world
 from lcp.interruptible import available_cpus, map_threads
 
 FloatArray = NDArray[np.float64]
+
+
+#: Half widths of the region of each number, of its value: about what resampled choices range over.
+SPREAD = {"mu": 0.03, "corner_radius": 0.5, "stiffness": 0.25, "dissipation": 0.25}
+
+
+def drawn_settings(settings: TossSettings, members: int) -> tuple[TossSettings, ...]:
+    """Return settings that fill the region about the given ones, which are the first."""
+    from scipy.stats import qmc
+
+    names = [name for name in SPREAD if 0.0 < getattr(settings, name) < np.inf]
+    unit = 2.0 * qmc.Halton(len(names), seed=0).random(members) - 1.0
+    unit[0] = 0.0
+    drawn = []
+    for row in unit:
+        scaled = {name: getattr(settings, name) * (1.0 + SPREAD[name] * x) for name, x in zip(names, row, strict=True)}
+        drawn.append(replace(settings, **scaled))
+    return tuple(drawn)
+
+
+def path_errors(paths: FloatArray, other: FloatArray, width: float) -> FloatArray:
+    """Return the position [% of the width] and rotation [deg] errors (..., 2) of paths (..., n, 7) to others."""
+    distance = np.linalg.norm(paths[..., :3] - other[..., :3], axis=-1).mean(axis=-1)
+    cosine = np.abs((paths[..., 3:7] * other[..., 3:7]).sum(axis=-1)).clip(0.0, 1.0)
+    return np.stack((100.0 * distance / width, np.degrees(2.0 * np.arccos(cosine).mean(axis=-1))), axis=-1)
+
+
+def medoid(paths: FloatArray, width: float) -> int:
+    """Return which of the paths (m, n, 7) is nearest to the others; those that are not finite are none of them."""
+    kept = np.flatnonzero(np.isfinite(paths).all(axis=(1, 2)))
+    if not kept.size:
+        return 0
+    sums = [(path_errors(paths[kept], paths[i], width) / UNITS).sum() for i in kept]
+    return int(kept[np.argmin(sums)])
+
+
+def member_worlds(tosses: CubeTosses, settings: TossSettings, members: int) -> tuple[World, ...]:
+    """Return the worlds of an ensemble's members; the first has the settings themselves."""
+    return tuple(toss_world(tosses, one) for one in drawn_settings(settings, members))
+
+
+def member_paths(
+    tosses: CubeTosses, index: int, settings: TossSettings, worlds: Sequence[World]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return paths (m, n, 7) in the frame of the throw, NaN after a failed step, and starts (m, 7), (m, 6)."""
+    toss = in_throw_frame(tosses[index])
+    stepper = toss_stepper(tosses.dt, settings)
+    q, v = drawn_starts(toss.q, toss.v, len(worlds), toss.toss_id, StartNoise())
+    states = [world.initial_state(stepper.h, q=a, v=b) for world, a, b in zip(worlds, q, v, strict=True)]
+    steps = (len(toss.position) - 1) * settings.substeps
+    return rollout(worlds, stepper, states, steps=steps, threads=1).q[:, :: settings.substeps], q, v
+
+
+def energy_scores(paths: FloatArray, measured: FloatArray, width: float) -> FloatArray:
+    """Return energy scores (2,) of an ensemble (m, n, 7) [%, deg]: low if near the path and no wider than needed."""
+    between = np.array([path_errors(paths, one, width).mean(axis=0) for one in paths]).mean(axis=0)
+    return np.asarray(path_errors(paths, measured, width).mean(axis=0) - 0.5 * between)
 
 
 def toss_scores(
@@ -79,8 +128,8 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     arguments = parser.parse_args()
     tosses = load_cube_tosses(arguments.tosses)
-    settings = replace(MODELS["best"], members=arguments.members)
-    worlds = [toss_world(tosses, MODELS["best"]), *member_worlds(tosses, settings)[1:]]
+    settings = MODELS["best"]
+    worlds = member_worlds(tosses, settings, arguments.members)
     found = dict(
         map_threads(
             lambda i: toss_scores(tosses, i, settings, arguments.members, worlds),

@@ -22,13 +22,39 @@ from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
+from contactlab.spatial import quaternion
 from contactlab.studies import TossSettings, run_tosses
-from contactlab.studies.toss import UNITS, StartNoise, drawn_starts
 
 FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 LENGTH, NOISE = 0.6, 0.3  # of the box; variance against that of the design's scores
 BLOCK = 50  # consecutive toss_id that stand for a session
+#: What position and rotation errors are measured in where they are added [%, deg].
+UNITS = np.array((13.0, 16.0))
+
+
+@dataclass(frozen=True)
+class StartNoise:
+    """Standard deviations of a measured start, per axis: what is left of a parabola and a steady turn in flight."""
+
+    position: float = 6e-5  # [m]
+    rotation: float = 1e-3  # [rad]
+    velocity: float = 1e-3  # [m/s]
+    spin: float = 1.4e-2  # [rad/s]
+
+
+def drawn_starts(
+    q: FloatArray, v: FloatArray, members: int, seed: int, noise: StartNoise
+) -> tuple[FloatArray, FloatArray]:
+    """Return starts (m, 7) and (m, 6) about the measured one, which is the first."""
+    normal = np.random.default_rng(seed).standard_normal((members, 4, 3))
+    normal[0] = 0.0
+    at, turn, velocity, spin = np.moveaxis(normal, 1, 0)
+    orientation = [quaternion.multiply(q[3:], quaternion.exp(noise.rotation * one)) for one in turn]
+    return (
+        np.hstack((q[:3] + noise.position * at, orientation)),
+        v + np.hstack((noise.velocity * velocity, noise.spin * spin)),
+    )
 
 
 @dataclass(frozen=True)

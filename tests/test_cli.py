@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import json
 import re
@@ -80,18 +79,6 @@ def test_failed_toss_gives_status_1(
     assert scores["failed"] == len(scores["failures"]) == 2
     assert scores["position_percent"] is None
     assert "failed: toss 1 (id 1)" in capsys.readouterr().out
-
-
-def test_curve_writes_picture_and_numbers(data: Path, tmp_path: Path) -> None:
-    """One CSV line per (k, mu), and a PNG."""
-    picture = tmp_path / "curve.png"
-    scan = ["--scan-mu", "0.19:0.21:0.01", "--curve-edges", "4,8", "--curve", str(picture)]
-    assert main(["toss", str(data), *TRUTH, *scan]) == 0
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    with picture.with_suffix(".csv").open() as stream:
-        rows = list(csv.DictReader(stream))
-    assert [(row["edges"], row["mu"]) for row in rows] == [(k, mu) for k in "48" for mu in ("0.19", "0.2", "0.21")]
-    assert min(rows, key=lambda row: float(row["position_percent"]))["edges"] == "8"
 
 
 def test_bad_file_is_one_line_and_status_2(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

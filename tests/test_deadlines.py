@@ -19,7 +19,7 @@ from contactlab.contact import Box, Cylinder, HalfSpace, Material
 from contactlab.simulation import TimeStepping, WorldBuilder, rollout, simulate, verify
 from contactlab.spatial import RigidInertia
 from lcp.farkas import feasible_point, infeasibility_proof
-from lcp.interruptible import Cancelled, run_interruptibly, cpu_seconds
+from lcp.interruptible import Cancelled, cpu_seconds, run_interruptibly
 from problem_data import ConstraintVelProblemData
 
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="sends itself signals")

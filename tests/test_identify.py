@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from contactlab.cli.main import main
-from contactlab.lab.datasets.arm_log import load_arm_log
 from contactlab.lab.datasets.cube_toss import ElbowTosses, load_elbow_tosses
+from contactlab.lab.datasets.recordings import load_arm_log
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial import quaternion
 from contactlab.studies.identification import (

@@ -166,21 +166,17 @@ def test_local_text_in_blocks(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.q, [-1.0, 0.5, -2.0, 0.0])
 
 
-def test_global_text_with_printed_sparse_matrices(tmp_path: Path) -> None:
+def test_global_text_and_sparse_prints(tmp_path: Path) -> None:
+    """A dense global problem is read; storage 2, a print of few digits, is refused."""
     path = tmp_path / "p.dat"
-    print_ = "CSparse Version 3.1.9, May 4, 2016.  Copyright (c) Timothy A. Davis, 2006-2016\n"
-    path.write_text(
-        "2\n0\n2\n3\n3\n1\n" + print_ + "triplet: 3-by-3, nzmax: 3 nnz: 3\n    0 0 : 2\n    1 1 : 2\n    2 2 : 0.5\n"
-        "2\n3\n2\n1\n" + print_ + "3-by-2, nzmax: 3 nnz: 3, 1-norm: 1\n    col 0 : locations 0 to 0\n      0 : 1\n"
-        "    col 1 : locations 1 to 2\n      1 : 1\n      2 : -0.5\n" + "-1 0.5 0\n0 0\n0.3\n"
-    )
+    path.write_text("2\n0\n0\n3\n3\n3\n3\n2 0 0 0 2 0 0 0 0.5\n0\n3\n2\n3\n2\n1 0 0 0 1 -0.5\n-1 0.5 0\n0 0\n0.3\n")
     found = load_problem(path)
     assert isinstance(found, lcp.GlobalFrictionProblem)
-    np.testing.assert_array_equal(found.M.toarray(), np.diag([2.0, 2.0, 0.5]))
-    np.testing.assert_array_equal(found.H.toarray(), [[1.0, 0.0], [0.0, 1.0], [0.0, -0.5]])
+    np.testing.assert_array_equal(found.M, np.diag([2.0, 2.0, 0.5]))
+    np.testing.assert_array_equal(found.H, [[1.0, 0.0], [0.0, 1.0], [0.0, -0.5]])
     assert lcp.solve(found).solved
-    path.write_text("2\n0\n2\n3\n3\n1\n1 2 3")
-    with pytest.raises(DatasetError, match="no printed matrix"):
+    path.write_text("2\n0\n2\n3\n3\n1\nCSparse Version 3.1.9\ntriplet: 3-by-3, nzmax: 1 nnz: 1\n0 0 : 2\n")
+    with pytest.raises(DatasetError, match="too few digits"):
         load_siconos(path)
 
 

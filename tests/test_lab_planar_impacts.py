@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import planar_models
 import pytest
 from numpy.typing import NDArray
+from planar_models import format_friction, friction_by_impact
 
 from contactlab.cli.main import main
 from contactlab.impact import Brach, ChatterjeeRuina, Newton, Poisson, Smith, Stronge, TangentialCompliance
 from contactlab.lab import DatasetError
-from contactlab.lab.datasets.planar_impacts import load_planar_impacts
-from contactlab.studies.paired import paired_difference
+from contactlab.lab.datasets.recordings import load_planar_impacts
 from contactlab.studies.planar_fit import (
     PlanarModel,
     bootstrap,
@@ -29,12 +31,8 @@ from contactlab.studies.planar_fit import (
     score_frozen,
     take,
 )
-from contactlab.studies.planar_friction import (
-    format_friction,
-    friction_by_impact,
-)
 from contactlab.studies.planar_laws import LAWS, planar_impulses
-from contactlab.studies.planar_tables import planar_json
+from contactlab.studies.planar_tables import paired_difference, planar_json
 from problem_data import ConstraintVelProblemData
 
 MASS, SEMI = 0.037, (0.035, 0.025)
@@ -188,12 +186,15 @@ def test_command_fits_in_the_reading_that_the_balance_supports(
         )
     few = {(turned, "Stronge"), (turned, "Newton"), (not turned, "Newton")}
     assert Counter(model.lever_turned for model in every_model(turned)) == {turned: 24, not turned: 9}
-    monkeypatch.setattr(
-        "contactlab.cli.impact.every_model",
-        lambda found: [m for m in every_model(found) if (m.lever_turned, m.law) in few and not m.ingredients],
-    )
-    out = tmp_path / "out.json"
-    assert main(["impact", str(file), "--bootstrap", "1", "--nested", "--friction", "--json", str(out)]) == 0
+    for module in ("contactlab.cli.impact", "planar_models"):
+        monkeypatch.setattr(
+            f"{module}.every_model",
+            lambda found: [m for m in every_model(found) if (m.lever_turned, m.law) in few and not m.ingredients],
+        )
+    out, beyond = tmp_path / "out.json", tmp_path / "beyond.json"
+    assert main(["impact", str(file), "--bootstrap", "1", "--json", str(out)]) == 0
+    monkeypatch.setattr(sys, "argv", ["planar_models.py", str(file), "--nested", "--friction", "--json", str(beyond)])
+    planar_models.main()
     printed, reading = capsys.readouterr().out, "lever turned" if turned else "as stored"
     assert f"the lever d_theta of the tangent row has the {'wrong' if turned else 'right'} sign as stored" in printed
     assert printed.count(f"model, {reading}") == 3
@@ -201,7 +202,7 @@ def test_command_fits_in_the_reading_that_the_balance_supports(
     document = json.loads(out.read_text())
     best = min(document["models"], key=lambda row: row["mean"])
     assert (best["law"], best["tangent_row"]) == ("Stronge", reading)
-    assert document["nested, blocks"]["chosen"] == ["Stronge"] * 5
+    assert json.loads(beyond.read_text())["nested, blocks"]["chosen"] == ["Stronge"] * 5
 
 
 def test_balance_tells_what_cannot_be_rigid(file: Path) -> None:

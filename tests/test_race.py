@@ -18,7 +18,7 @@ from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import ALL_PEERS, RaceReport, entrant_of, race, read_rows
 from contactlab.lab.racing.external_solvers import installed
 from contactlab.lab.racing.kinds import keep_problem, read_problem
-from contactlab.lab.racing.race_report import sources_digest
+from contactlab.lab.racing.report import sources_digest
 from contactlab.lab.racing.trial import residual_curve, trial
 
 OWN = '''

@@ -18,9 +18,8 @@ from contactlab.lab.racing import (
     shifted_geometric_mean,
     write_rows,
 )
-from contactlab.lab.racing.race_report import Machine
-from contactlab.lab.racing.report_page import page
-from contactlab.lab.racing.row import family_of
+from contactlab.lab.racing.kinds import family_of
+from contactlab.lab.racing.report import Machine, page
 from contactlab.lab.racing.statistics import fields_of, summaries
 
 

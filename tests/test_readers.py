@@ -21,7 +21,7 @@ from contactlab.cli import main
 from contactlab.contact.mesh_files import load_mesh
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets import load_problem
-from contactlab.lab.datasets.npz import Arrays
+from contactlab.lab.datasets.files import Arrays
 from contactlab.multibody import Model
 from contactlab.simulation import RecordError, Recording, TimeStepping, World, simulate
 from contactlab.simulation.explanation import explain_failure

@@ -44,7 +44,7 @@ def test_one_core_compiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_parts_are_the_versions_that_the_loop_calls() -> None:
-    from contactlab.cli.demo_scene import demo_stepper, demo_world
+    from contactlab.cli.demo import demo_stepper, demo_world
     from contactlab.simulation import simulate
 
     recording = simulate(demo_world(), demo_stepper(), steps=2)

@@ -21,7 +21,7 @@ import lcp
 from contactlab import multibody as mb
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import ContactPoint, problem_data_from
-from contactlab.lab.datasets.planar_impacts import load_planar_impacts
+from contactlab.lab.datasets.recordings import load_planar_impacts
 from contactlab.multibody import joints
 from contactlab.simulation import Recording, TimeStepping, World, WorldBuilder, simulate
 from contactlab.world import VisualMesh

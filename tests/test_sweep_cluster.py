@@ -21,7 +21,7 @@ from test_sweep_experiments import experiment
 
 from contactlab.cli import main
 from contactlab.lab import SweepError, sweep
-from contactlab.lab.sweeps import cluster as cluster_module
+from contactlab.lab.sweeps import workers as cluster_module
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("distributed") is None, reason="dask.distributed is missing: pip install '.[lab]'"

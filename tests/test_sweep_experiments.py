@@ -16,7 +16,7 @@ from test_sweep import bits
 import lcp
 from contactlab.cli import main
 from contactlab.lab import ProblemGrid, SceneGrid, SweepError, sweep
-from contactlab.lab.sweeps.experiment import load_experiment
+from contactlab.lab.sweeps.sweeping import load_experiment
 from contactlab.simulation import simulate
 from contactlab.simulation.scene import SceneError, load_scene
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets import CubeTosses, DatasetError, Toss, load_cube_tosses, save_cube_tosses
+from contactlab.lab.datasets import CubeTosses, DatasetError, load_cube_tosses, save_cube_tosses
 from contactlab.spatial import quaternion
 from contactlab.studies import (
     MODELS,
@@ -19,6 +19,7 @@ from contactlab.studies import (
     format_table,
     run_toss,
     run_tosses,
+    simulate_toss,
     synthesize_tosses,
 )
 from contactlab.studies.toss import RoundedCube, position_error_percent, rotation_error_degrees
@@ -162,17 +163,15 @@ def test_failed_toss_is_an_outcome(tosses: CubeTosses, monkeypatch: pytest.Monke
     from contactlab.simulation import Recording, SimulationError
     from contactlab.studies import toss
 
-    simulate = toss._simulate
-
-    def fail_on_the_second(source: Toss, *rest: Any) -> Recording:
-        recording = simulate(source, *rest)
-        if source.index == 1:
+    def fail_on_the_second(source: CubeTosses, index: int, *rest: Any) -> Recording:
+        recording = simulate_toss(source, index, *rest)
+        if index == 1:
             raise SimulationError(
                 "no luck", step=5, time=0.1, h=0.02, problem=None, problem_path=None, result=None, recording=recording
             )
         return recording
 
-    monkeypatch.setattr(toss, "_simulate", fail_on_the_second)
+    monkeypatch.setattr(toss, "simulate_toss", fail_on_the_second)
     report = run_tosses(tosses, SETTINGS)
     assert [outcome.index for outcome in report.failures] == [1]
     assert "step 5" in report.failures[0].failure

@@ -8,19 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toss_ensembles import SPREAD, drawn_settings, energy_scores, medoid, path_errors
+from toss_fit import StartNoise, drawn_starts
 
 from contactlab.cli import main
 from contactlab.lab.datasets import save_cube_tosses
-from contactlab.studies import TossSettings, run_tosses, synthesize_tosses
-from contactlab.studies.toss import (
-    SPREAD,
-    StartNoise,
-    drawn_settings,
-    drawn_starts,
-    energy_scores,
-    medoid,
-    path_errors,
-)
+from contactlab.studies import TossSettings, synthesize_tosses
 
 TRUTH = TossSettings(mu=0.2, edges=8, substeps=3)
 
@@ -53,9 +46,9 @@ def test_first_member_is_the_measured_start_under_the_given_settings() -> None:
     np.testing.assert_array_equal(speeds[0], v)
     np.testing.assert_allclose(starts[:, :3].std(axis=0), 6e-5, rtol=0.1)
     np.testing.assert_allclose((speeds - v).std(axis=0), np.repeat((1e-3, 1.4e-2), 3), rtol=0.1)
-    soft = replace(TRUTH, stiffness=1e4, dissipation=50.0, corner_radius=2e-3, members=16)
+    soft = replace(TRUTH, stiffness=1e4, dissipation=50.0, corner_radius=2e-3)
     drawn = drawn_settings(soft, 16)
-    assert drawn[0] == replace(soft, members=1)
+    assert drawn[0] == soft
     for name, spread in SPREAD.items():
         ratio = np.array([getattr(one, name) for one in drawn]) / getattr(soft, name)
         assert np.all(np.abs(ratio - 1.0) <= spread)
@@ -63,30 +56,18 @@ def test_first_member_is_the_measured_start_under_the_given_settings() -> None:
     assert {one.stiffness for one in drawn_settings(TRUTH, 4)} == {np.inf}
 
 
-def test_medoid_of_synthetic_tosses_is_near_them_and_the_same_again() -> None:
-    """Numbers of the truth, starts a little off: an error, but a small one; certified; no toss differs by threads."""
-    tosses = synthesize_tosses(2, TRUTH, samples=60)
-    settings = replace(TRUTH, members=4)
-    report = run_tosses(tosses, settings, workers=1)
-    assert not report.failures
-    assert report.worst_scaled <= 1e-9
-    assert report.position_percent[0] < 30.0
-    assert run_tosses(tosses, settings, workers=2).outcomes == report.outcomes
-
-
-def test_frozen_settings_score_as_they_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What --json wrote is read by --settings: the same settings and scores; both rows beside a medoid."""
+def test_frozen_settings_score_as_they_did(tmp_path: Path) -> None:
+    """What --json wrote is read by --settings: the same settings and scores."""
     data = save_cube_tosses(tmp_path / "tosses.npz", synthesize_tosses(2, TRUTH, samples=60))
     first, second = tmp_path / "first.json", tmp_path / "second.json"
-    options = ["--mu", "0.2", "--edges", "8", "--substeps", "3", "--ensemble-size", "3"]
+    options = ["--mu", "0.2", "--edges", "8", "--substeps", "3"]
     assert main(["toss", str(data), *options, "--json", str(first)]) == 0
     assert main(["toss", str(data), "--settings", str(first), "--json", str(second)]) == 0
-    assert "medoid of 3" in capsys.readouterr().out
     before, after = json.loads(first.read_text()), json.loads(second.read_text())
     for name in ("settings", "position_percent", "rotation_deg"):
         assert before[name] == after[name]
-    assert after["single_path"]["position_percent"] < 1e-6
-    assert TossSettings.read(after) == replace(TRUTH, members=3)
+    assert after["position_percent"] < 1e-6
+    assert TossSettings.read(after) == TRUTH
 
 
 @pytest.mark.parametrize(
@@ -96,7 +77,7 @@ def test_frozen_settings_score_as_they_did(tmp_path: Path, capsys: pytest.Captur
         ({"mu": None}, "mu"),
         ({"mu": True}, "mu"),
         ({"edges": 8.5}, "edges"),
-        ({"members": 0}, "members"),
+        ({"members": 3}, "members"),
         ({"colour": 1}, "colour"),
         ({"mu": -1.0}, "mu"),
     ],

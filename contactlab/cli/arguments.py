@@ -1,4 +1,4 @@
-"""Argument types that commands share, each of which says what it wanted; and what is said of pictures."""
+"""Commands and their options as data, the types of options, and messages that commands share."""
 
 from __future__ import annotations
 
@@ -7,10 +7,58 @@ import json
 import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One argument of a command, as `argparse.ArgumentParser.add_argument` takes it."""
+
+    names: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+def option(*names: str, **settings: Any) -> Option:
+    """Return an argument of a command."""
+    return Option(names, settings)
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Arguments that exclude one another."""
+
+    options: tuple[Option, ...]
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: the function that runs it, its arguments, and the end of its help."""
+
+    run: Callable[[argparse.Namespace], int]
+    options: tuple[Option | OneOf, ...]
+    epilog: str
+
+    def fill(self, parser: argparse.ArgumentParser) -> None:
+        """Give a parser the description, the arguments and the function of this command."""
+        parser.description, parser.epilog = self.run.__doc__, self.epilog
+        for one in self.options:
+            if isinstance(one, OneOf):
+                group = parser.add_mutually_exclusive_group(required=one.required)
+                for inner in one.options:
+                    group.add_argument(*inner.names, **inner.settings)
+            else:
+                parser.add_argument(*one.names, **one.settings)
+        parser.set_defaults(run=self.run)
+
+
+def command(*options: Option | OneOf, epilog: str = "") -> Callable[[Callable[[argparse.Namespace], int]], Command]:
+    """Return a decorator that makes a `Command` of a function; the first line of its help is the docstring."""
+    return lambda run: Command(run, options, epilog)
 
 
 def write_and_report(missing: str, write: Callable[[], Path]) -> None:
@@ -21,6 +69,16 @@ def write_and_report(missing: str, write: Callable[[], Path]) -> None:
         print(f"no {missing}: {error.name} is missing; pip install '.[viz]'")
     else:
         print(f"wrote {path}")
+
+
+def read_json(path: Path) -> Any:
+    """Return a document that an earlier ``--json`` wrote."""
+    from contactlab.lab.errors import DatasetError
+
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:  # text that is not UTF-8 or not JSON is a ValueError, too
+        raise DatasetError(path, "", f"is not readable as JSON: {error}") from error
 
 
 def write_json(path: Path | None, document: object) -> None:
@@ -70,28 +128,28 @@ whole = _number_type(_integer, lambda value: value >= 0, "is not >= 0")
 even = _number_type(_integer, lambda value: value >= 4 and value % 2 == 0, "is not an even number >= 4")
 
 
-def frictions(text: str) -> list[float]:
-    """Return friction coefficients from ``0.16,0.18`` or ``0.16:0.2:0.01`` (start:stop:step, stop included)."""
-    if ":" not in text:
-        return [non_negative(part) for part in text.split(",")]
-    parts = text.split(":")
-    if len(parts) != 3:
-        raise argparse.ArgumentTypeError(f"{text} is neither a,b,c nor start:stop:step")
-    start, stop, step = non_negative(parts[0]), non_negative(parts[1]), positive(parts[2])
-    if stop < start:
-        raise argparse.ArgumentTypeError(f"{text}: stop lies below start")
-    # Rounded: 0.16 + 2 * 0.01 should read 0.18 in tables.
-    return [round(start + i * step, 12) for i in range(math.floor((stop - start) / step + 1e-9) + 1)]
-
-
-def cone_list(text: str) -> list[int]:
-    """Return numbers of edges from ``4,8,16``."""
-    return [even(part) for part in text.split(",")]
-
-
 def times(text: str) -> list[float]:
     """Return times from ``0,0.5,1``."""
     return [_number(part) for part in text.split(",")]
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Return the names of a list such as ``mu,restitution``, each once."""
+    parts = tuple(part.strip() for part in text.split(","))
+    if not all(parts) or len(set(parts)) < len(parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of names, each once: mu,restitution")
+    return parts
+
+
+def named_value(text: str) -> tuple[str, float]:
+    """Return name and number of ``NAME=VALUE``."""
+    name, equals, number = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{number!r} is not a number") from None
 
 
 def output_file(text: str) -> Path:

@@ -1,38 +1,37 @@
-"""`contactlab demo`: throw cubes and balls onto a plane and an incline; needs no data."""
+"""Commands for a first look: `contactlab demo`, cubes and balls thrown onto an incline, and `contactlab tour`."""
 
 from __future__ import annotations
 
 import argparse
 import errno
+import math
 import os
-import time
+import webbrowser
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from contactlab.cli import arguments as kinds
-from contactlab.cli.demo_scene import demo_stepper, demo_world
-from contactlab.cli.replay import write_html
-from contactlab.cli.warmup import background_compilation
+from contactlab.cli.arguments import command, option, positive, positive_integer, say_address, whole, write_and_report
+from contactlab.cli.records import StepClock, print_summary, write_html
+from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.lab.progress import Progress
-from contactlab.simulation import Recording, SimulationError, simulate
-from lcp.compiler import compilation_seconds
+from contactlab.simulation import Recording, SimulationError, TimeStepping, World, WorldBuilder, simulate
+from contactlab.spatial import RigidInertia
 
 NAME = "contactlab_demo"
-EPILOG = f"Writes {NAME}.npz, {NAME}.html and {NAME}.png."
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
-    add = parser.add_argument
-    add("--out", type=Path, default=Path(), metavar="DIR", help="folder to write into (default: this one)")
-    add("--duration", type=kinds.positive, default=4.0, help="simulated seconds (default %(default)s)")
-    add("--seed", type=kinds.whole, default=0, help="another seed, other throws (default %(default)s)")
+@command(
+    option("--out", type=Path, default=Path(), metavar="DIR", help="folder to write into (default: this one)"),
+    option("--duration", type=positive, default=4.0, help="simulated seconds (default %(default)s)"),
+    option("--seed", type=whole, default=0, help="another seed, other throws (default %(default)s)"),
+    epilog=f"Writes {NAME}.npz, {NAME}.html and {NAME}.png.",
+)
+def demo(arguments: argparse.Namespace) -> int:
+    """Throw cubes and balls onto a plane and an incline; needs no data."""
+    from contactlab.cli.warmup import background_compilation
 
-
-@background_compilation()
-def run(arguments: argparse.Namespace) -> int:
-    """Simulate, print energy and the worst certificate, write record, replay and plot."""
     arguments.out.mkdir(parents=True, exist_ok=True)
     if not os.access(arguments.out, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(arguments.out))
@@ -40,57 +39,16 @@ def run(arguments: argparse.Namespace) -> int:
     names = ", ".join(world.model.names)
     print(f"{world.model.nb} bodies ({names}), {arguments.duration:g} s at h = {stepper.h:g} s")
     clock, status = StepClock(), 0
-    try:
-        with Progress("simulating", "steps") as progress:
-            recording = simulate(world, stepper, arguments.duration, progress=progress.update)
-    except SimulationError as error:
-        print(f"stopped: {error}")
-        recording, status = error.recording, 1
-    took = clock.account(recording.n_steps)
-    print_summary(recording)
-    print(took)
+    with background_compilation():
+        try:
+            with Progress("simulating", "steps") as progress:
+                recording = simulate(world, stepper, arguments.duration, progress=progress.update)
+        except SimulationError as error:
+            print(f"stopped: {error}")
+            recording, status = error.recording, 1
+        print_summary(recording, clock)
     _write(recording, arguments.out)
     return status
-
-
-class StepClock:
-    """From here on: how long steps take, and their kernels, which are compiled or read from disk when first called."""
-
-    def __init__(self) -> None:
-        self._began, self._before = time.perf_counter(), compilation_seconds()
-
-    def account(self, steps: int) -> str:
-        """Return a line on so many steps."""
-        waited = compilation_seconds() - self._before
-        seconds = time.perf_counter() - self._began - waited
-        return f"{steps} steps in {seconds:.1f} s, and {waited:.1f} s until their kernels were compiled or read"
-
-
-def print_summary(recording: Recording) -> None:
-    """Print energy and worst certificate since the line before, each simulated second; then the ledger, what solved."""
-    print("  time  kinetic  potential   total [J]  contacts  worst scaled residual")
-    # A second that the end only rounds to is the end.
-    ends = np.append(np.arange(0.0, recording.time[-1] * (1.0 - 1e-9), 1.0), recording.time[-1])
-    steps = np.searchsorted(recording.time, ends - 1e-9)
-    certificates, contacts = recording.certificates, recording.contacts
-    # Both tables ascend by step: no line looks at more than its own rows.
-    for previous, step in zip([0, *steps[:-1]], steps, strict=True):
-        since = slice(*np.searchsorted(certificates.step, (previous, step)))
-        worst = f"{certificates.scaled[since].max():.1e}" if since.start < since.stop else "-"
-        kinetic, potential = recording.kinetic[step], recording.potential[step]
-        first, last = np.searchsorted(contacts.step, (step - 1, step))
-        touching = int(last - first)
-        print(
-            f"{recording.time[step]:>6.2f}  {kinetic:>7.3f}  {potential:>9.3f}  {kinetic + potential:>10.3f}"
-            f"  {touching:>8}  {worst:>21}"
-        )
-    worst_step = recording.worst_certificate()
-    print(
-        f"worst of all steps: scaled residual {worst_step.scaled:.1e} (solved: at most 1e-9), "
-        f"mechanical condition {worst_step.mechanical:.1e}"
-    )
-    print(f"ledger: {recording.ledger}")
-    print(recording.statistics)
 
 
 def _write(recording: Recording, folder: Path) -> None:
@@ -101,5 +59,85 @@ def _write(recording: Recording, folder: Path) -> None:
     recording.save(record)
     print(f"wrote {record}")
     plot, page = folder / f"{NAME}.png", folder / f"{NAME}.html"
-    kinds.write_and_report(plot.name, lambda: save_figure(summary(recording), plot))
-    kinds.write_and_report(page.name, lambda: write_html(recording, page))
+    write_and_report(plot.name, lambda: save_figure(summary(recording), plot))
+    write_and_report(page.name, lambda: write_html(recording, page))
+
+
+SLOPE = math.radians(20.0)
+FOOT = 1.6  # where the incline rises out of the plane [m]
+LANES = 8  # bodies; side by side, for they do not meet each other
+LANE_WIDTH = 0.45
+H = 2e-3
+
+
+def demo_stepper() -> TimeStepping:
+    """Return the stepper of the demo."""
+    return TimeStepping(H, edges=8)
+
+
+def demo_world(seed: int = 0) -> World:
+    """Return the world of the demo; another seed, other throws."""
+    random = np.random.default_rng(seed)
+    builder = WorldBuilder(body_contacts=False)
+    incline = HalfSpace.through((FOOT, 0.0, 0.0), (-math.sin(SLOPE), 0.0, math.cos(SLOPE)))
+    builder.add_half_space("plane", HalfSpace((0.0, 0.0, 1.0), 0.0), Material(0.35, 0.2))
+    builder.add_half_space("incline", incline, Material(0.5, 0.2))
+    for lane in range(LANES):
+        q, v = _throw(random, (lane - 0.5 * (LANES - 1)) * LANE_WIDTH)
+        kind = ("cube", "ball", "cube", "gem")[lane % 4]
+        material = Material(0.4, 0.7 if kind == "ball" else 0.1)
+        name = f"{kind} {lane}"
+        if kind == "ball":
+            builder.add_free_body(name, RigidInertia.solid_sphere(0.3, 0.1), Sphere(0.1), material, q, v)
+        elif kind == "cube":
+            inertia = RigidInertia.solid_box(0.5, (0.1, 0.1, 0.1))
+            builder.add_free_body(name, inertia, Box.cube(0.1), material, q, v)
+        else:
+            points = 0.13 * np.concatenate((np.eye(3), -np.eye(3)))
+            inertia = RigidInertia(0.3, inertia=0.3 * 0.13**2 / 5.0 * np.eye(3))
+            builder.add_free_body(name, inertia, ConvexPoints(points), material, q, v)
+    return builder.build()
+
+
+def _throw(random: np.random.Generator, y: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return a start above the plane, flying towards the incline with some spin."""
+    turn = random.normal(size=4)
+    position = (random.uniform(-1.4, -0.6), y, random.uniform(0.5, 1.1))
+    velocity = (random.uniform(2.0, 3.6), random.uniform(-0.1, 0.1), random.uniform(0.0, 1.5))
+    spin = random.uniform(-8.0, 8.0, size=3)
+    return np.concatenate((position, turn / np.linalg.norm(turn))), np.concatenate((velocity, spin))
+
+
+@command(
+    option("--no-browser", action="store_true", help="print the address and open no browser"),
+    option("--port", type=positive_integer, default=8080, help="where (default %(default)s)"),
+    option("--docs", metavar="URL", help="address of the built pages, to which scenes then link"),
+    option(
+        "--html",
+        type=Path,
+        metavar="DIR",
+        help="write each scene as one HTML file that opens offline, and serve nothing",
+    ),
+    epilog="It is served to this machine alone, until Ctrl-C. "
+    "Keys: N next scene, P previous, R reset, H halt or go on.",
+)
+def tour(arguments: argparse.Namespace) -> int:
+    """Serve six scenes to touch in the browser of this machine."""
+    try:
+        from contactlab.tour import tour, write_replays
+
+        if arguments.html is not None:
+            for path in write_replays(arguments.html):
+                print(f"wrote {path}")
+            return 0
+
+        def announce(url: str) -> None:
+            say_address(url, arguments.port)
+            if not arguments.no_browser:
+                webbrowser.open(url)
+
+        tour(port=arguments.port, docs=arguments.docs, announce=announce)
+    except ModuleNotFoundError as error:
+        print(f"{error.name} is missing; pip install '.[viz]'")
+        return 1
+    return 0

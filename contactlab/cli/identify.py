@@ -11,44 +11,41 @@ from pathlib import Path
 from typing import Any
 
 from contactlab.cli import arguments as kinds
-from contactlab.lab.datasets.fetching import data_path
+from contactlab.cli.arguments import command, option
+from contactlab.lab.datasets.files import data_path
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
 
-EPILOG = """\
+
+@command(
+    option("data", type=Path, metavar="DATA", help="the recordings: a file, its folder, or a name"),
+    option("--robot", type=Path, metavar="FILE", help="URDF, or scene file, of the robot that was recorded"),
+    option("--parameters", type=kinds.names, default=(), metavar="LIST", help="what to look for: mu,restitution,..."),
+    option(
+        "--set",
+        action="append",
+        type=kinds.named_value,
+        default=[],
+        metavar="NAME=VALUE",
+        help="begin there, or stay there where NAME is not looked for; may be given more than once",
+    ),
+    option("--holdout", type=kinds.non_negative, default=0.4, metavar="SHARE", help="not fitted (default %(default)s)"),
+    option("--seed", type=kinds.whole, default=0, help="of the draw of those (default 0)"),
+    option("--iterations", type=kinds.positive_integer, default=30, help="the most (default %(default)s)"),
+    option("--workers", type=kinds.positive_integer, help="threads (default: one per core)"),
+    option("--json", type=kinds.output_file, metavar="OUT", help="write what was found here"),
+    option("--plot", type=kinds.output_file, metavar="PNG", help="draw values with intervals"),
+    option("--out", type=Path, metavar="DIR", help="folder of finished work"),
+    epilog="""\
 DATA: cube_toss, elbow_toss or planar_impacts (names, or files of these), or a robot's own recording with --robot: an
 .npz of t, q, tau and, if measured, v, or a .csv with columns t, q0, ..., tau0, ... docs/identify.md has the parameters
 of each, the noise that is assumed, and what the intervals mean.
 With --out what is finished stands in DIR; the same command goes on where it was stopped, and computes nothing twice.
 Exit status: 0 found, if at a bound; 1 not, and the verdict says why and what to try; 2 bad input; 130 interrupted.
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
-    add = parser.add_argument
-    add("data", type=Path, metavar="DATA", help="the recordings: a file, its folder, or a name")
-    add("--robot", type=Path, metavar="FILE", help="URDF, or scene file, of the robot that was recorded")
-    add("--parameters", type=_names, default=(), metavar="LIST", help="what to look for: mu,restitution,...")
-    add(
-        "--set",
-        action="append",
-        type=_value,
-        default=[],
-        metavar="NAME=VALUE",
-        help="begin there, or stay there where NAME is not looked for; may be given more than once",
-    )
-    add("--holdout", type=kinds.non_negative, default=0.4, metavar="SHARE", help="not fitted (default %(default)s)")
-    add("--seed", type=kinds.whole, default=0, help="of the draw of those (default 0)")
-    add("--iterations", type=kinds.positive_integer, default=30, help="the most (default %(default)s)")
-    add("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
-    add("--json", type=kinds.output_file, metavar="OUT", help="write what was found here")
-    add("--plot", type=kinds.output_file, metavar="PNG", help="draw values with intervals")
-    add("--out", type=Path, metavar="DIR", help="folder of finished work")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Identify, print, write; exit status 1 unless it was found."""
+""",
+)
+def identify(arguments: argparse.Namespace) -> int:
+    """Find parameters in recordings, with 95 % intervals."""
     from contactlab.studies.identification.problem import IdentificationError
     from contactlab.studies.identification.report import open_recordings, report
 
@@ -76,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _keeper(arguments: argparse.Namespace, path: Path, stack: contextlib.ExitStack) -> Callable[..., dict[str, Any]]:
     """Return what finds finished work in a folder, or does it and keeps it there; known by data and choices."""
     from contactlab import __version__
-    from contactlab.lab.sweeps.store import Store
+    from contactlab.lab.sweeps.tasks import Store
 
     store = stack.enter_context(Store(arguments.out))
     files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
@@ -119,20 +116,3 @@ def _lines(document: dict[str, Any]) -> list[str]:
                 f"{part.replace('_', ' ')}, {which}: {numbers} ({one['motions']} motions, {one['failed']} failed)"
             )
     return lines
-
-
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(part.strip() for part in text.split(","))
-    if not all(names) or len(set(names)) < len(names):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of names, each once: mu,restitution")
-    return names
-
-
-def _value(text: str) -> tuple[str, float]:
-    name, equals, number = text.partition("=")
-    if not (name and equals):
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    try:
-        return name, float(number)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{number!r} is not a number") from None

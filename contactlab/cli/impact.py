@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from contactlab.cli import arguments as kinds
-from contactlab.lab.datasets.fetching import data_path
-from contactlab.lab.datasets.npz import files_with
-from contactlab.lab.datasets.planar_impacts import (
+from contactlab.cli.arguments import command, option
+from contactlab.lab.datasets.files import data_path, files_with
+from contactlab.lab.datasets.recordings import (
     PlanarImpacts,
     SquareDrops,
     find_planar_impacts,
@@ -35,19 +33,8 @@ from contactlab.studies.planar_fit import (
     momentum_balance,
     score_frozen,
 )
-from contactlab.studies.planar_friction import (
-    consecutive_blocks,
-    fastest_fifth,
-    format_friction,
-    format_nested,
-    friction_by_impact,
-    friction_json,
-    nested_choice,
-    nested_json,
-)
-from contactlab.studies.square_path import (
+from contactlab.studies.square import (
     FALL,
-    GRIDS,
     MODELS,
     SHARED_CALIBRATION,
     SquarePath,
@@ -57,7 +44,28 @@ from contactlab.studies.square_path import (
 )
 from lcp.interruptible import available_cpus, map_threads
 
-EPILOG = """\
+
+@command(
+    option("data", type=Path, metavar="DATA", help="the recordings: .npz, a folder, or planar_impacts"),
+    option("--folds", type=kinds.positive_integer, default=2, help="folds (default %(default)s: halves)"),
+    option("--seed", type=kinds.whole, default=0, help="of the folds and the resamples (default 0)"),
+    option(
+        "--bootstrap",
+        type=kinds.positive_integer,
+        metavar="N",
+        help="single impacts: intervals of the numbers of the best model of each reading, by N resamples, 40 say "
+        "(minutes; default: none)",
+    ),
+    option(
+        "--settings",
+        type=Path,
+        metavar="FIT.json",
+        help="single impacts: score the numbers of an earlier --json; fit nothing",
+    ),
+    option("--workers", type=kinds.positive_integer, help="threads (default: one per core)"),
+    option("--json", type=kinds.output_file, metavar="OUT", help="write the scores here"),
+    option("--plots", type=Path, metavar="DIR", help="write plots, .png, into a folder"),
+    epilog="""\
 DATA is an .npz of n single impacts (pre_vel, post_vel (n, 3) float: vx, vy [m/s], omega [rad/s]; jac_normal,
 jac_tangent (n, 3) float: (0, 1, lever) and (1, 0, lever) [m]; flags (n, any) int, 0 where good; mass, inertia floats),
 one of n whole drops of a square (x, z, theta (n, m) float, traj_id (n,) int, dt, half_width floats), or a folder that
@@ -66,44 +74,18 @@ public recordings.
 
 Single impacts: laws are fitted to folds and scored on the others. The balance of momentum tells whether the lever of
 the tangent row has the right sign as stored, or is to be turned; every law is fitted in that reading, and three in the
-other. Drops: simulated with numbers fitted to the public recordings, whatever file is given; --fit fits them again to
-this one (minutes), with cross-validation. --settings FIT.json scores the numbers of an earlier --json on this file, and
-fits nothing.
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
-    add = parser.add_argument
-    add("data", type=Path, metavar="DATA", help="the recordings: .npz, a folder, or planar_impacts")
-    add("--folds", type=kinds.positive_integer, default=2, help="folds (default %(default)s: halves)")
-    add("--seed", type=kinds.whole, default=0, help="of the folds and the resamples (default 0)")
-    add(
-        "--bootstrap",
-        type=kinds.positive_integer,
-        metavar="N",
-        help="single impacts: intervals of the numbers of the best model of each reading, by N resamples, 40 say "
-        "(minutes; default: none)",
-    )
-    add(
-        "--nested",
-        action="store_true",
-        help="single impacts: choose the model, too, without the impacts that are scored (minutes)",
-    )
-    add("--friction", action="store_true", help="single impacts: friction impact by impact, with likelihoods")
-    add("--fit", action="store_true", help="drops: fit again, over a grid of numbers (minutes)")
-    add("--settings", type=Path, metavar="FIT.json", help="score the numbers of an earlier --json here; fit nothing")
-    add("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
-    add("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
-    add("--plots", type=Path, metavar="DIR", help="write plots, .png, into a folder")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Score what the data hold, print; exit status 0, or 1 if a simulation failed."""
+other. --settings FIT.json scores the numbers of an earlier --json on these impacts, and fits nothing. Drops: simulated
+with numbers fitted to the public recordings, whatever file is given.
+""",
+)
+def impact(arguments: argparse.Namespace) -> int:
+    """Score laws and simulations on recorded planar impacts, single ones and whole drops; with plots."""
     data = data_path(arguments.data)
-    frozen = None if arguments.settings is None else _document(arguments.settings)
+    frozen = None if arguments.settings is None else kinds.read_json(arguments.settings)
     drops = find_square_drops(data)
-    single = data.is_dir() and bool(files_with(data, "jac_normal"))
+    single = drops is None or (data.is_dir() and bool(files_with(data, "jac_normal")))
+    if frozen is not None and not single:
+        raise DatasetError(data, "", "--settings is for single impacts; these are drops")
     document: dict[str, object] = {}
     failed = False
     if arguments.plots is not None:
@@ -112,21 +94,13 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.plots = None
         else:
             arguments.plots.mkdir(parents=True, exist_ok=True)
-    if drops is None or single:
+    if single:
         document |= _score_impacts(find_planar_impacts(data), arguments, frozen)
     if drops is not None:
-        scores, failed = _score_drops(drops, arguments, frozen)
+        scores, failed = _score_drops(drops, arguments)
         document |= scores
     kinds.write_json(arguments.json, document)
     return int(failed)
-
-
-def _document(path: Path) -> Any:
-    """Read what an earlier --json wrote."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DatasetError(path, "", f"is not readable as JSON: {error}") from error
 
 
 def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> dict[str, object]:
@@ -165,20 +139,7 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
         best = min(places, key=lambda i: float(np.mean(fits[i].errors)))
         intervals[best] = bootstrap(data, fits[best], arguments.bootstrap, seed=arguments.seed)
         print(planar_tables.format_intervals(fits[best], intervals[best]))
-    document = _reported(data, fits, intervals, arguments)
-    supported = [fit for fit in fits if fit.model.lever_turned is balance.lever_turned]
-    if arguments.friction:
-        rows = [friction_by_impact(data, fit) for fit in supported]
-        print(format_friction(rows))
-        document["friction"] = friction_json(rows)
-    if arguments.nested:
-        candidates = [fit.model for fit in supported]
-        for name, parts in (("blocks", consecutive_blocks(data)), ("fastest fifth", fastest_fifth(data))):
-            with Progress(f"nested, {name}", "fits") as progress:
-                choice = nested_choice(data, candidates, parts, seed=arguments.seed, progress=progress.update)
-            print(format_nested(name, choice))
-            document[f"nested, {name}"] = nested_json(choice)
-    return document
+    return _reported(data, fits, intervals, arguments)
 
 
 def _reported(
@@ -191,21 +152,9 @@ def _reported(
     return planar_tables.planar_json(fits, intervals, momentum_balance(data).values)
 
 
-def _frozen_squares(frozen: Any, path: Path) -> dict[str, SquareSettings]:
-    """Return the settings of the fits of drops in an earlier --json."""
-    try:
-        fits = frozen["square_drops"]["fits"]
-        return {f"{name}, frozen": replace(MODELS[name], **fit["values"]) for name, fit in fits.items()}
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        detail = f"holds no fits of square drops, as --fit --json writes them: {type(error).__name__} {error}"
-        raise DatasetError(path, "", detail) from error
-
-
-def _score_drops(path: Path, arguments: argparse.Namespace, frozen: Any) -> tuple[dict[str, object], bool]:
+def _score_drops(path: Path, arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
     """Simulate, score and print drops; return the scores and whether a simulation failed."""
     drops = load_square_drops(path)
-    if arguments.fit and not 2 <= arguments.folds <= len(drops):
-        raise DatasetError(path, "", f"{len(drops)} drops cannot be dealt to {arguments.folds} folds")
     paths = prepare(drops, SHARED_CALIBRATION, FALL)
     wild = sum(int(np.count_nonzero(~one.valid)) for one in paths)
     lost = sum(int(one.frame[-1]) + 1 - len(one.frame) for one in paths)
@@ -214,28 +163,19 @@ def _score_drops(path: Path, arguments: argparse.Namespace, frozen: Any) -> tupl
     print(f"sense of rotation, from {clear} impacts on one corner: I d_omega = {a:.2f} (-r_x P_z) {b:+.2f} r_z P_x")
     reports = {"held at the start": square.score_static_baseline(drops, paths)}
     with Progress("drops", "models") as progress:
-        models = MODELS if frozen is None else _frozen_squares(frozen, arguments.settings)
-        for i, (name, settings) in enumerate(models.items()):
+        for i, (name, settings) in enumerate(MODELS.items()):
             reports[name] = square.run_squares(drops, paths, settings, SHARED_CALIBRATION, threads=arguments.workers)
-            progress.update(i + 1, len(models))
+            progress.update(i + 1, len(MODELS))
     print(planar_tables.format_squares(reports))
     print(planar_tables.format_paired(reports))
     print("numbers fitted to the 364 public drops; error: mean over the samples of a drop, then over drops")
     failures = [line for report in reports.values() for line in report.failures]
     for line in failures[:5]:
         print(f"failed: {line}")
-    fits: dict[str, square.SquareFit] = {}
-    if arguments.fit and frozen is None:
-        for name, values in GRIDS.items():
-            with Progress(name, "points") as progress:
-                beside = {"threads": arguments.workers, "progress": progress.update}
-                grid = square.SquareGrid.run(drops, paths, MODELS[name], values, SHARED_CALIBRATION, **beside)
-            fits[name] = square.fit_squares(grid, folds=arguments.folds, seed=arguments.seed)
-            print(planar_tables.format_squares_fit(name, fits[name]))
     if arguments.plots is not None:
-        for plot in plot_drops(arguments.plots, drops, paths, models, reports):
+        for plot in plot_drops(arguments.plots, drops, paths, MODELS, reports):
             print(f"wrote {plot}")
-    return {"square_drops": planar_tables.squares_json(reports, fits)}, bool(failures)
+    return {"square_drops": planar_tables.squares_json(reports)}, bool(failures)
 
 
 SHOWN = 4  # drops, from the best predicted to the worst

@@ -13,22 +13,22 @@ from collections.abc import Sequence
 
 import contactlab
 
-#: The module of each command has its name, with `EPILOG`, `add_arguments` and `run`. Only the one that is asked for
-#: is imported: between them they reach the whole library.
+#: By name: the module with the command of this name, and its line in the list of commands. Only the module that is
+#: asked for is imported, because together they reach the whole library.
 COMMANDS = {
-    "run": "simulate a scene file and write its record",
-    "verify": "check every step of a record again, independently",
-    "explain": "explain a step that failed, from the files it left",
-    "replay": "look at a record: live in the browser, as HTML, as a picture, as plots",
-    "demo": "throw cubes and balls; write a replay, a plot and the record",
-    "tour": "six scenes to touch in the browser: throw, grip, push, strike, solve, compare",
-    "toss": "simulate real cube tosses and score them",
-    "identify": "parameters from recordings, with intervals",
-    "impact": "score impact laws and simulations on recorded planar impacts",
-    "race": "race solvers on files of problems; rows, profiles, one-file report",
-    "conform": "hold engines to closed forms and known complaints; scores and reasons",
-    "sweep": "run a scene over parameters and seeds, or solvers over problems",
-    "warmup": "compile the kernels once, ahead of the first run",
+    "run": ("records", "simulate a scene file and write its record"),
+    "verify": ("records", "check every step of a record again, independently"),
+    "explain": ("records", "explain a step that failed, from the files it left"),
+    "replay": ("records", "look at a record: live in the browser, as HTML, as a picture, as plots"),
+    "demo": ("demo", "throw cubes and balls; write a replay, a plot and the record"),
+    "tour": ("demo", "six scenes to touch in the browser: throw, grip, push, strike, solve, compare"),
+    "toss": ("toss", "simulate real cube tosses and score them"),
+    "identify": ("identify", "parameters from recordings, with intervals"),
+    "impact": ("impact", "score impact laws and simulations on recorded planar impacts"),
+    "race": ("experiments", "race solvers on files of problems; rows, profiles, one-file report"),
+    "conform": ("experiments", "hold engines to closed forms and known complaints; scores and reasons"),
+    "sweep": ("experiments", "run a scene over parameters and seeds, or solvers over problems"),
+    "warmup": ("warmup", "compile the kernels once, ahead of the first run"),
 }
 
 
@@ -40,20 +40,10 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"contactlab {contactlab.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
-    for name, line in COMMANDS.items():
-        if name not in argv:
-            commands.add_parser(name, help=line)
-            continue
-        command = importlib.import_module(f"contactlab.cli.{name}")
-        part = commands.add_parser(
-            name,
-            help=line,
-            description=command.__doc__,
-            epilog=command.EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        command.add_arguments(part)
-        part.set_defaults(run=command.run)
+    for name, (module, line) in COMMANDS.items():
+        part = commands.add_parser(name, help=line, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name in argv:
+            getattr(importlib.import_module(f"contactlab.cli.{module}"), name).fill(part)
     return parser
 
 

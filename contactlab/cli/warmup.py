@@ -18,7 +18,8 @@ from functools import partial
 from pathlib import Path
 
 import lcp
-from contactlab.cli.demo_scene import demo_stepper, demo_world
+from contactlab.cli.arguments import command, option
+from contactlab.cli.demo import demo_stepper, demo_world
 from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
@@ -40,55 +41,6 @@ from lcp.compiler.cache import cache_folder
 from lcp.compiler.kernel_files import VARIABLE, export_kernels
 from lcp.compiler.releases import is_tested
 from lcp.interruptible import available_cpus
-
-EPILOG = """\
-Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
-that is stops, dry friction, drives and loops, of bodies that touch the ground alone; robots, the same of bodies that
-touch one another; derivatives, those of a step of each; public, one LCP and one step's problem solved in the open, the
-energy ledger and poses. Without any named, all but derivatives, which take as long as the rest. Where there is a second
-core, joints and robots are compiled by a process beside. What is compiled is kept on disk, once per version and tier of
-processors, with the releases of numba that the pages on releases name; with others every process compiles anew.
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
-    add = parser.add_argument
-    add("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all but derivatives)")
-    add("--export", type=Path, metavar="FOLDER", help="then copy what was compiled to a folder for CONTACTLAB_KERNELS")
-    parser.set_defaults(usage_error=parser.error)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Take a few steps of scenes that meet the kernels of each part; print the time of each."""
-    parts = PARTS | DEMO_PARTS
-    for name in arguments.parts:
-        if name not in parts:
-            arguments.usage_error(f"unknown part '{name}': choose from {', '.join(PARTS)}")
-    names = arguments.parts or [part for part in PARTS if part != "derivatives"]
-    beside = [name for name in names if name in BESIDE]
-    if len(beside) == len(names) or not is_of_use():
-        beside = []
-    started = time.perf_counter()
-    with _beside(beside) as process:
-        for name in names:
-            if name not in beside:
-                began = time.perf_counter()
-                with warnings.catch_warnings():
-                    # Bodies that begin inside one another: contacts of every kind from the first step on.
-                    warnings.simplefilter("ignore", ImplausibleWarning)
-                    parts[name]()
-                print(f"{name}: {time.perf_counter() - began:.1f} s", flush=True)
-        if process is not None:
-            for line in process.stdout or ():
-                if line.partition(":")[0] in beside:
-                    print(line, end="", flush=True)
-            if process.wait() != 0:
-                return 1
-    if arguments.export is not None:
-        print(f"{export_kernels(arguments.export)} kernels in {arguments.export}, for {VARIABLE}")
-    print(f"kernels ready after {time.perf_counter() - started:.1f} s")
-    return 0
 
 
 @contextlib.contextmanager
@@ -237,3 +189,56 @@ DEMO_PARTS: dict[str, Callable[[], None]] = {
     "ledger": _ledger,
     "forces": partial(_refine, layout.SWEEPS, layout.FIRST_STRATEGIES),
 }
+
+
+def _part(text: str) -> str:
+    """Return the name of a part, which it must be."""
+    if text not in PARTS | DEMO_PARTS:
+        raise argparse.ArgumentTypeError(f"unknown part '{text}': choose from {', '.join(PARTS)}")
+    return text
+
+
+EPILOG = """\
+Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
+that is stops, dry friction, drives and loops, of bodies that touch the ground alone; robots, the same of bodies that
+touch one another; derivatives, those of a step of each; public, one LCP and one step's problem solved in the open, the
+energy ledger and poses. Without any named, all but derivatives, which take as long as the rest. Where there is a second
+core, joints and robots are compiled by a process beside. What is compiled is kept on disk, once per version and tier of
+processors, with the releases of numba that the pages on releases name; with others every process compiles anew.
+"""
+
+
+@command(
+    option("parts", nargs="*", type=_part, metavar="PART", help=f"{', '.join(PARTS)} (default: all but derivatives)"),
+    option(
+        "--export", type=Path, metavar="FOLDER", help="then copy what was compiled to a folder for CONTACTLAB_KERNELS"
+    ),
+    epilog=EPILOG,
+)
+def warmup(arguments: argparse.Namespace) -> int:
+    """Compile the kernels ahead of the first run, part by part."""
+    parts = PARTS | DEMO_PARTS
+    names = arguments.parts or [part for part in PARTS if part != "derivatives"]
+    beside = [name for name in names if name in BESIDE]
+    if len(beside) == len(names) or not is_of_use():
+        beside = []
+    started = time.perf_counter()
+    with _beside(beside) as process:
+        for name in names:
+            if name not in beside:
+                began = time.perf_counter()
+                with warnings.catch_warnings():
+                    # Bodies that begin inside one another: contacts of every kind from the first step on.
+                    warnings.simplefilter("ignore", ImplausibleWarning)
+                    parts[name]()
+                print(f"{name}: {time.perf_counter() - began:.1f} s", flush=True)
+        if process is not None:
+            for line in process.stdout or ():
+                if line.partition(":")[0] in beside:
+                    print(line, end="", flush=True)
+            if process.wait() != 0:
+                return 1
+    if arguments.export is not None:
+        print(f"{export_kernels(arguments.export)} kernels in {arguments.export}, for {VARIABLE}")
+    print(f"kernels ready after {time.perf_counter() - started:.1f} s")
+    return 0

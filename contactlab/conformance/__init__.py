@@ -10,20 +10,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.conformance.adapters import UnknownEngineError, engine_of
-from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, NotReportedError
-from contactlab.conformance.cases import CASES
-from contactlab.conformance.scene import (
+from contactlab.conformance.case import (
     Body,
+    Case,
+    CaseResult,
+    CaseVerdict,
     Engine,
     EngineContacts,
     HalfSpaceSpec,
     Joint,
+    Measure,
+    NotReportedError,
     NotSupportedError,
     Pin,
     Run,
     Scene,
     ShapeSpec,
 )
+from contactlab.conformance.cases import CASES
 from contactlab.conformance.suite import Report, conform
 from contactlab.naming import module_hooks
 

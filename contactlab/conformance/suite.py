@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from contactlab.conformance.adapters import check_name, engine_of
-from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, missing, run_case
+from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Engine, Measure, run_case
 from contactlab.conformance.cases import CASES
-from contactlab.conformance.scene import Engine
 from contactlab.lab.sweeps import sweep
 
 
@@ -47,9 +46,9 @@ class Report:
 
     def to_html(self, path: Path) -> Path:
         """Write the report: scores, table and reasons in one file that needs nothing but a browser."""
-        from contactlab.lab.racing.report_page import environment
+        from contactlab.lab.racing.report import templates
 
-        template = environment().get_template("conformance/report.html")
+        template = templates().get_template("conformance/report.html")
         rows = {case: [self.row(name, case.name) for name in self.engines] for case in self.cases}
         # Failed cases come first, with the worst at the top.
         reasons = {
@@ -113,6 +112,7 @@ def conform(
     for one in engines:
         if isinstance(one, str):
             check_name(one)
+    _engine.cache_clear()
     rows: list[CaseResult] = []
 
     def told(done: int, of: int) -> None:
@@ -121,25 +121,31 @@ def conform(
 
     for one in engines:
         if isinstance(one, str) and seconds:
-            rows += run_cases_in_process(one, chosen, seconds, told)
-        else:
-            for row in _rows_here(one, chosen):
-                rows.append(row)
-                told(0, 0)
+            rows += _rows_apart(one, chosen, seconds, told)
+            continue
+        for case in chosen:
+            rows.append(_row(one, case))
+            told(0, 0)
     return Report(tuple(rows), chosen)
 
 
-def _rows_here(one: str | Engine, cases: Sequence[Case]) -> Iterator[CaseResult]:
+@functools.cache
+def _engine(name: str) -> Engine | str:
+    """Return the engine of a name, or why there is none."""
     try:
-        made = engine_of(one) if isinstance(one, str) else one
+        return engine_of(name)
     except Exception as error:  # noqa: BLE001  whatever an engine raises is a finding
-        yield from (missing(str(one), case, f"{type(error).__name__}: {error}") for case in cases)
-        return
-    for case in cases:
-        yield run_case(made, case)
+        return f"{type(error).__name__}: {error}"
 
 
-def run_cases_in_process(
+def _row(one: str | Engine, case: Case) -> CaseResult:
+    made = _engine(one) if isinstance(one, str) else one
+    if isinstance(made, str):
+        return CaseResult(str(one), "", case.name, CaseVerdict.MISSING, (), made)
+    return run_case(made, case)
+
+
+def _rows_apart(
     name: str, cases: Sequence[Case], seconds: float, progress: Callable[[int, int], None]
 ) -> Iterator[CaseResult]:
     """Yield a row for each case; the process is ended, and another started, when a case has taken so long [s]."""
@@ -148,25 +154,16 @@ def run_cases_in_process(
     version = next((row["version"] for row in rows if row["outcome"] == "done"), "")
     for row in rows:
         if row["outcome"] == "done":
-            measures = tuple(Measure(*one) for one in row["measures"])
-            yield CaseResult(name, version, row["case"], CaseVerdict(row["verdict"]), measures, row["detail"])
+            verdict, detail = CaseVerdict(row["verdict"]), row["detail"]
         else:
             verdict = CaseVerdict.TIMED_OUT if row["outcome"] == "timeout" else CaseVerdict.CRASHED
-            yield CaseResult(name, version, row["case"], verdict, (), " ".join(row["error"].split()))
+            detail = " ".join(row["error"].split())
+        measures = tuple(Measure(*one) for one in row.get("measures", ()))
+        yield CaseResult(name, version, row["case"], verdict, measures, detail)
 
 
 def run_case_in_worker(task: dict[str, Any]) -> dict[str, Any]:
-    """Run one case on one engine, in the worker process."""
-    case = next(case for case in CASES if case.name == task["case"])
-    made = _made(task["engine"])
-    row = missing(task["engine"], case, made) if isinstance(made, str) else run_case(made, case)
+    """Hold an engine to a case: the work of the process apart."""
+    row = _row(task["engine"], next(case for case in CASES if case.name == task["case"]))
     measures = [astuple(one) for one in row.measures]
     return {"version": row.version, "verdict": row.verdict.value, "measures": measures, "detail": row.detail}
-
-
-@functools.cache
-def _made(name: str) -> Engine | str:
-    try:
-        return engine_of(name)
-    except Exception as error:  # noqa: BLE001  whatever an engine raises is a finding
-        return f"{type(error).__name__}: {error}"

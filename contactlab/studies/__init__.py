@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import module_hooks
-from contactlab.studies.toss import TossOutcome, TossReport, run_toss, run_tosses, simulate_toss, synthesize_tosses
-from contactlab.studies.toss_settings import MODELS, TossSettings
+from contactlab.studies.toss import (
+    MODELS,
+    TossOutcome,
+    TossReport,
+    TossSettings,
+    run_toss,
+    run_tosses,
+    simulate_toss,
+    synthesize_tosses,
+)
 from contactlab.studies.toss_tables import PUBLISHED, PublishedRow, format_table
 
 __all__ = [

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.lab.datasets.planar_impacts import PlanarImpacts
+from contactlab.lab.datasets.recordings import PlanarImpacts
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.planar_laws import COARSE, LAW_NUMBERS, LAWS, RESOLUTION, Law, planar_impulses
 

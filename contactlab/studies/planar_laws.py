@@ -10,6 +10,7 @@ Sources: E. J. Routh, Dynamics of a System of Rigid Bodies (1877); W. J. Stronge
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
@@ -55,18 +56,14 @@ def planar_impulses(
     step of springs. Entries are NaN where the law has no end (slip into a wedge that no impulse separates), which the
     caller counts.
     """
-    if law == "Newton":
-        p = _newton(W, u, mu, e)
-    elif law == "Chatterjee and Ruina":
-        p = _algebraic(W, u, mu, e, own)
-    elif law == "Brach":
-        p = _brach(W, u, mu, e)
-    elif law == "Smith":
-        p = _smith(W, u, mu, e)
-    elif law == "Tangential compliance":
-        p = _sprung(W, u, mu, e, own, resolution)
-    else:
-        p = _routh(law, W, u, mu, e)
+    formulas: dict[str, Callable[[], FloatArray]] = {
+        "Newton": lambda: _newton(W, u, mu, e),
+        "Chatterjee and Ruina": lambda: _algebraic(W, u, mu, e, own),
+        "Brach": lambda: _brach(W, u, mu, e),
+        "Smith": lambda: _smith(W, u, mu, e),
+        "Tangential compliance": lambda: _sprung(W, u, mu, e, own, resolution),
+    }
+    p = formulas[law]() if law in formulas else _routh(law, W, u, mu, e)
     return np.asarray(np.where(u[:, :1] < 0.0, p, 0.0))
 
 

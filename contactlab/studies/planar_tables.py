@@ -1,15 +1,51 @@
-"""Tables of planar studies, as text and as JSON: laws fitted to single impacts, models of whole drops."""
+"""Tables of planar studies, as text and as JSON: laws fitted to single impacts, models of whole drops.
+
+Which of two models is better is told by their differences on the same items.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.studies.paired import Paired, paired_difference
+from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.planar_fit import INGREDIENTS, PlanarFit, PlanarModel
-from contactlab.studies.square import EARLY, SquareFit, SquareReport
+from contactlab.studies.square import EARLY, SquareReport
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Mean difference of two models' errors, and its interval over items drawn with replacement."""
+
+    difference: float
+    low: float  # 2.5 and 97.5 per cent points
+    high: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0.0 or self.high < 0.0
+
+    def __str__(self) -> str:
+        return f"{self.difference:+.4g} ({self.low:+.4g} to {self.high:+.4g})"
+
+
+def paired_difference(errors: FloatArray, others: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
+    """Return mean(errors - others) over the items (n,) that have both, resampled by items."""
+    if np.shape(errors) != np.shape(others):
+        raise ValueError(f"errors: shape {np.shape(errors)} beside {np.shape(others)}: they must be of the same items")
+    off = (errors - others)[np.isfinite(errors) & np.isfinite(others)]
+    if not off.size:
+        raise ValueError("errors: no item has an error of both models")
+    drawn = np.random.default_rng(seed).integers(off.size, size=(resamples, off.size))
+    low, high = np.percentile(off[drawn].mean(axis=1), [2.5, 97.5])
+    return Paired(float(off.mean()), float(low), float(high))
+
 
 #: Median held-out error of a two-number Newton-Coulomb model (mu 0.02, e 0.525) by the published set's description.
 REFERENCE_MEDIAN = 0.285
@@ -154,22 +190,7 @@ def _numbers(values: NDArray[np.float64]) -> list[float | None]:
     return [float(value) if np.isfinite(value) else None for value in values]
 
 
-def format_squares_fit(name: str, fit: SquareFit) -> str:
-    """Return what a fit chose, its intervals and its held-out errors."""
-    numbers = ", ".join(
-        f"{key} {value:g} ({low:g} to {high:g})"
-        for (key, value), low, high in zip(fit.values.items(), *fit.interval, strict=True)
-    )
-    (position_low, rotation_low), (position_high, rotation_high) = fit.mean_interval
-    return (
-        f"{name}: {numbers}\n"
-        f"  held out: position {fit.position.mean():.1f} +- {fit.position.std():.1f} % of side, "
-        f"rotation {fit.rotation.mean():.1f} +- {fit.rotation.std():.1f} deg; 95 % of resampled means: "
-        f"{position_low:.1f} to {position_high:.1f} %, {rotation_low:.1f} to {rotation_high:.1f} deg"
-    )
-
-
-def squares_json(reports: Mapping[str, SquareReport], fits: Mapping[str, SquareFit]) -> dict[str, object]:
+def squares_json(reports: Mapping[str, SquareReport]) -> dict[str, object]:
     """Return the tables as JSON values; errors drop by drop, None if a simulation failed."""
     last = list(reports.values())[-1]
     models = {
@@ -186,14 +207,5 @@ def squares_json(reports: Mapping[str, SquareReport], fits: Mapping[str, SquareF
         }
         for name, report in reports.items()
     }
-    fitted = {
-        name: {
-            "values": fit.values,
-            "interval_95": dict(zip(fit.values, fit.interval.T.tolist(), strict=True)),
-            "held_out_position_percent": float(fit.position.mean()),
-            "held_out_rotation_deg": float(fit.rotation.mean()),
-        }
-        for name, fit in fits.items()
-    }
     count = len(next(iter(reports.values())))
-    return {"drops": count, "models": models, "fits": fitted}
+    return {"drops": count, "models": models}

@@ -1,33 +1,283 @@
-"""Simulate recorded square drops from their starts to their ends and score them.
+"""Recorded square drops, put right, simulated from their starts to their ends, and scored.
 
 The error of a drop is that of the cube tosses in the plane: the mean distance between simulated and measured centre,
 in per cent of the side, and the mean angle between simulated and measured orientation (at most half a turn), over the
 samples of the recording, wild ones left out. It counts every sample from the first to the last, 0.8 s, most of them
 after several impacts. The errors up to 0.2 s, about one impact and the flight after it, are kept beside.
 
-After two impacts two simulated drops that began a degree apart may lie on different faces: the mean error is a rough
-function of the numbers, on which a descent stops anywhere. So all points of a grid are run once on all drops, and what
-a fit to some drops would choose is read off: its own choice for every fold, and for every resample.
+What the recordings show (the figures are of the 364 public drops; `docs/validation.md`):
+
+* The angle at rest is not a multiple of a quarter turn: it is off by one constant, -0.033 rad, and the heights at rest
+  lie on a line, 2.9 mm rising with 2.9 mm/m: `Calibration`.
+* The angle is known up to quarter turns, and now and then jumps by one: unwrapped with that period.
+* Frames are lost in flight: the centre moves twice, or four times, as far between two samples, in both coordinates and
+  in angle alike. Every sample gets the number of its frame.
+* A few samples around impacts are wild: they are left out of scores.
+* Heights of corners do not tell the sense of rotation, since a square that is mirrored has the same ones. The changes
+  of momentum in impacts on one corner do: `rotation_sense`.
+
+For that, with (r_x, r_z) the way from the centre to the corner that strikes and P the measured change of momentum,
+
+    I d_omega = -a r_x P_z + b r_z P_x,
+
+rigid: a = b = 1. Where the angle has the other sense r_x and d_omega turn round together, and b alone changes its sign.
+
+What is chosen for a run, and not measured, are its `SquareSettings`.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import Box, HalfSpace, Material
-from contactlab.lab.datasets.planar_impacts import SquareDrops
+from contactlab.lab.datasets.recordings import SquareDrops
 from contactlab.simulation import TimeStepping, World, WorldBuilder, rollout, simulate
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
-from contactlab.studies.square_path import Calibration, SquarePath, SquareSettings
+from contactlab.studies.toss import check_settings
+
+QUARTER = 0.5 * np.pi
+REST = 20  # samples at the end of a drop, at rest
+CLEAR = 4e-3  # [m] of the lowest corner over the floor: in flight
+SIDEWAYS = 0.8e-3  # [m] per frame: slower motion does not show a lost frame
+MOST_LOST = 6
+# A sample further than this from the line between its neighbours is wild: 2.4 m/s, turned round, is 10 mm per frame.
+WILD = (8e-3, 14e-3, 0.5)
+# A start is fitted to samples that lie this close to it [m, m, rad], and to no fewer than five where there are as many.
+START_NOISE = (1e-3, 1e-3, 2e-2)
+FEWEST = 5
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The camera against the floor."""
+
+    angle: float = 0.0  # stored angle of a square that lies flat [rad]
+    # Height of the floor at x = 0 [m], and its slope.
+    height: float = 0.0
+    slope: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class SquarePath:
+    """One drop, put right."""
+
+    number: int  # of the drop in its file
+    frame: NDArray[np.int64]  # (m,) frame of each sample, 0 first; lost frames are passed over
+    # (m, 3) x, z [m] and the angle about y [rad], 0 for a square that lies flat, as the coordinates of a body in a
+    # world with the plane (0, 1, 0).
+    pose: FloatArray
+    valid: NDArray[np.bool_]  # (m,) samples that are not wild
+    # (3,) pose and velocity at frame 0, fitted to the flight before the first impact.
+    q: FloatArray
+    v: FloatArray
+
+
+def lowest_corner(z: FloatArray, angle: FloatArray, half_width: float) -> FloatArray:
+    """Return the height of the lowest corner, an even function of the angle with the period of a quarter turn."""
+    return np.asarray(z - half_width * (np.abs(np.cos(angle)) + np.abs(np.sin(angle))))
+
+
+def calibrate(drops: SquareDrops) -> Calibration:
+    """Return the camera against the floor, from the poses in which the squares come to rest."""
+    x, z, theta = (np.median(a[:, -REST:], axis=1) for a in (drops.x, drops.z, drops.theta))
+    around = (theta + 0.25 * np.pi) % QUARTER - 0.25 * np.pi
+    slope, height = np.polyfit(x, z - drops.half_width, 1) if len(drops) > 2 else (0.0, np.median(z) - drops.half_width)
+    return Calibration(float(np.median(around)), float(height), float(slope))
+
+
+def prepare(drops: SquareDrops, calibration: Calibration, fall: float) -> tuple[SquarePath, ...]:
+    """Return every drop put right; ``fall`` [m/s^2] is the acceleration with which starts are fitted."""
+    return tuple(_prepare(drops, i, calibration, fall) for i in range(len(drops)))
+
+
+def _prepare(drops: SquareDrops, i: int, calibration: Calibration, fall: float) -> SquarePath:
+    # The stored angle turns x to z; about y the other way round (`rotation_sense` shows it from the impacts).
+    angle = -(np.unwrap(drops.theta[i], period=QUARTER) - calibration.angle)
+    pose = np.stack((drops.x[i], drops.z[i], angle), axis=1)
+    floor = calibration.height + calibration.slope * drops.x[i]
+    clear = lowest_corner(drops.z[i], angle, drops.half_width) - floor > CLEAR
+    frame = _frames(pose, clear, drops.half_width)
+    q, v = start_of(pose, np.asarray(frame * drops.dt), clear, fall)
+    return SquarePath(int(drops.traj_id[i]), frame, pose, _good(pose, frame), q, v)
+
+
+def _frames(pose: FloatArray, clear: NDArray[np.bool_], half_width: float) -> NDArray[np.int64]:
+    """Return the frame of each sample: in flight x and the angle move evenly, by the median of their neighbours."""
+    steps = np.diff(pose, axis=0)[:, [0, 2]] * [1.0, half_width]
+    flying = clear[:-1] & clear[1:]
+    taken = np.ones(len(steps), dtype=np.int64)
+    around = np.median(np.lib.stride_tricks.sliding_window_view(np.pad(steps, ((5, 5), (0, 0)), "edge"), 11, 0), axis=2)
+    large = np.linalg.norm(steps, axis=1) > 1.4 * np.linalg.norm(around, axis=1)  # a first look, cheap
+    for k in np.flatnonzero(flying & large).tolist():
+        first = last = int(k)  # the flight around k, five steps to either side
+        while first > max(0, k - 5) and flying[first - 1]:
+            first -= 1
+        while last < min(len(steps) - 1, k + 5) and flying[last + 1]:
+            last += 1
+        others = np.delete(np.arange(first, last + 1), k - first)
+        if others.size < 4:
+            continue
+        usual = np.median(steps[others], axis=0)
+        size = float(usual @ usual)
+        if size < SIDEWAYS**2:
+            continue
+        times = float(steps[k] @ usual) / size
+        whole = round(times)
+        if 2 <= whole <= MOST_LOST and np.linalg.norm(steps[k] - whole * usual) < 0.25 * whole * np.sqrt(size):
+            taken[k] = whole
+    return np.concatenate(([0], np.cumsum(taken)))
+
+
+def _good(pose: FloatArray, frame: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which samples lie near the line between their neighbours; the one furthest off goes first."""
+    kept = np.arange(len(pose))
+    while len(kept) > 2:
+        x, at = pose[kept], frame[kept]
+        share = ((at[1:-1] - at[:-2]) / (at[2:] - at[:-2]))[:, None]
+        off = np.max(np.abs(x[1:-1] - (1.0 - share) * x[:-2] - share * x[2:]) / WILD, axis=1)
+        worst = int(np.argmax(off))
+        if off[worst] <= 1.0:
+            break
+        kept = np.delete(kept, worst + 1)
+    return np.isin(np.arange(len(pose)), kept)
+
+
+def start_of(
+    pose: FloatArray, time: FloatArray, clear: NDArray[np.bool_], fall: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return pose and velocity at the first sample by least squares over the flight before the first impact.
+
+    The sample furthest off is left out, one by one, until all lie within the noise of the recordings.
+    """
+    flying = clear.copy()
+    flying[1:] &= np.diff(pose[:, 1]) < 0.0  # the frame of an impact may be missing between two that are clear
+    flight = len(flying) if flying.all() else int(np.argmin(flying))
+    n = max(flight, 2)  # one that starts on the floor: the difference of the first two samples
+    t = time[:n]
+    bent = pose[:n] + 0.5 * fall * t[:, None] ** 2 * [0.0, 1.0, 0.0]
+    while True:
+        slope, value = np.polyfit(t, bent, 1)
+        off = np.max(np.abs(bent - value - np.outer(t, slope)) / START_NOISE, axis=1)
+        worst = int(np.argmax(off))
+        if off[worst] <= 1.0 or len(t) <= FEWEST:
+            return value, slope
+        t, bent = np.delete(t, worst), np.delete(bent, worst, axis=0)
+
+
+#: The camera against the floor in the 364 public drops, from their poses at rest.
+SHARED_CALIBRATION = Calibration(angle=-0.03339, height=2.944e-3, slope=2.940e-3)
+# Dry friction of the plates, from the flights of the public drops (`docs/validation.md`): mass times these [m/s^2].
+GUIDE_X, GUIDE_Z = 0.2, 0.5
+#: Acceleration of the flights before the first impact [m/s^2], which starts are fitted with.
+FALL = 9.22
+
+
+@dataclass(frozen=True)
+class SquareSettings:
+    """Settings of a run that are chosen, not measured."""
+
+    mu: float = 0.1  # friction coefficient between square and floor
+    restitution: float = 0.0  # Newton's coefficient, 0 to 1
+    # Speed of approach [m/s] above which a contact rebounds with it; slower ones close their gap.
+    impact_speed: float = 0.05
+    gravity: float = 9.81  # [m/s^2]
+    # Dry friction of the glass plates along x and z: the deceleration it causes [m/s^2].
+    guide_x: float = 0.0
+    guide_z: float = 0.0
+    inertia_scale: float = 1.0  # factor of the moment of inertia of a full square
+    # Of a corner on the floor [N/m, N s/m]; infinite and 0 for a rigid contact. Not together with a restitution.
+    stiffness: float = math.inf
+    dissipation: float = 0.0
+    substeps: int = 4  # time steps per frame
+
+    def __post_init__(self) -> None:
+        check_settings(self, ("mu", "impact_speed", "guide_x", "guide_z"), ("gravity", "inertia_scale"))
+
+
+#: Named settings; their numbers were fitted to the 364 public drops.
+MODELS = {
+    "no rebound": SquareSettings(mu=0.1),
+    "rigid": SquareSettings(mu=0.1, restitution=0.4),
+    "rigid, gravity 9.2": SquareSettings(mu=0.1, restitution=0.4, gravity=9.2),
+    "rigid, guide friction": SquareSettings(mu=0.1, restitution=0.4, guide_x=GUIDE_X, guide_z=GUIDE_Z),
+    "corners give way, guide friction": SquareSettings(
+        mu=0.1, stiffness=12e3, dissipation=2.5, guide_x=GUIDE_X, guide_z=GUIDE_Z, substeps=8
+    ),
+}
+
+
+AFTER = 8  # samples of the flight after the impact
+ALONE = 25e-3  # [m] by which the second corner is higher: 30 mm on the corner's point, none on a side
+GRAVITY = 9.81
+NOISE = (5e-4, 7e-4, 2e-2)  # of samples about the flight fitted to them [m, m, rad]
+
+
+def rotation_sense(
+    drops: SquareDrops, paths: Sequence[SquarePath], calibration: Calibration
+) -> tuple[float, float, int]:
+    """Return (a, b) of least squares over first impacts on one corner, and how many there are.
+
+    Two at least are needed: (nan, nan, n) for fewer.
+    """
+    impacts = [impact for path in paths if (impact := first_impact(drops, path, calibration)) is not None]
+    if len(impacts) < 2:
+        return float("nan"), float("nan"), len(impacts)
+    changes = [(r, after - before) for r, before, after in impacts]
+    terms = np.array([(drops.side**2 / 6.0 * P[2], -r[0] * P[1], r[1] * P[0]) for r, P in changes])
+    a, b = np.linalg.lstsq(terms[:, 1:], terms[:, 0])[0]
+    return float(a), float(b), len(impacts)
+
+
+def first_impact(
+    drops: SquareDrops, path: SquarePath, calibration: Calibration
+) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Return the way r (2,) to the corner of the first impact and the velocities (3,) before and after it.
+
+    None if it is not a clear one of a single corner.
+    """
+    half = drops.half_width
+    floor = calibration.height + calibration.slope * path.pose[:, 0]
+    clear = lowest_corner(path.pose[:, 1], path.pose[:, 2], half) - floor > CLEAR
+    rising = np.concatenate(([False], np.diff(path.pose[:, 1]) > 0.0))
+    hit = int(np.argmax(~clear | rising))
+    first = hit + 1
+    rows = slice(first, first + AFTER)
+    while first < hit + 5 and not clear[rows].all():
+        first += 1
+        rows = slice(first, first + AFTER)
+    if hit < 5 or not clear[rows].all() or len(path.frame[rows]) < AFTER:
+        return None
+    if path.frame[first + AFTER - 1] != first + AFTER - 1:
+        return None
+    # The moment of the impact: the first corner at the floor, on the flight before it.
+    times = np.linspace(0.0, path.frame[first] * drops.dt, 400)
+    fall = np.array([0.0, -GRAVITY, 0.0])
+    flight = path.q + np.outer(times, path.v) + 0.5 * np.outer(times**2, fall)
+    height = calibration.height + calibration.slope * flight[:, 0]
+    touching = lowest_corner(flight[:, 1], flight[:, 2], half) <= height
+    if not touching.any():
+        return None
+    at = int(np.argmax(touching))
+    after = path.frame[rows] * drops.dt - times[at]
+    bent = path.pose[rows] - 0.5 * np.outer(after**2, fall)
+    slope, value = np.polyfit(after, bent, 1)
+    if np.any(np.max(np.abs(bent - value - np.outer(after, slope)), axis=0) > NOISE):
+        return None
+    c, s = np.cos(flight[at, 2]), np.sin(flight[at, 2])
+    corners = half * np.array([(c * i + s * j, c * j - s * i) for i in (-1, 1) for j in (-1, 1)])
+    order = np.argsort(corners[:, 1])
+    if corners[order[1], 1] - corners[order[0], 1] < ALONE:
+        return None
+    return corners[order[0]], path.v + fall * times[at], slope
+
 
 MASS = 0.0485  # [kg], of the data's description: it cancels, except for stiffness and dissipation
 EARLY = 0.2  # [s]
@@ -125,84 +375,3 @@ def path_errors(path: SquarePath, simulated: FloatArray, drops: SquareDrops) -> 
 def _stepper(drops: SquareDrops, settings: SquareSettings) -> TimeStepping:
     restitution_threshold = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
     return TimeStepping(drops.dt / settings.substeps, restitution_threshold=restitution_threshold)
-
-
-@dataclass(frozen=True, eq=False)
-class SquareGrid:
-    """Errors of every drop at every point."""
-
-    names: tuple[str, ...]  # the numbers that differ from point to point: fields of `SquareSettings`
-    points: FloatArray  # (p, number of names) their values
-    # (p, n) errors [%, deg]; a drop whose simulation failed counts 100 % and 180 deg.
-    position: FloatArray
-    rotation: FloatArray
-
-    @staticmethod
-    def run(
-        drops: SquareDrops,
-        paths: Sequence[SquarePath],
-        base: SquareSettings,
-        values: Mapping[str, Sequence[float]],
-        calibration: Calibration,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> SquareGrid:
-        """Run every combination of the values given by name."""
-        points = list(product(*values.values()))
-        reports: list[SquareReport] = []
-        for point in points:
-            chosen: dict[str, Any] = dict(zip(values, point, strict=True))
-            settings = replace(base, **chosen)
-            reports.append(run_squares(drops, paths, settings, calibration, threads=threads))
-            if progress is not None:
-                progress(len(reports), len(points))
-        position = np.array([np.where(report.ran, report.position, 100.0) for report in reports])
-        rotation = np.array([np.where(report.ran, report.rotation, 180.0) for report in reports])
-        return SquareGrid(tuple(values), np.array(points), position, rotation)
-
-
-@dataclass(frozen=True, eq=False)
-class SquareFit:
-    """The choice from a grid."""
-
-    values: dict[str, float]  # the numbers of least error over all drops
-    # (n,) held-out errors: of each drop under the choice of the folds it is not in.
-    position: FloatArray
-    rotation: FloatArray
-    # (2, number of names) 2.5 and 97.5 per cent points of the choices over drops drawn with replacement.
-    interval: FloatArray
-    # (2, 2) the same of the mean position and rotation errors of ``values``, a column each.
-    mean_interval: FloatArray
-
-
-def objective(position: FloatArray, rotation: FloatArray) -> FloatArray:
-    """Return the sum of the two mean errors [% + deg] over the last axis, as the cube tosses are fitted."""
-    return np.asarray(position.mean(axis=-1) + rotation.mean(axis=-1))
-
-
-def fit_squares(grid: SquareGrid, *, folds: int = 5, resamples: int = 1000, seed: int = 0) -> SquareFit:
-    """Choose from a grid; drops are dealt to folds at random."""
-    n = grid.position.shape[1]
-    if not 2 <= folds <= n:
-        raise ValueError(f"folds: {folds} is not between 2 and the {n} drops")
-    if resamples < 1:
-        raise ValueError(f"resamples: {resamples} is not >= 1")
-    rng = np.random.default_rng(seed)
-    fold = rng.permutation(n) % folds
-    best = int(np.argmin(objective(grid.position, grid.rotation)))
-    position, rotation = np.empty(n), np.empty(n)
-    for k in range(folds):
-        kept, left = fold != k, fold == k
-        choice = int(np.argmin(objective(grid.position[:, kept], grid.rotation[:, kept])))
-        position[left], rotation[left] = grid.position[choice, left], grid.rotation[choice, left]
-    drawn = rng.integers(n, size=(resamples, n))
-    choices = [int(np.argmin(objective(grid.position[:, rows], grid.rotation[:, rows]))) for rows in drawn]
-    means = np.stack((grid.position[best][drawn].mean(axis=1), grid.rotation[best][drawn].mean(axis=1)), axis=1)
-    return SquareFit(
-        values=dict(zip(grid.names, grid.points[best].tolist(), strict=True)),
-        position=position,
-        rotation=rotation,
-        interval=np.percentile(grid.points[choices], [2.5, 97.5], axis=0),
-        mean_interval=np.percentile(means, [2.5, 97.5], axis=0),
-    )

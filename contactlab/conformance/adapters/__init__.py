@@ -6,7 +6,7 @@ import importlib
 import runpy
 from pathlib import Path
 
-from contactlab.conformance.scene import Engine
+from contactlab.conformance.case import Engine
 
 #: Name before the colon, which is the module's name: its settings ("" for the defaults); and the class there.
 ENGINES = {

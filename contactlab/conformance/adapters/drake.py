@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.conformance.scene import EngineContacts, Joint, NotSupportedError, Scene, ShapeSpec
+from contactlab.conformance.case import EngineContacts, Joint, NotSupportedError, Scene, ShapeSpec
 from contactlab.spatial.arrays import FloatArray
 
 

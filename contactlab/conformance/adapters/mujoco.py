@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.conformance.scene import EngineContacts, NotSupportedError, Scene
+from contactlab.conformance.case import EngineContacts, NotSupportedError, Scene
 from contactlab.spatial.arrays import FloatArray
 
 #: Releases whose results must not be compared with: 4.0.0 has a wrong Hessian for sparse Jacobians.

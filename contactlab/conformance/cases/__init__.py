@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from contactlab.conformance.case import Case
-from contactlab.conformance.cases import friction, linkage, motion
+from contactlab.conformance.cases import friction, motion
 
-CASES: tuple[Case, ...] = (
-    *friction.CASES, *motion.IMPACTS, *linkage.CASES, *motion.FLIGHT, *motion.MANNERS
-)  # fmt: skip
+CASES: tuple[Case, ...] = (*friction.CASES, *motion.IMPACTS, *motion.LINKAGES, *motion.FLIGHT, *motion.MANNERS)

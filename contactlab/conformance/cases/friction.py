@@ -10,8 +10,20 @@ import math
 
 import numpy as np
 
-from contactlab.conformance.case import Case, Measure, NotReportedError, net_contact_force, path
-from contactlab.conformance.scene import Body, Engine, HalfSpaceSpec, Scene, ShapeSpec, ball, box
+from contactlab.conformance.case import (
+    Body,
+    Case,
+    Engine,
+    HalfSpaceSpec,
+    Measure,
+    NotReportedError,
+    Scene,
+    ShapeSpec,
+    ball,
+    box,
+    net_contact_force,
+    path,
+)
 
 G, H = 9.81, 1e-3
 #: A micrometre a second: less than any of the rates that issue 3328 of MuJoCo complains of, 50 to 2300.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contactlab.lab.datasets.cube_toss import CubeTosses, Toss, load_cube_tosses, save_cube_tosses
-from contactlab.lab.datasets.fclib import load_fclib, save_fclib
-from contactlab.lab.datasets.fetching import SOURCES, Source, fetch
+from contactlab.lab.datasets.files import SOURCES, Source, fetch
+from contactlab.lab.datasets.formats import load_fclib, load_siconos, save_fclib
 from contactlab.lab.datasets.problems import Problem, lcp_from_problem_data, load_problem, load_problems
-from contactlab.lab.datasets.siconos import load_siconos
 from contactlab.lab.errors import DatasetError
 
 __all__ = [

@@ -49,13 +49,39 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets.npz import Arrays, require
+from contactlab.lab.datasets.files import Arrays, require
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray, IntArray
 
 QUATERNION_TOLERANCE = 1e-6  # |norm - 1|: looser than float64 so that single-precision exports still read
 
-_SCALARS = ("dt", "half_width", "mass", "inertia", "gravity")
+_ARRAYS = {
+    "pos": "float rows 3",
+    "quat_wxyz": "float rows 4",
+    "lin_vel_world": "optional float rows 3",
+    "ang_vel_body": "optional float rows 3",
+    "offsets": "int ends",
+}
+_BY_TOSS = {
+    "toss_id": "int n",
+    "eval_start": "int n",
+    "duplicate_group": "optional int n",
+    "contactnets_id": "optional int n",
+    "eval_ic_fitted": "optional int n",
+    "eval_ic": "float n 13",
+    **dict.fromkeys(("dt", "half_width", "mass", "inertia", "gravity"), "positive"),
+}
+_ELBOW = {
+    "pos": "float n m 3",
+    "quat_wxyz": "float n m 4",
+    "joint": "float n m",
+    "lin_vel_world": "float n m 3",
+    "ang_vel_body": "float n m 3",
+    "joint_vel": "float n m",
+    "eval_start": "int n",
+    "toss_id": "int n",
+    "dt": "positive",
+}
 
 
 @dataclass(frozen=True)
@@ -136,36 +162,16 @@ def load_cube_tosses(path: str | Path) -> CubeTosses:
     """
     arrays = Arrays(path)
     path = arrays.path
-    pos = arrays.floats("pos", None, 3)
-    n_rows = pos.shape[0]
-    quaternions = arrays.floats("quat_wxyz", n_rows, 4)
-    require_unit(path, "quat_wxyz", quaternions)
-    for name in ("lin_vel_world", "ang_vel_body"):
-        if name in arrays:
-            arrays.floats(name, n_rows, 3)
-    offsets = arrays.integers("offsets", None)
-    _require_offsets(path, offsets, n_rows)
-    n_tosses = offsets.size - 1
-    toss_id, eval_start = arrays.integers("toss_id", n_tosses), arrays.integers("eval_start", n_tosses)
-    for name in ("duplicate_group", "contactnets_id", "eval_ic_fitted"):
-        if name in arrays:
-            arrays.integers(name, n_tosses)
-    lengths = np.diff(offsets)
-    inside = (eval_start >= 0) & (eval_start < lengths)
-    require(path, "eval_start", inside, lambda at: f"{eval_start[at]} lies outside the {lengths[at]} rows of its toss")
-    initial = arrays.floats("eval_ic", n_tosses, 13)
-    require_unit(path, "eval_ic", initial[:, 3:7])
-    scalars = {name: arrays.positive(name) for name in _SCALARS}
-    return CubeTosses(
-        path=path,
-        pos=pos,
-        quat_wxyz=quaternions,
-        offsets=offsets,
-        toss_id=toss_id,
-        eval_start=eval_start,
-        eval_ic=initial,
-        **scalars,
-    )
+    found = arrays.table(_ARRAYS)
+    require_unit(path, "quat_wxyz", found["quat_wxyz"])
+    offsets = found["offsets"]
+    _require_offsets(path, offsets, len(found["pos"]))
+    found |= arrays.table(_BY_TOSS, n=offsets.size - 1)
+    start, lengths = found["eval_start"], np.diff(offsets)
+    inside = (start >= 0) & (start < lengths)
+    require(path, "eval_start", inside, lambda at: f"{start[at]} lies outside the {lengths[at]} rows of its toss")
+    require_unit(path, "eval_ic", found["eval_ic"][:, 3:7])
+    return CubeTosses(path, **{field.name: found[field.name] for field in fields(CubeTosses) if field.name != "path"})
 
 
 def require_unit(path: Path, name: str, quaternions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -226,23 +232,14 @@ def load_elbow_tosses(path: str | Path) -> ElbowTosses:
     one.
     """
     arrays = Arrays(path)
-    shape = arrays.floats("pos", None, None, 3).shape[:2]
-    if shape[0] < 1 or shape[1] < 2:
-        raise DatasetError(arrays.path, "pos", f"shape {(*shape, 3)}: at least one toss of two samples is needed")
-    quat = arrays.floats("quat_wxyz", *shape, 4)
-    norms = require_unit(arrays.path, "quat_wxyz", quat)
-    start = arrays.integers("eval_start", shape[0])
-    inside = (start >= 0) & (start < shape[1] - 1)
-    require(arrays.path, "eval_start", inside, lambda at: f"{start[at]} is not one of the first {shape[1] - 1} samples")
-    return ElbowTosses(
-        path=arrays.path,
-        pos=arrays.floats("pos", *shape, 3),
-        quat_wxyz=quat / norms[:, :, None],
-        joint=arrays.floats("joint", *shape),
-        lin_vel_world=arrays.floats("lin_vel_world", *shape, 3),
-        ang_vel_body=arrays.floats("ang_vel_body", *shape, 3),
-        joint_vel=arrays.floats("joint_vel", *shape),
-        eval_start=start,
-        toss_id=arrays.integers("toss_id", shape[0]),
-        dt=arrays.positive("dt"),
-    )
+    count, samples, _ = arrays.numbers("pos", None, None, 3).shape
+    if count < 1 or samples < 2:
+        raise DatasetError(
+            arrays.path, "pos", f"shape {(count, samples, 3)}: at least one toss of two samples is needed"
+        )
+    found = arrays.table(_ELBOW)
+    start = found["eval_start"]
+    inside = (start >= 0) & (start < samples - 1)
+    require(arrays.path, "eval_start", inside, lambda at: f"{start[at]} is not one of the first {samples - 1} samples")
+    norms = require_unit(arrays.path, "quat_wxyz", found["quat_wxyz"])
+    return ElbowTosses(arrays.path, **found | {"quat_wxyz": found["quat_wxyz"] / norms[:, :, None]})

@@ -16,10 +16,8 @@ import lcp
 import problem_data
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.discretized import form_cone_problem, form_discretized_lcp
-from contactlab.lab.datasets.fclib import load_fclib
-from contactlab.lab.datasets.fetching import data_path
-from contactlab.lab.datasets.npz import Arrays, array_names
-from contactlab.lab.datasets.siconos import load_siconos, mixed_problem
+from contactlab.lab.datasets.files import Arrays, array_names, data_path
+from contactlab.lab.datasets.formats import load_fclib, load_siconos, mixed_problem
 from contactlab.lab.errors import DatasetError
 from contactlab.simulation import RecordError, Recording
 

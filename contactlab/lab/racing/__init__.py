@@ -5,9 +5,9 @@ from __future__ import annotations
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing.entrant import Competitor, entrant_of
 from contactlab.lab.racing.external_solvers import ALL_PEERS
-from contactlab.lab.racing.race_report import RaceReport
+from contactlab.lab.racing.kinds import RaceRow, read_rows, write_rows
 from contactlab.lab.racing.racing import race
-from contactlab.lab.racing.row import RaceRow, read_rows, write_rows
+from contactlab.lab.racing.report import RaceReport
 from contactlab.lab.racing.statistics import (
     Growth,
     PerformanceProfile,

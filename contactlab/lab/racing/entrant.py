@@ -16,11 +16,11 @@ import importlib
 import inspect
 import re
 import runpy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import lcp
 from contactlab.lab.errors import RaceError
@@ -209,13 +209,6 @@ _NO_SOLVER = " is no solver; write a name, with settings Name(field=value), or p
 _OWN = re.compile(r"""'[^']*'|"[^"]*"|(?P<own>[^\s()\[\]{},='"]+:[A-Za-z_]\w*)""")
 
 
-class _Read(NamedTuple):
-    """A text as given, and one's own solvers in it by the identifiers that stand for them while it is parsed."""
-
-    text: str
-    own: dict[str, str]
-
-
 def known_solvers() -> dict[str, type[Any]]:
     """Class by name of every solver a text can name, ours first, then the peers."""
     ours = dict.fromkeys(solver for kind in KINDS for solver in kind.solvers)
@@ -266,7 +259,7 @@ def solver_from(text: str) -> Any:
         parsed = ast.parse(_OWN.sub(stand_in, whole), mode="eval").body
     except (SyntaxError, ValueError):
         raise RaceError(f"{text!r}{_NO_SOLVER}") from None
-    made = _built(parsed, _Read(text, {short: where for where, short in own.items()}))
+    made = _built(parsed, text, {short: where for where, short in own.items()})
     if not callable(getattr(made, "solve", None)):
         raise RaceError(f"{text!r} gives a {type(made).__name__} without a method `solve`")
     return made
@@ -280,49 +273,46 @@ def own_files(text: str) -> list[str]:
     return [place for where in named if (place := where.strip().rpartition(":")[0]).endswith(".py")]
 
 
-def _values(call: ast.Call, read: _Read) -> tuple[list[Any], dict[str, Any]]:
-    if any(keyword.arg is None for keyword in call.keywords):
-        raise RaceError(f"{read.text!r}: ** is not understood; write field=value")
-    return [_value(node, read) for node in call.args], {
-        str(keyword.arg): _value(keyword.value, read) for keyword in call.keywords
-    }
-
-
-def _value(node: ast.expr, read: _Read) -> Any:
-    if isinstance(node, ast.Call | ast.Name):
-        return _built(node, read)
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        raise RaceError(f"{read.text!r}: {ast.unparse(node)} is neither a literal nor a solver with brackets") from None
-
-
-def _built(node: ast.expr, read: _Read) -> Any:
-    """Return a solver of a known name or of one's own, with its settings.
+def _built(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
+    """Return a solver of a known name or of one's own, with its settings; ``own`` has the place of each identifier.
 
     One's own class by itself is made as it comes.
     """
     head = node.func if isinstance(node, ast.Call) else node
     if not isinstance(head, ast.Name):
-        raise RaceError(f"{read.text!r}{_NO_SOLVER}")
-    known = known_solvers()
-    if head.id in read.own:
-        maker = _users_own(read.own[head.id])
-    else:
-        maker = {name.lower(): solver for name, solver in known.items()}.get(head.id.lower())
-    if maker is None:
-        near = difflib.get_close_matches(head.id.lower(), [name.lower() for name in known], 1)
-        meant = "".join(f", did you mean {name}?" for name in known if name.lower() in near) or ";"
-        raise RaceError(f"no solver {head.id!r}{meant} there are: {', '.join(known)}; or your own as path.py:Name")
-    return _made(maker, _values(node, read) if isinstance(node, ast.Call) else ([], {}), read.text)
-
-
-def _made(maker: Any, arguments: tuple[list[Any], dict[str, Any]], text: str) -> Any:
-    positional, named = arguments
+        raise RaceError(f"{text!r}{_NO_SOLVER}")
+    maker = _users_own(own[head.id]) if head.id in own else _known_solver(head.id)
+    if not isinstance(node, ast.Call) or not (node.args or node.keywords):
+        return _made(maker, text) if isinstance(maker, type) else maker
     if not isinstance(maker, type):
-        if positional or named:
-            raise RaceError(f"{text!r}: settings are for a class, this is a finished {type(maker).__name__}")
-        return maker
+        raise RaceError(f"{text!r}: settings are for a class, this is a finished {type(maker).__name__}")
+
+    def value(part: ast.expr) -> Any:
+        if isinstance(part, ast.Call | ast.Name):
+            return _built(part, text, own)
+        try:
+            return ast.literal_eval(part)
+        except ValueError:
+            raise RaceError(f"{text!r}: {ast.unparse(part)} is neither a literal nor a solver with brackets") from None
+
+    named = {str(keyword.arg): value(keyword.value) for keyword in node.keywords if keyword.arg is not None}
+    if len(named) < len(node.keywords):
+        raise RaceError(f"{text!r}: ** is not understood; write field=value")
+    return _made(maker, text, *map(value, node.args), **named)
+
+
+def _known_solver(name: str) -> type[Any]:
+    """Return the solver of a name, capitals or not; an error lists the names and a close one."""
+    known = known_solvers()
+    by_name = {one.lower(): one for one in known}
+    if name.lower() not in by_name:
+        near = difflib.get_close_matches(name.lower(), by_name, 1)
+        meant = f", did you mean {by_name[near[0]]}?" if near else ";"
+        raise RaceError(f"no solver {name!r}{meant} there are: {', '.join(known)}; or your own as path.py:Name")
+    return known[by_name[name.lower()]]
+
+
+def _made(maker: type[Any], text: str, *positional: Any, **named: Any) -> Any:
     if dataclasses.is_dataclass(maker):
         fields = [field.name for field in dataclasses.fields(maker) if field.init]
         unknown = [name for name in named if name not in fields]

@@ -7,10 +7,14 @@ pickle; the class is one of those that race.
 
 from __future__ import annotations
 
+import csv
 import functools
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+import io
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,8 @@ import numpy as np
 
 import lcp
 from contactlab.lab.errors import DatasetError, RaceError
-from problem_data.files import NpzFile, Source, write_npz
+from contactlab.lab.sweeps.tasks import write_csv
+from problem_data.files import NpzFile, Source, read_text, write_npz
 
 #: League of the kinds that one `lcp.solve` serves: a solver of plain problems meets the others converted.
 COMPLEMENTARITY = "complementarity"
@@ -48,48 +53,56 @@ def _stored(M: Any, sparse: bool) -> Any:
     return csr_array(M)
 
 
-def _matrix(sparse: bool) -> Any:
-    """Diagonally dominant, not symmetric: few methods stop at once."""
-    return _stored(np.array([[4.0, 1.0, 0.5], [0.0, 3.0, 1.0], [1.0, 0.5, 5.0]]), sparse)
-
+#: Diagonally dominant, not symmetric: few methods stop at once.
+_M = np.array([[4.0, 1.0, 0.5], [0.0, 3.0, 1.0], [1.0, 0.5, 5.0]])
 
 _Q = (-1.0, 2.0, -3.0)
 
 
-def _plain(sparse: bool) -> tuple[Any, ...]:
-    """One with a solution, and one without."""
-    M = _matrix(sparse)
-    return lcp.LCP(M, _Q), lcp.LCP(-M, _Q)
-
-
-def _mixed(_: bool) -> tuple[Any, ...]:
-    M = _matrix(False)
-    return tuple(lcp.MLCP(M[:1, :1], M[:1, 1:], M[1:, :1], s * M[1:, 1:], _Q[:1], _Q[1:]) for s in (1.0, -1.0))
-
-
-def _boxed(sparse: bool) -> tuple[Any, ...]:
-    return (lcp.BoxLCP(_matrix(sparse), _Q, [-np.inf, -1.0, 0.0], [np.inf, 1.0, 0.1]),)
-
-
-def _friction(sparse: bool) -> tuple[Any, ...]:
-    """Return a contact that slides, and one that nothing can hold."""
-    W = np.diag([1.0, 2.0, 2.0])
-    loads = ([-1.0, 3.0, 1.0], [-1.0, 0.0, 0.0])
-    return tuple(
-        lcp.FrictionProblem(_stored(s * W, sparse), load, [0.5]) for s, load in zip((1.0, 0.0), loads, strict=True)
-    )
-
-
-def _global(_: bool) -> tuple[Any, ...]:
-    return (lcp.GlobalFrictionProblem(np.eye(3), np.eye(3), [-1.0, 3.0, 1.0], np.zeros(3), [0.5]),)
-
-
+#: With a solution, and without one; a contact that slides, and one that nothing can hold.
+_SIGNS = (1.0, -1.0)
+_CONTACTS = ((np.diag([1.0, 2.0, 2.0]), [-1.0, 3.0, 1.0]), (np.zeros((3, 3)), [-1.0, 0.0, 0.0]))
 KINDS = (
-    Kind("LCP", COMPLEMENTARITY, lcp.LCP, lcp.ALL_SOLVERS, 1e-9, _plain),
-    Kind("MLCP", COMPLEMENTARITY, lcp.MLCP, lcp.ALL_SOLVERS, 1e-9, _mixed),
-    Kind("BoxLCP", COMPLEMENTARITY, lcp.BoxLCP, lcp.ALL_SOLVERS, 1e-9, _boxed),
-    Kind("FrictionProblem", FRICTION, lcp.FrictionProblem, lcp.ALL_FRICTION_SOLVERS, 1e-8, _friction),
-    Kind("GlobalFrictionProblem", FRICTION, lcp.GlobalFrictionProblem, lcp.ALL_FRICTION_SOLVERS, 1e-8, _global),
+    Kind(
+        "LCP",
+        COMPLEMENTARITY,
+        lcp.LCP,
+        lcp.ALL_SOLVERS,
+        1e-9,
+        lambda sparse: tuple(lcp.LCP(s * _stored(_M, sparse), _Q) for s in _SIGNS),
+    ),
+    Kind(
+        "MLCP",
+        COMPLEMENTARITY,
+        lcp.MLCP,
+        lcp.ALL_SOLVERS,
+        1e-9,
+        lambda _: tuple(lcp.MLCP(_M[:1, :1], _M[:1, 1:], _M[1:, :1], s * _M[1:, 1:], _Q[:1], _Q[1:]) for s in _SIGNS),
+    ),
+    Kind(
+        "BoxLCP",
+        COMPLEMENTARITY,
+        lcp.BoxLCP,
+        lcp.ALL_SOLVERS,
+        1e-9,
+        lambda sparse: (lcp.BoxLCP(_stored(_M, sparse), _Q, [-np.inf, -1.0, 0.0], [np.inf, 1.0, 0.1]),),
+    ),
+    Kind(
+        "FrictionProblem",
+        FRICTION,
+        lcp.FrictionProblem,
+        lcp.ALL_FRICTION_SOLVERS,
+        1e-8,
+        lambda sparse: tuple(lcp.FrictionProblem(_stored(W, sparse), q, [0.5]) for W, q in _CONTACTS),
+    ),
+    Kind(
+        "GlobalFrictionProblem",
+        FRICTION,
+        lcp.GlobalFrictionProblem,
+        lcp.ALL_FRICTION_SOLVERS,
+        1e-8,
+        lambda _: (lcp.GlobalFrictionProblem(np.eye(3), np.eye(3), [-1.0, 3.0, 1.0], np.zeros(3), [0.5]),),
+    ),
 )
 
 
@@ -177,3 +190,144 @@ def _argument(arrays: dict[str, Any], name: str) -> Any:
     data, indices, indptr = (arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
     rows, columns = (int(k) for k in arrays[f"{name}_shape"])
     return csr_array((data, indices, indptr), shape=(rows, columns))
+
+
+#: Statuses beside those of `lcp.Status`: over the time limit; an exception, or a process that died.
+TIMEOUT, CRASHED = "TIMEOUT", "CRASHED"
+#: Statuses that are answers too: that there is not a solution, with a proof or after every basis was tried.
+PROVED = ("INFEASIBLE", "UNSOLVABLE", "INCONSISTENT")
+
+
+@dataclass(frozen=True)
+class RaceRow:
+    """One solver on one problem.
+
+    Attributes
+    ----------
+    problem, solver
+        Names.
+    status
+        A name of `lcp.Status`, ``TIMEOUT`` or ``CRASHED``. SOLVED is said by the residuals on the original data.
+    residual
+        The scaled residual there, that of the equations included; of friction the larger of FCLIB's and the scaled one.
+        inf where there is no finite answer.
+    iterations
+        As the solver counts; 0 where it does not tell.
+    time
+        Seconds: the least of ``runs`` solves, set-up of the solver included, compilation not. Of a trial that was
+        ended, the time limit.
+    n
+        Complementary pairs, unknowns between bounds, or contacts.
+    settings
+        Of the solver, where they differ from its defaults.
+    kind, family
+        Class of the problem, and the family its name says.
+    natural_map
+        max |min(z, w)|, or what stands for it; of friction FCLIB's residual.
+    cpu
+        Processor seconds of the process, the least likewise: what ``time`` would be if nobody else wanted the cores. 0
+        where it is not known.
+    runs
+        Solves that were timed.
+    claim
+        What the solver itself said.
+    origin
+        "contactlab", "peer" or "own".
+    tolerance
+        Bound on the residual.
+    detail
+        A few words of the solver, or what it raised.
+    deciding_error
+        What decides whether it is solved, at ``tolerance`` and below: the backward error; of friction the largest of
+        its measures, each by what rounding admits of it. inf where there is no finite answer, or an older race did not
+        keep it.
+    """
+
+    problem: str
+    solver: str
+    status: str
+    residual: float
+    iterations: int
+    time: float
+    n: int
+    settings: str
+    kind: str
+    family: str
+    natural_map: float
+    cpu: float
+    runs: int
+    claim: str
+    origin: str
+    tolerance: float
+    detail: str
+    deciding_error: float = math.inf
+
+    @property
+    def label(self) -> str:
+        """Solver and settings: what tells entrants apart."""
+        return f"{self.solver}({self.settings})" if self.settings else self.solver
+
+    @property
+    def solved(self) -> bool:
+        """Whether the answer is a solution at the race's tolerance."""
+        return self.status == "SOLVED"
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the solver claimed a solution that is wrong."""
+        return self.claim == "SOLVED" and self.status not in ("SOLVED", TIMEOUT)
+
+
+_FAMILY = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]{2,}(?![A-Za-z0-9]))*")
+_OF_A_RUN = re.compile(r"step\d+-island\d+(#\d+)?")
+
+
+def family_of(name: str) -> str:
+    """Family a problem's name begins with: ``contact_random_k2_d8_s502`` is one of ``contact_random``.
+
+    In a folder that is the file's: ``runs/bricks/step000042-island0`` is one of ``bricks``.
+    """
+    parts = name.split("/")
+    known = [part for part in parts if not _OF_A_RUN.fullmatch(part)] or parts
+    parts = [match.group() for part in known if (match := _FAMILY.match(part))]
+    return parts[-1] if parts else name
+
+
+def write_rows(path: Path, rows: Iterable[RaceRow]) -> None:
+    """Write rows as CSV with heading, at once."""
+    write_csv(path, [asdict(row) for row in rows], [field.name for field in fields(RaceRow)])
+
+
+def read_rows(path: str | Path) -> list[RaceRow]:
+    """Rows that `write_rows` wrote; further columns are passed over.
+
+    Raises
+    ------
+    DatasetError
+        For a missing column, or an entry of another type, with its line.
+    """
+    path = Path(path)
+    reader = csv.DictReader(io.StringIO(read_text(path, DatasetError), newline=""))
+    try:
+        wanted = [field.name for field in fields(RaceRow) if field.default is MISSING]
+        missing = [name for name in wanted if name not in (reader.fieldnames or ())]
+        if missing:
+            raise DatasetError(path, missing[0], "there is no such column; is this the rows.csv of a race?")
+        return [_row(path, reader.line_num, line) for line in reader]
+    except csv.Error as error:
+        raise DatasetError(path, f"line {reader.line_num}", str(error)) from error
+
+
+def _row(path: str | Path, number: int, line: dict[str, Any]) -> RaceRow:
+    values: dict[str, Any] = {}
+    for field in fields(RaceRow):
+        if field.name not in line:
+            continue  # of an older race
+        text = line[field.name]
+        try:
+            value = values[field.name] = {"float": float, "int": int, "str": str}[str(field.type)](text)
+        except (TypeError, ValueError):
+            raise DatasetError(path, field.name, f"line {number}: {text!r} is no {field.type}") from None
+        if isinstance(value, float) and math.isnan(value):
+            raise DatasetError(path, field.name, f"line {number}: is not a number")
+    return RaceRow(**values)

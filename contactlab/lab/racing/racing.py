@@ -17,9 +17,8 @@ from contactlab.lab.datasets import load_problems
 from contactlab.lab.datasets.problems import MOST_STEPS
 from contactlab.lab.errors import DatasetError, RaceError
 from contactlab.lab.racing.entrant import Competitor, entrants_of, own_files, peers_of
-from contactlab.lab.racing.kinds import KINDS, Kind, keep_problem, kind_of
-from contactlab.lab.racing.race_report import RaceReport, load_average, this_machine
-from contactlab.lab.racing.row import CRASHED, TIMEOUT, RaceRow
+from contactlab.lab.racing.kinds import CRASHED, KINDS, TIMEOUT, Kind, RaceRow, keep_problem, kind_of
+from contactlab.lab.racing.report import RaceReport, load_average, this_machine
 from contactlab.lab.racing.trial import (
     curves_of,
     failed_row,
@@ -28,7 +27,7 @@ from contactlab.lab.racing.trial import (
     unused_trials_note,
 )
 from contactlab.lab.sweeps import sweep
-from contactlab.lab.sweeps.store import write_lock
+from contactlab.lab.sweeps.tasks import write_lock
 
 #: Seconds beyond twice the time limit after which a trial's process is ended: start, imports, compilation, warm-up.
 KILL_DELAY_SECONDS = 90.0

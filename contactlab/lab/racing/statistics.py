@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.lab.racing.kinds import KINDS, LAWS
-from contactlab.lab.racing.row import PROVED, RaceRow
+from contactlab.lab.racing.kinds import KINDS, LAWS, PROVED, RaceRow
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,32 +304,26 @@ def summaries(field: RaceGroup, time_limit: float) -> list[SolverSummary]:
     least = times.min(axis=1, initial=math.inf, keepdims=True)
     best = ((times <= NEAR * least) & np.isfinite(times)).sum(axis=0)
     worked = field.times("cpu")
-    lines = [
-        _summary(field, label, times[:, j], worked[:, j], int(best[j]), time_limit)
-        for j, label in enumerate(field.labels)
-    ]
+    lines = []
+    for j, label in enumerate(field.labels):
+        rows = [row for (_, name), row in field.rows.items() if name == label]
+        solved = [row.time for row in rows if row.solved]
+        failures = Counter(row.status for row in rows if not row.solved and row.status not in PROVED)
+        summary = SolverSummary(
+            label=label,
+            origin=rows[0].origin,
+            met=len(rows),
+            solved=len(solved),
+            proved=sum(row.status in PROVED for row in rows),
+            wrong=sum(row.wrong for row in rows),
+            failures=tuple(failures.most_common()),
+            mean=shifted_geometric_mean(times[:, j], shift=SHIFT, failed_at=time_limit),
+            cpu_mean=shifted_geometric_mean(worked[:, j], shift=SHIFT, failed_at=time_limit),
+            median=float(np.median(solved)) if solved else math.nan,
+            best=int(best[j]),
+        )
+        lines.append(summary)
     return sorted(lines, key=lambda one: (-one.solved, -one.proved, one.mean if math.isfinite(one.mean) else math.inf))
-
-
-def _summary(
-    field: RaceGroup, label: str, times: NDArray[np.float64], cpu: NDArray[np.float64], best: int, time_limit: float
-) -> SolverSummary:
-    rows: Sequence[RaceRow] = [row for (_, name), row in field.rows.items() if name == label]
-    failures = Counter(row.status for row in rows if not row.solved and row.status not in PROVED)
-    solved = [row.time for row in rows if row.solved]
-    return SolverSummary(
-        label=label,
-        origin=rows[0].origin,
-        met=len(rows),
-        solved=len(solved),
-        proved=sum(row.status in PROVED for row in rows),
-        wrong=sum(row.wrong for row in rows),
-        failures=tuple(failures.most_common()),
-        mean=shifted_geometric_mean(times, shift=SHIFT, failed_at=time_limit),
-        cpu_mean=shifted_geometric_mean(cpu, shift=SHIFT, failed_at=time_limit),
-        median=float(np.median(solved)) if solved else math.nan,
-        best=best,
-    )
 
 
 def seconds_text(seconds: float) -> str:

@@ -19,10 +19,19 @@ import numpy as np
 
 import lcp
 from contactlab.lab.racing.entrant import Competitor, entrant_of, limited
-from contactlab.lab.racing.kinds import FRICTION, Kind, kind_of, read_problem, size_of
-from contactlab.lab.racing.row import CRASHED, TIMEOUT, RaceRow, family_of
+from contactlab.lab.racing.kinds import (
+    CRASHED,
+    FRICTION,
+    TIMEOUT,
+    Kind,
+    RaceRow,
+    family_of,
+    kind_of,
+    read_problem,
+    size_of,
+)
 from contactlab.lab.sweeps import sweep
-from contactlab.lab.sweeps.store import finished_rows
+from contactlab.lab.sweeps.tasks import finished_rows
 from lcp.compiler import count_compilations
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.residuals import measure

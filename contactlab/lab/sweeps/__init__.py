@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.impact_runs import ImpactGrid
-from contactlab.lab.sweeps.problem_runs import ProblemGrid
-from contactlab.lab.sweeps.scene_runs import SceneGrid
-from contactlab.lab.sweeps.store import SweepResult
+from contactlab.lab.sweeps.grids import ImpactGrid, ProblemGrid, SceneGrid
 from contactlab.lab.sweeps.sweeping import sweep
+from contactlab.lab.sweeps.tasks import SweepResult
 
 __all__ = ["ImpactGrid", "ProblemGrid", "SceneGrid", "SweepError", "SweepResult", "sweep"]

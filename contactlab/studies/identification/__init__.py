@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.studies.identification.gauss_newton import identify
+from contactlab.studies.identification.gauss_newton import Recordings, fit, identify
 from contactlab.studies.identification.problem import (
     IdentificationError,
     IdentificationResult,
@@ -11,7 +11,6 @@ from contactlab.studies.identification.problem import (
     Problem,
     differences,
 )
-from contactlab.studies.identification.recordings import Recordings, fit
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.lab.datasets.planar_impacts import (
+from contactlab.lab.datasets.recordings import (
     PlanarImpacts,
     SquareDrops,
     find_planar_impacts,
@@ -23,9 +23,9 @@ from contactlab.lab.datasets.planar_impacts import (
 from contactlab.lab.errors import DatasetError
 from contactlab.simulation import TimeStepping, World
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.studies import square_path
+from contactlab.studies import square
+from contactlab.studies.identification.gauss_newton import Recordings
 from contactlab.studies.identification.problem import Parameter, Problem, differences
-from contactlab.studies.identification.recordings import Recordings
 from contactlab.studies.identification.windows import Windows, window_problem
 from contactlab.studies.planar_fit import (
     REFERENCE_SPEED,
@@ -134,29 +134,29 @@ SQUARE_PARAMETERS = (
 def square_recordings(path: str | Path, *, threads: int | None = None) -> Recordings:
     """Return the drops of a file that have a whole window about their first impact."""
     drops = load_square_drops(path)
-    every = square_path.prepare(drops, square_path.SHARED_CALIBRATION, square_path.FALL)
+    every = square.prepare(drops, square.SHARED_CALIBRATION, square.FALL)
     starts = {i: first for i, one in enumerate(every) if (first := _first(drops, one)) is not None}
     if not starts:
         raise DatasetError(path, "", f"no drop has {BEFORE} good frames before its first impact and {AFTER} after it")
     paths = [every[i] for i in starts]
     windows = _windows(drops, paths, list(starts.values()))
 
-    def settings(values: Mapping[str, float]) -> square_path.SquareSettings:
-        known = {one.name for one in fields(square_path.SquareSettings)}
+    def settings(values: Mapping[str, float]) -> square.SquareSettings:
+        known = {one.name for one in fields(square.SquareSettings)}
         chosen: dict[str, Any] = {name: x for name, x in values.items() if name in known}
-        return replace(square_path.MODELS["rigid, guide friction"], substeps=SUBSTEPS, **chosen)
+        return replace(square.MODELS["rigid, guide friction"], substeps=SUBSTEPS, **chosen)
 
     stepper = TimeStepping(drops.dt / SUBSTEPS, restitution_threshold=settings({}).impact_speed)
 
     def problem(parameters: tuple[Parameter, ...], fixed: Mapping[str, float], rows: IntArray) -> Problem:
         def having(numbers: Mapping[str, float]) -> World:
-            return square_world(settings(numbers), square_path.SHARED_CALIBRATION, drops.side)
+            return square_world(settings(numbers), square.SHARED_CALIBRATION, drops.side)
 
         return window_problem(windows.at(rows), parameters, having, stepper, fixed=fixed, threads=threads)
 
     def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
         found = run_squares(
-            drops, [paths[i] for i in rows], settings(values), square_path.SHARED_CALIBRATION, threads=threads
+            drops, [paths[i] for i in rows], settings(values), square.SHARED_CALIBRATION, threads=threads
         )
         return {"position_percent": found.position, "rotation_deg": found.rotation}
 
@@ -173,10 +173,10 @@ def square_recordings(path: str | Path, *, threads: int | None = None) -> Record
     )
 
 
-def _first(drops: SquareDrops, path: square_path.SquarePath) -> int | None:
+def _first(drops: SquareDrops, path: square.SquarePath) -> int | None:
     """Return the sample at which the window of a drop begins; None if frames are lost or wild."""
-    floor = square_path.SHARED_CALIBRATION.height + square_path.SHARED_CALIBRATION.slope * path.pose[:, 0]
-    clear = square_path.lowest_corner(path.pose[:, 1], path.pose[:, 2], drops.half_width) - floor > square_path.CLEAR
+    floor = square.SHARED_CALIBRATION.height + square.SHARED_CALIBRATION.slope * path.pose[:, 0]
+    clear = square.lowest_corner(path.pose[:, 1], path.pose[:, 2], drops.half_width) - floor > square.CLEAR
     rising = np.concatenate(([False], np.diff(path.pose[:, 1]) > 0.0))
     touching = ~clear | rising
     first = int(np.argmax(touching)) - BEFORE
@@ -187,9 +187,9 @@ def _first(drops: SquareDrops, path: square_path.SquarePath) -> int | None:
     return first if whole and path.valid[rows].all() else None
 
 
-def _windows(drops: SquareDrops, paths: list[square_path.SquarePath], starts: list[int]) -> Windows:
+def _windows(drops: SquareDrops, paths: list[square.SquarePath], starts: list[int]) -> Windows:
     """Return the windows; each begins on the flight that was fitted before its impact."""
-    fall = np.array([0.0, -square_path.FALL, 0.0])
+    fall = np.array([0.0, -square.FALL, 0.0])
     late = np.array([path.frame[k] * drops.dt for path, k in zip(paths, starts, strict=True)])[:, None]
     q, v = (np.array([getattr(path, name) for path in paths]) for name in ("q", "v"))
     n = BEFORE + AFTER + 1

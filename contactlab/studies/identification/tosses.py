@@ -19,18 +19,17 @@ from contactlab.contact import Box, HalfSpace, Material
 from contactlab.contact.shapes import PlacedShape
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
 from contactlab.lab.datasets.cube_toss import ElbowTosses, load_elbow_tosses
-from contactlab.lab.datasets.npz import Arrays
+from contactlab.lab.datasets.files import Arrays
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.multibody.configuration import difference
 from contactlab.multibody.points import body_poses
 from contactlab.simulation import TimeStepping, World, WorldBuilder, rollout
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.studies.identification.gauss_newton import Recordings
 from contactlab.studies.identification.problem import Parameter, Problem
-from contactlab.studies.identification.recordings import Recordings
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
-from contactlab.studies.toss import toss_world
-from contactlab.studies.toss_settings import MODELS, TossSettings
+from contactlab.studies.toss import MODELS, TossSettings, toss_world
 
 MASS_HIDDEN = {"mass": "tosses of any mass are the same, with all forces in proportion; give the others for the mass"}
 #: A corner this near the board touches [m]: where boards lie in the data is off by millimetres.

@@ -1,8 +1,10 @@
 """Planar impacts beyond a fit: friction impact by impact, and which model is chosen by impacts left out.
 
-The error of an impact is taken as normal, of one size sigma in each of its three components. Either one mu serves all;
-or every impact has its own, drawn from a normal distribution (truncated at 0), and the likelihood of an impact is its
-mean over that. Other numbers are those of a fit.
+    python benchmarks/planar_models.py impacts.npz [--nested] [--friction] [--seed 0] [--json OUT]
+
+Friction by impact: the error of an impact is taken as normal, of one size sigma in each of its three components. Either
+one mu serves all; or every impact has its own, drawn from a normal distribution (truncated at 0), and the likelihood of
+an impact is its mean over that. Other numbers are those of a fit.
 
 Nested: a part of the recordings is left out; the others, in two halves, tell every model's error; the lowest is chosen,
 its numbers are fitted to all of the others, and the part is scored. The file knows no sessions: consecutive blocks, in
@@ -11,16 +13,29 @@ its order, stand for them. A further part is the fastest fifth by energy before.
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from contactlab.lab.datasets.planar_impacts import PlanarImpacts
-from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.studies.paired import paired_difference
-from contactlab.studies.planar_fit import PlanarFit, PlanarModel, cross_validate, prediction_errors, take
+from contactlab.lab.datasets.recordings import PlanarImpacts, find_planar_impacts, load_planar_impacts
+from contactlab.studies.planar_fit import (
+    PlanarFit,
+    PlanarModel,
+    cross_validate,
+    every_model,
+    momentum_balance,
+    prediction_errors,
+    take,
+)
+from contactlab.studies.planar_tables import paired_difference
 
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 GRID = np.linspace(0.0, 0.6, 121)
 #: Twice the fall of the log-likelihood at the ends of a 95 % interval.
 _FALL = 3.841
@@ -182,3 +197,33 @@ def nested_json(found: NestedChoice) -> dict[str, object]:
             for model, errors in zip(found.models, found.errors, strict=True)
         },
     }
+
+
+def main() -> None:
+    """Print what is asked for, of the models in the reading that the balance of momentum supports."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--nested", action="store_true")
+    parser.add_argument("--friction", action="store_true")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    data = load_planar_impacts(find_planar_impacts(arguments.data))
+    turned = momentum_balance(data).lever_turned
+    models = [model for model in every_model(turned) if model.lever_turned is turned]
+    document: dict[str, object] = {}
+    if arguments.friction:
+        rows = [friction_by_impact(data, cross_validate(data, model, seed=arguments.seed)) for model in models]
+        print(format_friction(rows))
+        document["friction"] = friction_json(rows)
+    if arguments.nested:
+        for name, parts in (("blocks", consecutive_blocks(data)), ("fastest fifth", fastest_fifth(data))):
+            choice = nested_choice(data, models, parts, seed=arguments.seed)
+            print(format_nested(name, choice))
+            document[f"nested, {name}"] = nested_json(choice)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

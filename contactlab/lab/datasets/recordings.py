@@ -28,22 +28,37 @@ One `.npz` of whole trajectories of the square, n drops of m samples each:
 ==============  ========  ==============================================================================
 
 The velocities of the published file (``vx``, ``vz``, ``vtheta``) are differences of the positions and are not read.
-What has to be put right before use is in `contactlab.studies.square_path`.
+What has to be put right before use is in `contactlab.studies.square`.
+
+A user's own recording of a robot: time, positions, applied forces, and velocities where there are any.
+
+An `.npz` with the arrays ``t`` (n,) [s], ``q`` (n, nq), ``tau`` (n, nv) and, if measured, ``v`` (n, nv); or a `.csv`
+whose first line names its columns: ``t``, ``q0``, ``q1``, ..., ``tau0``, ... and, if measured, ``v0``, ... Samples are
+evenly spaced; tau of a sample acts until the next.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from contactlab.lab.datasets.npz import Arrays, file_with, require
+from contactlab.lab.datasets.files import Arrays, file_with, require
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray, IntArray
+from problem_data.files import read_text
 
 #: Of the published ellipse, half axes 35 and 25 mm.
 PUBLISHED_MASS = (0.037, 0.037, 0.037 * (0.035**2 + 0.025**2) / 4.0)
+
+
+_IMPACTS = {
+    **dict.fromkeys(("pre_vel", "post_vel", "jac_normal", "jac_tangent"), "float n 3"),
+    "flags": "int n any",
+    **dict.fromkeys(("mass", "inertia"), "positive"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +86,9 @@ class PlanarImpacts:
 
 def find_planar_impacts(path: str | Path) -> Path:
     """Return ``path``, or the one `.npz` of impacts in it where it is a folder; none or several: a `DatasetError`."""
-    path = Path(path)
-    found = file_with(path, "with the array jac_normal", "jac_normal") if path.is_dir() else path
+    if not Path(path).is_dir():
+        return Path(path)
+    found = file_with(path, "with the array jac_normal", "jac_normal")
     if found is None:
         raise DatasetError(path, "", "expected one .npz with the array jac_normal, found none")
     return found
@@ -87,31 +103,35 @@ def load_planar_impacts(path: str | Path) -> PlanarImpacts:
     """
     arrays = Arrays(path)
     path = arrays.path
-    before = arrays.floats("pre_vel", None, 3)
-    n = len(before)
-    after, normal, tangent = (arrays.floats(name, n, 3) for name in ("post_vel", "jac_normal", "jac_tangent"))
-    across, along = np.all(normal[:, :2] == (0.0, 1.0), axis=1), np.all(tangent[:, :2] == (1.0, 0.0), axis=1)
-    require(path, "jac_normal", across, lambda at: f"{normal[at]} does not begin with (0.0, 1.0)")
-    require(path, "jac_tangent", along, lambda at: f"{tangent[at]} does not begin with (1.0, 0.0)")
+    found = arrays.table(_IMPACTS)
+    before, normal, tangent = found["pre_vel"], found["jac_normal"], found["jac_tangent"]
+    for name, start in (("jac_normal", (0.0, 1.0)), ("jac_tangent", (1.0, 0.0))):
+        row = found[name]
+        begins = np.all(row[:, :2] == start, axis=1)
+        require(path, name, begins, lambda at, row=row, start=start: f"{row[at]} does not begin with {start}")  # type: ignore[misc]
     require(path, "pre_vel", np.any(before, axis=1), lambda at: "no motion before the impact")
-    mass, inertia = arrays.positive("mass"), arrays.positive("inertia")
-    good = ~np.any(arrays.integers("flags", n, None), axis=1)
+    good = ~np.any(found["flags"], axis=1)
     if np.count_nonzero(good) < 2:
-        raise DatasetError(path, "flags", f"{np.count_nonzero(good)} of {n} impacts without a mark: two are needed")
+        detail = f"{np.count_nonzero(good)} of {good.size} impacts without a mark: two are needed"
+        raise DatasetError(path, "flags", detail)
     return PlanarImpacts(
         path=path,
         before=before[good],
-        after=after[good],
+        after=found["post_vel"][good],
         normal=normal[good],
         tangent=tangent[good],
-        mass=np.array([mass, mass, inertia]),
-        left_out=int(n - np.count_nonzero(good)),
+        mass=np.array([found["mass"], found["mass"], found["inertia"]]),
+        left_out=int(np.count_nonzero(~good)),
     )
 
 
 #: What a start is fitted to is in the first samples; a drop needs more than those.
 LEAST_SAMPLES = 10
-_PATHS = ("x", "z", "theta")
+_DROPS = {
+    **dict.fromkeys(("x", "z", "theta"), "float n m"),
+    "traj_id": "int n",
+    **dict.fromkeys(("dt", "half_width"), "positive"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +160,7 @@ def find_square_drops(path: str | Path) -> Path | None:
 
     What is not an `.npz`, and a folder with several files of drops, is a `DatasetError`.
     """
-    return file_with(Path(path), "of square drops", *_PATHS, "half_width")
+    return file_with(path, "of square drops", "x", "z", "theta", "half_width")
 
 
 def load_square_drops(path: str | Path) -> SquareDrops:
@@ -154,6 +174,76 @@ def load_square_drops(path: str | Path) -> SquareDrops:
     if shape[0] < 1 or shape[1] < LEAST_SAMPLES:
         detail = f"shape {shape}: at least one drop of {LEAST_SAMPLES} samples is needed"
         raise DatasetError(arrays.path, "x", detail)
-    x, z, theta = (arrays.floats(name, *shape) for name in _PATHS)
-    dt, half_width = arrays.positive("dt"), arrays.positive("half_width")
-    return SquareDrops(arrays.path, x, z, theta, arrays.integers("traj_id", shape[0]), dt, half_width)
+    return SquareDrops(arrays.path, **arrays.table(_DROPS))
+
+
+#: Part of the sampling time by which a sample may come early or late.
+UNEVEN = 0.01
+LEAST_LOG_SAMPLES = 10
+_LOG = {"t": "float n", "q": "float n nq", "tau": "float n nv", "v": "optional float n nv"}
+
+
+@dataclass(frozen=True, eq=False)
+class ArmLog:
+    """A recording, as stored. Made by `load_arm_log`."""
+
+    path: Path
+    t: FloatArray
+    q: FloatArray
+    tau: FloatArray
+    v: FloatArray | None
+
+    @property
+    def dt(self) -> float:
+        """Time between samples [s]."""
+        return float((self.t[-1] - self.t[0]) / (self.t.size - 1))
+
+
+def load_arm_log(path: str | Path) -> ArmLog:
+    """Read and check a recording.
+
+    Raises `DatasetError`, naming the file and the array, or the line and column, at fault: a missing one, a wrong
+    shape, what is no finite number, samples that are not evenly spaced, fewer than ten.
+    """
+    path = Path(path)
+    found = _of_text(path) if path.suffix.lower() == ".csv" else Arrays(path).table(_LOG)
+    t = found["t"]
+    if t.size < LEAST_LOG_SAMPLES:
+        raise DatasetError(path, "t", f"{t.size} samples: {LEAST_LOG_SAMPLES} are needed")
+    gaps = np.diff(t)
+    mean = float(gaps.mean())
+    even = np.append(True, np.abs(gaps - mean) <= UNEVEN * mean)
+    said = f"s after the one before, others {mean:g} s: resample"
+    require(path, "t", even, lambda at: f"comes {gaps[at[0] - 1]:g} {said}")
+    return ArmLog(path, t, found["q"], found["tau"], found.get("v"))
+
+
+def _of_text(path: Path) -> Mapping[str, FloatArray]:
+    lines = read_text(path, DatasetError).split("\n")
+    names = [name.strip() for name in lines[0].split(",")]
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        if not line.strip():
+            continue
+        words = line.split(",")
+        if len(words) != len(names):
+            raise DatasetError(path, f"line {number}", f"{len(words)} entries under {len(names)} names")
+        try:
+            rows.append([float(word) for word in words])
+        except ValueError as error:
+            raise DatasetError(path, f"line {number}", str(error)) from None
+        if not np.isfinite(rows[-1]).all():
+            raise DatasetError(path, f"line {number}", "holds what is not a finite number")
+    table = np.array(rows).reshape(len(rows), len(names))
+    columns = dict(zip(names, table.T, strict=True))
+    if len(columns) < len(names) or "t" not in columns:
+        raise DatasetError(path, "line 1", f"names {', '.join(names)[:200]}: each once, t among them")
+    found = {"t": columns["t"].copy()}
+    for kind in ("q", "v", "tau"):
+        count = sum(name.removeprefix(kind).isdigit() and name.startswith(kind) for name in names)
+        missing = [f"{kind}{k}" for k in range(max(1, count)) if f"{kind}{k}" not in columns]
+        if not missing:
+            found[kind] = np.stack([columns[f"{kind}{k}"] for k in range(count)], axis=1)
+        elif count or kind != "v":
+            raise DatasetError(path, "line 1", f"no column {missing[0]}")
+    return found

@@ -1,0 +1,169 @@
+"""Commands that run many things: `contactlab race`, `conform` and `sweep`."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+from contactlab.cli import arguments as kinds
+from contactlab.cli.arguments import OneOf, command, option
+from contactlab.lab.datasets.files import data_path
+from contactlab.lab.datasets.problems import MOST_STEPS
+from contactlab.lab.errors import RaceError
+from contactlab.lab.progress import Progress
+from contactlab.lab.racing import race as run_race
+from contactlab.lab.sweeps import sweep as run_sweep
+
+
+@command(
+    option("paths", type=Path, nargs="+", metavar="PATH", help="files, folders or data sets of problems"),
+    option("--solvers", default="all", metavar="NAMES", help="names, or all (default)"),
+    option("--peers", default="", metavar="NAMES", help="solvers of other projects: names, or all"),
+    option(
+        "--tolerance",
+        type=kinds.tolerance,
+        metavar="T",
+        help="bound on the error that decides (default 1e-9, of exact cones 1e-8)",
+    ),
+    option(
+        "--time-limit",
+        type=kinds.positive,
+        default=60.0,
+        metavar="S",
+        help="seconds per problem and solver (default 60)",
+    ),
+    option("--out", type=Path, metavar="DIR", help="folder of rows and report; resumed if it is there"),
+    option(
+        "--workers", dest="jobs", type=kinds.positive_integer, metavar="N", help="processes (default: one per core)"
+    ),
+    option("--cluster", metavar="ADDRESS", help="scheduler of a Dask cluster, such as tcp://host:8786"),
+    option(
+        "--max-steps",
+        dest="most_steps",
+        type=kinds.positive_integer,
+        default=MOST_STEPS,
+        metavar="N",
+        help="of the record of a run: problems of so many of its steps (default %(default)s)",
+    ),
+    option(
+        "--repeats", type=kinds.positive_integer, default=3, help="most solves timed per trial (default %(default)s)"
+    ),
+    option(
+        "--curves",
+        type=kinds.whole,
+        default=3,
+        help="problems on which time is drawn against residual (default %(default)s)",
+    ),
+    epilog="""\
+NAMES are separated by commas, capitals or not, with settings in brackets: 'Lemke,OSQP(max_iter=1000)'. `all` stands
+for our solvers that suit each problem's kind; peers are named apart. A solver of your own is path.py:Name or
+module:Name; its file is executed. DIR gets rows.csv, summary.csv, curves.csv, race.json and report.html; the same
+command goes on where it was interrupted and runs no finished trial again. What a solver fails on keeps its row, and is
+no failure of the command: the exit status is 1 only if nobody solved anything.
+""",
+)
+def race(arguments: argparse.Namespace) -> int:
+    """Race solvers on files of problems; every answer is judged by the problem's own data."""
+    # Names of data sets stand for their files, fetched before anything is begun.
+    paths = [data_path(path) for path in arguments.paths]
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        raise FileNotFoundError(f"there is no file, folder or data set {missing[0]}")
+    with Progress("race", "trials") as progress:
+        asked = ("tolerance", "time_limit", "out", "jobs", "cluster", "peers", "repeats", "curves", "most_steps")
+        settings = {name: getattr(arguments, name) for name in asked}
+        report = run_race(paths, arguments.solvers, **settings, progress=progress.update)
+    print(report)
+    for line in report.skipped:
+        print(f"left out: {line}")
+    solved = sum(row.solved for row in report.rows)
+    failed = sum(row.status in ("TIMEOUT", "CRASHED") for row in report.rows)
+    where = "" if arguments.out is None else f"; wrote {arguments.out / 'rows.csv'} and {arguments.out / 'report.html'}"
+    print(
+        f"{len(report.rows)} trials ({report.computed} run now) in {report.seconds:.1f} s: {solved} solved, "
+        f"{failed} timed out or crashed{where}"
+    )
+    return 0 if solved else 1
+
+
+@command(
+    option("engines", nargs="*", default=["ours"], metavar="ENGINE", help="engines (default: ours)"),
+    option("--filter", action="append", default=[], metavar="NAME", help="only cases with this in the name"),
+    option("--time-limit", type=kinds.positive, default=120.0, metavar="S", help="for a case (default: 120)"),
+    option("--list", action="store_true", help="list the cases and their sources, run none"),
+    option("--out", type=kinds.output_file, metavar="FILE", help="report as one HTML file"),
+    option("--json", type=kinds.output_file, metavar="FILE", help="scores, figures and reasons as JSON"),
+    epilog="""\
+ENGINE is ours, ours:cone, mujoco, mujoco:elliptic, mujoco:noslip, drake, drake:sap, drake:tamsi, drake:similar,
+drake:lagged, or path.py:Name, an engine of your own; its file is executed. Each runs in a process of its own.
+What an engine loses is no failure of the command: the exit status is 1 only if no case could be held to any engine.
+""",
+)
+def conform(arguments: argparse.Namespace) -> int:
+    """Hold engines to closed forms and known complaints; every score is computed."""
+    from contactlab import conformance
+
+    if arguments.list:
+        for case in conformance.CASES:
+            print(f"{case.name}: {case.question} {case.source}.")
+        return 0
+    with Progress("conform", "cases") as progress:
+        chosen = {"seconds": arguments.time_limit, "progress": progress.update}
+        try:
+            report = conformance.conform(arguments.engines, arguments.filter, **chosen)
+        except ValueError as error:
+            raise RaceError(str(error)) from error
+    print(report)
+    if arguments.out is not None:
+        print(f"wrote {report.to_html(arguments.out)}")
+    kinds.write_json(arguments.json, report.as_data())
+    return 0 if any(report.score(name)[1] for name in report.engines) else 1
+
+
+@command(
+    option("experiment", type=Path, metavar="EXPERIMENT", help="the experiment, .toml"),
+    option("--out", type=Path, required=True, metavar="DIR", help="folder of the rows"),
+    OneOf(
+        (
+            option(
+                "--workers",
+                dest="jobs",
+                type=kinds.positive_integer,
+                metavar="N",
+                help="processes (default: one per core)",
+            ),
+            option("--cluster", metavar="ADDRESS", help="a running Dask scheduler, as in tcp://10.0.0.5:8786"),
+        )
+    ),
+    option("--time-limit", type=kinds.positive, metavar="S", help="seconds a run may take"),
+    option(
+        "--recompute",
+        dest="again",
+        action="append",
+        choices=("failed", "timeout", "lost"),
+        default=[],
+        help="compute rows of this outcome anew; may be given more than once",
+    ),
+    epilog="""\
+EXPERIMENT is a TOML file; docs/sweeps.md has its sections. DIR/rows.jsonl grows by a line per finished run and
+DIR/rows.csv is the table at the end. The same command goes on where it was stopped, and runs nothing twice.
+Exit status: 0 all runs done; 1 some failed, timed out or were lost, and their rows say why; 2 an experiment, folder or
+cluster that cannot be used; 130 interrupted.
+""",
+)
+def sweep(arguments: argparse.Namespace) -> int:
+    """Run a scene or solve problems many times, as one TOML file says."""
+    from contactlab.lab.sweeps.sweeping import load_experiment
+
+    settings = {name: getattr(arguments, name) for name in ("out", "jobs", "cluster", "time_limit", "again")}
+    result = run_sweep(load_experiment(arguments.experiment), **settings, progress=True)
+    outcomes = Counter(row["outcome"] for row in result.rows)
+    account = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "none"
+    print(f"{len(result)} runs, {result.computed} of them now: {account}")
+    for row in result.failures[:5]:
+        print(f"{row['outcome']}: {row['error'].splitlines()[0]}")
+    if len(result.failures) > 5:
+        print(f"and {len(result.failures) - 5} more")
+    print(f"wrote {arguments.out / 'rows.csv'}")
+    return 1 if result.failures else 0

@@ -1,0 +1,292 @@
+"""Commands that make and read records: `contactlab run`, `verify`, `explain` and `replay`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+import lcp
+from contactlab.cli.arguments import OneOf, command, option, output_file, positive, positive_integer, say_address, times
+from contactlab.drawing import visual_meshes
+from contactlab.formulation.blocks import lcp_size
+from contactlab.lab.progress import Progress
+from contactlab.simulation import Recording, SimulationConfigError, SimulationError, simulate
+from contactlab.simulation import verify as verify_recording
+from contactlab.simulation.explanation import Explanation, explain_failure
+from contactlab.simulation.scene import SceneError, load_scene
+from lcp.compiler import compilation_seconds
+
+
+@command(
+    option("scene", type=Path, metavar="SCENE", help="the scene, .toml"),
+    option("--out", type=output_file, required=True, metavar="FILE", help="the record, .npz"),
+    option("--duration", type=positive, help="simulated seconds, in place of the scene's"),
+    option("--h", type=positive, help="step [s], in place of the scene's"),
+    option("--progress", action="store_true", help="say how far the run is, on standard error"),
+    OneOf(
+        (
+            option("--resume", action="store_true", help="go on with FILE where it ends, or begin it"),
+            option("--overwrite", action="store_true", help="replace FILE, or what a run that was stopped left of it"),
+        )
+    ),
+    epilog="""\
+SCENE is a TOML file; docs/scenes.md has its sections, examples/scenes/ some files. The record opens with
+contactlab.simulation.Recording.open, contactlab verify and contactlab replay. While the run lasts it stands in
+OUT.chunks/, written at least once a second, and a run that was stopped opens just so; --resume goes on with it, to the
+same bits. What stands at OUT already is replaced with --overwrite alone.
+Exit status: 0 done; 1 a step failed (see contactlab explain); 2 a scene or a record that cannot be used, a record that
+another process is writing, or a disk that refuses; 130 interrupted.
+""",
+)
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate a scene from a TOML file and write its record."""
+    scene = load_scene(arguments.scene)
+    stepper, duration = scene.stepper, arguments.duration or scene.duration
+    if arguments.h is not None:
+        try:
+            stepper = dataclasses.replace(stepper, h=arguments.h)
+        except SimulationConfigError as error:
+            raise SceneError(arguments.scene, 0, "--h", str(error)) from error
+    print(f"{scene.name}: {scene.world.model.nb} bodies, {duration:g} s at h = {stepper.h:g} s")
+    clock, status = StepClock(), 0
+    try:
+        with Progress("simulating", "steps") as progress:
+            report = progress.update if arguments.progress else None
+            kept = {"path": arguments.out, "resume": arguments.resume, "overwrite": arguments.overwrite}
+            recording = simulate(scene.world, stepper, duration, **kept, progress=report, stamp=scene.stamp)
+    except SimulationError as error:
+        print(f"stopped: {error}")
+        recording, status = error.recording, 1
+    except (lcp.ProblemError, ModuleNotFoundError) as error:
+        # Some options, such as the engine of lcp.CVXPY, are known to be good or bad only once they are used.
+        raise SceneError(arguments.scene, 0, "[stepper] 'solver'", str(error)) from error
+    except SimulationConfigError as error:
+        # More steps than there is room for.
+        raise SceneError(arguments.scene, 0, f"[stepper] '{error.field}'", error.detail) from error
+    print_summary(recording, clock)
+    print(f"wrote {arguments.out}" if status == 0 else f"the record so far: {arguments.out}.chunks")
+    return status
+
+
+class StepClock:
+    """From here on: how long steps take, and their kernels, which are compiled or read from disk when first called."""
+
+    def __init__(self) -> None:
+        self._began, self._before = time.perf_counter(), compilation_seconds()
+
+    def account(self, steps: int) -> str:
+        """Return a line on so many steps."""
+        waited = compilation_seconds() - self._before
+        seconds = time.perf_counter() - self._began - waited
+        return f"{steps} steps in {seconds:.1f} s, and {waited:.1f} s until their kernels were compiled or read"
+
+
+def print_summary(recording: Recording, clock: StepClock) -> None:
+    """Print energy and the worst certificate of each simulated second, then the ledger, the solvers and the time."""
+    took = clock.account(recording.n_steps)
+    print("  time  kinetic  potential   total [J]  contacts  worst scaled residual")
+    # A second that the end only rounds to is the end.
+    ends = np.append(np.arange(0.0, recording.time[-1] * (1.0 - 1e-9), 1.0), recording.time[-1])
+    steps = np.searchsorted(recording.time, ends - 1e-9)
+    certificates, contacts = recording.certificates, recording.contacts
+    # Both tables ascend by step: no line looks at more than its own rows.
+    for previous, step in zip([0, *steps[:-1]], steps, strict=True):
+        since = slice(*np.searchsorted(certificates.step, (previous, step)))
+        worst = f"{certificates.scaled[since].max():.1e}" if since.start < since.stop else "-"
+        kinetic, potential = recording.kinetic[step], recording.potential[step]
+        first, last = np.searchsorted(contacts.step, (step - 1, step))
+        touching = int(last - first)
+        print(
+            f"{recording.time[step]:>6.2f}  {kinetic:>7.3f}  {potential:>9.3f}  {kinetic + potential:>10.3f}"
+            f"  {touching:>8}  {worst:>21}"
+        )
+    worst_step = recording.worst_certificate()
+    print(
+        f"worst of all steps: scaled residual {worst_step.scaled:.1e} (solved: at most 1e-9), "
+        f"mechanical condition {worst_step.mechanical:.1e}"
+    )
+    print(f"ledger: {recording.ledger}")
+    print(recording.statistics)
+    print(took)
+
+
+@command(
+    option("file", type=Path, metavar="FILE", help="the record"),
+    option("--every", type=positive_integer, default=1, metavar="K", help="every K-th step (default: all)"),
+    option("--tolerance", type=positive, default=1e-9, help="violation over scale allowed (default %(default)g)"),
+    epilog="""\
+FILE is a record (.npz), or the folder FILE.npz.chunks of a run that was stopped. Kinematics, mass matrix, contact rows
+and the complementarity problem of each step are formed again in plain numpy; no kernel of the simulation is used.
+The record's stamp is printed first: versions, processor and date of the run; of a scene file its checksum.
+Exit status: 0 everything holds; 1 something does not (step, island and contact are named); 2 unreadable.
+""",
+)
+def verify(arguments: argparse.Namespace) -> int:
+    """Check every step of a record again, with arithmetic of its own."""
+    recording = Recording.open(arguments.file)
+    print(stamp_text(recording.environment))
+    with Progress("verifying", "steps") as progress:
+        report = verify_recording(
+            recording, every=arguments.every, tolerance=arguments.tolerance, progress=progress.update
+        )
+    print(report)
+    for failure in report.failures:
+        print(f"failed: {failure}")
+    if report.failed > len(report.failures):
+        print(f"and {report.failed - len(report.failures)} more")
+    lost = f", {len(report.uncertified)} islands are not certified" if report.uncertified else ""
+    print("every certificate holds" if report.holds else f"{report.failed} conditions do not hold{lost}")
+    if report.failed and not report.unexplained_failures:
+        marked = len({step for step, _ in report.uncertified})
+        print(f"all of these in the {marked} steps already marked uncertified")
+    return 0 if report.holds else 1
+
+
+def stamp_text(stamp: Mapping[str, str]) -> str:
+    """Return a record's stamp as lines of text; of a scene file its checksum, not its text."""
+    return "\n".join(f"{name}: {value}" for name, value in stamp.items() if name != "scene")
+
+
+@command(
+    option("file", type=Path, metavar="FILE", help="the dumped problem, or the record"),
+    option("--h", type=positive, help="step [s] of a problem without its record (default 1e-3)"),
+    option("--contacts", type=positive_integer, default=20, metavar="N", help="contacts listed at most"),
+    epilog="""\
+FILE is what a failed run leaves, <record>_failed_step<i>.npz, or the record itself; with the record beside it the
+problem's step, time and contacts are told, too. The solver is asked again.
+Exit status: 0 it is solved this time; 1 it is not; 2 unreadable.
+""",
+)
+def explain(arguments: argparse.Namespace) -> int:
+    """Explain a step that failed, and say whether it is solved now."""
+    explanation = explain_failure(arguments.file, h=arguments.h)
+    if explanation.environment:
+        print(stamp_text(explanation.environment))
+    print("\n".join(explanation_lines(explanation, arguments.contacts)))
+    return 0 if explanation.solved else 1
+
+
+def explanation_lines(explanation: Explanation, most: int) -> list[str]:
+    """Return the explanation as lines of text, with at most so many contacts."""
+    text = []
+    if explanation.step is not None:
+        when = "" if explanation.time is None else f", time {explanation.time:.9g} s"
+        size = "" if explanation.h is None else f", h = {explanation.h:.6g} s"
+        text.append(f"step {explanation.step}{when}{size}")
+    text.append(explanation.reason)
+    problem, result = explanation.problem, explanation.result
+    if problem is not None:
+        blocks = problem.blocks()
+        text += [
+            f"sizes: {blocks.nv} velocities, {blocks.nc} contacts, {blocks.nr} friction rows, {blocks.nl} limits, "
+            f"{blocks.nb} bilateral rows, {blocks.nbox} boxed rows; LCP of {lcp_size(blocks)} unknowns",
+            f"ranks: normal rows {explanation.rank_normal} of {blocks.nc}, all rows {explanation.rank} of "
+            f"{blocks.J.shape[0]}; condition of N M^-1 N^T {explanation.condition:.1e}",
+        ]
+    for attempt in () if result is None else result.attempts:
+        detail = f": {attempt.detail}" if attempt.detail else ""
+        text.append(
+            f"tried {type(attempt.solver).__name__}: {attempt.status.name} after {attempt.iterations} iterations, "
+            f"scaled residual {attempt.residual.scaled:.1e}{detail}"
+        )
+    for contact in explanation.contacts[:most]:
+        x, y, z = contact.point
+        text.append(
+            f"contact: {contact.body} on {contact.other} at ({x:.6g}, {y:.6g}, {z:.6g}) m, gap {contact.gap:.3e} m, "
+            f"mu {contact.mu:g}"
+        )
+    if len(explanation.contacts) > most:
+        text.append(f"and {len(explanation.contacts) - most} contacts more")
+    for joint in explanation.joints[:most]:
+        text.append(f"joint: {joint.label}, off by or away from it {joint.error:.3e} rad or m")
+    if len(explanation.joints) > most:
+        text.append(f"and {len(explanation.joints) - most} rows of joints more")
+    return text + [f"advice: {advice}" for advice in explanation.advice]
+
+
+@command(
+    option("file", type=Path, metavar="FILE", help="the record, .npz"),
+    option("--html", type=output_file, metavar="OUT", help="write one HTML file that opens offline"),
+    option("--picture", type=output_file, metavar="OUT", help="write bodies and forces as a picture, .png"),
+    option("--time", type=times, metavar="T[,T...]", help="of the picture [s]; the last state without it"),
+    option("--plots", type=Path, metavar="DIR", help="write plots over time, .png, into a folder"),
+    option("--collision", action="store_true", help="draw the shapes bodies touch with, not what they look like"),
+    option(
+        "--mesh-roots",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="where the mesh files of what robots look like are, which a record only names; may be repeated",
+    ),
+    option("--port", type=positive_integer, default=8080, help="of the live view (default %(default)s)"),
+    epilog="Without --html, --picture and --plots it is served to this machine alone, until Ctrl-C.",
+)
+def replay(arguments: argparse.Namespace) -> int:
+    """Look at a record: in the browser, as one HTML file, as a picture, or as plots."""
+    recording = Recording.open(arguments.file, mesh_roots=arguments.mesh_roots)
+    try:
+        _show(recording, arguments)
+    except ValueError as error:
+        print(f"contactlab: error: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        print(f"{error.name} is missing; pip install '.[viz]'")
+        return 1
+    return 0
+
+
+def _show(recording: Recording, arguments: argparse.Namespace) -> None:
+    drawn = arguments.html is not None or arguments.picture is not None or arguments.plots is None
+    if drawn and not arguments.collision:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            visual_meshes(recording.world)
+        for warning in told:
+            print(f"contactlab: {warning.message} (--mesh-roots DIR says where they are)", file=sys.stderr)
+    if arguments.html is not None:
+        print(f"wrote {write_html(recording, arguments.html, collision=arguments.collision)}")
+    if arguments.picture is not None:
+        from contactlab.plotting import picture
+
+        picture(recording, arguments.time, path=arguments.picture, collision=arguments.collision)
+        print(f"wrote {arguments.picture}")
+    if arguments.plots is not None:
+        for path in write_plots(recording, arguments.plots):
+            print(f"wrote {path}")
+    if arguments.html is None and arguments.picture is None and arguments.plots is None:
+        from contactlab.viewer import show
+
+        show(
+            recording,
+            port=arguments.port,
+            collision=arguments.collision,
+            announce=lambda url: say_address(url, arguments.port),
+        )
+
+
+def write_html(recording: Recording, path: Path, *, collision: bool = False) -> Path:
+    """Write the replay, and say on standard error how far it is."""
+    from contactlab.viewer import write_html_replay
+
+    with Progress("writing the replay", "frames") as progress:
+        return write_html_replay(recording, path, collision=collision, progress=progress.update)
+
+
+def write_plots(recording: Recording, folder: Path) -> list[Path]:
+    """Write every plot of a record into a folder, which is made where it is not there."""
+    from contactlab import plotting
+
+    folder.mkdir(parents=True, exist_ok=True)
+    plots = (
+        plotting.summary, plotting.ledger, plotting.forces, plotting.modes, plotting.gaps, plotting.solver_effort,
+        plotting.certificates,
+    )  # fmt: skip
+    return [plotting.save_figure(plot(recording), folder / f"{plot.__name__}.png") for plot in plots]

@@ -1,0 +1,398 @@
+"""Problems in the formats of other projects: Siconos' text files and FCLIB's HDF5 layout.
+
+Problems in Siconos' text format (``.dat``): LCP and MLCP, friction local and global, dense or in blocks.
+
+The format is read off Siconos' own writers and test data (`siconos/siconos`, `numerics/src`): numbers apart by white
+space, every dense matrix and every block column by column.
+
+* LCP: n, the matrix, q.
+* MLCP: whether the matrix follows whole, whether it follows in parts, the number of equations n, of pairs m; whole: the
+  ends of the blocks of rows (0 first, n + m last), for each block whether it is complementary, the matrix, q; in parts:
+  A (n, n), B (m, m), C (n, m), D (m, n), a, b, for 0 = A u + C v + a and 0 <= v, D u + B v + b >= 0. Where both are
+  there, the first counts.
+* Matrix: its storage, 0 dense or 1 in blocks; rows, columns; dense: rows and columns once more, entries. In blocks:
+  their number, those in a column and in a row; the ends of the rows of blocks, and of the columns; the lengths of two
+  lists: where each row of blocks begins, and the column of each block; for each block its number and its entries.
+* Friction, local: components per contact d (2 or 3), contacts nc, the matrix W, q, mu.
+* Friction, global: d, nc, the matrix M (n, n), the matrix H (n, m), f, w, mu. Where the count of contacts is 0, as some
+  writers leave it, that of H holds.
+
+Friction problems in FCLIB's HDF5 layout, local (W, q) and global (M, H, f, w), in the plane and in space.
+
+V. Acary, M. Bremond, T. Koziara, F. Perignon, "FCLIB: a collection of discrete 3D frictional contact problems", INRIA
+RT-444 (2014). Needs h5py (extra ``lab``). Matrices are those of CSparse: ``nz >= 0`` triplets, ``-1`` compressed
+columns, ``-2`` compressed rows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lcp
+from contactlab.lab.datasets.files import require
+from contactlab.lab.errors import DatasetError
+from contactlab.spatial.arrays import FloatArray, IntArray
+from problem_data.files import ARRAY_BYTES, read_bytes, size_text
+
+MOST_ROWS = 20_000
+
+
+def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP | lcp.FrictionProblem | lcp.GlobalFrictionProblem:
+    """Read a problem.
+
+    Raises
+    ------
+    DatasetError
+        Unreadable, truncated, not of this format, of more equations than unknowns, or with sizes that do not fit one
+        another.
+    """
+    path = Path(path)
+    numbers = NumberReader(path, read_bytes(path, DatasetError).decode("ascii", errors="replace"))
+    head = numbers.peek(5)
+    if head[0] >= 1 and head[0] == head[2] == head[3] and head[1] in (0, 1) and not (head[0] == 1 and head[4] == 0):
+        n = numbers.count("n")
+        M = matrix(numbers)
+        return _stacked_problem(path, M, numbers.floats("q", n), np.ones(n, dtype=bool))
+    if head[0] in (0, 1) and head[1] in (0, 1) and head[0] + head[1] > 0:
+        return _mixed_text(path, numbers)
+    if head[0] in (2, 3) and head[2] in (0, 1, 2):
+        return _friction_text(path, numbers)
+    raise DatasetError(path, "", f"not a problem of Siconos: it begins with {', '.join(f'{x:g}' for x in head)}")
+
+
+class NumberReader:
+    """The numbers of a file, taken one after the other; each error names what they were to be."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        self._words = text.split()
+        self._at = 0
+
+    @property
+    def left(self) -> int:
+        """Count of the words that are not taken."""
+        return len(self._words) - self._at
+
+    def peek(self, n: int) -> list[float]:
+        """Return the next n without taking them."""
+        at, values = self._at, self.floats("head", n).tolist()
+        self._at = at
+        return [float(x) for x in values]
+
+    def floats(self, name: str, n: int) -> FloatArray:
+        """Take n finite numbers."""
+        words = self._words[self._at : self._at + n]
+        if len(words) < n:
+            self.fail(name, f"the file ends after {len(words)} of {n} numbers")
+        try:
+            values = np.array([float(word) for word in words], dtype=np.float64)
+        except ValueError as error:
+            self.fail(name, str(error))
+        if not np.isfinite(values).all():
+            self.fail(name, f"{words[int(np.flatnonzero(~np.isfinite(values))[0])]} is not a finite number")
+        self._at += n
+        return values
+
+    def whole(self, name: str, n: int, most: int) -> IntArray:
+        """Take n whole numbers from 0 to ``most``."""
+        values = self.floats(name, n)
+        bad = (values != np.floor(values)) | (values < 0) | (values > most)
+        if bad.any():
+            self.fail(name, f"{values[int(np.argmax(bad))]:g}, wanted a whole number from 0 to {most}")
+        return values.astype(np.int64)
+
+    def count(self, name: str) -> int:
+        """Take one whole number that no list or matrix exceeds."""
+        return int(self.whole(name, 1, MOST_ROWS)[0])
+
+    def fail(self, name: str, message: str) -> NoReturn:
+        """Raise the error of what is being read."""
+        raise DatasetError(self.path, name, message)
+
+
+def _mixed_text(path: Path, numbers: NumberReader) -> lcp.LCP | lcp.MLCP:
+    whole, _ = numbers.whole("storage", 2, 1)
+    n, m = numbers.count("n"), numbers.count("m")
+    if not whole:
+        A, B = _dense(numbers, "A", n, n), _dense(numbers, "B", m, m)
+        C, D = _dense(numbers, "C", n, m), _dense(numbers, "D", m, n)
+        K = np.block([[A, C], [D, B]])
+        return _stacked_problem(path, K, numbers.floats("a and b", n + m), np.arange(n + m) >= n)
+    ends = [numbers.count("blocks of rows")]
+    while ends[-1] < n + m:
+        ends.append(numbers.count("blocks of rows"))
+        if ends[-1] <= ends[-2]:
+            numbers.fail("blocks of rows", f"{ends[-1]} after {ends[-2]}")
+    if ends[0] != 0 or ends[-1] != n + m:
+        numbers.fail("blocks of rows", f"from {ends[0]} to {ends[-1]}, wanted 0 to {n + m}")
+    kinds = numbers.whole("kinds of blocks", len(ends) - 1, 1)
+    M = matrix(numbers)
+    return _stacked_problem(path, M, numbers.floats("q", n + m), np.repeat(kinds == 1, np.diff(ends)))
+
+
+def _dense(numbers: NumberReader, name: str, rows: int, columns: int) -> FloatArray:
+    """Take a matrix of the parts of an MLCP, which alone are written row by row."""
+    return numbers.floats(name, rows * columns).reshape(rows, columns)
+
+
+def matrix(numbers: NumberReader) -> FloatArray:
+    """Take a matrix, dense or in blocks."""
+    storage = numbers.count("storage of M")
+    rows, columns = numbers.count("rows of M"), numbers.count("columns of M")
+    if storage == 0:
+        rows, columns = numbers.count("rows of M"), numbers.count("columns of M")
+        return numbers.floats("M", rows * columns).reshape(columns, rows).T.copy()
+    if storage != 1:
+        detail = (
+            f"{storage}, wanted 0 (dense) or 1 (blocks); sparse prints have too few digits: keep such problems as FCLIB"
+        )
+        numbers.fail("storage of M", detail)
+    if 8 * rows * columns > ARRAY_BYTES:
+        numbers.fail("M", f"{rows} by {columns} takes more than {size_text(ARRAY_BYTES)}")
+    M = np.zeros((rows, columns))
+    blocks, down, along = (numbers.count("blocks of M") for _ in range(3))
+    edges = [np.append(0, numbers.whole("blocks of M", n, MOST_ROWS)) for n in (down, along)]
+    for ends, wanted in zip(edges, (rows, columns), strict=True):
+        if (np.diff(ends) <= 0).any() or ends[-1] != wanted:
+            numbers.fail("blocks of M", f"ends {ends[1:].tolist()}, wanted them rising to {wanted}")
+    starts_length, columns_length = numbers.count("blocks of M"), numbers.count("blocks of M")
+    starts = numbers.whole("blocks of M", starts_length, blocks)
+    places = numbers.whole("blocks of M", columns_length, max(along - 1, 0))
+    if (np.diff(starts) < 0).any() or starts.size > down + 1 or starts.size == 0 or starts[-1] > places.size:
+        numbers.fail("blocks of M", f"rows of blocks begin at {starts.tolist()}")
+    for row in range(starts.size - 1):
+        for at in range(int(starts[row]), int(starts[row + 1])):
+            numbers.count("block of M")
+            (top, bottom), (left, right) = edges[0][row : row + 2], edges[1][places[at] : places[at] + 2]
+            entries = numbers.floats("block of M", int((bottom - top) * (right - left)))
+            M[top:bottom, left:right] = entries.reshape(right - left, bottom - top).T
+    return M
+
+
+def _stacked_problem(path: Path, M: FloatArray, q: FloatArray, complementary: NDArray[np.bool_]) -> lcp.LCP | lcp.MLCP:
+    """Return the problem with its equations first."""
+    if M.shape != (q.size, q.size):
+        raise DatasetError(path, "M", f"shape {M.shape}, wanted ({q.size}, {q.size})")
+    order = np.argsort(complementary, kind="stable")
+    k = int((~complementary).sum())
+    try:
+        K, q = M[np.ix_(order, order)], q[order]
+        return lcp.LCP(K, q) if k == 0 else mixed_problem(K, q, k)
+    except lcp.ProblemError as error:
+        raise DatasetError(path, "M", str(error)) from error
+
+
+def mixed_problem(K: FloatArray, k: FloatArray, n_free: int) -> lcp.MLCP:
+    """Return the MLCP of a stacked matrix and vector, equations and free unknowns first."""
+    e, c = slice(None, n_free), slice(n_free, None)
+    return lcp.MLCP(K[e, e], K[e, c], K[c, e], K[c, c], k[e], k[c])
+
+
+def _friction_text(path: Path, numbers: NumberReader) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
+    dim, nc = numbers.count("dimension"), numbers.count("contacts")
+    first = matrix(numbers)
+    # A local problem is reduced to q and mu.
+    rows = int(first.shape[0])
+    try:
+        if first.shape == (dim * nc, dim * nc) and numbers.left in (rows + nc, rows + nc + 1):
+            return lcp.FrictionProblem(first, numbers.floats("q", rows), numbers.floats("mu", nc), dim)
+        H = matrix(numbers)
+        m = int(H.shape[1])
+        if first.shape != (rows, rows) or H.shape[0] != rows or m % dim or nc not in (0, m // dim):
+            numbers.fail("H", f"shape {H.shape} with M {first.shape}, {nc} contacts of {dim} components")
+        f, w = numbers.floats("f", rows), numbers.floats("w", m)
+        return lcp.GlobalFrictionProblem(first, H, f, w, numbers.floats("mu", m // dim), dim)
+    except lcp.ProblemError as error:
+        raise DatasetError(path, "", str(error)) from error
+
+
+LOCAL, GLOBAL = "fclib_local", "fclib_global"
+# Numbers in one array above which a file is refused: a part of what all may take.
+MOST_NUMBERS = ARRAY_BYTES // 16
+
+
+def load_fclib(path: str | Path) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
+    """Read a problem. Guesses and solutions in the file are passed over.
+
+    Raises
+    ------
+    DatasetError
+        Naming the file, the entry and what is wrong: not HDF5, neither a local nor a global problem, a missing entry,
+        sizes that do not fit one another, an index out of range, a value that is not finite.
+    ImportError
+        h5py is not installed.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DatasetError(path, "", "no such file" if not path.exists() else "not a file")
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            kinds = [name for name in (LOCAL, GLOBAL) if isinstance(file.get(name), h5py.Group)]
+            if len(kinds) != 1:
+                groups = ", ".join(kinds) or ", ".join(sorted(file)[:5]) or "nothing"
+                raise DatasetError(path, "", f"wanted one group {LOCAL} or {GLOBAL}, found {groups}")
+            return _friction_group(_Group(path, file[kinds[0]], kinds[0]), kinds[0] == LOCAL)
+    except (OSError, RuntimeError, KeyError) as error:
+        raise DatasetError(path, "", f"not a readable HDF5 file ({error})") from error
+
+
+class _Group:
+    """A group whose arrays are checked as they are read."""
+
+    def __init__(self, path: Path, group: Any, name: str) -> None:
+        self.path, self.group, self.name = path, group, name
+
+    def has(self, name: str) -> bool:
+        return name in self.group
+
+    def array(self, name: str, *, integer: bool = False, length: int | None = None) -> Any:
+        import h5py
+
+        where = f"{self.name}/{name}"
+        # An external or soft link is not followed: it may lead out of the file.
+        parts = name.split("/")
+        for k in range(len(parts)):
+            link = self.group.get("/".join(parts[: k + 1]), getlink=True)
+            if link is not None and not isinstance(link, h5py.HardLink):
+                raise DatasetError(self.path, where, "is a link, not data")
+        item = self.group.get(name)
+        if not isinstance(item, h5py.Dataset):
+            raise DatasetError(self.path, where, "missing")
+        if item.external:
+            raise DatasetError(self.path, where, "lies in another file")
+        try:
+            dtype = item.dtype
+        except (TypeError, ValueError) as error:
+            raise DatasetError(self.path, where, f"numbers of a type that numpy does not have ({error})") from error
+        if dtype.kind not in ("iu" if integer else "fiu"):
+            raise DatasetError(self.path, where, f"dtype {dtype}, wanted {'integers' if integer else 'numbers'}")
+        if item.ndim != 1 or item.size > MOST_NUMBERS:
+            raise DatasetError(self.path, where, f"shape {item.shape}, wanted a vector of at most {MOST_NUMBERS}")
+        if length is not None and item.size != length:
+            raise DatasetError(self.path, where, f"length {item.size}, wanted {length}")
+        value = np.asarray(item[:], dtype=np.int64 if integer else np.float64)
+        require(self.path, where, np.isfinite(value), lambda at: f"{value[at]} is not a finite number")
+        return value
+
+    def whole(self, name: str) -> int:
+        value = self.array(name, integer=True)
+        if value.size < 1:
+            raise DatasetError(self.path, f"{self.name}/{name}", "empty, wanted one number")
+        return int(value[0])
+
+    def matrix(self, name: str, rows: int, columns: int) -> Any:
+        from scipy import sparse
+
+        where = f"{self.name}/{name}"
+        m, n, nz = (self.whole(f"{name}/{key}") for key in ("m", "n", "nz"))
+        for wanted, size, what in ((rows, m, "rows"), (columns, n, "columns")):
+            if size != wanted:
+                raise DatasetError(self.path, where, f"{size} {what}, wanted {wanted}")
+        p, i, x = (self.array(f"{name}/{key}", integer=key != "x") for key in "pix")
+        if nz >= 0:
+            if min(p.size, i.size, x.size) < nz:
+                raise DatasetError(self.path, where, f"{nz} entries announced, {min(p.size, i.size, x.size)} there")
+            p, i, x = p[:nz], i[:nz], x[:nz]
+            self._within(where, "p", p, n)
+            self._within(where, "i", i, m)
+            return sparse.coo_matrix((x, (i, p)), shape=(m, n)).tocsr()
+        if nz not in (-1, -2):
+            raise DatasetError(self.path, f"{where}/nz", f"{nz}, wanted >= 0 (triplets), -1 (columns) or -2 (rows)")
+        outer, inner = (n, m) if nz == -1 else (m, n)
+        if p.size < outer + 1:
+            raise DatasetError(self.path, f"{where}/p", f"length {p.size}, wanted {outer + 1}")
+        p = p[: outer + 1]
+        if p[0] != 0 or (np.diff(p) < 0).any() or p[-1] > min(i.size, x.size):
+            raise DatasetError(self.path, f"{where}/p", f"must rise from 0 to at most {min(i.size, x.size)}")
+        i, x = i[: p[-1]], x[: p[-1]]
+        self._within(where, "i", i, inner)
+        place = np.repeat(np.arange(outer), np.diff(p))
+        at = (i, place) if nz == -1 else (place, i)
+        return sparse.coo_matrix((x, at), shape=(m, n)).tocsr()
+
+    def _within(self, where: str, key: str, index: Any, size: int) -> None:
+        inside = (index >= 0) & (index < size)
+        require(self.path, f"{where}/{key}", inside, lambda at: f"{index[at]}, wanted 0 to {size - 1}")
+
+
+def _friction_group(group: _Group, local: bool) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
+    dim = group.whole("spacedim")
+    if dim not in (2, 3):
+        raise DatasetError(group.path, f"{group.name}/spacedim", f"{dim}, wanted 2 or 3")
+    mu = group.array("vectors/mu")
+    m = dim * mu.size
+    try:
+        if local:
+            q, W = group.array("vectors/q", length=m), group.matrix("W", m, m)
+            dense = m <= 30 or W.nnz > m * m // 2
+            return lcp.FrictionProblem(W.toarray() if dense else W, q, mu, dim)
+        f, w = group.array("vectors/f"), group.array("vectors/w", length=m)
+        n = int(f.size)
+        M, H = group.matrix("M", n, n), group.matrix("H", n, m)
+        G = b = None
+        if group.has("G"):
+            b = group.array("vectors/b")
+            G = group.matrix("G", n, int(b.size))
+        return lcp.GlobalFrictionProblem(M, H, f, w, mu, dim, G, b)
+    except lcp.ProblemError as error:
+        raise DatasetError(group.path, group.name, str(error)) from error
+
+
+def save_fclib(
+    path: str | Path,
+    problem: lcp.FrictionProblem | lcp.GlobalFrictionProblem,
+    *,
+    title: str = "",
+    description: str = "",
+) -> Path:
+    """Write a problem that `load_fclib` and FCLIB read; the ending ``.hdf5`` is added if there is none.
+
+    Raises
+    ------
+    lcp.ProblemError
+        Contacts of different dimensions, or of one component: the layout has no place for them.
+    """
+    import h5py
+
+    path = Path(path)
+    path = path if path.suffix in (".hdf5", ".h5") else path.with_name(path.name + ".hdf5")
+    dims = np.unique(problem.dims)
+    if dims.size != 1 or dims[0] not in (2, 3):
+        raise lcp.ProblemError(f"FCLIB holds problems of 2 or of 3 components alone, got dims {dims.tolist()}")
+    local = isinstance(problem, lcp.FrictionProblem)
+    with h5py.File(path, "w") as file:
+        group = file.create_group(LOCAL if local else GLOBAL)
+        group["spacedim"] = np.array([dims[0]], dtype=np.int32)
+        info = group.create_group("info")
+        for name, text in (("title", title), ("description", description), ("math_info", "")):
+            info[name] = np.bytes_((text or " ").encode("ascii", "replace"))
+        vectors = group.create_group("vectors")
+        vectors["mu"] = problem.mu
+        if isinstance(problem, lcp.FrictionProblem):
+            _write_matrix(group, "W", problem.W)
+            vectors["q"] = problem.q
+            return path
+        _write_matrix(group, "M", problem.M)
+        _write_matrix(group, "H", problem.H)
+        vectors["f"], vectors["w"] = problem.f, problem.w
+        if problem.b.size:
+            _write_matrix(group, "G", problem.G)
+            vectors["b"] = problem.b
+    return path
+
+
+def _write_matrix(group: Any, name: str, matrix: Any) -> None:
+    from scipy import sparse
+
+    columns = sparse.csc_matrix(matrix)
+    part = group.create_group(name)
+    entries = (("m", [columns.shape[0]]), ("n", [columns.shape[1]]), ("nz", [-1]), ("nzmax", [columns.nnz]))
+    for key, value in (*entries, ("p", columns.indptr), ("i", columns.indices)):
+        part[key] = np.array(value, dtype=np.int32)
+    part["x"] = np.asarray(columns.data, dtype=np.float64)

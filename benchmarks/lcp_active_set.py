@@ -26,8 +26,7 @@ from lcp.kernels import active_set_pivoting as active
 from lcp.kernels import lemke
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
-from lcp.solvers.cottle_dantzig import CottleDantzig
-from lcp.solvers.murty import Murty
+from lcp.solvers.principal_pivoting import CottleDantzig, Murty
 
 H, G, MU = 0.01, 9.81, 0.5
 
@@ -63,13 +62,19 @@ def stack(boxes: int, friction: bool) -> lcp.LCP:
     return lcp.LCP(M, np.concatenate([J @ v_free, np.zeros(contacts)]))
 
 
+def begun(info: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The information of a kernel that is called for the first time."""
+    info[:] = 0
+    return info
+
+
 def active_kernel(problem: lcp.LCP) -> Callable[[], object]:
     """The kernel with its workspace ready."""
     n, M, q = problem.n, problem._M, problem._q
     options = ActiveSetPivoting().kernel_options()
     wf, wi = np.empty(active.active_set_float_size(n)), np.empty(active.active_set_int_size(n), dtype=np.int64)
     z, info = np.zeros(n), np.zeros(active.INFO_SIZE, dtype=np.int64)
-    return lambda: active.active_set_pivoting(M, q, z, False, options, wf, wi, z, info)
+    return lambda: active.active_set_drive(M, q, z, False, options, wf, wi, z, begun(info), 1 << 60)
 
 
 def lemke_kernel(problem: lcp.LCP) -> Callable[[], object]:
@@ -78,7 +83,7 @@ def lemke_kernel(problem: lcp.LCP) -> Callable[[], object]:
     options = lcp.Lemke().kernel_options()
     wf, wi = np.empty(lemke.lemke_float_size(n)), np.empty(lemke.lemke_int_size(n), dtype=np.int64)
     z, info = np.zeros(n), np.zeros(lemke.INFO_SIZE, dtype=np.int64)
-    return lambda: lemke.lemke(M, q, z, False, options, wf, wi, z, info)
+    return lambda: lemke.lemke_drive(M, q, z, False, options, wf, wi, z, begun(info), lemke.WHOLE)
 
 
 def timed(call: Callable[[], object], repeats: int) -> float:

@@ -68,6 +68,12 @@ def update_seconds(n: int) -> float:
     return min(timed(lambda: rank_one_updates(T, u, v, repeats), 1) for _ in range(15)) / repeats
 
 
+def begun(info: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The information of a kernel that is called for the first time."""
+    info[:] = 0
+    return info
+
+
 def kernel_call(
     M: NDArray[np.float64], q: NDArray[np.float64]
 ) -> tuple[Callable[[], None], NDArray[np.float64], NDArray[np.int64]]:
@@ -76,7 +82,7 @@ def kernel_call(
     options = lcp.Lemke().kernel_options()
     wf, wi = np.empty(k.lemke_float_size(n)), np.empty(k.lemke_int_size(n), dtype=np.int64)
     z, info = np.zeros(n), np.zeros(k.INFO_SIZE, dtype=np.int64)
-    return lambda: k.lemke(M, q, z, False, options, wf, wi, z, info), z, info
+    return lambda: k.lemke_drive(M, q, z, False, options, wf, wi, z, begun(info), k.WHOLE), z, info
 
 
 def timed(call: Callable[[], object], repeats: int) -> float:

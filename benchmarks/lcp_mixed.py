@@ -1,4 +1,4 @@
-"""Equations pivoted in first (`lcp.solvers.shared.mixed_pivoting`) against equations eliminated first (`lcp.reduce`).
+"""Equations pivoted in first (`lcp.solvers.mixed_pivoting`) against equations eliminated first (`lcp.reduce`).
 
 Run: ``python benchmarks/lcp_mixed.py [--problems FOLDER] [--out benchmarks/results/lcp_mixed_DATE.csv]``.
 
@@ -24,7 +24,7 @@ from tables import write_rows
 
 import lcp
 from lcp.method import Traits
-from lcp.solvers.shared.mixed_pivoting import pivot_free_variables, solve_mixed
+from lcp.solvers.mixed_pivoting import pivot_free_variables, solve_mixed
 
 Vector = NDArray[np.float64]
 SIZES = ((10, 20), (30, 30), (60, 60), (100, 100))

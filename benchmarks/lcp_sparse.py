@@ -72,15 +72,13 @@ def label(place: int) -> str:
 def built(place: int, limit: float) -> Any:
     """The solver object; None where there is no such solver."""
     from lcp import solvers
-    from lcp.solvers import apgd, nonsmooth_nonlinear_cg, projected_gauss_seidel
 
     name, options = SOLVERS[place]
-    for module in (solvers, projected_gauss_seidel, apgd, nonsmooth_nonlinear_cg):
-        kind = getattr(module, name, None)
-        if kind is not None:
-            limits = {"time_limit": limit} if "time_limit" in kind.__dataclass_fields__ else {}
-            return kind(**options, **limits)
-    return None
+    kind = getattr(solvers, name, None)
+    if kind is None:
+        return None
+    limits = {"time_limit": limit} if "time_limit" in kind.__dataclass_fields__ else {}
+    return kind(**options, **limits)
 
 
 def one(kind: str, m: int, place: int, tolerance: float, limit: float, refined: bool) -> dict[str, object] | None:

@@ -66,7 +66,8 @@ def solved(M: Matrix, q: Matrix, z0: Matrix | None, rounds: int) -> tuple[bool, 
     best = np.inf
     for _ in range(rounds):
         start = time.perf_counter()
-        code = k.lemke(M, q, z if z0 is None else z0, z0 is not None, options, wf, wi, z, info)
+        info[:] = 0
+        code = k.lemke_drive(M, q, z if z0 is None else z0, z0 is not None, options, wf, wi, z, info, k.WHOLE)
         best = min(best, time.perf_counter() - start)
     return code == 0, int(info[k.PIVOTS]), int(info[k.WARM]), best, z
 

@@ -28,7 +28,6 @@ from lcp.conversions import (
 )
 from lcp.dispatch import Solver
 from lcp.enumeration import EnumerationResult, MixedSolution, enumerate_solutions
-from lcp.errors import DomainError, ProblemError, SolveError
 from lcp.farkas import Farkas, infeasibility_proof
 from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
 from lcp.friction.problem import FrictionProblem
@@ -48,7 +47,19 @@ from lcp.parametric import ParametricPath, parametric
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.reduction import Reduction, reduce
 from lcp.residuals import Residuals, residuals
-from lcp.result import Attempt, Claim, MCPClaim, MCPResult, MLCPResult, Ray, Result, Step, Trace, TraceRecorder
+from lcp.result import (
+    Attempt,
+    Claim,
+    MCPClaim,
+    MCPResult,
+    MLCPResult,
+    Ray,
+    Result,
+    SolveError,
+    Step,
+    Trace,
+    TraceRecorder,
+)
 from lcp.solve import FrictionSolver, default_friction_solver, default_solver, solve
 from lcp.solvers import (
     ALL_SOLVERS,
@@ -82,7 +93,7 @@ from lcp.solvers import (
     Regularized,
     Traits,
 )
-from lcp.status import Status
+from lcp.status import DomainError, ProblemError, Status
 
 if TYPE_CHECKING:
     from lcp.analysis.error_bound import ErrorBound, error_bound

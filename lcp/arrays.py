@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.errors import OutOfRangeError, ProblemError
+from lcp.status import OutOfRangeError, ProblemError
 
 Vector = NDArray[np.float64]
 # Entries whose sum is looked at first.

@@ -16,16 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, check_finite, real_array
 from lcp.dispatch import Solver
-from lcp.errors import ProblemError, SolveError
 from lcp.interruptible import cpu_seconds, map_threads, run_interruptibly, thread_team
-from lcp.kernels import codes
+from lcp.kernels import SOLVED
 from lcp.method import SolveRequest
 from lcp.problem import lcp_from_checked
 from lcp.residuals import DEFAULT_TOLERANCE, Residuals
-from lcp.result import Attempt, Result
+from lcp.result import Attempt, Result, SolveError
 from lcp.solve import check_method, check_tolerance, default_solver, solve_checked
 from lcp.solvers import Lemke
-from lcp.status import STATUS_OF_CODE, Status
+from lcp.status import STATUS_OF_CODE, ProblemError, Status
 
 # Problems between two looks at Ctrl-C, per thread.
 _PORTION = 1024
@@ -105,7 +104,7 @@ class BatchResult:
             return self._singles[i]
         residual = Residuals(*self._measures[i].tolist())
         status, pivots = self.status[i], int(self.iterations[i])
-        claimed = self._compiled is not None and int(self._compiled[i, -1]) == codes.SOLVED
+        claimed = self._compiled is not None and int(self._compiled[i, -1]) == SOLVED
         false_claim = claimed and status is not Status.SOLVED
         attempt = Attempt(self.solver, status, pivots, residual, "", false_claim)
         return Result(
@@ -262,7 +261,7 @@ def _run_lemke(
     from lcp.kernels import batch as k
 
     B, n = q.shape
-    z, w, accounts = np.empty((B, n)), np.empty((B, n)), np.empty((B, k.ANSWER_SIZE))
+    answers = np.empty((B, 2 * n + k.ANSWER_SIZE))
     options = solver._judged_options(tolerance)
     starts = q if z0 is None else z0
     has_z0 = z0 is not None
@@ -272,11 +271,11 @@ def _run_lemke(
     begins = iter(range(0, B, size))
 
     def work(number: int) -> None:
-        memory, answer = np.empty(k.judged_size(n)), np.empty(2 * n + k.ANSWER_SIZE)
+        memory = np.empty(k.judged_size(n))
         for begin in begins:
             cpu_seconds()  # nobody may be waiting any more
             stop = min(begin + size, B)
-            k.lemke_batch(M, q, starts, has_z0, options, begin, stop, memory, answer, z, w, accounts)
+            k.lemke_batch(M, q, starts, has_z0, options, begin, stop, memory, answers)
 
     def run() -> None:
         thread_team(workers).work(work, workers)
@@ -285,7 +284,7 @@ def _run_lemke(
         run_interruptibly(run)
     else:
         run()
-    return z, w, accounts
+    return answers[:, :n].copy(), answers[:, n : 2 * n].copy(), answers[:, 2 * n :].copy()
 
 
 def _in_portions(work: Callable[[int, int], Any], count: int, workers: int, size: int) -> list[Any]:

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector
 from lcp.conversions import box_to_mlcp, check_kind
 from lcp.enumeration import BasisSearch, EnumerationResult
-from lcp.errors import ProblemError
 from lcp.farkas import MIN_MARGIN, ROUNDING, balanced, relative_violation
 from lcp.interruptible import interruptible
 from lcp.linear_program import linear_program
@@ -32,6 +31,7 @@ from lcp.polish.active_set import at_bounds
 from lcp.problem import LCP, MLCP, BoxLCP, stacked
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.scaling import balanced_scales
+from lcp.status import ProblemError
 
 # Pairs of a block whose bases have codes of 64 bits; value below which a program's multipliers may be a contradiction.
 _MAX_PAIRS, _NEGATIVE = 62, -1e-9

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector
-from lcp.errors import DomainError, ProblemError
 from lcp.friction.global_problem import FrictionReduction
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import measure as measure_friction
@@ -19,7 +18,7 @@ from lcp.nonlinear.problem import MCP
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import NOT_FINITE, Judged, Residuals, measure, measure_nonlinear
 from lcp.result import Attempt, Claim, MCPResult, MLCPResult, ResidualsLike, Result, lazy_result
-from lcp.status import Status
+from lcp.status import DomainError, ProblemError, Status
 
 # What a solver may say only with evidence.
 NO_SOLUTION_STATUSES = (Status.INFEASIBLE, Status.UNSOLVABLE, Status.INCONSISTENT)

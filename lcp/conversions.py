@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, check_range, checked_vector, dense_matrix, read_only
-from lcp.errors import ProblemError
 from lcp.problem import LCP, MLCP, AffineRows, BoxLCP, checked_bounds
+from lcp.status import ProblemError
 
 P = TypeVar("P", LCP, MLCP, BoxLCP)
 

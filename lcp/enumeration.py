@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector, check_range
 from lcp.conversions import box_to_mlcp, check_kind
-from lcp.errors import ProblemError
 from lcp.interruptible import cpu_seconds, interruptible
 from lcp.linear_program import linear_program
 from lcp.polish.active_set import at_bounds, refine
@@ -20,6 +19,7 @@ from lcp.problem import LCP, MLCP, BoxLCP, bounds_of, stacked
 from lcp.reduction import reduce
 from lcp.residuals import DEFAULT_TOLERANCE, Problem, measure, verified
 from lcp.scaling import balanced_scales
+from lcp.status import ProblemError
 
 _CHUNK = 4096
 _RANK_TOLERANCE = 1e-11

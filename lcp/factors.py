@@ -122,7 +122,7 @@ def _refined_accurately(factors: Factors, A: Any, x: Vector, b: Vector, refineme
 
 def accurate_residual(A: Any, x: Vector, b: Vector) -> Vector:
     """Return b - A x as if computed in twice the working precision, or in working precision if this overflows."""
-    from lcp.kernels.accurate_residual import dense_residual, sparse_residual
+    from lcp.kernels.reductions import dense_residual, sparse_residual
 
     gap, error = np.empty(b.shape[0]), np.empty(b.shape[0])
     if isinstance(A, np.ndarray):

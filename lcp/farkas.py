@@ -84,7 +84,7 @@ def relative_violation(K: Vector, x: Vector, m: int) -> Vector:
 
     Compensated sums give all signs except for sums that vanish to 30 digits; these are formed in integers.
     """
-    from lcp.kernels.accurate_residual import dense_residual
+    from lcp.kernels.reductions import dense_residual
 
     count, size = K.shape
     transposed = np.ascontiguousarray(K.T)

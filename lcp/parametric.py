@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_vector
-from lcp.errors import ProblemError
 from lcp.interruptible import interruptible
-from lcp.options import number
+from lcp.method import number
 from lcp.problem import LCP, MLCP, stacked
 from lcp.residuals import DEFAULT_TOLERANCE, measure
 from lcp.result import MLCPResult, Result
@@ -30,7 +29,7 @@ from lcp.scaling import scales
 from lcp.solve import check_tolerance, solve
 from lcp.solvers.enumeration import Enumeration
 from lcp.solvers.lemke import Lemke
-from lcp.status import Status
+from lcp.status import ProblemError, Status
 
 # What an entry of an entering column must exceed to block, beside the largest; what counts as a tie beside the largest
 # basic variable; part of the way and of z below which a vertex repeats the last one; least entry of a regular factor.

@@ -19,7 +19,7 @@ from lcp.arrays import (
     row_abs_max,
     shaped_matrix,
 )
-from lcp.errors import ProblemError
+from lcp.status import ProblemError
 
 _ARRAY, _DOUBLE = np.ndarray, np.dtype(np.float64)
 # Kernels check data only where they are there already: nobody imports a compiler to state a problem.

@@ -26,11 +26,10 @@ from numpy.typing import NDArray
 from lcp.analysis.exact import doubles
 from lcp.analysis.exact_branching import nonnegative, to_scaled_integers
 from lcp.arrays import Vector, check_range, checked_vector
-from lcp.errors import ProblemError
 from lcp.farkas import EXACT, Farkas, candidates
 from lcp.problem import LCP, MLCP
 from lcp.scaling import scales
-from lcp.status import Status
+from lcp.status import ProblemError, Status
 
 Matrix = NDArray[np.float64]
 RANK_TOLERANCE = 1e-12

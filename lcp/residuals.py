@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_vector, row_abs_max
 from lcp.conversions import CoupledBoxLCP
-from lcp.errors import ProblemError
 from lcp.nonlinear.problem import MCP
 from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
+from lcp.status import ProblemError
 
 DEFAULT_TOLERANCE = 1e-9
 Problem = LCP | MLCP | BoxLCP
@@ -309,8 +309,8 @@ class _RowSums:
 
     @classmethod
     def of(cls, M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> _RowSums:
-        from lcp.kernels.accurate_residual import sum_twice
-        from lcp.kernels.backward_error import EPS, HEARD
+        from lcp.kernels.backward_error import HEARD
+        from lcp.kernels.reductions import EPS, sum_twice
 
         magnitude = abs(M)
         terms = magnitude @ np.abs(z) + np.abs(q)

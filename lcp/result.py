@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from html import escape
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.errors import SolveError
-from lcp.html_tables import html_table
 from lcp.residuals import Residuals
 from lcp.status import Status
 
@@ -127,6 +126,14 @@ class ResidualsLike(Protocol):
 R = TypeVar("R", bound=ResidualsLike)
 
 
+class SolveError(RuntimeError):
+    """A solve that did not end in a verified solution; ``result`` tells how it ended."""
+
+    def __init__(self, message: str, result: ResultBase[Any]) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptBase(Generic[R]):
     """One solver that was tried, and how it ended; ``false_claim``: it said SOLVED, and the data deny it."""
@@ -155,6 +162,29 @@ class Ray:
     w: NDArray[np.float64]
     z: NDArray[np.float64]
     t: float
+
+
+# Rows of a table in a notebook.
+MAX_ROWS = 40
+
+
+def html_table(title: str, rows: Sequence[Sequence[object]], head: Sequence[str] = ()) -> str:
+    """Return a table under a title; of more than 40 rows the first, and how many there are.
+
+    Parameters
+    ----------
+    title
+        Written above.
+    rows
+        A line each; what is in it is written as `str` has it.
+    head
+        Names of the columns.
+    """
+    lines = [f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr>"] if head else []
+    cell = '<td style="text-align:left">{}</td>'
+    lines += [f"<tr>{''.join(cell.format(escape(str(value))) for value in row)}</tr>" for row in rows[:MAX_ROWS]]
+    more = f"<div>{MAX_ROWS} of {len(rows)}</div>" if len(rows) > MAX_ROWS else ""
+    return f"<div><b>{escape(title)}</b><table>{''.join(lines)}</table>{more}</div>"
 
 
 # Fields of solvers that limit what they spend.

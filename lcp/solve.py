@@ -12,24 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.arrays import checked_vector
 from lcp.claims import friction_result, horizontal_result, nonlinear_result, result_from_claim
 from lcp.conversions import CoupledBoxLCP, HorizontalLCP, check_kind, horizontal_to_mlcp
-from lcp.dispatch import Solver, call_any_solver
-from lcp.errors import ProblemError
+from lcp.dispatch import Solver, call_any_solver, call_friction_solver, call_solver
 from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim, FrictionResult
 from lcp.friction.solvers import ContactStrategies
 from lcp.interruptible import run_interruptibly
-from lcp.method import SolveRequest, Traits
+from lcp.method import SolveRequest, Traits, check_solver
 from lcp.nonlinear.josephy_newton import JosephyNewton
 from lcp.nonlinear.problem import MCP
-from lcp.options import check_solver
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import DEFAULT_TOLERANCE, Judged
 from lcp.result import MCPResult, MLCPResult, Result
-from lcp.solver_calls import call_friction_solver, call_solver
 from lcp.solvers import Cascade
-from lcp.status import Status
+from lcp.status import ProblemError, Status
 
 #: Smallest tolerance that can be asked for: a few units of rounding.
 MIN_TOLERANCE = 1e-14

@@ -1,10 +1,25 @@
-"""How a solve ended, in words, with what to try next."""
+"""How a solve ended, in words, with what to try next; and the errors of `lcp`.
+
+Input that is ill-formed raises `ProblemError` at once. A solve that fails does not raise: its status says why.
+"""
 
 from __future__ import annotations
 
 import enum
 
-from lcp.kernels import codes
+from lcp import kernels
+
+
+class ProblemError(ValueError):
+    """A problem, start or option that is not what it must be; the text names the entry."""
+
+
+class OutOfRangeError(ProblemError):
+    """A problem whose converted or reduced form is beyond double precision; `solve` makes it NOT_FINITE instead."""
+
+
+class DomainError(ArithmeticError):
+    """A nonlinear function asked for a point where it is not defined; `solve` shortens steps or makes it a status."""
 
 
 class Status(enum.Enum):
@@ -48,11 +63,11 @@ _ADVICE = {
 
 #: What the integers that kernels return stand for.
 STATUS_OF_CODE = {
-    codes.SOLVED: Status.SOLVED,
-    codes.RAY: Status.RAY_TERMINATION,
-    codes.ITERATION_LIMIT: Status.ITERATION_LIMIT,
-    codes.SINGULAR_BASIS: Status.SINGULAR_BASIS,
-    codes.STALLED: Status.STALLED,
-    codes.NOT_FINITE: Status.NOT_FINITE,
-    codes.RUNNING: Status.ITERATION_LIMIT,  # the time limit cut the path short
+    kernels.SOLVED: Status.SOLVED,
+    kernels.RAY: Status.RAY_TERMINATION,
+    kernels.ITERATION_LIMIT: Status.ITERATION_LIMIT,
+    kernels.SINGULAR_BASIS: Status.SINGULAR_BASIS,
+    kernels.STALLED: Status.STALLED,
+    kernels.NOT_FINITE: Status.NOT_FINITE,
+    kernels.RUNNING: Status.ITERATION_LIMIT,  # the time limit cut the path short
 }

@@ -13,7 +13,7 @@ from scipy import sparse
 
 import lcp
 from lcp.friction.infeasibility import NoAdmissibleMotion
-from lcp.kernels.cone_projection import project_cones
+from lcp.kernels.cone_measures import project_cones
 
 EYE = np.eye(3)
 

@@ -24,7 +24,7 @@ print(lcp.__file__, result.z.tobytes().hex(), sep="\n")
 PROJECT = r"""
 import numpy as np
 import lcp
-from lcp.kernels.cone_projection import project_cones
+from lcp.kernels.cone_measures import project_cones
 points = np.array([[1.0, 2.0, 0.5]])
 project_cones(np.array([0.5]), points)
 print(lcp.__file__, points.tobytes().hex(), sep="\n")

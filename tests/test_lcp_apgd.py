@@ -8,9 +8,8 @@ from lcp_problems import definite, dominant, membrane, semidefinite
 from scipy import sparse
 
 import lcp
-from lcp.solvers.apgd import APGD
-from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel
-from lcp.solvers.shared.iterative_base import boxed_rows, is_symmetric, largest_curvature
+from lcp.solvers.first_order import APGD, boxed_rows, is_symmetric, largest_curvature
+from lcp.solvers.gauss_seidel import ProjectedGaussSeidel
 
 
 def objective(problem: lcp.LCP, z: np.ndarray) -> float:

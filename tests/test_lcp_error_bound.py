@@ -259,7 +259,7 @@ def test_outward_rounding_of_the_parts() -> None:
 
 def test_residual_in_twice_the_precision() -> None:
     """w = M z + q by compensated products: within its bound of the exact one, and the bound is tiny."""
-    from lcp.kernels.accurate_residual import dense_residual
+    from lcp.kernels.reductions import dense_residual
 
     rng = np.random.default_rng(8)
     for _ in range(20):

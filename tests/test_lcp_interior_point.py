@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lcp
+from lcp.scaling import scaled_box
 from lcp.solvers.interior_point import InteriorPoint, Neighbourhood, start, step_from
-from lcp.solvers.shared.scaled_box import scaled_box
 
 SOLVERS = [InteriorPoint(), InteriorPoint(polish=False)]
 each_solver = pytest.mark.parametrize("solver", SOLVERS, ids=["polished", "alone"])

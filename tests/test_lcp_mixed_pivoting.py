@@ -15,7 +15,7 @@ from naive import solvable_bases
 
 import lcp
 from lcp.method import Traits
-from lcp.solvers.shared.mixed_pivoting import pivot_free_variables, solve_mixed
+from lcp.solvers.mixed_pivoting import pivot_free_variables, solve_mixed
 
 KINDS = ("any", "monotone", "decoupled")
 

@@ -11,10 +11,10 @@ from lcp_problems import p_problem
 
 import lcp
 from lcp.factors import factorized, solution
+from lcp.scaling import BETWEEN, LOWER, scaled_box
 from lcp.solvers.fischer_newton import FischerNewton, fischer_burmeister
 from lcp.solvers.min_map_newton import MinMapNewton, natural_map
-from lcp.solvers.shared.newton import SolveMonitor, exchange_wrong_signs, smoothed
-from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, scaled_box
+from lcp.solvers.newton import SolveMonitor, exchange_wrong_signs, smoothed
 
 
 @pytest.mark.nojit

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import lcp
-from lcp.solvers.nonsmooth_nonlinear_cg import NonsmoothNonlinearCG, _Directions
-from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel
-from lcp.solvers.shared.iterative_base import boxed_rows
+from lcp.solvers.first_order import boxed_rows
+from lcp.solvers.gauss_seidel import NonsmoothNonlinearCG, ProjectedGaussSeidel, _Directions
 
 Vector = NDArray[np.float64]
 

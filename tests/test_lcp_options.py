@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lcp
-from lcp.options import replace_fields
+from lcp.method import replace_fields
 
 KINDS = (
     *lcp.ALL_SOLVERS,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import lcp
 from lcp import ActiveSetPivoting, BlockPrincipalPivoting, CottleDantzig, Murty, Status
 from lcp.catalog import fathi, murty
-from lcp.kernels.factor_update import append, border, remove, solve_factored, split
+from lcp.kernels.active_set_block import append, border, remove, solve_factored, split
 
 
 class Factors:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 import lcp
 from lcp.catalog import murty
-from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel, RelaxationTuner
+from lcp.solvers.gauss_seidel import ProjectedGaussSeidel, RelaxationTuner
 
 Vector = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import FloatingBase, Revolute
 from contactlab.simulation import EventDriven, EventKind, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
-from lcp.html_tables import html_table
+from lcp.result import html_table
 
 HOSTILE = "<script>alert('x')</script>\"><img src=http://x onerror=y>"
 KNOWN = {"div", "b", "table", "tr", "td", "th", "svg", "polyline"}

@@ -13,7 +13,7 @@ from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray
-from lcp.html_tables import html_table
+from lcp.result import html_table
 
 
 def hierarchy_overview(model: Model) -> str:

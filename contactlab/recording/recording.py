@@ -30,7 +30,7 @@ from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.shape_builder import resolve_mesh_files
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from lcp.html_tables import html_table
+from lcp.result import html_table
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:

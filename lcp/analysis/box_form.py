@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from lcp.arrays import Vector, checked_vector
 from lcp.conversions import check_kind
-from lcp.errors import ProblemError
 from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
 from lcp.residuals import Problem
 from lcp.result import MLCPResult, Result
+from lcp.status import ProblemError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

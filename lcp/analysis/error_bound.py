@@ -167,7 +167,7 @@ def _bound(x: Vector, pair: _Pair, radius: Vector, name: str, detail: str, *, lo
 
 def _residual(form: BoxForm, u: Vector) -> tuple[Vector, Vector]:
     """w = M u + q in twice the working precision, and its error."""
-    from lcp.kernels.accurate_residual import dense_residual, sparse_residual
+    from lcp.kernels.reductions import dense_residual, sparse_residual
 
     w, error = np.empty(form.size), np.empty(form.size)
     if form.sparse:
@@ -264,7 +264,7 @@ def _by_eigenvalue(M: Vector, size: Vector) -> Vector | None:
 
 def _by_blocks(M: Vector, pair: _Pair) -> Vector | None:
     """The largest |M_aa^-1 d_a| over all blocks."""
-    from lcp.kernels.block_inverses import worst_images
+    from lcp.kernels.principal_blocks import worst_images
 
     row, column = scales(M)
     scaled = row[:, None] * M * column

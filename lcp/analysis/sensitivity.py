@@ -21,12 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.analysis.box_form import BoxForm, to_box_form, to_vector
 from lcp.arrays import Vector, checked_vector, row_abs_max, shaped_matrix
-from lcp.errors import ProblemError
 from lcp.interruptible import interruptible
 from lcp.residuals import Problem, measure
 from lcp.result import MLCPResult, Result
 from lcp.scaling import scales
-from lcp.status import Status
+from lcp.status import ProblemError, Status
 
 _CHOICES = ("strict", "weak")
 #: Reciprocal condition number, equilibrated, under which an active block counts as singular.

@@ -13,14 +13,13 @@ from lcp.catalog import Entry, NamedProblem, entries, mixed_entries
 from lcp.claims import NO_SOLUTION_STATUSES
 from lcp.conformance.report import Check, ConformanceReport
 from lcp.conversions import CoupledBoxLCP, HorizontalLCP
-from lcp.method import SolveRequest, Traits
+from lcp.dispatch import RecordingSolver, call_solver
+from lcp.method import SolveRequest, Traits, check_solver
 from lcp.nonlinear.catalog import NonlinearEntry
 from lcp.nonlinear.catalog import entries as nonlinear_entries
-from lcp.options import check_solver
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.solve import solve
-from lcp.solver_calls import RecordingSolver, call_solver
 from lcp.status import Status
 
 Matrix = NDArray[np.float64]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lcp.arrays import Vector, checked_square, checked_vector, read_only, shaped_matrix
-from lcp.errors import ProblemError
 from lcp.friction.delassus_factor import factor_from_masses
 from lcp.friction.problem import FrictionProblem, IntArray, checked_dims, checked_mu
+from lcp.status import ProblemError
 
 # ScaledProblem residual of the equations up to which a factorisation is believed, and equations are called consistent.
 _CONSISTENT = 1e-9

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_square, checked_vector, read_only
-from lcp.errors import ProblemError
+from lcp.status import ProblemError
 
 if TYPE_CHECKING:
     from lcp.friction.delassus_factor import DelassusFactor

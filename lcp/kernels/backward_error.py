@@ -14,12 +14,10 @@ from typing import Final
 import numpy as np
 
 from lcp.compiler.views import view_1d
-from lcp.kernels import Floats, kernel
-from lcp.kernels.accurate_residual import sum_and_terms, sum_twice
-from lcp.kernels.codes import NOT_FINITE, SOLVED, STALLED
+from lcp.kernels import NOT_FINITE, SOLVED, STALLED, Floats, kernel
+from lcp.kernels.reductions import EPS, sum_and_terms, sum_twice
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SIZE, residuals_of
 
-EPS: Final = 2.0**-52
 # Part of its load |q_k| that a row may miss, or an unknown taken for zero may bear, whatever the size of other terms.
 EXCUSABLE: Final = 1e-3
 # Part of its terms that a row may miss of its load by rounding, where loads determine how large these terms are.
@@ -53,8 +51,10 @@ def reach(
 
     An unknown that no row knows is never negligible. Where the rows alone decide, ``enough`` is as good as more.
     """
+    # Nothing to move, or no finite way.
     if way == 0.0 or not np.isfinite(way):
         return way
+    # The largest share of a row that the way is, as far as it has to be known.
     size = abs(way)
     most = 0.0
     known = False
@@ -68,6 +68,7 @@ def reach(
             most = max(most, share(x, terms[k], loads[k]) * (1.0 if loads[k] > 0.0 else LOADLESS))
             if most >= enough:
                 break
+    # No row has this unknown; the way is also compared with the bound and the room.
     if not known:
         most = np.inf
     if bound != 0.0:
@@ -80,18 +81,21 @@ def reach(
 @kernel(inner=True)
 def hear(M: Floats, z: Floats, terms: Floats, loads: Floats, heard: Floats) -> None:
     """Mark the unknowns whose size comes from a load: with a say in a row where it has one, or beside one that is."""
+    # At first only zeros are marked.
     n = z.shape[0]
     for j in range(n):
         heard[j] = 1.0 if z[j] == 0.0 else 0.0
     first = True
     changed = True
     forward = False
+    # Sweep over the rows until nothing changes.
     while changed:
         changed = False
         forward = not forward
         for step in range(n):
             # To and fro: along a chain of rows one sweep goes all the way.
             k = step if forward else n - 1 - step
+            # Whether the row has a load or a marked unknown, and one that is not marked.
             least = HEARD * terms[k]
             known = loads[k] > least
             missing = False
@@ -100,6 +104,7 @@ def hear(M: Floats, z: Floats, terms: Floats, loads: Floats, heard: Floats) -> N
                     say = abs(M[k, j] * z[j]) > least
                     known = known or (say and heard[j] != 0.0)
                     missing = missing or (say and heard[j] == 0.0)
+            # Mark all unknowns of the row.
             if known and missing:
                 changed = True
                 for j in range(n):
@@ -125,6 +130,7 @@ def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads
     Dust is an unknown that is dust in some row, and in all others but those that have no load and hold nothing else: a
     contact that carries nothing leaves 1e-30 in the row of its cone, where all terms are as small.
     """
+    # Unknowns that are dust in some row, and may be zero.
     n = z.shape[0]
     for j in range(n):
         kept[j] = z[j]
@@ -133,6 +139,7 @@ def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads
                 x = abs(M[k, j] * z[j])
                 if 0.0 < x <= min(DUST * terms[k], EXCUSABLE * loads[k] if loads[k] > 0.0 else np.inf):
                     kept[j] = 0.0
+    # Keep those that another row needs, until nothing changes.
     changed = True
     most = -1.0
     while changed:
@@ -167,6 +174,7 @@ def error_of(
     heard: Floats,
 ) -> float:  # fmt: skip
     """The backward error of z as it is, its w and terms being those of `row_sums`; loads of the rows filled."""
+    # Loads of q, and which rows need a closer look.
     n = q.shape[0]
     bounded = 0
     unsure = 0
@@ -177,6 +185,7 @@ def error_of(
         bounded += 1 if z[k] != 0.0 and (z[k] == lo[k] or z[k] == hi[k]) else 0
         drowns = 0.0 < HEARD * load < n * EPS * terms[k]
         unsure += 1 if drowns or not (terms[k] < np.inf and abs(w[k]) < np.inf) else 0
+    # Add the loads of unknowns at bounds, and sum doubtful rows in twice the precision.
     for k in range(n if bounded + unsure > 0 else 0):
         source = M[k]
         if bounded > 0:
@@ -201,12 +210,14 @@ def error_of(
         part = miss / terms[i] if plain else np.inf
         parts[i] = 0.0 if met else part
     for i in range(n):
+        # Rows that cannot be worse are skipped.
         if not asked and parts[i] <= worst:
             continue
         above = z[i] - lo[i]
         below = z[i] - hi[i]
         if above == 0.0 and below <= 0.0 and w[i] >= 0.0:
             continue
+        # The share of the row that is missed.
         miss = max(0.0, abs(w[i]) - noise[i])
         row = share(miss, terms[i], loads[i])
         # Rounding excuses that a row misses its load where z is of a size that loads determine; where it is not, a row
@@ -219,6 +230,7 @@ def error_of(
                 row = miss / terms[i]
             elif loads[i] == 0.0:
                 row *= LOADLESS
+        # The error of the pair is the lesser of the row and of the way to a bound.
         if row > worst or above < 0.0 or below > 0.0:
             row = row if w[i] > 0.0 else -row
             room = hi[i] - lo[i]
@@ -247,11 +259,13 @@ def error_of_sums(
     M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, work: Floats
 ) -> float:
     """The same where `row_sums` has filled w and the head of ``work``."""
+    # Views of the workspace.
     n = q.shape[0]
     terms = view_1d(work, 0, n)
     loads = view_1d(work, n, n)
     kept = view_1d(work, 2 * n, n)
     heard = view_1d(work, 3 * n, n)
+    # The error of z, and without its dust.
     error = error_of(M, q, noise, lo, hi, z, w, terms, loads, heard)
     if TINY < error < np.inf:
         dropped = drop_dust(M, lo, hi, z, terms, loads, kept)

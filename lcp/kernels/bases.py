@@ -15,11 +15,14 @@ SINGULAR: Final = 2
 @kernel(inner=True)
 def full_pivot_lu(A: Floats, p: int, rows: Ints, columns: Ints, tolerance: float) -> int:
     """LU of the leading p x p block with complete pivoting, in place; returns the numerical rank."""
+    # No permutation yet.
     for i in range(p):
         rows[i] = i
         columns[i] = i
+    # Eliminate column by column.
     first = 0.0
     for c in range(p):
+        # The largest entry that is left.
         best = 0.0
         at_row = c
         at_column = c
@@ -33,6 +36,7 @@ def full_pivot_lu(A: Floats, p: int, rows: Ints, columns: Ints, tolerance: float
             first = best
         if not best > tolerance * first:
             return c
+        # Bring it to the diagonal.
         if at_row != c:
             for j in range(p):
                 A[c, j], A[at_row, j] = A[at_row, j], A[c, j]
@@ -42,6 +46,7 @@ def full_pivot_lu(A: Floats, p: int, rows: Ints, columns: Ints, tolerance: float
                 A[i, c], A[i, at_column] = A[i, at_column], A[i, c]
             columns[c], columns[at_column] = columns[at_column], columns[c]
         inverse = 1.0 / A[c, c]
+        # Eliminate.
         for i in range(c + 1, p):
             A[i, c] *= inverse
             factor = A[i, c]
@@ -72,6 +77,7 @@ def scan_bases(
     regular and its z and w have the right signs to ``sign_tolerance`` of their terms, `SINGULAR` where it is singular
     and its equations have a solution. ``A`` is size x size scratch, ``work`` and ``index`` have length 4 size.
     """
+    # Views of the workspaces.
     size = k.shape[0]
     active = index[:size]
     rows = index[size : 2 * size]
@@ -81,6 +87,7 @@ def scan_bases(
     z = work[2 * size : 3 * size]
     kept = 0
     for code in range(start, stop):
+        # The basis, and its block.
         p = m
         for i in range(m):
             active[i] = i
@@ -113,17 +120,19 @@ def scan_bases(
             kinds[kept] = SINGULAR
             kept += 1
             continue
+        # Back substitution.
         for i in range(p - 1, -1, -1):
             total = b[i]
             for j in range(i + 1, p):
                 total -= A[i, j] * x[j]
             x[i] = total / A[i, i]
-        for i in range(size):
-            z[i] = 0.0
+        # The unknowns of the basis.
+        z[:size] = 0.0
         largest = 0.0
         for i in range(p):
             z[active[columns[i]]] = x[i]
             largest = max(largest, abs(x[i]))
+        # Signs of y, then of w.
         good = np.isfinite(largest)
         for i in range(m, size):
             if z[i] < -sign_tolerance * largest:

@@ -19,8 +19,10 @@ FEW: Final = 64
 @kernel(inner=True, long_loops=True)
 def subtract_rows(A: Floats, i: int, c: int, k: int) -> None:
     """Row i of A right of the panel c .. c + 7, up to column k, less its multiples of the panel's rows, in order."""
+    # The eight multiples.
     a, b, d, e = A[i, c], A[i, c + 1], A[i, c + 2], A[i, c + 3]
     f, g, h, p = A[i, c + 4], A[i, c + 5], A[i, c + 6], A[i, c + 7]
+    # The rows of the panel.
     y = A[i, c + 8 : k]
     u0 = A[c, c + 8 : k]
     u1 = A[c + 1, c + 8 : k]
@@ -30,6 +32,7 @@ def subtract_rows(A: Floats, i: int, c: int, k: int) -> None:
     u5 = A[c + 5, c + 8 : k]
     u6 = A[c + 6, c + 8 : k]
     u7 = A[c + 7, c + 8 : k]
+    # Subtract them in order.
     for j in range(y.shape[0]):
         s = (((y[j] - a * u0[j]) - b * u1[j]) - d * u2[j]) - e * u3[j]
         y[j] = (((s - f * u4[j]) - g * u5[j]) - h * u6[j]) - p * u7[j]
@@ -43,11 +46,13 @@ def factor_few(F: Floats, k: int, perm: Ints, free: Floats) -> bool:
     the pivot, in those before its part of U, in those behind its factors. Eight numbers at a time become two vectors;
     ``free`` is padded scratch.
     """
+    # All rows are free; the largest entry bounds the pivots.
     width = F.shape[1]
     for i in range(width):
         free[i] = 1.0 if i < k else 0.0
     floor = 1e-15 * largest_size(view_1d(F, 0, k * width))
     for c in range(k):
+        # The largest entry in a free row is the pivot.
         column = F[c]
         p = 0
         best = 0.0
@@ -59,6 +64,7 @@ def factor_few(F: Floats, k: int, perm: Ints, free: Floats) -> bool:
             return False
         perm[c] = p
         free[p] = 0.0
+        # Eliminate, eight rows at a time.
         inverse = 1.0 / column[p]
         for at in range(0, width, 8):
             y, f = view_1d(column, at, 8), view_1d(free, at, 8)
@@ -83,8 +89,10 @@ def factor_few(F: Floats, k: int, perm: Ints, free: Floats) -> bool:
 def subtract_part(y: Floats, x: float, column: Floats, order: Floats, sign: float, least: float) -> None:
     """y less x times the column, in the rows whose order times the sign is beyond ``least``; padded all of them."""
     for at in range(0, column.shape[0], 8):
+        # Eight rows at a time.
         v, f, r = view_1d(y, at, 8), view_1d(column, at, 8), view_1d(order, at, 8)
         f0, f1, f2, f3, f4, f5, f6, f7 = f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]
+        # Entries of rows that do not take part are zero.
         a = f0 if r[0] * sign > least else 0.0
         b = f1 if r[1] * sign > least else 0.0
         c = f2 if r[2] * sign > least else 0.0
@@ -93,6 +101,7 @@ def subtract_part(y: Floats, x: float, column: Floats, order: Floats, sign: floa
         g = f5 if r[5] * sign > least else 0.0
         h = f6 if r[6] * sign > least else 0.0
         m = f7 if r[7] * sign > least else 0.0
+        # Subtract.
         q, s, t, u = v[0] - a * x, v[1] - b * x, v[2] - c * x, v[3] - d * x
         w, z, o, n = v[4] - e * x, v[5] - g * x, v[6] - h * x, v[7] - m * x
         v[0], v[1], v[2], v[3] = q, s, t, u
@@ -117,15 +126,18 @@ def solve_few(F: Floats, k: int, perm: Ints, b: Floats, x: Floats, order: Floats
 @kernel
 def lu_factor(A: Floats, k: int, perm: Ints) -> bool:
     """LU of the leading k x k block with row pivoting, in place; False where a pivot vanishes."""
+    # The largest entry bounds the pivots.
     largest = 0.0
     for i in range(k):
         perm[i] = i
         largest = max(largest, largest_size(A[i, :k]))
     floor = 1e-15 * largest
+    # Panels of columns.
     start = 0
     while start < k:
         end = min(start + PANEL, k)
         for c in range(start, end):
+            # The pivot of a column.
             p = c
             best = abs(A[c, c])
             for i in range(c + 1, k):
@@ -134,18 +146,21 @@ def lu_factor(A: Floats, k: int, perm: Ints) -> bool:
                     p = i
             if not best > floor:
                 return False
+            # Exchange rows.
             if p != c:
                 upper = A[c, :k]
                 lower = A[p, :k]
                 for j in range(k):
                     upper[j], lower[j] = lower[j], upper[j]
                 perm[c], perm[p] = perm[p], perm[c]
+            # Eliminate within the panel.
             inverse = 1.0 / A[c, c]
             for i in range(c + 1, k):
                 factor = A[i, c] * inverse
                 A[i, c] = factor
                 for j in range(c + 1, end):
                     A[i, j] -= factor * A[c, j]
+        # Update the columns right of the panel.
         if end < k:
             # Every entry meets the same operations in the same order as if columns were eliminated one by one.
             for c in range(start, end):
@@ -222,11 +237,13 @@ def solve_active(
     ``row`` and ``column`` equilibrate the factored block; ``A`` is n x n scratch, ``work`` has length 3 n. Returns
     False, with z zero, for a singular block.
     """
+    # Nothing is active: z = 0.
     n = q.shape[0]
     for i in range(n):
         z[i] = 0.0
     if k == 0:
         return True
+    # Copy the block, equilibrated; of few rows column by column.
     b, x, scratch = view_1d(work, 0, n), view_1d(work, n, n), view_1d(work, 2 * n, n)
     few = is_few(k, n)
     F = factors_of(A, k)
@@ -243,11 +260,13 @@ def solve_active(
             for j in range(k):
                 target[j] = origin[active[j]] * scale * scratch[j]
         b[i] = -q[active[i]] * scale
+    # Padding of the columns.
     if few:
         for i in range(k, F.shape[1]):
             b[i] = 0.0
             for j in range(k):
                 F[j, i] = 0.0
+    # Factor and solve.
     if not (factor_few(F, k, perm, view_1d(scratch, 0, F.shape[1])) if few else lu_factor(F, k, perm)):
         return False
     solve_factored(A, k, perm, b, x, scratch)
@@ -260,6 +279,7 @@ def solve_active(
     solve_factored(A, k, perm, b, x, scratch)
     for i in range(k):
         z[active[i]] += x[i] * column[active[i]]
+    # Infinite values mean a singular block.
     for i in range(n):
         if not np.isfinite(z[i]):
             for j in range(n):

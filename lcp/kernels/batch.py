@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from lcp.compiler.views import view_1d
-from lcp.kernels import Floats, kernel
+from lcp.kernels import RUNNING, Floats, kernel
 from lcp.kernels.backward_error import BACKWARD_ERROR, WORK, fill_measures, verdict
-from lcp.kernels.codes import RUNNING
 from lcp.kernels.lemke import (
     INFO_SIZE,
     PIVOTS,
@@ -28,13 +25,8 @@ from lcp.kernels.lemke import (
 from lcp.kernels.residuals import residuals_of
 
 # Places of what stands behind z and w in an answer: the measures of `lcp.Residuals`, then the account of the pivots.
-CODE: Final = BACKWARD_ERROR + 1
-ALL_PIVOTS: Final = CODE + 1
-USED_START: Final = CODE + 2
-RESTARTS: Final = CODE + 3
-IN_VAIN: Final = CODE + 4
-CLAIMED: Final = CODE + 5  # the code before the verdict
-ANSWER_SIZE: Final = CODE + 6
+# CLAIMED is the code before the verdict.
+CODE, ALL_PIVOTS, USED_START, RESTARTS, IN_VAIN, CLAIMED, ANSWER_SIZE = range(BACKWARD_ERROR + 1, BACKWARD_ERROR + 8)
 
 
 @kernel(inline=True)
@@ -60,6 +52,7 @@ def lemke_judged(
     ``answer`` (2 n + `ANSWER_SIZE`) is z, w, the measures and the account; ``work`` has length `judged_size`, at its
     head stands what `lemke_drive` leaves in its own.
     """
+    # Views of the workspace.
     n = q.shape[0]
     floats = lemke_float_size(n)
     ints = lemke_int_size(n)
@@ -67,6 +60,7 @@ def lemke_judged(
     info = view_1d(whole, ints, INFO_SIZE)
     z, w = view_1d(answer, 0, n), view_1d(answer, n, n)
     account = view_1d(answer, 2 * n, ANSWER_SIZE)
+    # Pivot.
     if begins:
         info[STAGE] = START
     code = lemke_drive(M, q, z0, has_z0, options, view_1d(work, 0, floats), view_1d(whole, 0, ints), z, info, budget)
@@ -78,6 +72,7 @@ def lemke_judged(
     known = info[STAGE] != START
     for i in range(n):
         known = known and z[i] == last[i]
+    # Measures.
     if known:
         for i in range(n):
             w[i] = last[n + i]
@@ -85,6 +80,7 @@ def lemke_judged(
         account[BACKWARD_ERROR] = last[2 * n]
     else:
         fill_measures(M, q, view_1d(work, 0, 0), z, w, account, view_1d(work, floats, WORK * n))
+    # The account of the solve.
     account[CLAIMED] = code
     code = verdict(code, account, options[TOLERANCE])
     account[CODE] = code
@@ -104,23 +100,12 @@ def lemke_batch(
     start: int,
     stop: int,
     work: Floats,
-    answer: Floats,
-    z: Floats,
-    w: Floats,
-    accounts: Floats,
+    answers: Floats,
 ) -> None:
-    """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n); their answers in parts, a row for each.
+    """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n); ``answers`` has the answer of each in a row.
 
-    ``work`` and ``answer`` are what `lemke_judged` takes.
+    ``work`` and rows of ``answers`` are as `lemke_judged` takes them.
     """
-    n = q.shape[1]
-    shared = M.shape[0] == 1
     for b in range(start, stop):
-        lemke_judged(
-            M[0] if shared else M[b], q[b], z0[b] if has_z0 else q[b], has_z0, options, work, answer, True, WHOLE
-        )
-        for i in range(n):
-            z[b, i] = answer[i]
-            w[b, i] = answer[n + i]
-        for i in range(ANSWER_SIZE):
-            accounts[b, i] = answer[2 * n + i]
+        matrix = M[0] if M.shape[0] == 1 else M[b]
+        lemke_judged(matrix, q[b], z0[b] if has_z0 else q[b], has_z0, options, work, answers[b], True, WHOLE)

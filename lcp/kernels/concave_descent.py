@@ -9,16 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.codes import RAY, RUNNING, SOLVED
-from lcp.kernels.exchange import exchange, take_column
+from lcp.kernels import RAY, RUNNING, SOLVED, Floats, Ints, kernel
+from lcp.kernels.principal_pivoting import exchange, take_column
 
 # Places in the vector of information: state of the generator, pivots, vertices from which no edge led down.
-SEED: Final = 0
-PIVOTS: Final = 1
-MINIMA: Final = 2
-STILL: Final = 3  # pivots in a row that moved nothing
-INFO_SIZE: Final = 4
+# STILL: pivots in a row that moved nothing.
+SEED, PIVOTS, MINIMA, STILL, INFO_SIZE = range(5)
 
 # In scaled units: entries that do not block, slopes that do not fall, values that are zero.
 _BLOCKS: Final = 1e-9
@@ -70,13 +66,14 @@ def swap(
 @kernel(inner=True)
 def slopes(T: Floats, x: Floats, outside: Ints, place: Ints, slope: Floats) -> int:
     """Slopes along the edges, of t while it is basic, then of the sum; returns how many pairs are not complementary."""
+    # While t is basic, its slopes.
     n, width = T.shape
-    for c in range(width):
-        slope[c] = 0.0
+    slope[:width] = 0.0
     if place[2 * n] >= 0:
         for c in range(width):
             slope[c] = T[place[2 * n], c]
         return n
+    # The slopes of the smaller variable of each pair with two basic variables.
     wrong = 0
     for i in range(n):
         a, b = place[i], place[n + i]
@@ -87,29 +84,12 @@ def slopes(T: Floats, x: Floats, outside: Ints, place: Ints, slope: Floats) -> i
         smaller = a if x[a] < x[b] else b
         for c in range(width):
             slope[c] += T[smaller, c]
+    # A nonbasic variable is the smaller one of its pair and rises itself.
     for c in range(width):
         v = outside[c]
         if v < 2 * n and place[(v + n) % (2 * n)] >= 0:
             slope[c] += 1.0
     return wrong
-
-
-@kernel
-def first_dictionary(M: Floats, q: Floats, T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints) -> None:
-    """The dictionary of the data: all w basic, t as well as all z nonbasic."""
-    n = q.shape[0]
-    for v in range(2 * n + 1):
-        place[v] = -1
-    for i in range(n):
-        basis[i] = i
-        outside[i] = n + i
-        x[i] = q[i]
-        for j in range(n):
-            T[i, j] = M[i, j]
-        T[i, n] = 1.0
-    outside[n] = 2 * n
-    for i in range(n):
-        place[i] = i
 
 
 @kernel
@@ -121,6 +101,7 @@ def enter_wanted(
 
     Returns the column to go on with, n + 1 where all are basic, -1 where the basis is singular.
     """
+    # Enter the wanted variables, column by column.
     n = basis.shape[0]
     entered = 0
     for c in range(start, n + 1):
@@ -129,6 +110,7 @@ def enter_wanted(
         if entered == most:
             return c
         entered += 1
+        # The largest pivot among rows whose variable is to leave.
         r = -1
         largest = 1e-12
         for i in range(n):
@@ -138,6 +120,7 @@ def enter_wanted(
         if r < 0:
             return -1
         swap(T, x, basis, outside, place, column, pivot_row, r, c)
+    # All wanted variables are basic; values below zero are rounding.
     for i in range(n):
         x[i] = max(x[i], 0.0)
     return n + 1
@@ -152,13 +135,16 @@ def concave_descent(
 
     RAY: t falls no further and is not zero.
     """
+    # Limits.
     n, width = T.shape
     end = info[PIVOTS] + budget
     still = info[STILL]
     while info[PIVOTS] < end:
+        # Slopes along all edges.
         wrong = slopes(T, x, outside, place, slope)
         if wrong == 0 and not kick:
             return SOLVED
+        # The steepest edge.
         entering = -1
         steepest = _FALLS
         for c in range(width):
@@ -169,9 +155,11 @@ def concave_descent(
             if size < steepest:
                 steepest = size
                 entering = c
+        # t cannot fall any further.
         first = place[2 * n] >= 0
         if entering < 0 and first:
             return RAY
+        # Go down along it.
         r = -1
         if entering >= 0 and not kick:
             r = first_to_block(T, x, entering, place[2 * n])
@@ -183,6 +171,7 @@ def concave_descent(
             continue
         if first:
             return RAY
+        # Otherwise make random pivots.
         kick = False
         still = 0
         info[STILL] = 0

@@ -1,22 +1,44 @@
-"""The natural map of Coulomb's cone, contact by contact: sums from which `lcp.friction.residuals` has its measures.
+"""The projection onto Coulomb's cone K = {|r_T| <= mu r_N}, and the natural map of its complementarity conditions.
 
-Of r and u = W r + q with De Saxce's u_hat, the map w r - P_K(w r - u_hat) with a weight w of the contact.
+For r and u = W r + q with De Saxce's u_hat, the natural map is w r - P_K(w r - u_hat) with a weight w of the contact.
+`lcp.friction.residuals` makes its measures of the sums.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from lcp.kernels import Floats, kernel
-from lcp.kernels.cone_projection import in_cone, to_cone
+
+
+@kernel(inner=True)
+def in_cone(mu: float, n: float, x: float, y: float) -> bool:
+    """Whether a point, components normal and tangential, is in the cone."""
+    return n >= 0.0 and math.sqrt(x * x + y * y) <= mu * n
+
+
+@kernel(inner=True)
+def to_cone(mu: float, n: float, x: float, y: float) -> tuple[float, float, float]:
+    """The point of the cone nearest to one outside it."""
+    t = math.sqrt(x * x + y * y)
+    if mu * t <= -n:
+        return 0.0, 0.0, 0.0
+    s = (n + mu * t) / (1.0 + mu * mu)
+    along = mu * s / t if t > 0.0 else 0.0
+    return s, along * x, along * y
+
+
+@kernel
+def project_cones(mu: Floats, points: Floats) -> None:
+    """Move points (nc, 3) to their cones."""
+    for c in range(mu.shape[0]):
+        z = points[c]
+        if not in_cone(mu[c], z[0], z[1], z[2]):
+            z[0], z[1], z[2] = to_cone(mu[c], z[0], z[1], z[2])
+
 
 # Places of the sums of squares: the map with weight 1, and with the contact's; sizes of the terms of u and r in both.
-PLAIN: Final = 0
-WEIGHTED: Final = 1
-PLAIN_SIZE: Final = 2
-WEIGHTED_SIZE: Final = 3
-SUMS: Final = 4
+PLAIN, WEIGHTED, PLAIN_SIZE, WEIGHTED_SIZE, SUMS = range(5)
 
 
 @kernel(inner=True)
@@ -52,8 +74,7 @@ def add_size(sums: Floats, weight: float, size: float, force: float) -> None:
 @kernel
 def cone_sums(mu: Floats, weight: Floats, r: Floats, u: Floats, size: Floats, sums: Floats) -> None:
     """Fill the sums (SUMS,) of contacts (nc, 3)."""
-    for i in range(SUMS):
-        sums[i] = 0.0
+    sums[:SUMS] = 0.0
     for c in range(mu.shape[0]):
         add_contact(sums, mu[c], weight[c], r[c, 0], r[c, 1], r[c, 2], u[c, 0], u[c, 1], u[c, 2])
         for i in range(3):

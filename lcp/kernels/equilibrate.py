@@ -24,7 +24,7 @@ def power_of_two(x: float) -> float:
     return 2.0 ** np.floor(np.log2(x))
 
 
-@kernel(inner=True, vectors=True)
+@kernel(inner=True, long_loops=True)
 def largest_of(M: Floats, work: Floats) -> None:
     """Fill ``work`` with the largest magnitudes in each row of M and, behind them, in each column."""
     n = M.shape[0]
@@ -33,37 +33,11 @@ def largest_of(M: Floats, work: Floats) -> None:
         columns[j] = 0.0
     for i in range(n):
         source = M[i]
-        a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        j = 0
-        while j + 8 <= n:
-            y, x = view_1d(source, j, 8), view_1d(columns, j, 8)
-            p, q, r, s = abs(y[0]), abs(y[1]), abs(y[2]), abs(y[3])
-            t, u, v, w = abs(y[4]), abs(y[5]), abs(y[6]), abs(y[7])
-            # Not max(): of that the compiler makes no vectors.
-            a, b, c, d = p if p > a else a, q if q > b else b, r if r > c else c, s if s > d else d
-            e, f, g, h = t if t > e else e, u if u > f else f, v if v > g else g, w if w > h else h
-            p, q, r, s = (
-                p if p > x[0] else x[0],
-                q if q > x[1] else x[1],
-                r if r > x[2] else x[2],
-                s if s > x[3] else x[3],
-            )
-            t, u, v, w = (
-                t if t > x[4] else x[4],
-                u if u > x[5] else x[5],
-                v if v > x[6] else x[6],
-                w if w > x[7] else x[7],
-            )
-            x[0], x[1], x[2], x[3] = p, q, r, s
-            x[4], x[5], x[6], x[7] = t, u, v, w
-            j += 8
-        most = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
-        while j < n:
+        work[i] = largest_size(source)
+        for j in range(n):
+            # Not max(): the compiler makes no vectors of it.
             size = abs(source[j])
-            most = max(most, size)
-            columns[j] = max(columns[j], size)
-            j += 1
-        work[i] = most
+            columns[j] = size if size > columns[j] else columns[j]
 
 
 @kernel
@@ -80,10 +54,12 @@ def equilibrate(M: Floats, row: Floats, column: Floats, sweeps: int, work: Float
 @kernel(inner=True)
 def equilibrate_more(M: Floats, row: Floats, column: Floats, sweeps: int, work: Floats) -> None:
     """The same where ``work`` has what `largest_of` leaves."""
+    # No scales yet.
     n = M.shape[0]
     for i in range(n):
         row[i] = 1.0
         column[i] = 1.0
+    # Largest entries of scaled rows and columns; the first sweep finds them in place.
     columns = work[n : 2 * n]
     sizes = work[2 * n : 3 * n]
     for sweep in range(sweeps):
@@ -96,6 +72,7 @@ def equilibrate_more(M: Floats, row: Floats, column: Floats, sweeps: int, work: 
                 sizes[j] = abs(source[j]) * r * column[j]
                 columns[j] = max(columns[j], sizes[j])
             work[i] = largest_size(sizes)
+        # How far they are apart.
         least = np.inf
         most = 0.0
         for i in range(2 * n):
@@ -111,9 +88,11 @@ def equilibrate_more(M: Floats, row: Floats, column: Floats, sweeps: int, work: 
                     column[i] = common
                 return
             break
+        # Divide by their square roots.
         for i in range(n):
             row[i] /= np.sqrt(work[i]) if work[i] > 0.0 else 1.0
             column[i] /= np.sqrt(work[n + i]) if work[n + i] > 0.0 else 1.0
+    # Round to powers of two.
     for i in range(n):
         row[i] = power_of_two(row[i])
         column[i] = power_of_two(column[i])
@@ -128,6 +107,7 @@ def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
     method, Mathematical Programming 23 (1982). Entries that are rounding beside their row or column do not count.
     ``work`` has length 3 n.
     """
+    # Largest entries of rows and columns, which tell noise.
     n = M.shape[0]
     in_row = work[:n]
     in_column = work[n : 2 * n]
@@ -140,6 +120,7 @@ def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
         for j in range(n):
             in_column[j] = max(in_column[j], abs(M[i, j]))
     least = work[2 * n : 3 * n]
+    # Geometric means of rows, then of columns.
     for _ in range(8):
         # The noise of an entry is measured by the largest ones of the data as they are, so these stay as they are.
         for i in range(n):
@@ -164,6 +145,7 @@ def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
                     column[j] = max(column[j], size)
         for j in range(n):
             column[j] = 1.0 / (np.sqrt(least[j]) * np.sqrt(column[j])) if column[j] > 0.0 else 1.0
+    # Round to powers of two, and bring the largest entry near one.
     most = 0.0
     for i in range(n):
         row[i] = power_of_two(row[i])

@@ -20,8 +20,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED
+from lcp.kernels import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED, Floats, Ints, kernel
 from lcp.kernels.double_double import ROUNDING, dd_add, dd_divide, dd_multiply, halved_product, halves, two_sum
 
 CERTAIN: Final = 32.0  # uncertainties an entry must exceed not to count as zero
@@ -79,18 +78,22 @@ def extended_tableau(
 @kernel(inner=True)
 def update_row(t: ExtendedTableau, i: int, f: float, f_low: float, f_error: float) -> None:
     """Row i += f times the pivot row; what cancels to its uncertainty is set to zero."""
+    # Rows of the tableau, and the halves of f.
     p, p_low, p_error = t.pivot[0], t.pivot[1], t.pivot[2]
     y, y_low, error = t.T[i], t.T_low[i], t.E[i]
     f_head, f_tail = halves(f)
     f_size = abs(f)
     for j in range(y.shape[0]):
+        # f b in double-double.
         b = p[j]
         m, m_low = halved_product(f, f_head, f_tail, b)
         m_low += f * p_low[j] + f_low * b
+        # Add it.
         a = y[j]
         s, e = two_sum(a, m)
         e += y_low[j] + m_low
         h = s + e
+        # The largest term of the error; what is within it is zero.
         noise = max(max(error[j], f_size * p_error[j]), max(abs(b) * f_error, ROUNDING * max(abs(a), abs(m))))
         error[j] = noise
         known = 1.0 if abs(h) > CERTAIN * noise else 0.0
@@ -101,6 +104,7 @@ def update_row(t: ExtendedTableau, i: int, f: float, f_low: float, f_error: floa
 @kernel(inner=True)
 def exchange_extended(t: ExtendedTableau, r: int, c: int) -> int:
     """Swap the basic variable of row ``r``, which is returned, with the nonbasic variable of column ``c``, in place."""
+    # The new pivot row.
     T, T_low, E = t.T, t.T_low, t.E
     row, row_low, row_error = t.pivot[0], t.pivot[1], t.pivot[2]
     n, width = T.shape
@@ -108,31 +112,21 @@ def exchange_extended(t: ExtendedTableau, r: int, c: int) -> int:
     size = abs(inverse)
     loss = E[r, c] * size
     for j in range(width):
-        h, low = dd_multiply(-T[r, j], -T_low[r, j], inverse, inverse_low)
-        row[j] = h
-        row_low[j] = low
-        row_error[j] = max(E[r, j] * size, abs(h) * max(loss, ROUNDING))
-    row[c] = inverse
-    row_low[c] = inverse_low
-    row_error[c] = size * max(loss, ROUNDING)
+        row[j], row_low[j] = dd_multiply(-T[r, j], -T_low[r, j], inverse, inverse_low)
+        row_error[j] = max(E[r, j] * size, abs(row[j]) * max(loss, ROUNDING))
+    row[c], row_low[c], row_error[c] = inverse, inverse_low, size * max(loss, ROUNDING)
+    # Update the other rows.
     for i in range(n):
-        f = T[i, c]
         if i != r:
-            f_low = T_low[i, c]
-            f_error = E[i, c]
-            T[i, c] = 0.0
-            T_low[i, c] = 0.0
-            E[i, c] = 0.0
+            f, f_low, f_error = T[i, c], T_low[i, c], E[i, c]
+            T[i, c], T_low[i, c], E[i, c] = 0.0, 0.0, 0.0
             if f != 0.0 or f_error != 0.0:
                 update_row(t, i, f, f_low, f_error)
+    # Store the pivot row, and exchange the variables.
     for j in range(width):
-        T[r, j] = row[j]
-        T_low[r, j] = row_low[j]
-        E[r, j] = row_error[j]
-    leaving = t.basis[r]
-    t.basis[r] = t.nonbasis[c]
-    t.nonbasis[c] = leaving
-    return leaving
+        T[r, j], T_low[r, j], E[r, j] = row[j], row_low[j], row_error[j]
+    t.basis[r], t.nonbasis[c] = t.nonbasis[c], t.basis[r]
+    return t.nonbasis[c]
 
 
 @kernel(inline=True)
@@ -147,33 +141,36 @@ def first_dictionary_extended(t: ExtendedTableau) -> None:
     T, E = t.T, t.E
     n = t.q.shape[0]
     for i in range(n):
+        # All w are basic.
         t.basis[i] = i
         t.nonbasis[i] = n + i
+        # The scaled matrix, with the uncertainty of entries of many digits.
         for j in range(n):
             T[i, j] = t.M[i, j] * t.row[i] * t.column[j]
             E[i, j] = 0.0 if is_short(t.M[i, j]) else t.trust * abs(T[i, j])
-        T[i, n] = t.cover[i]
-        E[i, n] = 0.0
+        # Cover and right-hand side.
+        T[i, n], E[i, n] = t.cover[i], 0.0
         T[i, n + 1] = t.q[i] * t.row[i]
         E[i, n + 1] = 0.0 if is_short(t.q[i]) else t.trust * abs(T[i, n + 1])
-        for j in range(n + 2):
-            t.T_low[i, j] = 0.0
+        t.T_low[i, : n + 2] = 0.0
     t.nonbasis[n] = 2 * n
 
 
 @kernel(inner=True)
 def rebuild_extended(t: ExtendedTableau) -> bool:
     """Form the dictionary of the basis anew from the data, with complete pivoting; False where it is singular."""
+    # Mark the variables of the basis.
     T, basis, nonbasis, wanted = t.T, t.basis, t.nonbasis, t.wanted
     n = t.q.shape[0]
-    for i in range(2 * n + 1):
-        wanted[i] = 0
+    wanted[: 2 * n + 1] = 0
     for i in range(n):
         wanted[basis[i]] = 1
+    # Start from the data.
     first_dictionary_extended(t)
     exchanges = 0
     for j in range(n + 1):
         exchanges += wanted[nonbasis[j]]
+    # Enter them by complete pivoting.
     for _ in range(exchanges):
         best = 0.0
         r = -1
@@ -192,12 +189,7 @@ def rebuild_extended(t: ExtendedTableau) -> bool:
 
 
 # Places in the vector of information.
-PIVOTS: Final = 0
-STARTED: Final = 1
-ENTERING: Final = 2
-SINCE_REBUILD: Final = 3
-REBUILDS: Final = 4
-INFO_SIZE: Final = 8
+PIVOTS, STARTED, ENTERING, SINCE_REBUILD, INFO_SIZE = range(5)
 
 # A pivot whose error exceeds this part of it asks for a fresh dictionary.
 UNCERTAIN: Final = 1e-6
@@ -212,33 +204,30 @@ def quotients(t: ExtendedTableau, c: int, k: int, slack: int, count: int) -> Non
     """
     T, T_low, E = t.T, t.T_low, t.E
     for m in range(count):
+        # The entry, or the one of a unit column.
         i = t.rows[m]
         if k >= 0:
-            a = T[i, k]
-            a_low = T_low[i, k]
-            a_error = E[i, k]
+            a, a_low, a_error = T[i, k], T_low[i, k], E[i, k]
         else:
-            a = -1.0 if t.basis[i] == slack else 0.0
-            a_low = 0.0
-            a_error = 0.0
+            a, a_low, a_error = -1.0 if t.basis[i] == slack else 0.0, 0.0, 0.0
+        # Its quotient, with the larger of both errors.
         h, low = dd_divide(a, a_low, T[i, c], T_low[i, c])
-        t.values[0, m] = h
-        t.values[1, m] = low
+        t.values[0, m], t.values[1, m] = h, low
         t.values[2, m] = max(a_error / abs(T[i, c]), abs(h) * max(E[i, c] / abs(T[i, c]), ROUNDING))
 
 
 @kernel(inner=True)
 def keep_least(t: ExtendedTableau, count: int) -> int:
     """Shorten ``rows[:count]`` to those whose value may be the least; returns how many are kept."""
+    # The least value.
     values, values_low, errors = t.values[0], t.values[1], t.values[2]
     best = 0
     for m in range(1, count):
         d, _ = dd_add(values[m], values_low[m], -values[best], -values_low[best])
         if d < 0.0:
             best = m
-    h = values[best]
-    low = values_low[best]
-    error = errors[best]
+    # Keep all that may equal it.
+    h, low, error = values[best], values_low[best], errors[best]
     kept = 0
     for m in range(count):
         d, _ = dd_add(values[m], values_low[m], -h, -low)
@@ -251,6 +240,7 @@ def keep_least(t: ExtendedTableau, count: int) -> int:
 @kernel(inner=True)
 def leaving_row_extended(t: ExtendedTableau, c: int) -> int:
     """Row whose variable blocks the growth of the nonbasic variable of column ``c``; -1 when none does (a ray)."""
+    # Rows whose entry is certainly negative.
     T, E, rows, values = t.T, t.E, t.rows, t.values
     n = T.shape[0]
     count = 0
@@ -269,6 +259,7 @@ def leaving_row_extended(t: ExtendedTableau, c: int) -> int:
     for m in range(count):
         if t.basis[rows[m]] == 2 * n:
             return rows[m]
+    # The lexicographic rule.
     for k in range(n):
         if count == 1:
             break
@@ -312,18 +303,17 @@ def extended_drive(
 ) -> int:
     """Run at most ``budget`` pivots of the path of ``cover``; `RUNNING` asks to be called again with all as it is.
 
-    A first call has ``info[STARTED] == 0``, and q a negative entry. ``trust`` is the relative uncertainty of the data,
+    At a first call ``info`` is zero, and q has a negative entry. ``trust`` is the relative uncertainty of the data,
     0 to take every digit as meant. On `SOLVED` the basis stands in wi[:n] (w_i is i, z_i is n + i); on `RAY`, ``ray``
     (2 n + 1,) holds its direction (w, z, t) in scaled units.
     """
+    # Views of the workspace.
     n = q.shape[0]
     t = extended_tableau(M, q, row, column, cover, trust, wf, wi)
     T, basis = t.T, t.basis
+    # First call: the artificial variable enters.
     if info[STARTED] == 0:
         info[STARTED] = 1
-        info[PIVOTS] = 0
-        info[REBUILDS] = 0
-        info[SINCE_REBUILD] = 0
         first_dictionary_extended(t)
         # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row. Covers, powers of two, round nothing.
         r = 0
@@ -332,27 +322,30 @@ def extended_drive(
                 r = i
         step(t, r, n, info)
         index_variables(t)
+    # Pivots.
     for _ in range(budget):
         if info[ENTERING] < 0:
             return SOLVED
         if info[PIVOTS] >= limit:
             return ITERATION_LIMIT
+        # The row that blocks the entering variable.
         c = t.position[info[ENTERING]]
         r = leaving_row_extended(t, c)
+        # Form the dictionary anew if the pivot is uncertain, or if there is none.
         if info[SINCE_REBUILD] > 0 and (r < 0 or not t.E[r, c] <= -UNCERTAIN * T[r, c]):
-            info[REBUILDS] += 1
             info[SINCE_REBUILD] = 0
             if not rebuild_extended(t):
                 return SINGULAR_BASIS
             index_variables(t)
             continue
+        # A ray.
         if r < 0:
-            for i in range(2 * n + 1):
-                ray[i] = 0.0
+            ray[: 2 * n + 1] = 0.0
             ray[info[ENTERING]] = 1.0
             for i in range(n):
                 ray[basis[i]] = T[i, c]
             return RAY
+        # The pivot.
         if not np.isfinite(T[r, c]):
             return NOT_FINITE
         step(t, r, c, info)

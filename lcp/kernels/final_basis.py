@@ -83,6 +83,7 @@ def passes(t: FinalBasis, tolerance: float) -> bool:
 @kernel(inner=True)
 def meets(t: FinalBasis, tolerance: float) -> bool:
     """Measure z on the original data; whether it is a solution."""
+    # The rule of a step.
     if not t.free_of_units:
         balanced_residuals(t.M, t.q, t.z, t.w, t.work, t.measures)
         if is_solved(t.measures, tolerance):
@@ -92,6 +93,7 @@ def meets(t: FinalBasis, tolerance: float) -> bool:
         for i in range(t.q.shape[0]):
             largest = max(largest, abs(t.q[i]))
         return bool(t.measures[NATURAL_MAP] <= ROUNDED * largest)
+    # The backward error, which is kept with z and w.
     n = t.q.shape[0]
     zero, above, work = view_1d(t.judge, 0, n), view_1d(t.judge, n, n), view_1d(t.judge, 2 * n, 4 * n)
     row_sums(t.M, t.q, t.z, t.w, work)
@@ -133,9 +135,11 @@ def take_best(t: FinalBasis) -> None:
 @kernel(inner=True)
 def polish(t: FinalBasis, tolerance: float) -> bool:
     """Measure z, then guess the active set anew as {i: z_i > w_i}, equilibrated, and solve it, up to five times."""
+    # z may pass as it is.
     if meets(t, tolerance):
         return True
     keep_best(t)
+    # Guess the active set, and solve it.
     for _ in range(5):
         k = 0
         for i in range(t.z.shape[0]):

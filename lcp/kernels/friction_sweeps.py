@@ -17,11 +17,9 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.cone_projection import in_cone, to_cone
+from lcp.kernels.cone_measures import in_cone, to_cone
 
-OPEN: Final = 0
-STICK: Final = 1
-SLIDE: Final = 2
+OPEN, STICK, SLIDE = range(3)
 # No mode fitted; r was moved by projected steps.
 PROJECTED: Final = 3
 
@@ -34,18 +32,18 @@ _PROJECTIONS: Final = 50
 @kernel(inner=True)
 def solve_block(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> int:
     """Solve for r (3,) from its last value; A (3, 3) and b (3,) with zeros where a component is absent. The mode."""
+    # The contact opens.
     if b[0] >= 0.0:
-        r[0] = 0.0
-        r[1] = 0.0
-        r[2] = 0.0
+        r[0], r[1], r[2] = 0.0, 0.0, 0.0
         return OPEN
+    # No friction.
     if dim == 1 or mu == 0.0:
-        r[1] = 0.0
-        r[2] = 0.0
+        r[1], r[2] = 0.0, 0.0
         if A[0, 0] > 0.0:
             r[0] = -b[0] / A[0, 0]
             return SLIDE if dim > 1 else STICK
         return PROJECTED
+    # Sticking, sliding, or projected steps.
     if _stick(A, b, mu, dim, r):
         return STICK
     if dim == 2:
@@ -60,6 +58,7 @@ def solve_block(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> int:
 @kernel(inner=True)
 def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
     """u = 0 by Cramer's rule, where the force is within the cone."""
+    # Two components.
     if dim == 2:
         det = A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
         if abs(det) <= 1e-14 * (abs(A[0, 0] * A[1, 1]) + abs(A[0, 1] * A[1, 0])):
@@ -67,11 +66,10 @@ def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
         n = (-b[0] * A[1, 1] + A[0, 1] * b[1]) / det
         t = (-A[0, 0] * b[1] + b[0] * A[1, 0]) / det
         if n >= 0.0 and abs(t) <= mu * n:
-            r[0] = n
-            r[1] = t
-            r[2] = 0.0
+            r[0], r[1], r[2] = n, t, 0.0
             return True
         return False
+    # Three components: cofactors and determinant.
     c00 = A[1, 1] * A[2, 2] - A[1, 2] * A[2, 1]
     c01 = A[1, 2] * A[2, 0] - A[1, 0] * A[2, 2]
     c02 = A[1, 0] * A[2, 1] - A[1, 1] * A[2, 0]
@@ -79,16 +77,13 @@ def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
     size = abs(A[0, 0] * c00) + abs(A[0, 1] * c01) + abs(A[0, 2] * c02)
     if not abs(det) > 1e-14 * size:
         return False
+    # The force, and whether it is in the cone.
     n = -(c00 * b[0] + (A[0, 2] * A[2, 1] - A[0, 1] * A[2, 2]) * b[1] + (A[0, 1] * A[1, 2] - A[0, 2] * A[1, 1]) * b[2])
     s = -(c01 * b[0] + (A[0, 0] * A[2, 2] - A[0, 2] * A[2, 0]) * b[1] + (A[0, 2] * A[1, 0] - A[0, 0] * A[1, 2]) * b[2])
     t = -(c02 * b[0] + (A[0, 1] * A[2, 0] - A[0, 0] * A[2, 1]) * b[1] + (A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]) * b[2])
-    n /= det
-    s /= det
-    t /= det
+    n, s, t = n / det, s / det, t / det
     if n >= 0.0 and math.sqrt(s * s + t * t) <= mu * n:
-        r[0] = n
-        r[1] = s
-        r[2] = t
+        r[0], r[1], r[2] = n, s, t
         return True
     return False
 
@@ -96,16 +91,16 @@ def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
 @kernel(inner=True)
 def _slide_planar(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
     """Both directions of sliding; the last one first, where both are possible."""
+    # The last direction first.
     first = -1.0 if r[1] > 0.0 else 1.0
     for k in range(2):
         t = first if k == 0 else -first
+        # The normal force of sliding, and whether friction opposes it.
         below = A[0, 0] - mu * A[0, 1] * t
         if below > 0.0:
             n = -b[0] / below
             if t * ((A[1, 0] - mu * A[1, 1] * t) * n + b[1]) >= 0.0:
-                r[0] = n
-                r[1] = -mu * n * t
-                r[2] = 0.0
+                r[0], r[1], r[2] = n, -mu * n * t, 0.0
                 return True
     return False
 
@@ -139,16 +134,16 @@ def _speed(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float, 
 @kernel(inner=True)
 def _slide_from(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
     """Newton on the angle from the last direction of friction, or from that of the load."""
+    # The first direction.
     size = math.sqrt(r[1] * r[1] + r[2] * r[2])
     if size > 0.0:
-        c = -r[1] / size
-        s = -r[2] / size
+        c, s = -r[1] / size, -r[2] / size
     else:
         size = math.sqrt(b[1] * b[1] + b[2] * b[2])
         if not size > 0.0:
             return False
-        c = b[1] / size
-        s = b[2] / size
+        c, s = b[1] / size, b[2] / size
+    # Newton's method on the angle.
     for _ in range(_NEWTON):
         h, d = _across(A, b, mu, c, s)
         if not abs(d) > 0.0:
@@ -157,8 +152,6 @@ def _slide_from(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
         if not abs(step) <= 0.5:
             return False
         c, s = _turned(c, s, step)
-        if abs(step) <= 1e-14:
-            break
         if abs(step) <= 1e-8:
             # Quadratic: the step just made has reached rounding.
             break
@@ -181,44 +174,41 @@ def _accept(A: Floats, b: Floats, mu: float, c: float, s: float, r: Floats) -> b
     n, speed = _speed(A, b, mu, c, s)
     if not (n > 0.0 and speed >= 0.0):
         return False
-    r[0] = n
-    r[1] = -mu * n * c
-    r[2] = -mu * n * s
+    r[0], r[1], r[2] = n, -mu * n * c, -mu * n * s
     return True
 
 
 @kernel(inner=True)
 def _slide_anywhere(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
     """Every sign change on a circle of points, by bisection; of the roots that can slide, the fastest."""
+    # The first point of the circle.
     angle = 2.0 * math.pi / POINTS
-    turn_c = math.cos(angle)
-    turn_s = math.sin(angle)
-    c0 = 1.0
-    s0 = 0.0
+    turn_c, turn_s = math.cos(angle), math.sin(angle)
+    c0, s0 = 1.0, 0.0
     h0 = _across(A, b, mu, c0, s0)[0]
-    best_c = 0.0
-    best_s = 0.0
-    best = -1.0
+    best_c, best_s, best = 0.0, 0.0, -1.0
     for _ in range(POINTS):
+        # The next point.
         c1 = c0 * turn_c - s0 * turn_s
         s1 = s0 * turn_c + c0 * turn_s
         h1 = _across(A, b, mu, c1, s1)[0]
         if h0 == 0.0 or (h0 < 0.0) != (h1 < 0.0):
+            # Bisect a change of sign.
             low_c, low_s, high_c, high_s = c0, s0, c1, s1
             for _ in range(60):
-                c = 0.5 * (low_c + high_c)
-                s = 0.5 * (low_s + high_s)
+                c, s = 0.5 * (low_c + high_c), 0.5 * (low_s + high_s)
                 size = math.sqrt(c * c + s * s)
-                c /= size
-                s /= size
+                c, s = c / size, s / size
                 if (_across(A, b, mu, c, s)[0] < 0.0) == (h0 < 0.0) and h0 != 0.0:
                     low_c, low_s = c, s
                 else:
                     high_c, high_s = c, s
+            # Keep the fastest direction.
             n, speed = _speed(A, b, mu, high_c, high_s)
             if n > 0.0 and speed > best:
                 best_c, best_s, best = high_c, high_s, speed
         c0, s0, h0 = c1, s1, h1
+    # None can slide.
     if best < 0.0:
         return False
     return _accept(A, b, mu, best_c, best_s, r)
@@ -227,6 +217,7 @@ def _slide_anywhere(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
 @kernel(inner=True)
 def _project_steps(A: Floats, b: Floats, mu: float, r: Floats) -> None:
     """Projected steps on De Saxce's form, of a length the block's size allows."""
+    # The length of the steps.
     size = 0.0
     for i in range(3):
         for j in range(3):
@@ -235,6 +226,7 @@ def _project_steps(A: Floats, b: Floats, mu: float, r: Floats) -> None:
         return
     rho = 1.0 / math.sqrt(size)
     for _ in range(_PROJECTIONS):
+        # A step along the velocity, projected to the cone.
         u0 = A[0, 0] * r[0] + A[0, 1] * r[1] + A[0, 2] * r[2] + b[0]
         u1 = A[1, 0] * r[0] + A[1, 1] * r[1] + A[1, 2] * r[2] + b[1]
         u2 = A[2, 0] * r[0] + A[2, 1] * r[1] + A[2, 2] * r[2] + b[2]
@@ -275,6 +267,7 @@ def friction_sweeps(
     ``shift`` (nc,) is what a proximal term adds to the diagonal (q holds the rest of it). ``order`` is that of the
     contacts, ``work`` (5, 3). Returns how often a block had no mode that fitted, in the last sweep.
     """
+    # Views of the workspace.
     pointer, column, block, diagonal, mu, dims = contacts
     A = work[:3]
     b = work[3]
@@ -285,28 +278,23 @@ def friction_sweeps(
         projected = 0
         for at in range(order.shape[0]):
             a = order[at]
-            b0 = q[a, 0]
-            b1 = q[a, 1]
-            b2 = q[a, 2]
+            # The velocity of the contact without its own force.
+            b0, b1, b2 = q[a, 0], q[a, 1], q[a, 2]
             for k in range(pointer[a], pointer[a + 1]):
                 c = column[k]
-                r0 = r[c, 0]
-                r1 = r[c, 1]
-                r2 = r[c, 2]
+                r0, r1, r2 = r[c, 0], r[c, 1], r[c, 2]
                 b0 += block[k, 0, 0] * r0 + block[k, 0, 1] * r1 + block[k, 0, 2] * r2
                 b1 += block[k, 1, 0] * r0 + block[k, 1, 1] * r1 + block[k, 1, 2] * r2
                 b2 += block[k, 2, 0] * r0 + block[k, 2, 1] * r1 + block[k, 2, 2] * r2
+            # Its block and last force.
             for i in range(3):
                 for j in range(3):
                     A[i, j] = diagonal[a, i, j]
             for i in range(dims[a]):
                 A[i, i] += shift[a]
-            b[0] = b0
-            b[1] = b1
-            b[2] = b2
-            new[0] = r[a, 0]
-            new[1] = r[a, 1]
-            new[2] = r[a, 2]
+            b[0], b[1], b[2] = b0, b1, b2
+            new[0], new[1], new[2] = r[a, 0], r[a, 1], r[a, 2]
+            # Solve the block, and relax the step.
             if solve_block(A, b, mu[a], dims[a], new) == PROJECTED:
                 projected += 1
             for i in range(3):

@@ -19,9 +19,8 @@ from typing import Final
 import numpy as np
 
 from lcp.compiler.views import view_1d
-from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels import ITERATION_LIMIT, PORTION, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED, Floats, Ints, kernel
 from lcp.kernels.basis_solve import solve_active
-from lcp.kernels.codes import ITERATION_LIMIT, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED
 from lcp.kernels.equilibrate import balance, equilibrate, equilibrate_more, largest_of
 from lcp.kernels.final_basis import (
     STRICTNESS,
@@ -58,29 +57,15 @@ from lcp.kernels.lemke_tableau import (
     tableau_ints,
     update_columns,
 )
-from lcp.kernels.portions import PORTION
 from lcp.kernels.reductions import largest_size, least_of
 
 # Places in the vector of options.
-MAX_PIVOTS: Final = 0
-PIVOT_TOLERANCE: Final = 1
-TIE_TOLERANCE: Final = 2
-TOLERANCE: Final = 3
-RESTARTS: Final = 4
-COVERED: Final = 5
-FREE_OF_UNITS: Final = 6  # judged by the backward error, every digit of q being meant; otherwise by the rule of a step
+# FREE_OF_UNITS: judged by the backward error, every digit of q being meant; otherwise by the rule of a step.
+MAX_PIVOTS, PIVOT_TOLERANCE, TIE_TOLERANCE, TOLERANCE, RESTARTS, COVERED, FREE_OF_UNITS = range(7)
 OPTIONS_SIZE: Final = 8
 
 # Places in the vector of information.
-PIVOTS: Final = 0
-WARM: Final = 1
-RESTART: Final = 2
-REBUILDS: Final = 3
-STAGE: Final = 4
-ENTERING: Final = 5
-PATH_END: Final = 6
-WARM_PIVOTS: Final = 7
-INFO_SIZE: Final = 8
+PIVOTS, WARM, RESTART, REBUILDS, STAGE, ENTERING, PATH_END, WARM_PIVOTS, INFO_SIZE = range(9)
 
 # A budget that is never spent.
 WHOLE: Final = 1 << 60
@@ -92,6 +77,12 @@ WARM_PATH: Final = 2
 # Stages of the resumable drive, kept in info[STAGE].
 START: Final = 0
 PIVOTING: Final = 1
+
+
+@kernel(inline=True)
+def pivots_at_once(n: int, most: int) -> int:
+    """Pivots, each of up to n^2 multiply-adds, that make a portion; ``most`` of small problems."""
+    return max(1, min(most, PORTION // max(1, n * n)))
 
 
 @kernel(inline=True)
@@ -130,6 +121,7 @@ def lemke_drive(
     Where the budget is less than `WHOLE` it also returns in the midst of an update of the whole tableau. A first call
     has ``info[STAGE] == START``. On `RAY`, wf[:2 n + 1] holds the direction (w, z, t) of the ray.
     """
+    # First call: nothing to do if q >= 0.
     n = q.shape[0]
     if info[STAGE] == START:
         info[PIVOTS] = 0
@@ -143,6 +135,7 @@ def lemke_drive(
             least = min(least, q[i])
         if least >= 0.0:
             return SOLVED
+    # Views of the workspaces, and options.
     t = tableau(wf, wi, n)
     tolerance = options[TOLERANCE]
     # Rounding leaves a right basis far below the tolerance.
@@ -164,6 +157,7 @@ def lemke_drive(
         limit = max(1000, 50 * n)
     limit += info[WARM_PIVOTS]
 
+    # First call: scales, the basis of the start, and the first path.
     spent = 0
     fresh = False
     r = -1
@@ -198,6 +192,7 @@ def lemke_drive(
             fresh = True
 
     while True:
+        # How the path goes on: it has ended, is at a limit, or makes plain pivots.
         verdict = RUNNING
         if fresh:
             pivot(t, r, 0.0, info)
@@ -214,6 +209,7 @@ def lemke_drive(
             spent += made
             if made > 0:
                 continue
+        # The next pivot.
         if verdict == RUNNING:
             pending = t.counts[PENDING]
             # In portions, unlike that of `entering_column`.
@@ -236,6 +232,7 @@ def lemke_drive(
                 verdict = SINGULAR_BASIS
             else:
                 verdict = RAY
+        # The final basis, solved from the data.
         if verdict == SOLVED:
             # In index order, so that the answer depends on the basis alone and not on the way to it.
             k = 0
@@ -260,6 +257,7 @@ def lemke_drive(
                     info[RESTART] = 0
                 return SOLVED
             verdict = STALLED
+        # No path is left: take the best candidate.
         if info[RESTART] >= 0 and (info[PIVOTS] >= limit or info[RESTART] >= options[RESTARTS]):
             take_best(end)
             if meets(end, tolerance):
@@ -271,6 +269,7 @@ def lemke_drive(
             # The cold path keeps the whole limit: a start costs pivots, never a solution.
             info[WARM_PIVOTS] = info[PIVOTS]
             limit += info[PIVOTS]
+        # The next path.
         info[RESTART] += 1
         if balanced(info[RESTART]):
             balance(M, t.row, t.column, end.work)
@@ -289,11 +288,13 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
     ``size`` carries, row by row, the largest magnitude that has gone into x_i: the rounding in x_i is a multiple of
     it. One scale for all rows would take small forces for rounding beside large ones.
     """
+    # Views of whole vectors of eight.
     n = t.basis.shape[0]
     width = in_eights(n)
     x = view_1d(t.x, 0, width)
     entry = view_1d(t.entry, 0, width)
     size = view_1d(t.size, 0, width)
+    # Move the basic values.
     step = -x[r] / entry[r]
     length = abs(step)
     for i in range(x.shape[0]):
@@ -301,10 +302,12 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
         s = max(max(size[i], abs(value)), abs(entry[i]) * length)
         size[i] = s
         x[i] = 0.0 if abs(value) <= tie_tolerance * s else value
+    # The entering variable takes the row.
     x[r] = step
     size[r] = length
     # The variable that left blocks no more: it is no candidate for what enters next.
     t.ratio[r] = np.inf
+    # The complement of the leaving variable enters next.
     leaving = exchange(t, r, info[ENTERING])
     info[PIVOTS] += 1
     if leaving == 2 * n:
@@ -318,8 +321,10 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
 @kernel(inner=True, long_loops=True)
 def follow(t: Tableau, M: Floats, options: Floats, info: Ints, tied: Ints, most: int) -> int:
     """Make at most so many plain pivots of a path of few rows; how many were made before it ended, or may be a ray."""
+    # Thresholds of this path.
     threshold = pivot_threshold(options[PIVOT_TOLERANCE], info[RESTART])
     tie = tie_threshold(options[TIE_TOLERANCE], info[RESTART])
+    # Pivots.
     made = 0
     while info[ENTERING] >= 0 and info[PIVOTS] < info[PATH_END] and made < most:
         entering_column(t, M, info[ENTERING])
@@ -334,6 +339,7 @@ def follow(t: Tableau, M: Floats, options: Floats, info: Ints, tied: Ints, most:
 @kernel(inner=True)
 def ray_direction(t: Tableau, entering: int, wf: Floats) -> None:
     """Write the secondary ray (w, z, t), in the units of the problem, over the head of the workspace."""
+    # The direction in units of the tableau, behind the basic values.
     n = t.basis.shape[0]
     direction = wf[wf.shape[0] - 2 * n - 1 :]
     for i in range(2 * n + 1):
@@ -341,20 +347,13 @@ def ray_direction(t: Tableau, entering: int, wf: Floats) -> None:
     direction[entering] = 1.0
     for i in range(n):
         direction[t.basis[i]] = t.entry[i]
+    # Units of the problem.
     for i in range(n):
         direction[i] /= t.row[i]
         direction[n + i] *= t.column[i]
+    # Move it to the head.
     for i in range(2 * n + 1):
         wf[i] = direction[i]
-
-
-@kernel
-def lemke(
-    M: Floats, q: Floats, z0: Floats, has_z0: bool, options: Floats, wf: Floats, wi: Ints, z: Floats, info: Ints
-) -> int:
-    """Solve LCP(M, q) to the end; see `lemke_drive`. Returns a code of `lcp.kernels.codes`."""
-    info[STAGE] = START
-    return lemke_drive(M, q, z0, has_z0, options, wf, wi, z, info, WHOLE)
 
 
 @kernel(inline=True)
@@ -364,6 +363,7 @@ def leaving_row(t: Tableau, M: Floats, pivot_tolerance: float, tie_tolerance: fl
     ``pivot_tolerance`` is relative to the largest entry of the column, ``tie_tolerance`` to ``size``, the magnitudes
     each right-hand side came from. ``tied`` (n,) is scratch.
     """
+    # Views of whole vectors of eight.
     width = in_eights(t.basis.shape[0])
     x = view_1d(t.x, 0, width)
     column = view_1d(t.entry, 0, width)
@@ -392,6 +392,7 @@ def leaving_row(t: Tableau, M: Floats, pivot_tolerance: float, tie_tolerance: fl
 @kernel(inner=True)
 def lexicographic_row(t: Tableau, M: Floats, step: float, floor: float, tie_tolerance: float, tied: Ints) -> int:
     """The row to leave among several tied ones; the artificial variable goes before all others."""
+    # The tied rows.
     column = t.entry
     n = t.basis.shape[0]
     count = 0
@@ -407,6 +408,7 @@ def lexicographic_row(t: Tableau, M: Floats, step: float, floor: float, tie_tole
         while t.ratio[count] != step:
             count += 1
         return count
+    # Compare columns of the basis inverse until one row is left.
     k = 0
     while count > 1 and k < n:
         c = t.position[k]

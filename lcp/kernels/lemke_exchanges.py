@@ -93,11 +93,13 @@ def fuse_one(
 @kernel(inner=True, long_loops=True)
 def fuse_two(u: Floats, y: Floats, z: Floats, v: Floats, at: int) -> None:
     """As `fuse_one`, for two columns that share the loads of u; their factors are v[at : at + 16]."""
+    # The sixteen factors.
     a, b, c, d = v[at], v[at + 1], v[at + 2], v[at + 3]
     e, f, g, h = v[at + 4], v[at + 5], v[at + 6], v[at + 7]
     k, m, n, o = v[at + 8], v[at + 9], v[at + 10], v[at + 11]
     p, q, r, x = v[at + 12], v[at + 13], v[at + 14], v[at + 15]
     for j in range(y.shape[0]):
+        # Eight vectors, loaded once.
         u0 = u[j]
         u1 = u[STRIP + j]
         u2 = u[2 * STRIP + j]
@@ -106,6 +108,7 @@ def fuse_two(u: Floats, y: Floats, z: Floats, v: Floats, at: int) -> None:
         u5 = u[5 * STRIP + j]
         u6 = u[6 * STRIP + j]
         u7 = u[7 * STRIP + j]
+        # Add them to both columns.
         s = (((y[j] + a * u0) + b * u1) + c * u2) + d * u3
         t = (((z[j] + k * u0) + m * u1) + n * u2) + o * u3
         y[j] = (((s + e * u4) + f * u5) + g * u6) + h * u7
@@ -115,6 +118,7 @@ def fuse_two(u: Floats, y: Floats, z: Floats, v: Floats, at: int) -> None:
 @kernel(inline=True)
 def factors(e: Exchanges, y: Floats, block: int, first: int, v: Floats) -> None:
     """The factors of a block's vectors for the column y, into v[:8]; y is zero in their rows then."""
+    # Places of the block.
     n, places = e.n, e.places
     base = 8 * block
     at = 16 * block
@@ -129,6 +133,7 @@ def factors(e: Exchanges, y: Floats, block: int, first: int, v: Floats) -> None:
     i5 = places[at + 5] if base + 5 >= first else n
     i6 = places[at + 6] if base + 6 >= first else n
     i7 = places[at + 7] if base + 7 >= first else n
+    # Entries of the column in the pivot rows, which become zero.
     y0 = y[i0]
     y1 = y[i1] if places[at + 9] < first else 0.0
     y2 = y[i2] if places[at + 10] < first else 0.0
@@ -145,6 +150,7 @@ def factors(e: Exchanges, y: Floats, block: int, first: int, v: Floats) -> None:
     y[i5] = 0.0
     y[i6] = 0.0
     y[i7] = 0.0
+    # The factors, by substitution in the triangle.
     v0 = -y0 * t[8]
     v1 = -(y1 + v0 * t[9]) * t[17]
     y2 += v0 * t[18]
@@ -174,6 +180,7 @@ def factors(e: Exchanges, y: Floats, block: int, first: int, v: Floats) -> None:
     v6 = -(y6 + v5 * t[59]) * t[62]
     y7 += v5 * t[68]
     v7 = -(y7 + v6 * t[69]) * t[71]
+    # Hand them over.
     v[0] = v0
     v[1] = v1
     v[2] = v2
@@ -207,11 +214,13 @@ def advance_many(e: Exchanges, T: Floats, slots: Ints, columns: int, stamp: Ints
     ``stamp`` says where each column stands, and is set. The columns share the loads of the exchanges, which is what
     limits a single column once the exchanges no longer fit the nearest cache.
     """
+    # The oldest stamp.
     v = e.factors
     width = T.shape[1]
     first = last
     for s in range(columns):
         first = min(first, stamp[slots[s]])
+    # Block by block: factors of all columns, then their vectors.
     for block in range(first // 8, (last + 7) // 8):
         for s in range(columns):
             factors(e, T[slots[s]], block, stamp[slots[s]], v[8 * s :])
@@ -221,6 +230,7 @@ def advance_many(e: Exchanges, T: Floats, slots: Ints, columns: int, stamp: Ints
             right = min(left + STRIP, width)
             for s in range(0, columns, 2):
                 fuse_two(u, T[slots[s], left:right], T[slots[s + 1], left:right], v, 8 * s)
+    # All columns are up to date.
     for s in range(columns):
         stamp[slots[s]] = last
 
@@ -228,6 +238,7 @@ def advance_many(e: Exchanges, T: Floats, slots: Ints, columns: int, stamp: Ints
 @kernel(inner=True, long_loops=True)
 def append(e: Exchanges, entry: Floats, r: int, k: int) -> None:
     """Make exchange k of the up-to-date entering column ``entry`` and row r."""
+    # Where the exchange stands.
     U, table, places = e.U, e.table, e.places
     width = entry.shape[0]
     count = strips(e.n)
@@ -236,6 +247,7 @@ def append(e: Exchanges, entry: Floats, r: int, k: int) -> None:
     m = k - base
     at = 16 * block
     start = block * count * BLOCK_FLOATS
+    # Clear a new block.
     if m == 0:
         for strip in range(count):
             left = strip * STRIP
@@ -248,11 +260,13 @@ def append(e: Exchanges, entry: Floats, r: int, k: int) -> None:
             places[at + 8 + j] = -1
         for j in range(8 * TABLE):
             table[TABLE * base + j] = 0.0
+    # Store the column in strips.
     for strip in range(count):
         target = strips_at(e, block, strip)[m * STRIP : (m + 1) * STRIP]
         source = entry[strip * STRIP : min((strip + 1) * STRIP, width)]
         for j in range(source.shape[0]):
             target[j] = source[j]
+    # Entries of earlier vectors in row r move to the triangle.
     place = start + (r // STRIP) * BLOCK_FLOATS + r % STRIP
     for j in range(m):
         table[TABLE * k + j] = U[place + j * STRIP]
@@ -267,6 +281,7 @@ def append(e: Exchanges, entry: Floats, r: int, k: int) -> None:
 @kernel(inner=True, long_loops=True)
 def column_left_behind(e: Exchanges, k: int, last: int, y: Floats) -> None:
     """Fill y with the column that exchange k has put in place of its entering one: u / e_r."""
+    # The vector of exchange k over its pivot.
     block = k // 8
     base = 8 * block
     m = k - base

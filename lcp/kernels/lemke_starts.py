@@ -40,6 +40,7 @@ WORTH: Final = 1
 @kernel(inner=True)
 def cold_start(t: Tableau, M: Floats, q: Floats, restart: int, covered: bool, given: Floats) -> int:
     """The first dictionary, its artificial column as ``entry``; returns the row in which that variable enters."""
+    # The first dictionary.
     n = q.shape[0]
     cover_vector(restart, covered, given, t.row, t.cover)
     first_tableau(t, q)
@@ -64,22 +65,26 @@ def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> 
     Columns in which that entry is small wait for the others; those where it stays below ``floor`` times the largest
     entry met are linear combinations of the rest and are left out: returns how many.
     """
+    # The first dictionary.
     n = q.shape[0]
     first_tableau(t, q)
     store_all(t, M)
     largest = 0.0
     missing = 0
+    # Two sweeps: columns of small pivots wait for the second.
     for sweep in range(2):
         missing = 0
         for c in range(n + 1):
             if not wanted[t.nonbasis[c]]:
                 continue
+            # Bring the column up to date.
             if t.counts[PENDING] >= t.counts[MOST_PENDING]:
                 update_tableau(t, M)
             if t.counts[PENDING] - t.stamp[c] >= STALE:
                 store_wanted(t, M, wanted, c)
             copy_column(t, M, c, t.entry)
             advance(t.exchanges, t.entry, t.stamp[c], t.counts[PENDING])
+            # The largest entry among rows whose variable is to go.
             r = -1
             best = 0.0
             whole = 0.0
@@ -93,6 +98,7 @@ def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> 
             if r < 0 or best <= (0.01 * whole if sweep == 0 else floor * largest):
                 missing += 1
                 continue
+            # The exchange.
             step = -t.x[r] / t.entry[r]
             for i in range(n):
                 t.x[i] += t.entry[i] * step
@@ -132,6 +138,7 @@ def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
 
     Where a basis is given, this costs no exchange: the k columns of M, laid out like exchanges, take their place.
     """
+    # The first dictionary, and the variables of the basis.
     n = q.shape[0]
     count = strips(n)
     U = t.exchanges.U
@@ -145,6 +152,7 @@ def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
         t.nonbasis[i] = i
         t.position[n + i] = -1
         t.position[i] = i
+    # Columns of the basis in place of exchanges.
     blocks = (k + 7) // 8
     for block in range(blocks):
         for place in range(block * count * BLOCK_FLOATS, (block + 1) * count * BLOCK_FLOATS):
@@ -158,10 +166,12 @@ def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
                 a = t.active[j]
                 U[place] = source[a] * t.row[i] * t.column[a]
                 place += STRIP
+    # Basic values.
     for j in range(k):
         t.test[j] = -t.x[t.active[j]]
         t.x[t.active[j]] = 0.0
     through_base(t, k, t.x)
+    # All columns follow from the basis.
     for c in range(n):
         t.kind[c] = BASED
         t.stamp[c] = 8 * blocks
@@ -177,6 +187,7 @@ def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: in
     The k indices stand in ``active``; ``regular``: their block is factored in A. Otherwise columns that depend on
     others are left out. -1 where no path is worth following: no basic value is negative, or too many are.
     """
+    # The dictionary of the basis.
     n = q.shape[0]
     if regular:
         base_tableau(t, M, q, k)
@@ -187,6 +198,7 @@ def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: in
             t.cover[i] = 0.0
         wanted[2 * n] = 0
         form_basis(t, M, q, wanted, 1e-9)
+    # Whether a path is worth following.
     x = t.x
     r = 0
     negative = 0
@@ -197,6 +209,7 @@ def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: in
             negative += 1
     if negative == 0 or WORTH * negative > max(2 * WORTH, k):
         return -1
+    # The artificial column.
     for i in range(n):
         t.entry[i] = 1.0
         t.T[n, i] = 1.0

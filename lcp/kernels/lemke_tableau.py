@@ -37,10 +37,7 @@ from lcp.kernels.lemke_exchanges import (
     strips,
 )
 
-ORIGINAL: Final = 0
-STORED: Final = 1
-LEFT_BEHIND: Final = 2
-BASED: Final = 3
+ORIGINAL, STORED, LEFT_BEHIND, BASED = range(4)
 
 # Pending exchanges from which on a column is brought up to date together with its likely successors.
 STALE: Final = 24
@@ -53,13 +50,9 @@ SMALL: Final = 32
 SHORT: Final = 64
 
 # Places in ``counts``.
-PENDING: Final = 0
-MOST_PENDING: Final = 1
-UPDATES: Final = 2
-BASE_SIZE: Final = 3
-UPDATED: Final = 4  # columns that an update under way is done with
-WHOLE_KEPT: Final = 5  # 1: every column is stored, and every exchange applied to all of them at once
-COUNTS: Final = 6
+# UPDATED: columns that an update under way is done with.
+# WHOLE_KEPT: 1: every column is stored, and every exchange applied to all of them at once.
+PENDING, MOST_PENDING, BASE_SIZE, UPDATED, WHOLE_KEPT, COUNTS = range(6)
 
 
 class Tableau(NamedTuple):
@@ -110,12 +103,14 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
     width = padded(n)
     exchanges = capacity(n)
     # The basic values and the basis stand first: `artificial_value` reads them without the rest.
+    # Starts of the parts of both workspaces.
     a = 6 * width
     b = a + 3 * n
     c = b + 8 * BATCH
     d = c + TABLE * exchanges
     e = d + exchanges // 8 * strips(n) * BLOCK_FLOATS
     f = e + (n + 1) * width
+    # Starts of the integer parts.
     i = 2 * n + 1
     j = 4 * n + 2
     k = j + 2 * n + 2
@@ -150,6 +145,7 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
 @kernel
 def first_tableau(t: Tableau, q: Floats) -> None:
     """All w basic: w = q + M z + cover t, equilibrated."""
+    # All w are basic.
     n = q.shape[0]
     for i in range(n):
         t.basis[i] = i
@@ -157,18 +153,20 @@ def first_tableau(t: Tableau, q: Floats) -> None:
         t.position[i] = -1
         t.position[n + i] = i
         t.x[i] = q[i] * t.row[i]
+    # Padding.
     for i in range(n, t.x.shape[0]):
         t.x[i] = 0.0
         t.size[i] = 0.0
         t.entry[i] = 0.0
+    # The artificial variable is the last column.
     t.nonbasis[n] = 2 * n
     t.position[2 * n] = n
     for c in range(n + 1):
         t.stamp[c] = 0
         t.kind[c] = ORIGINAL
+    # No exchange yet.
     t.counts[PENDING] = 0
     t.counts[MOST_PENDING] = patience(n)
-    t.counts[UPDATES] = 0
     t.counts[UPDATED] = 0
     t.counts[WHOLE_KEPT] = 0
 
@@ -176,9 +174,11 @@ def first_tableau(t: Tableau, q: Floats) -> None:
 @kernel
 def store_all(t: Tableau, M: Floats) -> None:
     """Store every column of the first dictionary, where there are few."""
+    # Only where there are few.
     n = M.shape[0]
     if n > SMALL:
         return
+    # Scaled columns, and the cover.
     T = t.T
     for i in range(n):
         scale = t.row[i]
@@ -186,6 +186,7 @@ def store_all(t: Tableau, M: Floats) -> None:
         for c in range(n):
             T[c, i] = source[c] * scale * t.column[c]
         T[n, i] = t.cover[i]
+    # Padding.
     for c in range(n + 1):
         for i in range(n, in_eights(n)):
             T[c, i] = 0.0
@@ -205,12 +206,14 @@ def add_eight(y: Floats, v: float, u: Floats) -> None:
 @kernel(inner=True, vectors=True)
 def update_all(t: Tableau, r: int, entering: int) -> None:
     """Apply the exchange of row r and column ``entering``, which is ``entry``, to every stored column."""
+    # The factor of the entering column.
     T = t.T
     e = t.entry
     columns = T.shape[0]
     width = in_eights(columns - 1)
     inverse = 1.0 / e[r]
     factor = -inverse
+    # Update every column, eight rows at a time.
     for c in range(columns):
         y = T[c]
         v = y[r] * factor
@@ -222,6 +225,7 @@ def update_all(t: Tableau, r: int, entering: int) -> None:
         if j < width:
             add_eight(view_1d(y, j, 8), v, view_1d(e, j, 8))
         y[r] = v
+    # The column of the variable that left.
     left = T[entering]
     for i in range(width):
         left[i] = e[i] * inverse
@@ -262,6 +266,7 @@ def through_base(t: Tableau, k: int, y: Floats) -> None:
 @kernel(inner=True)
 def based_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
     """Column c of the dictionary whose basis is factored in A: z_a = A^-1 (w_a - q_a - M_ac z_c), w = q + M z."""
+    # The right-hand side of the basis: of a column outside it, or of a unit vector.
     k = t.counts[BASE_SIZE]
     b = t.test
     if t.member[c] < 0:
@@ -275,12 +280,14 @@ def based_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
         for j in range(k):
             b[j] = 0.0
         b[t.member[c]] = 1.0
+    # Through the factored basis.
     through_base(t, k, y)
 
 
 @kernel(inline=True)
 def copy_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
     """Fill y (padded) with column c as of exchange stamp[c]."""
+    # By the kind of the column.
     kind = t.kind[c]
     if kind == ORIGINAL:
         original_column(t, M, c, y)
@@ -330,9 +337,11 @@ def update_tableau(t: Tableau, M: Floats) -> None:
 @kernel(inner=True)
 def update_columns(t: Tableau, M: Floats, most: int) -> bool:
     """Go on with `update_tableau` by at most about so many columns; whether that was the last of it."""
+    # The next columns.
     n = M.shape[0]
     first = t.counts[UPDATED]
     last = min(n + 1, first + BATCH + most // BATCH * BATCH)
+    # Batch by batch.
     columns = 0
     for c in range(first, last):
         t.slots[columns] = c
@@ -342,14 +351,15 @@ def update_columns(t: Tableau, M: Floats, most: int) -> bool:
             columns = 0
     store_together(t, M, columns)
     t.counts[UPDATED] = last
+    # There are more to update.
     if last <= n:
         return False
+    # All are up to date: the exchanges are forgotten.
     for c in range(n + 1):
         t.stamp[c] = 0
     t.counts[UPDATED] = 0
     t.counts[PENDING] = 0
     t.counts[MOST_PENDING] = min(SHORT, t.counts[MOST_PENDING])
-    t.counts[UPDATES] += 1
     return True
 
 
@@ -360,6 +370,7 @@ def store_with_successors(t: Tableau, M: Floats, entering: int) -> None:
     The basic variables that came next to blocking at the last pivot are the likely ones to block soon, and their
     complements enter then: on definite problems nearly all such columns are used within a few pivots.
     """
+    # The entering column first.
     n = M.shape[0]
     slots = t.slots
     slots[0] = t.position[entering]
@@ -389,13 +400,16 @@ def store_with_successors(t: Tableau, M: Floats, entering: int) -> None:
 @kernel(inline=True)
 def entering_column(t: Tableau, M: Floats, entering: int) -> None:
     """Fill ``entry`` with the up-to-date column of a nonbasic variable."""
+    # Update the whole tableau if there are too many exchanges.
     pending = t.counts[PENDING]
     if pending >= t.counts[MOST_PENDING]:
         update_tableau(t, M)
         pending = 0
+    # Bring it up to date with its likely successors.
     c = t.position[entering]
     if pending - t.stamp[c] >= STALE:
         store_with_successors(t, M, entering)
+    # Copy the column.
     if t.counts[WHOLE_KEPT] == 1:
         source = t.T[c]
         for i in range(in_eights(M.shape[0])):
@@ -412,6 +426,7 @@ def exchange(t: Tableau, r: int, entering: int) -> int:
 
     The basic values are the caller's.
     """
+    # Apply the exchange at once, or keep it.
     c = t.position[entering]
     leaving = t.basis[r]
     if t.counts[WHOLE_KEPT] == 1:
@@ -422,6 +437,7 @@ def exchange(t: Tableau, r: int, entering: int) -> int:
         t.counts[PENDING] = k + 1
         t.stamp[c] = k + 1
         t.kind[c] = LEFT_BEHIND
+    # Exchange the variables.
     t.basis[r] = entering
     t.nonbasis[c] = leaving
     t.position[entering] = -1

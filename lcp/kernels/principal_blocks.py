@@ -1,30 +1,26 @@
-"""All principal blocks: the signs of their minors and of the systems M_aa x = (1, ..., 1).
+"""All principal blocks: the signs of their minors, the systems M_aa x = (1, ..., 1), and bounds of |M_aa^-1 d_a|.
 
-Minors are signed by Schur complements in interval arithmetic.
+Minors are signed by Schur complements in interval arithmetic. M is a P-matrix if and only if its first diagonal entry
+is positive and both the matrix without its first row and column and the Schur complement of that entry are P-matrices:
+2^n pivots, a few operations each. M. J. Tsatsomeros, L. Li, A recursive test for P-matrices, BIT 40 (2000).
 
-M is a P-matrix if and only if its first diagonal entry is positive and both the matrix without its first row and column
-and the Schur complement of that entry are P-matrices: 2^n pivots, a few operations each. M. J. Tsatsomeros, L. Li, A
-recursive test for P-matrices, BIT 40 (2000).
-
-Systems are verified against rounding. Let every proper principal block of A be semimonotone, A itself not: some x > 0
-has A x < 0. Then every y with A y <= 0 is nonnegative (the first point of x + t y, t >= 0, with a zero entry would
+Systems are verified against rounding. Let every proper principal block of A be semimonotone, but not A itself: some x
+> 0 has A x < 0. Then every y with A y <= 0 is nonnegative (the first point of x + t y, t >= 0, with a zero entry would
 violate a smaller block), so that A is regular and A^-1 <= 0. One right-hand side b > 0 therefore decides each block:
-A^-1 b <= 0 is a violation, and a positive entry in A^-1 b rules one out. With A x <= 0 in place of A x < 0, A may also
-be singular: the same argument leaves multiples of x as its only null vectors, and the positive entry in A^-1 b rules
-that out as well.
+A^-1 b <= 0 is a violation, and a positive entry in A^-1 b excludes one. With A x <= 0 instead of A x < 0, A may also
+be singular: the same argument leaves only multiples of x as its null vectors, and a positive entry in A^-1 b excludes
+that as well.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.accurate_residual import EPS, TINY
 from lcp.kernels.basis_solve import lu_factor, lu_solve, members
+from lcp.kernels.reductions import EPS, TINY
 
-ALL_POSITIVE: Final = 0
-NOT_POSITIVE: Final = 1
-UNDECIDED: Final = 2
+ALL_POSITIVE, NOT_POSITIVE, UNDECIDED = range(3)
 
 
 @kernel(inner=True)
@@ -34,14 +30,17 @@ def schur_complement(A: Floats, R: Floats, B: Floats, S: Floats, size: int) -> N
     The pivot interval must be positive. |x y / p - a b / c| <= (|a| s + r |b| + r s + |a b / c| t) / (c - t) for
     |x - a| <= r, |y - b| <= s, |p - c| <= t; rounding is added on top.
     """
+    # An upper bound of one over the pivot.
     pivot = A[0, 0]
     pivot_radius = R[0, 0]
     inverse = (1.0 + 8.0 * EPS) / ((pivot - pivot_radius) * (1.0 - 4.0 * EPS))
     for i in range(1, size):
+        # An entry of the pivot column.
         a = A[i, 0]
         r = R[i, 0]
         size_a = abs(a)
         for j in range(1, size):
+            # The complement, and a bound of its error.
             b = A[0, j]
             s = R[0, j]
             quotient = a * b / pivot
@@ -59,6 +58,7 @@ def scan_minors(A: Floats, R: Floats, phase: Ints, index_set: Ints) -> int:
     Returns `ALL_POSITIVE`; or `NOT_POSITIVE`, the bits of ``index_set[0]`` being indices whose minor is certainly not
     positive; or `UNDECIDED`, where no such set was met and the pivot of set ``index_set[0]`` may have either sign.
     """
+    # Depth first: index d is left out of the set, then taken into it.
     n = A.shape[1]
     undecided = False
     code = 0
@@ -71,6 +71,7 @@ def scan_minors(A: Floats, R: Floats, phase: Ints, index_set: Ints) -> int:
         size = n - d
         here = A[d]
         radius = R[d]
+        # A negative pivot ends it; otherwise leave d out.
         if phase[d] == 0:
             if here[0, 0] + radius[0, 0] < 0.0:
                 index_set[0] = code | (1 << d)
@@ -82,6 +83,7 @@ def scan_minors(A: Floats, R: Floats, phase: Ints, index_set: Ints) -> int:
                     R[d + 1, i - 1, j - 1] = radius[i, j]
             d += 1
             phase[d] = 0
+        # Take d in, if its pivot is certainly positive.
         elif phase[d] == 1:
             phase[d] = 2
             # A quarter of the pivot is kept as reserve: what follows would be all radius otherwise.
@@ -94,6 +96,7 @@ def scan_minors(A: Floats, R: Floats, phase: Ints, index_set: Ints) -> int:
                 undecided = True
                 index_set[0] = code | (1 << d)
         else:
+            # Both are done.
             code &= ~(1 << d)
             d -= 1
     return UNDECIDED if undecided else ALL_POSITIVE
@@ -109,19 +112,21 @@ def scan_systems(
     ``vector``; else the number of ``codes`` written: blocks whose system could not be verified. ``A`` is n x n scratch,
     ``work`` and ``index`` have length 2 n.
     """
+    # Views of the workspaces.
     n = M.shape[0]
     active = index[:n]
     perm = index[n:]
     b = work[:n]
     x = work[n:]
     kept = 0
-    for i in range(n):
-        b[i] = 1.0
+    b[:n] = 1.0
     for code in range(start, stop):
+        # The block.
         k = members(code, n, active)
         for i in range(k):
             for j in range(k):
                 A[i, j] = M[active[i], active[j]]
+        # Solve it, and verify the solution against rounding.
         verified = lu_factor(A, k, perm)
         if verified:
             lu_solve(A, k, perm, b, x)
@@ -136,19 +141,141 @@ def scan_systems(
                 if not total > (k + 4) * (EPS * size + TINY):
                     verified = False
                     break
+        # Blocks that are not verified are listed.
         if not verified:
             codes[kept] = code
             kept += 1
             continue
+        # A positive entry excludes a violation.
         harmless = False
         for i in range(k):
             if x[i] > 0.0:
                 harmless = True
                 break
         if not harmless:
-            for i in range(n):
-                vector[i] = 0.0
+            vector[:n] = 0.0
             for i in range(k):
                 vector[active[i]] = -x[i]
             return -1 - code
     return kept
+
+
+@kernel
+def inverse_image(
+    M: Floats,
+    d: Floats,
+    radius: Floats,
+    active: Ints,
+    k: int,
+    A: Floats,
+    X: Floats,
+    perm: Ints,
+    work: Floats,
+    out: Floats,
+) -> bool:
+    """Fill ``out[:k]`` with bounds of |M_aa^-1 e| over all |e - d_a| <= radius_a; False where none was proven.
+
+    With X an approximate inverse and E = I - X M_aa, |E| <= c < 1 in the row-sum norm, any x~ has x - x~ =
+    X (e - M_aa x~) + E (x - x~), and so |x - x~|_max <= |X (e - M_aa x~)|_max / (1 - c). S. M. Rump, Verification
+    methods, Acta Numerica 19 (2010). ``A`` and ``X`` are n x n scratch, ``work`` has length 4 n.
+    """
+    # Views of the workspace.
+    n = M.shape[0]
+    b = work[:n]
+    x = work[n : 2 * n]
+    gap = work[2 * n : 3 * n]
+    off = work[3 * n :]
+    # The block, and its approximate inverse X.
+    for i in range(k):
+        for j in range(k):
+            A[i, j] = M[active[i], active[j]]
+    if not lu_factor(A, k, perm):
+        return False
+    for j in range(k):
+        b[:k] = 0.0
+        b[j] = 1.0
+        lu_solve(A, k, perm, b, x)
+        for i in range(k):
+            X[i, j] = x[i]
+    slack = (2 * k + 8) * EPS
+    # Rows of I - X M_aa, with a bound of their rounding.
+    worst = 0.0
+    for i in range(k):
+        b[:k] = 0.0
+        gap[:k] = 0.0
+        b[i] = 1.0
+        gap[i] = 1.0
+        for m in range(k):
+            factor = X[i, m]
+            source = M[active[m]]
+            for j in range(k):
+                term = factor * source[active[j]]
+                b[j] -= term
+                gap[j] += abs(term)
+        total = 0.0
+        for j in range(k):
+            total += abs(b[j]) + slack * gap[j] + 4.0 * (k + 2) * TINY
+        off[i] = total * (1.0 + slack)
+        worst = max(worst, off[i])
+        if not total < 0.5:
+            return False
+    # x = X d.
+    for i in range(k):
+        total = 0.0
+        for j in range(k):
+            total += X[i, j] * d[active[j]]
+        x[i] = total
+    # A bound of |e - M_aa x|.
+    for i in range(k):
+        total = d[active[i]]
+        size = abs(total)
+        source = M[active[i]]
+        for j in range(k):
+            term = source[active[j]] * x[j]
+            total -= term
+            size += abs(term)
+        gap[i] = (abs(total) + radius[active[i]] + slack * size + 4.0 * (k + 2) * TINY) * (1.0 + slack)
+    # A bound of |X (e - M_aa x)|, and of the error of x.
+    largest = 0.0
+    for i in range(k):
+        total = 0.0
+        for j in range(k):
+            total += abs(X[i, j]) * gap[j]
+        b[i] = total * (1.0 + slack) + 4.0 * (k + 2) * TINY
+        largest = max(largest, b[i])
+    # The bounds.
+    largest = largest / (1.0 - worst) * (1.0 + 8.0 * EPS)
+    for i in range(k):
+        out[i] = (abs(x[i]) + b[i] + off[i] * largest) * (1.0 + 8.0 * EPS)
+        if not np.isfinite(out[i]):
+            return False
+    return True
+
+
+@kernel
+def worst_images(
+    M: Floats,
+    d: Floats,
+    radius: Floats,
+    start: int,
+    stop: int,
+    A: Floats,
+    X: Floats,
+    index: Ints,
+    work: Floats,
+    worst: Floats,
+) -> bool:
+    """Raise ``worst`` to the bounds of the blocks ``start <= code < stop``; ``index`` is 2 n, ``work`` 5 n long."""
+    # Views of the workspaces.
+    n = M.shape[0]
+    active = index[:n]
+    perm = index[n:]
+    out = work[:n]
+    # Block by block.
+    for code in range(start, stop):
+        k = members(code, n, active)
+        if not inverse_image(M, d, radius, active, k, A, X, perm, work[n:], out):
+            return False
+        for i in range(k):
+            worst[active[i]] = max(worst[active[i]], out[i])
+    return True

@@ -1,34 +1,278 @@
-"""The principal pivoting methods of Cottle and Dantzig, and of Murty, with bounds on both sides.
+"""Principal pivoting on a dense tableau: the exchange, the tableau, and the methods of Cottle and Dantzig and of Murty.
+
+A dictionary x_B = x + sum_j T[:, j] y_j has one column per nonbasic variable; basic columns, which are unit vectors,
+are not stored. In a principal transform every pair (z_i, w_i) keeps row i and column i: b = x + T y with one of each
+pair basic (b_i) and the other nonbasic (y_i); ``inside[i]`` tells that z_i is basic. Unlike in Lemke's tableau
+nonbasic values need not be zero, because z_i may rest at a bound. Data are equilibrated, T = R M C at first, which
+keeps signs, complementarity and the classes P and sufficient. R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear
+Complementarity Problem (1992), section 2.3.
 
 Cottle and Dantzig (1968); Cottle, Pang and Stone (1992), section 4.3. A major cycle takes one pair that is not
-complementary and drives it along the path on which all pairs that are complementary stay so; z_r and w_r of the driven
-pair move in one direction only, until one of them reaches the value that makes the pair complementary. A pair that is
-blocked changes places by itself or, where its diagonal entry vanishes, together with the driven one. Every major cycle
-mends a pair and spoils none, so that there are at most n of them. Where nothing else blocks, a pair that is violated
-already does, at a limit far out on its wrong side; without that limit a ray would prove nothing.
+complementary and drives it along the path on which all complementary pairs stay complementary. z_r and w_r of the
+driven pair move in one direction only, until one of them reaches the value that makes the pair complementary. A pair
+that blocks changes places by itself or, if its diagonal entry vanishes, together with the driven one. Every major
+cycle mends a pair and spoils none, so there are at most n of them. If nothing else blocks, a violated pair blocks at a
+limit far out on its wrong side; without that limit a ray would prove nothing.
 
-K. G. Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11 (1974): of the pairs that
-are not complementary the first, in a fixed order, is mended, whatever becomes of the others. With bounds a pair has
-three states, and the rule leads to the sink of the unique sink orientation of a grid (B. Gaertner, W. D. Morris,
-L. Ruest, Unique sink orientations of grids, Algorithmica 51 (2008)).
+K. G. Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11 (1974). The first pair, in
+a fixed order, that is not complementary is mended; others may be spoiled. With bounds a pair has three states, and the
+rule leads to the sink of the unique sink orientation of a grid (B. Gaertner, W. D. Morris, L. Ruest, Unique sink
+orientations of grids, Algorithmica 51 (2008)).
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED
-from lcp.kernels.principal_tableau import PIVOTS, PrincipalTableau, advance, swap_one, swap_two
+from lcp.kernels import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED, Floats, Ints, kernel
+from lcp.kernels.basis_solve import solve_active
+
+
+@kernel(inline=True)
+def take_column(T: Floats, c: int, column: Floats) -> None:
+    """Move column c of T to ``column``, leaving zeros: `exchange` builds the new column on them."""
+    for i in range(column.shape[0]):
+        column[i] = T[i, c]
+        T[i, c] = 0.0
+
+
+@kernel(inner=True)
+def add_multiples(T: Floats, column: Floats, pivot_row: Floats, width: int) -> None:
+    """Add ``column[i]`` times ``pivot_row[:width]`` to each row i of T."""
+    n = column.shape[0]
+    i = 0
+    # Two rows at a time share the loads of the pivot row.
+    while i + 2 <= n:
+        first = column[i]
+        second = column[i + 1]
+        if first != 0.0 or second != 0.0:
+            upper = T[i, :width]
+            lower = T[i + 1, :width]
+            for j in range(width):
+                p = pivot_row[j]
+                upper[j] += first * p
+                lower[j] += second * p
+        i += 2
+    # The last row of an odd number.
+    if i < n and column[i] != 0.0:
+        last = T[i, :width]
+        for j in range(width):
+            last[j] += column[i] * pivot_row[j]
+
+
+@kernel
+def exchange(T: Floats, x: Floats, r: int, c: int, column: Floats, pivot_row: Floats) -> None:
+    """Swap the basic variable of row ``r`` with the nonbasic variable of column ``c``, in place.
+
+    `take_column` has moved column c of T to ``column`` (n,), which is used up; ``pivot_row`` (n + 1,) is scratch. Both
+    copies keep the update free of aliasing, so that it vectorises.
+    """
+    # The new pivot row.
+    n = x.shape[0]
+    width = T.shape[1]
+    inverse = 1.0 / column[r]
+    source = T[r]
+    for j in range(width):
+        pivot_row[j] = -source[j] * inverse
+    pivot_row[c] = inverse
+    x_r = -x[r] * inverse
+    # Update the other rows and values.
+    column[r] = 0.0
+    add_multiples(T, column, pivot_row, width)
+    for i in range(n):
+        x[i] += column[i] * x_r
+    # The row of the entering variable.
+    for j in range(width):
+        source[j] = pivot_row[j]
+    x[r] = x_r
+
+
+# A pivot below this part of the largest entry of the tableau makes a basis singular to working precision.
+SINGULAR: Final = 1e-14
+
+# The vector of information of a method: its pivots come first.
+PIVOTS: Final = 0
+INFO_SIZE: Final = 8
+
+
+class PrincipalTableau(NamedTuple):
+    """A problem, its scales, and the tableau of one of its principal transforms."""
+
+    M: Floats
+    q: Floats
+    row: Floats
+    column: Floats
+    T: Floats
+    x: Floats
+    b: Floats  # basic values
+    y: Floats  # nonbasic values
+    inside: Ints
+    lo: Floats  # bounds of z, in the units of the tableau
+    hi: Floats
+    size: Floats  # largest magnitude that has gone into each b
+    entry: Floats  # n scratch
+    pivot_row: Floats  # n + 1 scratch
+
+
+@kernel(inner=True)
+def change_places(t: PrincipalTableau, i: int) -> None:
+    """The values of pair i where z_i and w_i have changed places."""
+    t.b[i], t.y[i] = t.y[i], t.b[i]
+    t.inside[i] = 1 - t.inside[i]
+
+
+@kernel(inner=True)
+def swap_one(t: PrincipalTableau, i: int) -> None:
+    """Exchange the two of pair i; the pivot is T_ii."""
+    take_column(t.T, i, t.entry)
+    exchange(t.T, t.x, i, i, t.entry, t.pivot_row)
+    change_places(t, i)
+
+
+@kernel(inner=True)
+def swap_two(t: PrincipalTableau, i: int, r: int) -> None:
+    """Exchange the two of pair i and the two of pair r at once, where T_ii T_rr alone would not do.
+
+    Two exchanges off the diagonal, after which rows and columns i and r change places.
+    """
+    # The two exchanges off the diagonal.
+    T, x = t.T, t.x
+    n = x.shape[0]
+    take_column(T, r, t.entry)
+    exchange(T, x, i, r, t.entry, t.pivot_row)
+    take_column(T, i, t.entry)
+    exchange(T, x, r, i, t.entry, t.pivot_row)
+    # Rows and columns i and r change places.
+    upper = T[i]
+    lower = T[r]
+    for j in range(n):
+        upper[j], lower[j] = lower[j], upper[j]
+    for j in range(n):
+        T[j, i], T[j, r] = T[j, r], T[j, i]
+    x[i], x[r] = x[r], x[i]
+    change_places(t, i)
+    change_places(t, r)
+
+
+@kernel(inner=True)
+def advance(t: PrincipalTableau, r: int, step: float) -> None:
+    """Move the nonbasic variable of pair r by ``step``, the basic ones following."""
+    for i in range(t.b.shape[0]):
+        t.b[i] += t.T[i, r] * step
+    t.y[r] += step
+
+
+@kernel
+def enter_basis(t: PrincipalTableau, wanted: Ints, rest: Floats) -> bool:
+    """Enter the ``wanted`` z into the tableau with all w basic, and form the values that belong to it.
+
+    Largest diagonal pivots first, pairs where the diagonal vanishes. False where that basis is singular to working
+    precision: as many of it as could enter have done so. Nonbasic z take the values ``rest``.
+    """
+    # The largest entry bounds the pivots.
+    T, inside = t.T, t.inside
+    n = t.q.shape[0]
+    largest = 0.0
+    for i in range(n):
+        inside[i] = 0
+        for j in range(n):
+            largest = max(largest, abs(T[i, j]))
+    complete = True
+    # Enter the wanted z.
+    while True:
+        # The largest diagonal pivot.
+        best = SINGULAR * largest
+        first = -1
+        for i in range(n):
+            if wanted[i] == 1 and inside[i] == 0 and abs(T[i, i]) > best:
+                best = abs(T[i, i])
+                first = i
+        if first >= 0:
+            swap_one(t, first)
+            continue
+        # Without any, the largest pivot of two pairs.
+        best = SINGULAR * largest
+        second = -1
+        for i in range(n):
+            for j in range(i):
+                if wanted[i] == 1 and wanted[j] == 1 and inside[i] == 0 and inside[j] == 0:
+                    size = min(abs(T[i, j]), abs(T[j, i]))
+                    if size > best:
+                        best = size
+                        first = i
+                        second = j
+        if second < 0:
+            break
+        swap_two(t, first, second)
+    # Nonbasic values, and whether all wanted z have entered.
+    for i in range(n):
+        if wanted[i] == 1 and inside[i] == 0:
+            complete = False
+        t.y[i] = 0.0 if inside[i] == 1 else rest[i]
+    # Basic values.
+    for i in range(n):
+        source = T[i]
+        total = t.x[i]
+        for j in range(n):
+            total += source[j] * t.y[j]
+        t.b[i] = total
+    return complete
+
+
+@kernel
+def resolve(
+    t: PrincipalTableau, lo: Floats, hi: Floats, active: Ints, perm: Ints, A: Floats, load: Floats, work: Floats,
+    z: Floats,
+) -> bool:  # fmt: skip
+    """z of the present basis from the original data, refined once and put between its bounds ``lo`` and ``hi``.
+
+    False, with z as the tableau has it, where the basis is singular. ``load`` (n,) and ``work`` (3 n,) are scratch.
+    """
+    # The basis, and q.
+    inside = t.inside
+    n = t.q.shape[0]
+    k = 0
+    for i in range(n):
+        load[i] = t.q[i]
+        if inside[i] == 1:
+            active[k] = i
+            k += 1
+    # Add the columns of z that rest at nonzero bounds.
+    for j in range(n):
+        if inside[j] == 0 and t.y[j] != 0.0:
+            value = resting_value(lo[j], hi[j], t.y[j] * t.column[j])
+            for i in range(n):
+                load[i] += t.M[i, j] * value
+    # Solve the basis, and put every z between its bounds.
+    sound = solve_active(t.M, load, t.row, t.column, active, k, A, perm, work, z)
+    for i in range(n):
+        if inside[i] == 0:
+            z[i] = resting_value(lo[i], hi[i], t.y[i] * t.column[i])
+        elif not sound:
+            z[i] = t.b[i] * t.column[i]
+        if not np.isfinite(z[i]):
+            z[i] = 0.0
+        z[i] = min(max(z[i], lo[i]), hi[i])
+    return sound
+
+
+@kernel(inline=True)
+def resting_value(lo: float, hi: float, value: float) -> float:
+    """The value of a nonbasic z_i in the units of the problem: exactly a bound where it rests at one."""
+    if np.isfinite(lo) and abs(value - lo) <= 1e-14 * abs(lo):
+        return lo
+    if np.isfinite(hi) and abs(value - hi) <= 1e-14 * abs(hi):
+        return hi
+    return value
+
 
 # Places in the vector of information, beside `PIVOTS`.
 DRIVEN: Final = 1
 SENSE: Final = 2
 WRONG_SIGN: Final = 3
 IDLE: Final = 4
-MAJOR: Final = 5
 
 # Steps without length after which ties are broken by the least index alone (Cottle and Chang 1992).
 PATIENCE: Final = 2
@@ -37,6 +281,7 @@ PATIENCE: Final = 2
 @kernel(inner=True)
 def violation(t: PrincipalTableau, tolerance: float, i: int) -> float:
     """By how much pair i fails to be complementary, positive where z_i (or w_i) has to grow; 0 within rounding."""
+    # A basic z has to be between its bounds, where w = 0.
     b, y, lo, hi = t.b[i], t.y[i], t.lo[i], t.hi[i]
     margin = tolerance * t.size[i]
     if t.inside[i] == 1:
@@ -45,6 +290,7 @@ def violation(t: PrincipalTableau, tolerance: float, i: int) -> float:
         if b > hi + margin:
             return hi - b
         return -y
+    # A nonbasic z must not be beyond a bound, and w has the sign that its bound admits.
     if y < lo:
         return lo - y
     if y > hi:
@@ -95,6 +341,7 @@ def pivot_loop(
     n = b.shape[0]
     spent = 0
     while True:
+        # A major cycle begins with the pair that is violated most.
         r = info[DRIVEN]
         if r < 0:
             worst = 0.0
@@ -112,12 +359,13 @@ def pivot_loop(
             position = b[r] if inside[r] == 1 else y[r]
             margin = zero_tolerance * size[r] if inside[r] == 1 else 0.0
             info[WRONG_SIGN] = 1 if lo[r] - margin <= position <= hi[r] + margin else 0
-            info[MAJOR] += 1
+        # Limits.
         if info[PIVOTS] >= limit:
             return ITERATION_LIMIT
         if spent >= budget:
             return RUNNING
         spent += 1
+        # The column of the driven variable.
         sense = 1.0 if info[SENSE] > 0 else -1.0
         largest = 0.0
         for i in range(n):
@@ -132,6 +380,7 @@ def pivot_loop(
         else:
             z_goal = lo[r] if info[SENSE] > 0 else hi[r]
             w_goal = sense * np.inf
+        # How far the driven pair may move.
         nonbasic_goal = w_goal if inside[r] == 1 else z_goal
         basic_goal = z_goal if inside[r] == 1 else w_goal
         nonbasic = max(sense * (nonbasic_goal - y[r]), 0.0)
@@ -139,6 +388,7 @@ def pivot_loop(
         basic = max(sense * (basic_goal - b[r]), 0.0) / rate if rate > floor else np.inf
         step = min(nonbasic, basic)
 
+        # How far the other pairs let it move; ties by the larger pivot or the least index.
         blocking = -1
         least = info[IDLE] > PATIENCE
         for i in range(n):
@@ -158,6 +408,7 @@ def pivot_loop(
                 # Of pairs that are blocked together the one with the larger pivot changes.
                 step = min(step, ratio)
                 blocking = i
+        # Nothing blocks: violated pairs block at the far limit, or the path is a ray.
         limited = step == np.inf
         if limited:
             for i in range(n):
@@ -171,6 +422,7 @@ def pivot_loop(
                 return RAY
         if not step < np.inf:
             return NOT_FINITE
+        # Move; steps without length are counted.
         length = 0.0
         for i in range(n):
             change = abs(column[i]) * step
@@ -180,6 +432,7 @@ def pivot_loop(
         info[IDLE] = 0 if length > 0.0 else info[IDLE] + 1
         advance(t, r, sense * step)
         info[PIVOTS] += 1
+        # The driven pair becomes complementary, which ends the cycle.
         if blocking < 0:
             if nonbasic <= basic:
                 y[r] = nonbasic_goal
@@ -189,6 +442,7 @@ def pivot_loop(
                 swap_one(t, r)
             info[DRIVEN] = -1
             continue
+        # A blocking pair is exchanged by itself or together with the driven one.
         i = blocking
         if not limited:
             # Exactly: what rests is tested for equality with its bound.
@@ -217,6 +471,7 @@ def least_index_loop(
     T, b, size = t.T, t.b, t.size
     n = b.shape[0]
     for _ in range(budget):
+        # The first violated pair of the order.
         i = -1
         for k in range(n):
             if violation(t, zero_tolerance, order[k]) != 0.0:
@@ -228,12 +483,14 @@ def least_index_loop(
             return NOT_FINITE
         if info[PIVOTS] >= limit:
             return ITERATION_LIMIT
+        # Its pivot must be positive.
         info[PIVOTS] += 1
         largest = 0.0
         for j in range(n):
             largest = max(largest, abs(T[j, i]))
         if not T[i, i] > pivot_tolerance * largest:
             return SINGULAR_BASIS
+        # Move to its goal, and exchange it.
         goal = 0.0
         if t.inside[i] == 1:
             goal = t.lo[i] if b[i] < t.lo[i] else t.hi[i]

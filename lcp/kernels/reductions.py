@@ -1,22 +1,30 @@
-"""Sums, maxima and minima of vectors by eight independent partial results.
+"""Sums, maxima and minima of vectors: by eight independent partial results, or as if in twice the working precision.
 
 A single running result would make every operation wait for the one before it; the compiler may not split it by itself,
-because that changes the rounding of a sum. Places are constant in views of eight numbers, which become two vectors. Not
-inlined before optimisation: they are called from so many places that it costs two seconds of everybody's first run and
-gains a twentieth at small n.
+because that changes the rounding of a sum. Places are constant in views of eight numbers, which become two vectors.
+These kernels are not inlined before optimisation: they are called from so many places that it costs two seconds of
+everybody's first run and gains a twentieth at small n.
+
+Accurate sums, with a bound on their error, are those of T. Ogita, S. M. Rump, S. Oishi, Accurate sum and dot product,
+SIAM Journal on Scientific Computing 26 (2005), algorithm 5.3 and proposition 5.5: products and sums without error,
+with their low parts added up beside them.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from lcp.compiler.views import view_1d
-from lcp.kernels import Floats, kernel
+from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels.double_double import two_product, two_sum
 
 
 @kernel(inner=True, vectors=True)
 def largest_size(x: Floats) -> float:
     """Largest magnitude in a vector, by eight independent maxima."""
+    # Eight running maxima.
     n = x.shape[0]
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     j = 0
@@ -34,6 +42,7 @@ def largest_size(x: Floats) -> float:
         g = v if v > g else g
         h = w if w > h else h
         j += 8
+    # Join them, and the rest.
     most = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
     while j < n:
         most = max(most, abs(x[j]))
@@ -44,6 +53,7 @@ def largest_size(x: Floats) -> float:
 @kernel(inner=True, vectors=True)
 def least_of(x: Floats) -> float:
     """Smallest entry of a vector, by eight independent minima."""
+    # Eight running minima.
     n = x.shape[0]
     a, b, c, d, e, f, g, h = np.inf, np.inf, np.inf, np.inf, np.inf, np.inf, np.inf, np.inf
     j = 0
@@ -59,6 +69,7 @@ def least_of(x: Floats) -> float:
         g = v if v < g else g
         h = w if w < h else h
         j += 8
+    # Join them, and the rest.
     least = min(min(min(a, b), min(c, d)), min(min(e, f), min(g, h)))
     while j < n:
         least = min(least, x[j])
@@ -69,6 +80,7 @@ def least_of(x: Floats) -> float:
 @kernel(inner=True, vectors=True)
 def dot(a: Floats, b: Floats, k: int) -> float:
     """Sum of a_j b_j over j < k."""
+    # Eight running sums.
     s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     j = 0
     while j + 8 <= k:
@@ -88,3 +100,104 @@ def dot(a: Floats, b: Floats, k: int) -> float:
     if j + 2 < k:
         s6 += a[j + 2] * b[j + 2]
     return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+
+
+# Twice the unit of rounding, and the smallest normal number: what one operation can err by, doubled.
+EPS: Final = 2.0**-52
+TINY: Final = 2.0**-1022
+
+
+@kernel(inline=True)
+def dot_twice(a: Floats, columns: Ints, x: Floats, start: float) -> tuple[float, float]:
+    """(s, e) with |start + sum_j a_j x_columns[j] - s| <= e; an infinite e where the splitting overflows."""
+    # Sum with the low parts beside.
+    total = start
+    low = 0.0
+    size = abs(start)
+    k = a.shape[0]
+    for j in range(k):
+        product, product_low = two_product(a[j], x[columns[j]])
+        total, sum_low = two_sum(total, product)
+        low += product_low + sum_low
+        size += abs(product)
+    # A bound of the error.
+    value = total + low
+    relative = (k + 4) * EPS
+    error = 2.0 * EPS * abs(value) + 4.0 * relative * relative * size + 16.0 * (k + 2) * (k + 2) * TINY
+    if not np.isfinite(error):
+        error = np.inf
+    if not np.isfinite(value):
+        value = 0.0
+        error = np.inf
+    return value, error
+
+
+@kernel
+def sum_twice(a: Floats, x: Floats, start: float) -> float:
+    """start + a . x as if summed in twice the working precision; not finite where the splitting overflows."""
+    # Sum with the low parts beside.
+    total = start
+    low = 0.0
+    for j in range(a.shape[0]):
+        product, product_low = two_product(a[j], x[j])
+        total, sum_low = two_sum(total, product)
+        low += product_low + sum_low
+    return total + low
+
+
+@kernel(inner=True, vectors=True)
+def sum_and_terms(a: Floats, x: Floats, start: float) -> tuple[float, float]:
+    """Return start + a . x, added up in the order of `dot`, and |start| + sum_j |a_j x_j|, the size of its terms.
+
+    The rounding of the sum, and of x itself, is a multiple of this size.
+    """
+    # Running sums of both.
+    n = a.shape[0]
+    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    t0, t1, t2, t3 = abs(start), 0.0, 0.0, 0.0
+    j = 0
+    while j + 8 <= n:
+        # Numbers of constant places: the compiler makes two vectors of eight of them.
+        b, y = view_1d(a, j, 8), view_1d(x, j, 8)
+        p0, p1, p2, p3 = b[0] * y[0], b[1] * y[1], b[2] * y[2], b[3] * y[3]
+        p4, p5, p6, p7 = b[4] * y[4], b[5] * y[5], b[6] * y[6], b[7] * y[7]
+        s0, s1, s2, s3 = s0 + p0, s1 + p1, s2 + p2, s3 + p3
+        s4, s5, s6, s7 = s4 + p4, s5 + p5, s6 + p6, s7 + p7
+        t0, t1, t2, t3 = t0 + abs(p0), t1 + abs(p1), t2 + abs(p2), t3 + abs(p3)
+        t0, t1, t2, t3 = t0 + abs(p4), t1 + abs(p5), t2 + abs(p6), t3 + abs(p7)
+        j += 8
+    # The rest.
+    if j + 4 <= n:
+        b, y = view_1d(a, j, 4), view_1d(x, j, 4)
+        p0, p1, p2, p3 = b[0] * y[0], b[1] * y[1], b[2] * y[2], b[3] * y[3]
+        s0, s1, s2, s3 = s0 + p0, s1 + p1, s2 + p2, s3 + p3
+        t0, t1, t2, t3 = t0 + abs(p0), t1 + abs(p1), t2 + abs(p2), t3 + abs(p3)
+        j += 4
+    if j < n:
+        p0 = a[j] * x[j]
+        s4 += p0
+        t0 += abs(p0)
+    if j + 1 < n:
+        p0 = a[j + 1] * x[j + 1]
+        s5 += p0
+        t0 += abs(p0)
+    if j + 2 < n:
+        p0 = a[j + 2] * x[j + 2]
+        s6 += p0
+        t0 += abs(p0)
+    return start + (((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))), (t0 + t1) + (t2 + t3)
+
+
+@kernel
+def dense_residual(M: Floats, q: Floats, z: Floats, columns: Ints, w: Floats, error: Floats) -> None:
+    """Fill w and its error bounds for dense M; ``columns`` is 0, 1, ..., n - 1."""
+    for i in range(q.shape[0]):
+        w[i], error[i] = dot_twice(M[i], columns, z, q[i])
+
+
+@kernel
+def sparse_residual(indptr: Ints, indices: Ints, data: Floats, q: Floats, z: Floats, w: Floats, error: Floats) -> None:
+    """The same for M in compressed rows."""
+    for i in range(q.shape[0]):
+        row = slice(indptr[i], indptr[i + 1])
+        w[i], error[i] = dot_twice(data[row], indices[row], z, q[i])

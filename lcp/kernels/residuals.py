@@ -11,21 +11,11 @@ import numpy as np
 
 from lcp.compiler.views import view_1d
 from lcp.kernels import Floats, kernel
-from lcp.kernels.accurate_residual import sum_twice, terms_size
-from lcp.kernels.reductions import dot, largest_size
+from lcp.kernels.reductions import EPS, dot, largest_size, sum_and_terms, sum_twice
 
 # Places in the vector of measures.
-NATURAL_MAP: Final = 0
-SCALED: Final = 1
-FISCHER_BURMEISTER: Final = 2
-MIN_Z: Final = 3
-MIN_W: Final = 4
-GAP: Final = 5
-NATURAL_LIMIT: Final = 6
-ROUNDING_DECIDED: Final = 7
-SIZE: Final = 8
+NATURAL_MAP, SCALED, FISCHER_BURMEISTER, MIN_Z, MIN_W, GAP, NATURAL_LIMIT, ROUNDING_DECIDED, SIZE = range(9)
 
-EPS: Final = 2.220446049250313e-16
 ROUNDING: Final = 64.0 * EPS
 EXCUSABLE: Final = 1e-3  # of a row's load |q_i|: how far rounding may excuse that the row misses it
 SMALL_LOADS: Final = 1e-6  # of the largest load: what a row may miss where all loads are small
@@ -100,6 +90,7 @@ def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed
 
     ``sizes`` (n,): the largest magnitudes of the rows of M, or of length 0.
     """
+    # Limits, in units of the largest q.
     n = q.shape[0]
     z_size, q_size = sizes_of(q, z)
     natural = 0.0
@@ -114,9 +105,11 @@ def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed
     row_limit = min(plain_limit, SMALL_LOADS * q_size)
     granted = plain_limit
     refused = np.inf
+    # Row by row.
     for i in range(n):
         source = M[i]
         # Several running sums and maxima: the operations of a single one would wait for each other.
+        # The row, its size, and its natural map.
         total = w[i] if summed else q[i] + dot(source, z, n)
         row_size = sizes[i] if sizes.shape[0] == n else largest_size(source)
         part = abs(min(z[i], total))
@@ -129,19 +122,21 @@ def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed
             limit = row_limit if total <= z[i] else plain_limit
             if part > limit:
                 # Rounding of the terms of the row excuses it, but not that it misses its load.
-                excuse = ROUNDING * terms_size(source, z, q[i])
+                excuse = ROUNDING * sum_and_terms(source, z, q[i])[1]
                 if q[i] != 0.0:
                     excuse = min(excuse, EXCUSABLE * abs(q[i]))
                 if part <= excuse:
                     granted = max(granted, excuse)
                 else:
                     refused = min(refused, max(limit, excuse))
+        # Signs.
         w[i] = total
         min_z = min(min_z, z[i])
         min_w = min(min_w, total)
         if z[i] == 0.0 and 0.0 <= total < np.inf:
             # Met exactly.
             continue
+        # The other measures.
         if not (np.isfinite(total) and np.isfinite(z[i])):
             finite = False
         w_unit = abs(q[i]) + row_size * z_size
@@ -169,6 +164,7 @@ def row_residuals(
     force. The limit of the natural map says how much of the largest balanced ``load`` a row may miss: SMALL_LOADS.
     No row is excused by rounding: what would need that is not solved here.
     """
+    # Sums and maxima of all rows.
     n = z.shape[0]
     natural = 0.0
     scaled = 0.0
@@ -180,14 +176,17 @@ def row_residuals(
     missed = 0.0  # by how much the natural map is beyond its limit
     inverse = 1.0 / largest if largest > 0.0 else 0.0
     allowed = SMALL_LOADS * load
+    # Row by row.
     for i in range(n):
         # Most rows are met exactly, and have nothing but sizes to tell.
         if (z[i] == 0.0 and 0.0 <= w[i] < np.inf) or (w[i] == 0.0 and 0.0 <= z[i] < np.inf):
             min_z = min(min_z, z[i])
             min_w = min(min_w, w[i])
             continue
+        # The natural map and the balanced pair.
         part = abs(min(z[i], w[i]))
         balanced = units[i] * z[i]
+        # The measures.
         w_part = 0.0
         if w[i] != 0.0:
             w_unit = amounts[i] + sizes[i] * largest
@@ -215,12 +214,15 @@ def balanced_residuals(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats,
     A row is balanced by the root of its diagonal; one without, of a slack, by the rows that it acts on. ``work`` has
     length 3 n.
     """
+    # w and the plain measures.
     n = q.shape[0]
     lcp_residuals(M, q, z, w, out)
+    # Units of rows with a positive diagonal.
     amounts, sizes, units = view_1d(work, 0, n), view_1d(work, n, n), view_1d(work, 2 * n, n)
     for i in range(n):
         amounts[i] = abs(q[i])
         units[i] = np.sqrt(max(0.0, M[i, i]))
+    # Rows without: the largest effect on others.
     for i in range(n):
         if M[i, i] <= 0.0:
             least = 0.0
@@ -228,6 +230,7 @@ def balanced_residuals(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats,
                 if M[j, j] > 0.0:
                     least = max(least, abs(M[j, i]) / units[j])
             sizes[i] = least
+    # The largest balanced force and load.
     largest = 0.0
     load = 0.0
     for i in range(n):
@@ -236,6 +239,7 @@ def balanced_residuals(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats,
             load = max(load, amounts[i] / units[i])
         else:
             units[i] = sizes[i]
+    # Row sizes in these units.
     for i in range(n):
         size = 0.0
         for j in range(n):

@@ -11,21 +11,27 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.dispatch import call_any_solver
-from lcp.errors import DomainError
 from lcp.interruptible import cpu_seconds
-from lcp.method import SolverBase, SolveRequest, Traits, with_time_limit
+from lcp.method import (
+    SolverBase,
+    SolveRequest,
+    Traits,
+    check_solver,
+    integer_option,
+    positive_option,
+    real_option,
+    with_time_limit,
+)
 from lcp.nonlinear.problem import MCP
-from lcp.options import check_solver, integer_option, positive_option, real_option
 from lcp.polish.active_set import refine_boxed
 from lcp.problem import BoxLCP
 from lcp.residuals import Residuals, measure_nonlinear
 from lcp.result import MCPClaim, Step, TraceRecorder
-from lcp.scaling import entrywise_scales
+from lcp.scaling import ScaledBox, entrywise_scales
 from lcp.solvers.cascade import Cascade
 from lcp.solvers.fischer_newton import fischer_burmeister
-from lcp.solvers.shared.newton import Equations, direction, gradient
-from lcp.solvers.shared.scaled_box import ScaledBox
-from lcp.status import Status
+from lcp.solvers.newton import Equations, direction, gradient
+from lcp.status import DomainError, Status
 
 _INNER_TOLERANCE = 1e-9
 # Shortest fraction of a Newton step, and of a gradient, that is tried.

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lcp.arrays import Vector, checked_square, checked_vector, checked_vector_nonfinite, read_only
-from lcp.errors import DomainError, ProblemError
 from lcp.problem import BoxLCP, checked_bounds
+from lcp.status import DomainError, ProblemError
 
 #: Relative step of differences: the square root of a unit of rounding.
 _STEP = 2.0**-26

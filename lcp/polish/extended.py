@@ -53,8 +53,7 @@ def solve_basis_extended(problem: LCP | MLCP, active: NDArray[np.bool_] | NDArra
 def _refined(block: NDArray[np.float64], load: Vector) -> Vector | None:
     """Return -block^-1 load by a float64 factor and double-double residuals, or None if this does not converge."""
     from lcp.kernels.basis_solve import lu_factor, lu_solve
-    from lcp.kernels.double_double import ROUNDING
-    from lcp.kernels.extended_basis import dd_residual
+    from lcp.kernels.double_double import ROUNDING, dd_residual
 
     k = load.shape[0]
     factor, perm = block.copy(), np.empty(k, dtype=np.int64)
@@ -86,11 +85,11 @@ def _refined(block: NDArray[np.float64], load: Vector) -> Vector | None:
 
 
 def _in_double_double(block: NDArray[np.float64], load: Vector) -> Vector | None:
-    from lcp.kernels.extended_basis import dd_block_solve
+    from lcp.kernels.double_double import dd_block_solve
 
     k = load.shape[0]
-    A, A_low = np.empty((k, k)), np.empty((k, k))
-    x, x_low, work, perm = np.empty(k), np.empty(k), np.empty(4 * k), np.empty(k, dtype=np.int64)
+    A, A_low = block.copy(), np.zeros((k, k))
+    x, x_low, work, perm = np.zeros(k), np.zeros(k), np.empty(4 * k), np.empty(k, dtype=np.int64)
     return x if dd_block_solve(block, load, k, A, A_low, perm, x, x_low, work) else None
 
 

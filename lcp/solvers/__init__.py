@@ -8,24 +8,20 @@ from __future__ import annotations
 
 from lcp.method import Traits
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
-from lcp.solvers.apgd import APGD
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
-from lcp.solvers.block_triangular import BlockTriangular
-from lcp.solvers.box_lemke import BoxLemke
 from lcp.solvers.cascade import Cascade
-from lcp.solvers.composed import Fallback, Refined, Regularized
+from lcp.solvers.complementary_path import BoxLemke, LemkeHowson
+from lcp.solvers.composed import BlockTriangular, Fallback, Refined, Regularized
 from lcp.solvers.concave_minimization import ConcaveMinimization
-from lcp.solvers.cottle_dantzig import CottleDantzig
 from lcp.solvers.enumeration import Enumeration, Feasibility
 from lcp.solvers.extended_lemke import ExtendedLemke
+from lcp.solvers.first_order import APGD
 from lcp.solvers.fischer_newton import FischerNewton
+from lcp.solvers.gauss_seidel import NonsmoothNonlinearCG, ProjectedGaussSeidel
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
-from lcp.solvers.lemke_howson import LemkeHowson
 from lcp.solvers.min_map_newton import MinMapNewton
-from lcp.solvers.murty import Murty
-from lcp.solvers.nonsmooth_nonlinear_cg import NonsmoothNonlinearCG
-from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel
+from lcp.solvers.principal_pivoting import CottleDantzig, Murty
 from lcp.solvers.quadratic_codes import CVXPY, OSQP, PIQP, Clarabel, ProxQP
 
 ALL_SOLVERS = (

@@ -10,14 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.farkas import Farkas
-from lcp.interruptible import cpu_seconds
-from lcp.kernels import codes
-from lcp.method import SYMMETRIC_MONOTONE, SolverBase, SolveRequest, Traits
-from lcp.options import integer_option, positive_option, real_option
+from lcp.kernels import RUNNING
+from lcp.method import (
+    SYMMETRIC_MONOTONE,
+    SolverBase,
+    SolveRequest,
+    Traits,
+    integer_option,
+    positive_option,
+    real_option,
+)
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, measure
-from lcp.result import Claim, TraceRecorder
-from lcp.solvers.shared.pivoting import TOO_LONG, pivot_to_end
+from lcp.result import Claim
+from lcp.solvers.frame import PivotSearch
+from lcp.solvers.principal_pivoting import TOO_LONG
 from lcp.status import STATUS_OF_CODE, Status
 
 # Rounds between two returns to Python, which check Ctrl-C and the time limit.
@@ -73,40 +80,38 @@ class ActiveSetPivoting(SolverBase[LCP]):
         return options
 
     def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
-        z0, tolerance, trace = request
         from lcp.kernels import active_set_pivoting as k
 
-        n = problem.n
+        z0, n = request.z0, problem.n
         M, q = kernel_arrays(problem)
         # A round may end with indices that have entered but have no values yet; a trace must not read random numbers.
         wf = np.zeros(k.active_set_float_size(n))
         wi = np.empty(k.active_set_int_size(n), dtype=np.int64)
-        z = np.zeros(n)
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
-        options = self.kernel_options(tolerance)
+        options = self.kernel_options(request.tolerance)
         options[k.FREE_OF_UNITS] = problem._q_uncertainty is None
+        search = PivotSearch(problem, request, self.time_limit)
+        z = search.best
         start = z if z0 is None else z0
-        recorder = TraceRecorder(trace)
 
         def record() -> None:
-            if trace:
-                recorder.add(int(info[k.PIVOTS]), measure(problem, z)[0].natural_map)
+            search.iterations = int(info[k.PIVOTS])
+            if request.trace:
+                search.recorder.add(search.iterations, measure(problem, z)[0].natural_map)
 
-        code = pivot_to_end(
+        code = search.run(
             lambda budget: k.active_set_drive(M, q, start, z0 is not None, options, wf, wi, z, info, budget),
-            1 if trace else _BUDGET, cpu_seconds() + self.time_limit, record,
+            _BUDGET, record,
         )  # fmt: skip
-        pivots = int(info[k.PIVOTS])
         status, evidence = STATUS_OF_CODE[code], None
         if status is Status.RAY_TERMINATION:
             # Of a semidefinite M the direction is in the null space, and adds the rows up to a contradiction.
             proof = Farkas(y=np.maximum(wf[:n], 0.0), v=np.zeros(0))
             if proof.proves(problem):
                 status, evidence = Status.INFEASIBLE, proof
-        warm = status is Status.SOLVED and info[k.WARM] and pivots == 0
-        ended = "time limit" if code == codes.RUNNING else _DETAIL.get(status, "")
-        detail = "warm basis accepted" if warm else ended
-        return Claim(z, status, pivots, detail, evidence=evidence, trace=recorder.trace())
+        if status is Status.SOLVED and info[k.WARM] and search.iterations == 0:
+            return search.claim(status, "warm basis accepted")
+        return search.claim(status, "time limit" if code == RUNNING else _DETAIL.get(status, ""), evidence)
 
 
 _DETAIL = {

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.interruptible import cpu_seconds
-from lcp.method import SolverBase, SolveRequest, Traits
-from lcp.options import integer_option, positive_option, real_option
+from lcp.method import SolverBase, SolveRequest, Traits, integer_option, positive_option, real_option
 from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
 from lcp.residuals import measure
-from lcp.result import Claim, TraceRecorder
+from lcp.result import Claim
 from lcp.scaling import entrywise_scales
+from lcp.solvers.frame import SolveState
 from lcp.status import Status
 
 # If a feasible basis is not yet a solution, zero tolerances are multiplied by this factor, at most this often.
@@ -83,15 +82,13 @@ class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
     def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
         z0, tolerance, trace = request
         n, M, q = problem.n, problem._M, problem._q
-        lo, hi = bounds_of(problem)
-        recorder = TraceRecorder(trace)
-        deadline = cpu_seconds() + self.time_limit
+        solve = SolveState(problem, request, self.time_limit)
+        lo, hi = solve.lo, solve.hi
         limit = min(max(1000, 10 * n), 100_000) if self.max_iterations is None else self.max_iterations
-        best: Vector = np.clip(np.zeros(n), lo, hi)
-        residual = measure(problem, best)[0]
-        recorder.add(0, residual.natural_map)
+        residual = measure(problem, solve.best)[0]
+        solve.recorder.add(0, residual.natural_map)
         if residual.solved(tolerance):
-            return Claim(best, Status.SOLVED, 0, trace=recorder.trace())
+            return solve.claim(Status.SOLVED)
         best_error = residual.backward_error
         free = np.isinf(lo) & np.isinf(hi)
         coarse = coarse_problem(problem) if z0 is None else None
@@ -110,30 +107,31 @@ class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
         least, patience, level = n + 1, backups, 0
         front, seen = _FrontAccelerator(problem), set[int]()
         for iteration in range(1, limit + 1):
-            if cpu_seconds() > deadline:
-                return Claim(best, Status.ITERATION_LIMIT, iteration - 1, "time limit", trace=recorder.trace())
+            if solve.timed_out():
+                return solve.claim(Status.ITERATION_LIMIT, "time limit")
+            solve.iterations = iteration
             z = np.where(state < 0, lo, hi)
             inside = state == 0
             z[inside] = 0.0
             if not blocks.fill(z, inside, q):
-                return Claim(best, Status.SINGULAR_BASIS, iteration, "an active block is singular: M is no P matrix",
-                             trace=recorder.trace())  # fmt: skip
+                return solve.claim(Status.SINGULAR_BASIS, "an active block is singular: M is no P matrix")
             w = M @ z + q
             infeasible = _infeasible(z, w, state, lo, hi, self.zero_tolerance * _SHARPER**level, units, q)
             count = int(np.count_nonzero(infeasible))
             if count == 0 or trace:
                 candidate = np.clip(z, lo, hi)
                 residual = measure(problem, candidate)[0]
-                recorder.add(iteration, residual.natural_map)
-                if residual.solved(tolerance):
-                    detail = "warm basis accepted" if z0 is not None and iteration == 1 else ""
-                    return Claim(candidate, Status.SOLVED, iteration, detail, trace=recorder.trace())
-                if residual.backward_error < best_error:
-                    best, best_error = candidate, residual.backward_error
+                solve.recorder.add(iteration, residual.natural_map)
+                solved = residual.solved(tolerance)
+                if solved or residual.backward_error < best_error:
+                    solve.best, best_error = candidate, residual.backward_error
+                if solved:
+                    return solve.claim(
+                        Status.SOLVED, "warm basis accepted" if z0 is not None and iteration == 1 else ""
+                    )
             if count == 0:
                 if level == _LEVELS:
-                    return Claim(best, Status.STALLED, iteration, "the final basis is no solution of the original data",
-                                 trace=recorder.trace())  # fmt: skip
+                    return solve.claim(Status.STALLED, "the final basis is no solution of the original data")
                 level, least = level + 1, n + 1
                 continue
             monotone = front.look(infeasible, state)
@@ -149,12 +147,11 @@ class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
                 moved = np.flatnonzero(infeasible)[:1]
                 key = hash(state.tobytes())
                 if key in seen:
-                    return Claim(best, Status.STALLED, iteration, "an active set came back: M is no P matrix",
-                                 trace=recorder.trace())  # fmt: skip
+                    return solve.claim(Status.STALLED, "an active set came back: M is no P matrix")
                 seen.add(key)
             state[moved] = np.where(state[moved] == 0, np.where(z[moved] < lo[moved], -1, 1), 0)
-        return Claim(best, Status.ITERATION_LIMIT, limit, "problem too long: max_iterations reached",
-                     trace=recorder.trace())  # fmt: skip
+        solve.iterations = limit
+        return solve.claim(Status.ITERATION_LIMIT, "problem too long: max_iterations reached")
 
 
 def _first_state(lo: Vector, hi: Vector, free: NDArray[np.bool_], z0: Vector | None) -> NDArray[np.int64]:
@@ -312,7 +309,7 @@ def coarse_problem(problem: LCP | BoxLCP) -> CoarseProblem | None:
         return None
     from scipy import sparse
 
-    from lcp.kernels.aggregates import aggregate
+    from lcp.kernels.block_principal_pivoting import aggregate
 
     diagonal = problem._M.diagonal()
     indptr, indices, data = csr_arrays(problem)

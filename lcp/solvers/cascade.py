@@ -11,25 +11,22 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.dispatch import DENSE_LIMIT
 from lcp.farkas import row_proof
-from lcp.method import SolverBase, SolveRequest, Traits
-from lcp.options import positive_option
+from lcp.method import SolverBase, SolveRequest, Traits, positive_option
 from lcp.problem import LCP, MLCP, BoxLCP, dense_bytes
 from lcp.residuals import Problem
 from lcp.result import Claim, Result
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
-from lcp.solvers.block_triangular import BlockTriangular
-from lcp.solvers.box_lemke import BoxLemke
-from lcp.solvers.composed import Fallback, Refined, Regularized
+from lcp.solvers.complementary_path import BoxLemke, LemkeHowson, player_strategies
+from lcp.solvers.composed import BlockTriangular, Fallback, Refined, Regularized
 from lcp.solvers.concave_minimization import ConcaveMinimization
-from lcp.solvers.cottle_dantzig import CottleDantzig
 from lcp.solvers.enumeration import Enumeration, Feasibility
 from lcp.solvers.extended_lemke import ExtendedLemke
 from lcp.solvers.fischer_newton import FischerNewton
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
-from lcp.solvers.lemke_howson import LemkeHowson, player_strategies
 from lcp.solvers.min_map_newton import MinMapNewton
+from lcp.solvers.principal_pivoting import CottleDantzig
 from lcp.status import Status
 
 _LEMKE = Lemke()

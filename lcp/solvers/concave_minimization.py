@@ -8,14 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.interruptible import cpu_seconds
-from lcp.kernels import codes
-from lcp.method import SolverBase, SolveRequest, Traits
-from lcp.options import integer_option, positive_option
+from lcp.kernels import RAY, RUNNING, SOLVED
+from lcp.method import SolverBase, SolveRequest, Traits, integer_option, positive_option
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
-from lcp.result import Claim, TraceRecorder
-from lcp.solvers.shared.scaled_box import scaled_box
+from lcp.result import Claim
+from lcp.scaling import scaled_box
+from lcp.solvers.frame import SolveState, pivots_per_call
 from lcp.status import Status
 
 # Minima in a row that were all met before, after which kicks lead nowhere else.
@@ -61,13 +60,10 @@ class ConcaveMinimization(SolverBase[LCP]):
     def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
         """Pivot until a verified solution or a limit; ``z0`` is ignored."""
         from lcp.kernels import concave_descent as k
-        from lcp.kernels.portions import pivots_at_once
 
-        deadline = cpu_seconds() + self.time_limit
-        n, zero = problem.n, np.zeros(problem.n)
-        recorder = TraceRecorder(request.trace)
+        n, solve = problem.n, SolveState(problem, request, self.time_limit)
         if (problem._q >= 0.0).all():
-            return Claim(zero, Status.SOLVED, 0, trace=recorder.trace())
+            return solve.claim(Status.SOLVED)
         box = scaled_box(problem)
         limit = 2_000_000 if self.max_pivots is None else self.max_pivots
         T, x, column, slope = np.empty((n, n + 1)), np.empty(n), np.empty(n), np.empty(n + 1)
@@ -77,12 +73,15 @@ class ConcaveMinimization(SolverBase[LCP]):
         first[[int(np.argmin(box.q)), 2 * n]] = 0, 1
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         info[k.SEED] = self.seed + 1
-        portion = int(pivots_at_once(n, max(200, 4 * n)))
+        portion = pivots_per_call(n, max(200, 4 * n))
 
         def formed(wanted: NDArray[np.int64]) -> bool:
-            k.first_dictionary(box.M, box.q, T, x, basis, outside, place)
+            # All w are basic; t and all z are not.
+            T[:, :n], T[:, n], x[:] = box.M, 1.0, box.q
+            basis[:], outside[:] = np.arange(n), np.arange(n, 2 * n + 1)
+            place[:] = np.where(np.arange(2 * n + 1) < n, np.arange(2 * n + 1), -1)
             start = 0
-            while 0 <= start <= n and cpu_seconds() <= deadline:
+            while 0 <= start <= n and not solve.timed_out():
                 start = int(k.enter_wanted(T, x, basis, outside, place, column, slope, wanted, start, portion))
             return start > n
 
@@ -92,28 +91,30 @@ class ConcaveMinimization(SolverBase[LCP]):
             # Form again from the data every few hundred pivots; if rounding has spoiled the basis, start from the first
             # one.
             if not formed(wanted) and not formed(first):
-                return Claim(zero, Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit", trace=recorder.trace())
+                solve.best, solve.iterations = np.zeros(n), int(info[k.PIVOTS])
+                return solve.claim(Status.ITERATION_LIMIT, "time limit")
             info[k.STILL] = 0
             end = int(info[k.PIVOTS]) + min(limit - int(info[k.PIVOTS]), max(200, 4 * n))
             while True:
                 budget = min(portion, end - int(info[k.PIVOTS]))
                 code = k.concave_descent(T, x, basis, outside, place, column, slope, info, budget, kick)
-                if code != codes.RUNNING or info[k.PIVOTS] >= end or cpu_seconds() > deadline:
+                if code != RUNNING or info[k.PIVOTS] >= end or solve.timed_out():
                     break
                 kick = False
-            spent, said = int(info[k.PIVOTS]), f"{info[k.MINIMA]} minima"
+            solve.iterations, detail = int(info[k.PIVOTS]), f"{info[k.MINIMA]} minima"
             values = np.zeros(2 * n + 1)
             values[basis] = x
             z = np.maximum(box.original(values[n : 2 * n]), 0.0)
-            z = z if np.isfinite(z).all() else zero
-            recorder.add(spent, float(np.abs(np.minimum(z, problem._M @ z + problem._q)).max()))
-            kick = code == codes.SOLVED
+            z = solve.best = z if np.isfinite(z).all() else np.zeros(n)
+            solve.recorder.add(solve.iterations, float(np.abs(np.minimum(z, problem._M @ z + problem._q)).max()))
+            kick = code == SOLVED
             if kick and (answer := refine(problem, z, request.tolerance)) is not None:
-                return Claim(answer, Status.SOLVED, spent, said, trace=recorder.trace())
-            if code == codes.RAY:
-                return Claim(z, Status.STALLED, spent, "no feasible vertex was found", trace=recorder.trace())
-            if spent >= limit or cpu_seconds() > deadline:
-                return Claim(z, Status.ITERATION_LIMIT, spent, said, trace=recorder.trace())
+                solve.best = answer
+                return solve.claim(Status.SOLVED, detail)
+            if code == RAY:
+                return solve.claim(Status.STALLED, "no feasible vertex was found")
+            if solve.iterations >= limit or solve.timed_out():
+                return solve.claim(Status.ITERATION_LIMIT, detail)
             wanted = np.zeros(2 * n + 1, dtype=np.int64)
             wanted[basis] = 1
             if kick:
@@ -121,5 +122,4 @@ class ConcaveMinimization(SolverBase[LCP]):
                 known = known + 1 if seen in minima else 0
                 minima.add(seen)
                 if known >= KNOWN:
-                    said = f"{len(minima)} minima, and none besides"
-                    return Claim(z, Status.STALLED, spent, said, trace=recorder.trace())
+                    return solve.claim(Status.STALLED, f"{len(minima)} minima, and none besides")

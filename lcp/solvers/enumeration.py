@@ -12,8 +12,7 @@ from lcp.claims import claim_size
 from lcp.conversions import box_to_mlcp
 from lcp.enumeration import BasisSearch
 from lcp.farkas import EXACT, feasible_point, infeasibility_proof, solve_integer_program, to_mlcp
-from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits
-from lcp.options import integer_option, positive_option
+from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option
 from lcp.polish.active_set import at_bounds, refine_boxed
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.reduction import reduce

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.interruptible import cpu_seconds
-from lcp.kernels import codes
-from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits
-from lcp.options import integer_option, positive_option
+from lcp.kernels import RAY, SOLVED
+from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option
 from lcp.polish.active_set import refine
 from lcp.polish.extended import round_to_float64, solve_basis_extended
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import measure
-from lcp.result import Claim, Ray, TraceRecorder
+from lcp.result import Claim, Ray
 from lcp.scaling import balanced_scales
-from lcp.solvers.shared.pivoting import artificial_value, pivot_to_end
+from lcp.solvers.frame import PivotSearch, artificial_value
 from lcp.status import STATUS_OF_CODE, Status
 
 # Table entries handled between two returns to Python, about a tenth of a second.
@@ -101,97 +99,84 @@ class ExtendedLemke(SolverBase[LCP]):
 
     def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
         """Follow one path after another until a verified solution, or a limit."""
-        z0, tolerance, trace = request
         n = problem.n
-        zero = np.zeros(n)
-        recorder = TraceRecorder(trace, "artificial variable")
+        limit = max(1000, 100 * n) if self.max_pivots is None else self.max_pivots
+        search = _PathSearch(problem, request, self.time_limit, limit, "artificial variable")
         if n == 0 or (problem._q >= 0.0).all():
-            return Claim(zero, Status.SOLVED, 0, trace=recorder.trace())
+            return search.claim(Status.SOLVED, "")
         if n > self.max_size:
             detail = f"n = {n} exceeds ExtendedLemke.max_size = {self.max_size}"
-            return Claim(zero, Status.UNSUITABLE, 0, detail, trace=recorder.trace())
-        if z0 is not None:
-            warm = solve_basis_extended(problem, z0 > 0.0)
-            if warm is not None and measure(problem, np.maximum(warm, 0.0))[0].solved(_STRICTNESS * tolerance):
-                return Claim(np.maximum(warm, 0.0), Status.SOLVED, 0, "warm basis accepted", trace=recorder.trace())
-        return _Solve(problem, tolerance, self, recorder).run()
+            return Claim(search.best, Status.UNSUITABLE, 0, detail, trace=search.recorder.trace())
+        if request.z0 is not None:
+            warm = solve_basis_extended(problem, request.z0 > 0.0)
+            if warm is not None and measure(problem, np.maximum(warm, 0.0))[0].solved(_STRICTNESS * request.tolerance):
+                search.best = np.maximum(warm, 0.0)
+                return search.claim(Status.SOLVED, "warm basis accepted")
+        return search.follow_paths(self.restarts)
 
 
-class _Solve:
+class _PathSearch(PivotSearch):
     """State of one solve: the paths it follows, and the best candidate."""
 
-    def __init__(self, problem: LCP, tolerance: float, options: ExtendedLemke, recorder: TraceRecorder) -> None:
+    problem: LCP
+    rank = (True, math.inf, math.inf)
+    rounded = 0
+
+    def follow_paths(self, restarts: int) -> Claim:
+        """Follow one path after another; see `_TRIES`."""
         from lcp.kernels import extended_lemke as k
 
-        n = problem.n
-        self.problem, self.tolerance, self.recorder = problem, tolerance, recorder
-        self.row, self.column = balanced_scales(problem._M)
+        n = self.problem.n
+        self.kernels = k
+        self.row, self.column = balanced_scales(self.problem._M)
         self.wf = np.empty(k.extended_float_size(n))
         self.wi = np.empty(k.extended_int_size(n), dtype=np.int64)
         self.direction = np.empty(2 * n + 1)
-        self.limit = max(1000, 100 * n) if options.max_pivots is None else options.max_pivots
-        self.restarts = options.restarts
-        self.deadline = cpu_seconds() + options.time_limit
-        self.best, self.rank = np.zeros(n), (True, math.inf, math.inf)
-        self.spent = 0
-        self.rounded = 0
-
-    def run(self) -> Claim:
-        """Follow one path after another; see `_TRIES`."""
-        first: Status | None = None
-        ray: Ray | None = None
-        ray_trust = math.inf
-        detail = ""
-        for number in range(self.restarts + 1):
+        ray, ray_trust = None, math.inf
+        for number in range(restarts + 1):
             attempt = _TRIES[number] if number < len(_TRIES) else _PathOptions(2.0**-53 if number % 3 else 0.0, number)
             # A path that long often cycles; the last may use up the limit.
-            share = self.spent + max(100, 6 * self.problem.n) if number < self.restarts else self.limit
-            code = self.follow(attempt, min(self.limit, share))
-            detail = f"{number + 1} paths" if number else ""
-            if code == codes.SOLVED and self.accept():
-                return self.claim(Status.SOLVED, detail)
-            if first is None:
-                first = Status.STALLED if code == codes.SOLVED else STATUS_OF_CODE[code]
-            if code == codes.RAY and attempt.trust < ray_trust:
+            share = self.iterations + max(100, 6 * n) if number < restarts else self.limit
+            code, pivots = self.follow(attempt, min(self.limit, share) - self.iterations)
+            solved = code == SOLVED and self.accept()
+            if code == RAY and attempt.trust < ray_trust:
                 ray, ray_trust = self.ray(), attempt.trust
-            if self.rounded >= _ENOUGH:
+            detail = f"{number + 1} paths" if number else ""
+            if self.rounded >= _ENOUGH and not solved:
+                self.iterations += pivots
                 return self.claim(Status.STALLED, "solved in 32 digits; rounded to float64, z does not hold its rows")
-            if self.spent >= self.limit or cpu_seconds() > self.deadline:
-                return self.claim(Status.ITERATION_LIMIT, detail)
+            claim = self.end_path(pivots, STATUS_OF_CODE[code], solved, detail)
+            if claim is not None:
+                return claim
         if ray is not None:
-            return self.claim(Status.RAY_TERMINATION, detail, ray)
-        return self.claim(first or Status.STALLED, detail)
+            return self.claim(Status.RAY_TERMINATION, self.detail, ray)
+        return self.claim(self.first_status or Status.STALLED, self.detail)
 
-    def claim(self, status: Status, detail: str, ray: Ray | None = None) -> Claim:
+    def claim(self, status: Status, detail: str = "", evidence: Any = None) -> Claim:
         """Return the claim on the best candidate, which is a solution if any was found."""
         if measure(self.problem, self.best)[0].solved(self.tolerance):
-            status, ray = Status.SOLVED, None
-        return Claim(self.best, status, self.spent, detail, evidence=ray, trace=self.recorder.trace())
+            status, evidence = Status.SOLVED, None
+        return super().claim(status, detail, evidence)
 
-    def follow(self, attempt: _PathOptions, share: int) -> int:
-        """Pivot along one path to its end, or to ``share`` pivots of the whole solve."""
-        from lcp.kernels import extended_lemke as k
-
+    def follow(self, attempt: _PathOptions, limit: int) -> tuple[int, int]:
+        """Pivot along one path to its end, or to its limit; return the last code and the number of pivots."""
+        k, n = self.kernels, self.problem.n
         M, q = kernel_arrays(self.problem)
-        n = self.problem.n
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         cover = covering_vector(n, attempt.cover)
-        portion = 1 if self.recorder.wanted else int(min(256, max(1, _PORTION // n**2)))
-        limit = share - self.spent
         values = self.wf[: n * (n + 2)].reshape(n, n + 2)[:, n + 1]
 
         def record() -> None:
             if self.recorder.wanted:
-                self.recorder.add(self.spent + int(info[k.PIVOTS]), artificial_value(values, self.wi[:n]))
+                self.recorder.add(self.iterations + int(info[k.PIVOTS]), artificial_value(values, self.wi[:n]))
 
-        code = pivot_to_end(
+        code = self.run(
             lambda budget: k.extended_drive(
                 M, q, self.row, self.column, cover, attempt.trust, limit, self.wf, self.wi, self.direction, info, budget
             ),
-            portion, self.deadline, record,
+            int(min(256, max(1, _PORTION // n**2))), record,
         )  # fmt: skip
-        self.spent += int(info[k.PIVOTS])
-        return code
+        return code, int(info[k.PIVOTS])
 
     def accept(self) -> bool:
         """Solve the last basis of the path from the original data; return True if it is certainly a solution."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,22 +10,21 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.method import Traits
-from lcp.options import bool_option, integer_option, positive_option, real_option
+from lcp.method import Traits, bool_option, integer_option, positive_option, real_option
 from lcp.result import Claim
-from lcp.solvers.shared.newton import (
+from lcp.scaling import ScaledBox
+from lcp.solvers.newton import (
     Equations,
     NewtonMethod,
     Reformulation,
     SolveMonitor,
+    damped_steps,
     direction,
     exchange_wrong_signs,
     follow_smoothing,
     gradient,
     line_search,
-    polished,
 )
-from lcp.solvers.shared.scaled_box import ScaledBox, States
 from lcp.status import Status
 
 # Steps that may pass without halving the equations before the smoothing path gives another start, and after it.
@@ -89,43 +89,24 @@ class FischerNewton(NewtonMethod):
         """Make Newton steps, possibly from a second start, until a verified solution, a stall or a limit."""
         box = progress.box
         function = fischer_burmeister(self.penalty)
-        self._iterate(progress, function, start, _PATIENCE if self.smoothing else _LAST_PATIENCE)
+        step = functools.partial(_step, function)
+        patience = _PATIENCE if self.smoothing else _LAST_PATIENCE
+        damped_steps(progress, function, step, start, patience, polish=self.polish)
         if self.smoothing and not progress.accurate() and not progress.exhausted:
             second = follow_smoothing(progress, start)
             if second is not None and not progress.should_stop():
-                self._iterate(progress, function, second, _LAST_PATIENCE)
+                damped_steps(progress, function, step, second, _LAST_PATIENCE, polish=self.polish)
         if progress.accurate():
             return progress.claim(Status.SOLVED)
         if progress.exhausted:
             return progress.limit()
         if self.polish:
-            best = box.start(progress.z)
+            best = box.start(progress.best)
             return exchange_wrong_signs(progress, box.states(best, box.rows(best)))
         return progress.claim(Status.STALLED, "the Fischer-Burmeister equations do not fall any further")
 
-    def _iterate(self, progress: SolveMonitor, function: Reformulation, x: Vector, patience: int) -> None:
-        box = progress.box
-        at = function(box, x, box.rows(x))
-        states: States | None = None
-        best, left = np.inf, patience
-        while left > 0 and not progress.exhausted:
-            progress.iterations += 1
-            step = _step(box, function, x, at)
-            if step is None:
-                return
-            x, at = step
-            solved = progress.check_iterate(x)
-            if self.polish:
-                states = polished(progress, x, states, solved=solved)
-            if progress.should_stop():
-                return
-            left -= 1
-            size = float(np.abs(at.F).max())
-            if size <= 0.5 * best:
-                best, left = size, patience
 
-
-def _step(box: ScaledBox, function: Reformulation, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:
+def _step(function: Reformulation, box: ScaledBox, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:
     """Return the Newton step if it descends enough, otherwise the step along the gradient."""
     down = gradient(box, at)
     d = direction(box, at)

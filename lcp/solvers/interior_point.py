@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector
 from lcp.factors import Factors, block, factorized, shifted
 from lcp.farkas import infeasibility_proof
-from lcp.method import MONOTONE, Traits
-from lcp.options import bool_option, integer_option, positive_option
+from lcp.method import MONOTONE, Traits, bool_option, integer_option, positive_option
 from lcp.result import Claim
-from lcp.solvers.shared.newton import NewtonMethod, SolveMonitor, basic_point
-from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
+from lcp.scaling import BETWEEN, LOWER, UPPER, ScaledBox, States
+from lcp.solvers.newton import NewtonMethod, SolveMonitor, basic_point
 from lcp.status import Status
 
 # Distances of the start from the bounds, in units of a guess at the solution: a start inside enough is not known.
@@ -82,9 +81,9 @@ class InteriorPoint(NewtonMethod):
 
         ``z0`` is only checked for being a solution.
         """
-        problem, whole = progress.problem, progress.box
-        moving = np.flatnonzero(whole.lo < whole.hi)
-        part = _part(whole, moving)
+        problem, integer_option = progress.problem, progress.box
+        moving = np.flatnonzero(integer_option.lo < integer_option.hi)
+        part = _part(integer_option, moving)
         for distance in _STARTS:
             status = self._follow(progress, part, moving, distance)
             if progress.should_stop():
@@ -102,10 +101,10 @@ class InteriorPoint(NewtonMethod):
 
     def _follow(self, progress: SolveMonitor, box: ScaledBox, moving: NDArray[np.intp], distance: float) -> Status:
         """Return the reason why the path ended; `SolveMonitor.check_iterate` has measured every point."""
-        whole = progress.box
+        integer_option = progress.box
 
         def embedded(x: Vector) -> Vector:
-            full = whole.start(None)
+            full = integer_option.start(None)
             full[moving] = x
             return full
 

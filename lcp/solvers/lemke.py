@@ -14,17 +14,15 @@ from numpy.typing import NDArray
 
 from lcp.arrays import checked_vector
 from lcp.claims import plain_result
-from lcp.errors import ProblemError
 from lcp.interruptible import cpu_seconds
-from lcp.kernels import codes
-from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits
-from lcp.options import integer_option, positive_option, real_option
+from lcp.kernels import RAY, RUNNING, SOLVED
+from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option, real_option
 from lcp.problem import LCP, MLCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, Residuals
-from lcp.result import Attempt, Claim, Parts, Ray, Result, TraceRecorder, lazy_result
-from lcp.solvers.shared.mixed_pivoting import solve_mixed
-from lcp.solvers.shared.pivoting import artificial_value, pivot_to_end
-from lcp.status import STATUS_OF_CODE, Status
+from lcp.result import Attempt, Claim, Parts, Ray, Result, lazy_result
+from lcp.solvers.frame import PivotSearch, artificial_value, pivots_per_call
+from lcp.solvers.mixed_pivoting import solve_mixed
+from lcp.status import STATUS_OF_CODE, ProblemError, Status
 
 # Unknowns up to which a solve is one call; single pieces of work of larger problems take long (`lcp.solve.LARGE`).
 _IN_ONE = 500
@@ -124,16 +122,16 @@ class Lemke(SolverBase[LCP | MLCP]):
         start, warm = (q, False) if z0 is None else (z0, True)
         code = call(M, q, start, warm, options, work, answer, True, budget)
         parts = PARTS
-        if code != codes.SOLVED:
+        if code != SOLVED:
             deadline = cpu_seconds() + self.time_limit
-            while code == codes.RUNNING:
+            while code == RUNNING:
                 if cpu_seconds() > deadline:
                     # The iterate of an unfinished path is no candidate for a solution.
                     claim = Claim(np.zeros(n), Status.ITERATION_LIMIT, _pivots(answer), "time limit")
                     return plain_result(problem, self, claim, tolerance, clock)
                 code = call(M, q, start, warm, options, work, answer, False, budget)
             # Use the claimed code: residuals that are not finite have another status, but the path has met the ray.
-            if code != codes.SOLVED and answer[-1] == codes.RAY:
+            if code != SOLVED and answer[-1] == RAY:
                 ray = _ray(work, n)
                 parts = {**PARTS, "evidence": lambda *_: ray}
         answer.setflags(write=False)
@@ -161,9 +159,8 @@ class Lemke(SolverBase[LCP | MLCP]):
         k = _kernel()
         n = problem.n
         M, q = kernel_arrays(problem)
-        floats, ints = _sizes(n)
-        wf = np.empty(floats)
-        wi = np.empty(ints, dtype=np.int64)
+        wf = np.empty(k.lemke_float_size(n))
+        wi = np.empty(k.lemke_int_size(n), dtype=np.int64)
         if self.covering_vector is not None:
             if len(self.covering_vector) != n:
                 raise ProblemError(f"Lemke.covering_vector has length {len(self.covering_vector)}, the problem {n}")
@@ -174,30 +171,29 @@ class Lemke(SolverBase[LCP | MLCP]):
                     f"Lemke.covering_vector[{i}] = 0 but q[{i}] = {q[i]} < 0: w = q + d t is feasible for no t"
                 )
             wf[wf.shape[0] - n :] = self.covering_vector
-        z = np.zeros(n)
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         options = self.kernel_options(tolerance)
         options[k.FREE_OF_UNITS] = problem._q_uncertainty is None
-        warm = z0 is not None
+        search = PivotSearch(problem, request, self.time_limit, quantity="artificial variable")
+        z, warm = search.best, z0 is not None
         start = z if z0 is None else z0
-        recorder = TraceRecorder(trace, "artificial variable")
 
         def record() -> None:
+            search.iterations = int(info[k.PIVOTS])
             if trace and info[k.STAGE] == k.PIVOTING:
-                recorder.add(int(info[k.PIVOTS]), artificial_value(wf[:n], wi[:n]))
+                search.recorder.add(search.iterations, artificial_value(wf[:n], wi[:n]))
 
-        code = pivot_to_end(
+        code = search.run(
             lambda budget: k.lemke_drive(M, q, start, warm, options, wf, wi, z, info, budget),
-            1 if trace else _pivots_per_call(n), cpu_seconds() + self.time_limit, record,
+            pivots_per_call(n, _BUDGET), record,
         )  # fmt: skip
-        if code == codes.RUNNING:
+        if code == RUNNING:
             # The iterate of an unfinished path is no candidate for a solution.
-            return Claim(np.zeros(n), Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit", trace=recorder.trace())
-        pivots, used, restarts, _, _, _, _, spent = info.tolist()
-        detail = _detail_text(used, restarts, spent)
+            search.best = np.zeros(n)
+            return search.claim(Status.ITERATION_LIMIT, "time limit")
+        detail = _detail_text(int(info[k.WARM]), int(info[k.RESTART]), int(info[k.WARM_PIVOTS]))
         status = STATUS_OF_CODE[code]
-        ray = _ray(wf, n) if status is Status.RAY_TERMINATION else None
-        return Claim(z, status, pivots, detail, ray, trace=recorder.trace())
+        return search.claim(status, detail, _ray(wf, n) if status is Status.RAY_TERMINATION else None)
 
 
 def _detail_text(used: int, restarts: int, in_vain: int) -> str:
@@ -230,7 +226,7 @@ def _residual(result: Result, answer: NDArray[np.float64]) -> Residuals:
 
 def _attempts(result: Result, answer: NDArray[np.float64]) -> tuple[Attempt, ...]:
     pivots, *account, claimed = _account(answer)
-    false_claim = claimed == codes.SOLVED and not result.solved
+    false_claim = claimed == SOLVED and not result.solved
     return (Attempt(result.solver, result.status, pivots, result.residual, _detail_text(*account), false_claim),)
 
 
@@ -251,7 +247,7 @@ def _judging(n: int) -> tuple[Any, int, int, int]:
     """Return the kernel `lemke_judged`, the lengths of its workspace and result, and its pivots per call."""
     from lcp.kernels import batch
 
-    return batch.lemke_judged, int(batch.judged_size(n)), 2 * n + batch.ANSWER_SIZE, _pivots_per_call(n)
+    return batch.lemke_judged, int(batch.judged_size(n)), 2 * n + batch.ANSWER_SIZE, pivots_per_call(n, _BUDGET)
 
 
 @functools.cache
@@ -260,16 +256,3 @@ def _kernel() -> ModuleType:
     from lcp.kernels import lemke
 
     return lemke
-
-
-@functools.lru_cache(maxsize=256)
-def _pivots_per_call(n: int) -> int:
-    from lcp.kernels.portions import pivots_at_once
-
-    return int(pivots_at_once(n, _BUDGET))
-
-
-@functools.lru_cache(maxsize=256)
-def _sizes(n: int) -> tuple[int, int]:
-    k = _kernel()
-    return int(k.lemke_float_size(n)), int(k.lemke_int_size(n))

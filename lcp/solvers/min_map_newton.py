@@ -8,21 +8,21 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.method import Traits
-from lcp.options import bool_option, integer_option, positive_option
+from lcp.method import Traits, bool_option, integer_option, positive_option
 from lcp.result import Claim
-from lcp.solvers.shared.newton import (
+from lcp.scaling import BETWEEN, ScaledBox
+from lcp.solvers.newton import (
     Equations,
     NewtonMethod,
     SolveMonitor,
     basic_point,
+    damped_steps,
     direction,
     exchange_wrong_signs,
     follow_smoothing,
     gradient,
     line_search,
 )
-from lcp.solvers.shared.scaled_box import BETWEEN, ScaledBox
 from lcp.status import Status
 
 # Damped steps that may pass without halving the natural map before the smoothing path takes over.
@@ -72,7 +72,7 @@ class MinMapNewton(NewtonMethod):
     def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
         """Damped steps, then the smoothing path, then principal pivoting, until a verified solution or a limit."""
         box = progress.box
-        x = _damped(progress, start)
+        x = damped_steps(progress, natural_map, _step, start, _PATIENCE)
         if progress.accurate():
             return progress.claim(Status.SOLVED)
         if self.smoothing and not progress.exhausted:
@@ -83,30 +83,14 @@ class MinMapNewton(NewtonMethod):
         return exchange_wrong_signs(progress, box.states(x, box.rows(x)))
 
 
-def _damped(progress: SolveMonitor, x: Vector) -> Vector:
-    """Return the last iterate: a solution, or a point at which the method does not make progress."""
-    box = progress.box
-    best, patience = np.inf, _PATIENCE
-    at = natural_map(box, x, box.rows(x))
-    while patience > 0 and not progress.exhausted:
-        progress.iterations += 1
-        step = _newton_step(box, x, at) or _projected_gradient_step(box, x, at)
-        if step is None:
-            return x
-        x, at = step
-        if progress.check_iterate(x):
-            return x
-        size = float(np.abs(at.F).max())
-        patience -= 1
-        if size <= 0.5 * best:
-            best, patience = size, _PATIENCE
-    return x
-
-
 def natural_map(box: ScaledBox, x: Vector, w: Vector) -> Equations:
     """Return the natural map and the element of its generalised Jacobian that takes the bound at a tie."""
     between = (box.states(x, w) == BETWEEN).astype(np.float64)
     return Equations(box.natural(x, w), 1.0 - between, between)
+
+
+def _step(box: ScaledBox, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:
+    return _newton_step(box, x, at) or _projected_gradient_step(box, x, at)
 
 
 def _newton_step(box: ScaledBox, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:

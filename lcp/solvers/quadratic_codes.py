@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.errors import ProblemError
-from lcp.method import MONOTONE, SolveRequest, Traits
-from lcp.options import bool_option, integer_option, positive_option, real_option
+from lcp.method import MONOTONE, SolveRequest, Traits, bool_option, integer_option, positive_option, real_option
 from lcp.problem import LCP, BoxLCP
 from lcp.result import Claim
-from lcp.solvers.shared.quadratic import QPResult, QPSolverBase, QuadraticProgram
+from lcp.solvers.quadratic_program import QPResult, QPSolverBase, QuadraticProgram
+from lcp.status import ProblemError
 
 # Bound that ProxQP treats as infinite.
 _INFINITE = 1e20
@@ -128,11 +127,8 @@ class Clarabel(_Code):
         cones = [clarabel.ZeroConeT(count)] if count else []
         cones.append(clarabel.NonnegativeConeT(R.shape[0] - count))
         settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.max_iter = self.max_iter
-        settings.time_limit = self.time_limit
-        settings.max_threads = 1
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.eps
+        _configure(settings, verbose=False, max_iter=self.max_iter, time_limit=self.time_limit, max_threads=1)
+        _configure(settings, tol_gap_abs=self.eps, tol_gap_rel=self.eps, tol_feas=self.eps)
         P = sparse.triu(sparse.csc_matrix(program.P), format="csc")
         answer = clarabel.DefaultSolver(P, program.c, R, b, cones, settings).solve()
         word = str(answer.status)
@@ -163,10 +159,8 @@ class PIQP(_Code):
         A, b, C, low, high = program.split_rows()
         P = program.P.tocsc() if program.sparse else program.P
         solver = piqp.SparseSolver() if program.sparse else piqp.DenseSolver()
-        settings = solver.settings
-        settings.max_iter = self.max_iter
-        settings.eps_abs = settings.eps_rel = self.eps
-        settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = self.eps
+        _configure(solver.settings, max_iter=self.max_iter, eps_abs=self.eps, eps_rel=self.eps)
+        _configure(solver.settings, eps_duality_gap_abs=self.eps, eps_duality_gap_rel=self.eps)
         equations = (None, None) if A is None else (A, b)
         rows = (None, None, None) if C is None else (C, low, high)
         solver.setup(P, program.c, *equations, *rows, program.lo, program.hi)
@@ -207,20 +201,22 @@ class ProxQP(_Code):
             bounds = (_finite(program.lo), _finite(program.hi))
         rows = (None, None, None) if C is None else (C, _finite(low), _finite(high))
         P = program.P.tocsc() if program.sparse else program.P
-        settings = task.settings
-        settings.eps_abs, settings.eps_rel = self.eps, 0.0
-        settings.eps_primal_inf = settings.eps_dual_inf = 1e-9
-        settings.max_iter = self.max_iter
+        _configure(task.settings, eps_abs=self.eps, eps_rel=0.0, eps_primal_inf=1e-9, eps_dual_inf=1e-9)
+        task.settings.max_iter = self.max_iter
         task.init(P, program.c, None, None, *rows, *bounds)
         if start is not None:
-            settings.initial_guess = proxqp.InitialGuess.WARM_START
-            task.solve(start, None, None)
-        else:
-            task.solve()
+            task.settings.initial_guess = proxqp.InitialGuess.WARM_START
+        task.solve(*((start, None, None) if start is not None else ()))
         info = task.results.info
         word = info.status.name.removeprefix("PROXQP_").lower().replace("_", " ")
         limited = info.status == proxqp.PROXQP_MAX_ITER_REACHED
         return QPResult(task.results.x, f"ProxQP: {word}", int(info.iter), limited)
+
+
+def _configure(settings: Any, **values: Any) -> None:
+    """Set options of a code."""
+    for name, value in values.items():
+        setattr(settings, name, value)
 
 
 def _finite(bound: Vector) -> Vector:

@@ -26,7 +26,7 @@ import lcp
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing.external_solvers import ALL_PEERS, installed
 from contactlab.lab.racing.kinds import KINDS, Kind, problem_class_of
-from lcp.options import replace_fields
+from lcp.method import replace_fields
 
 OURS, PEER, OWN = "contactlab", "peer", "own"
 

@@ -33,10 +33,10 @@ from contactlab.lab.racing.kinds import (
 from contactlab.lab.sweeps import sweep
 from contactlab.lab.sweeps.tasks import finished_rows
 from lcp.compiler import count_compilations
+from lcp.dispatch import RecordingSolver
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.residuals import measure
-from lcp.options import replace_fields
-from lcp.solver_calls import RecordingSolver
+from lcp.method import replace_fields
 
 
 def unused_trials_note(folder: Path, rows: Iterable[dict[str, Any]], entrants: Iterable[Competitor]) -> list[str]:

@@ -61,12 +61,10 @@ from lcp.contacts.kernels.strategy_loop import (
     solve_rest,
 )
 from lcp.contacts.kernels.strategy_loop import OTHER_FORCES as FOUND_OTHERS
-from lcp.kernels import kernel
-from lcp.kernels.codes import RUNNING, SOLVED
-from lcp.kernels.lemke import PIVOTS, lemke_drive, lemke_float_size, lemke_int_size
+from lcp.kernels import RUNNING, SOLVED, kernel
+from lcp.kernels.lemke import PIVOTS, lemke_drive, lemke_float_size, lemke_int_size, pivots_at_once
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
-from lcp.kernels.portions import pivots_at_once
 
 
 @kernel(inline=True)

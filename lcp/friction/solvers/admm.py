@@ -10,8 +10,7 @@ import numpy as np
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, factorized
-from lcp.method import SolveRequest
-from lcp.options import integer_option, positive_option, real_option
+from lcp.method import SolveRequest, integer_option, positive_option, real_option
 from lcp.status import Status
 
 # Iterations between two looks, and between two changes of the weight.
@@ -60,7 +59,7 @@ class ADMM(FrictionSolverBase):
     time_limit: float = positive_option(120.0)
 
     def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim:
-        from lcp.kernels.cone_projection import project_cones
+        from lcp.kernels.cone_measures import project_cones
 
         z0, tolerance, trace = request
         monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)

@@ -25,8 +25,7 @@ from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, factorized
 from lcp.friction.solvers.nsgs import GaussSeidelSweeps
-from lcp.method import SolveRequest
-from lcp.options import integer_option, positive_option, real_option
+from lcp.method import SolveRequest, integer_option, positive_option, real_option
 from lcp.status import Status
 
 # Unknowns up to which a linear system is dense whatever the density of W, and the density from which it always is.

@@ -19,8 +19,7 @@ from lcp.friction.problem import FrictionProblem, IntArray
 from lcp.friction.result import FrictionAttempt, FrictionClaim
 from lcp.friction.solvers.alart_curnier import SemismoothNewton
 from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
-from lcp.method import SolveRequest
-from lcp.options import positive_option
+from lcp.method import SolveRequest, positive_option
 from lcp.status import Status
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, measure
 from lcp.friction.result import FrictionClaim
 from lcp.interruptible import cpu_seconds
-from lcp.method import SolveRequest, Traits
-from lcp.options import Options
+from lcp.method import Options, SolveRequest, Traits
 from lcp.result import TraceRecorder
 from lcp.status import Status
 

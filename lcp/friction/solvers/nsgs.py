@@ -11,8 +11,7 @@ from lcp.friction.blocks import blocks_of
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
-from lcp.method import SolveRequest
-from lcp.options import choice_option, integer_option, positive_option, real_option
+from lcp.method import SolveRequest, choice_option, integer_option, positive_option, real_option
 from lcp.status import Status
 
 SWEEPS = ("forward", "symmetric")

@@ -19,10 +19,11 @@ from lcp.arrays import Vector, row_abs_max
 from lcp.factors import block, solution
 from lcp.interruptible import cpu_seconds
 from lcp.method import SolverBase, SolveRequest
-from lcp.problem import LCP, BoxLCP, bounds_of
+from lcp.problem import LCP, BoxLCP
 from lcp.residuals import measure
-from lcp.result import Claim, TraceRecorder
-from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States, scaled_box
+from lcp.result import Claim
+from lcp.scaling import BETWEEN, LOWER, UPPER, ScaledBox, States, scaled_box
+from lcp.solvers.frame import SolveState
 from lcp.status import Status
 
 # A solution is accurate below this fraction of the tolerance, or below this residual. The last number is the limit on
@@ -39,8 +40,8 @@ _SIGN = 1e-13
 _PATIENCE = 10
 
 
-class SolveMonitor:
-    """Limits, best iterate and trace of one solve; every candidate is measured on the original data."""
+class SolveMonitor(SolveState):
+    """The frame of a solve on a `ScaledBox`; every candidate is measured on the original data."""
 
     def __init__(
         self,
@@ -51,20 +52,17 @@ class SolveMonitor:
         time_limit: float,
         trace: bool,
     ) -> None:
-        """Start the clock, with the admissible point nearest to zero as the candidate."""
-        self.problem, self.box, self.tolerance, self.max_iterations = problem, box, tolerance, max_iterations
-        self.iterations = 0
-        self.z = box.original(box.start(None))
-        if not np.isfinite(self.z).all():
-            self.z = np.clip(np.zeros(problem.n), *bounds_of(problem))
+        """Start the clock, with the point of the box nearest to zero as the candidate."""
+        super().__init__(problem, SolveRequest(None, tolerance, trace), time_limit)
+        self.box, self.max_iterations = box, max_iterations
+        nearest = box.original(box.start(None))
+        self.best = nearest if np.isfinite(nearest).all() else self.best
         # The active set whose basic point was tried last.
         self.tried = b""
         # Unknowns in no row: the sign of w decides their bound. A distance from this bound could not be judged, because
         # no other number has its unit.
         self._unseen = np.flatnonzero(row_abs_max(problem._M.T) == 0.0)
         self._solved, self._solved_at, self._accurate, self._worst = False, 0, False, np.inf
-        self._recorder = TraceRecorder(trace)
-        self._deadline = cpu_seconds() + time_limit
 
     def should_stop(self) -> bool:
         """Return True if a candidate solves, and is accurate or has had enough further iterations.
@@ -110,29 +108,29 @@ class SolveMonitor:
             return False
         if self._unseen.shape[0]:
             w = self.problem._M[self._unseen] @ z + self.problem._q[self._unseen]
-            bound = np.where(w > 0.0, *(bound[self._unseen] for bound in bounds_of(self.problem)))
+            bound = np.where(w > 0.0, *(bound[self._unseen] for bound in (self.lo, self.hi)))
             z[self._unseen] = np.where((w != 0.0) & np.isfinite(bound), bound, z[self._unseen])
         residual = measure(self.problem, z)[0]
         if record:
-            self._recorder.add(self.iterations, residual.natural_map)
+            self.recorder.add(self.iterations, residual.natural_map)
         solved = residual.solved(self.tolerance)
         worst = residual.backward_error / max(_ACCURATE * self.tolerance, _ROUNDING)
         if solved >= self._solved and (solved > self._solved or worst < self._worst):
             if not self._solved:
                 self._solved_at = self.iterations
-            self._solved, self._worst, self.z = solved, worst, z
+            self._solved, self._worst, self.best = solved, worst, z
             self._accurate = solved and worst <= 1.0
         return self.should_stop()
 
     @property
     def exhausted(self) -> bool:
         """Return True if a limit is reached."""
-        return self.iterations >= self.max_iterations or cpu_seconds() > self._deadline
+        return self.iterations >= self.max_iterations or self.timed_out()
 
     @property
     def seconds_left(self) -> float:
         """Seconds until the limit."""
-        return self._deadline - cpu_seconds()
+        return self.deadline - cpu_seconds()
 
     def limit(self, detail: str = "") -> Claim:
         """Return the claim after a limit."""
@@ -144,7 +142,7 @@ class SolveMonitor:
         if self._solved:
             status, evidence = Status.SOLVED, None
             detail = detail if self._accurate else ""
-        return Claim(self.z, status, self.iterations, detail, evidence=evidence, trace=self._recorder.trace())
+        return super().claim(status, detail, evidence)
 
 
 class NewtonMethod(SolverBase[LCP | BoxLCP]):
@@ -300,6 +298,8 @@ class Equations:
 
 
 Reformulation = Callable[[ScaledBox, Vector, Vector], Equations]
+#: A step from x, where the equations are given, to the next x and the equations there.
+Step = Callable[[ScaledBox, Vector, Equations], tuple[Vector, Equations] | None]
 
 
 def gradient(box: ScaledBox, at: Equations) -> Vector:
@@ -349,6 +349,35 @@ def line_search(
             return trial, t, there
         t *= 0.5
     return None
+
+
+def damped_steps(
+    progress: SolveMonitor, function: Reformulation, step_from: Step, x: Vector, patience: int, *, polish: bool = False
+) -> Vector:
+    """Make steps until a verified solution, or until ``patience`` steps did not halve F; return the last iterate.
+
+    With ``polish`` the basic points of active sets are tried as well.
+    """
+    box = progress.box
+    at = function(box, x, box.rows(x))
+    states: States | None = None
+    best, left = np.inf, patience
+    while left > 0 and not progress.exhausted:
+        progress.iterations += 1
+        step = step_from(box, x, at)
+        if step is None:
+            return x
+        x, at = step
+        solved = progress.check_iterate(x)
+        if polish:
+            states = polished(progress, x, states, solved=solved)
+        if progress.should_stop():
+            return x
+        left -= 1
+        size = float(np.abs(at.F).max())
+        if size <= 0.5 * best:
+            best, left = size, patience
+    return x
 
 
 def smoothed(root_of_mu: float) -> Reformulation:

@@ -69,20 +69,90 @@ class Pivoted:
         return np.where(self.swapped, z <= 0.0, z > 0.0)
 
 
+class _Dictionary:
+    """The dictionary of a mixed problem; its basic variables are ``rows``, the others ``columns``.
+
+    At first the slacks e = A u + X1 y + a, which are fixed at zero, and w = X2 u + X3 y + x4 are basic. Variable e_k is
+    k, u_j is m + j, w_i is 2 m + i, and y_i is 2 m + n + i. Each u is exchanged with an e, whose column then
+    drops out. If A has no pivot that keeps the dictionary small, u is exchanged with a w_i and that e with y_i, which
+    exchanges the roles of y_i and w_i (a 2 x 2 block pivot, J. R. Bunch and B. N. Parlett 1971).
+    """
+
+    def __init__(self, T: NDArray[np.float64], x: Vector, m: int) -> None:
+        """Start with the slacks of all rows basic; ``T`` and ``x`` are equilibrated."""
+        n = x.shape[0] - m
+        self.T, self.x, self.m, self.n = T, x, m, n
+        self.rows = np.r_[:m, 2 * m : 2 * m + n]
+        self.columns = np.r_[m : 2 * m, 2 * m + n : 2 * (m + n)]
+
+    def enter_free(self, rank_tolerance: float) -> None:
+        """Exchange free unknowns for slacks by complete pivoting, until none is left or no pivot is."""
+        m, n = self.m, self.n
+        smallest = rank_tolerance * float(np.abs(self.T[:m, :m]).max(initial=0.0))
+        while (equations := np.flatnonzero(self.rows < m)).size:
+            free = np.flatnonzero(self.columns < 2 * m)
+            sizes = np.abs(self.T[np.ix_(equations, free)])
+            best = float(sizes.max(initial=0.0))
+            if best > smallest:
+                i, j = divmod(int(sizes.argmax()), free.size)
+                r, c = int(equations[i]), int(free[j])
+                if self._growth(r, c) <= GROWTH_LIMIT:
+                    self._exchange(r, c, drop=True)
+                    continue
+            # The two successive pivots of a pair, with the smaller one as large as possible.
+            value, pair_pivots = 0.0, (-1, -1, -1, -1)
+            for s in np.flatnonzero((self.rows >= 2 * m) & (self.rows < 2 * m + n)).tolist():
+                for d in np.flatnonzero(self.columns == self.rows[s] + n).tolist():
+                    pivots = self.T[s, free]
+                    second = self.T[equations, d] - self.T[np.ix_(equations, free)].T * self.T[s, d] / pivots[:, None]
+                    lesser = np.where(pivots[:, None] != 0.0, np.minimum(np.abs(pivots)[:, None], np.abs(second)), 0.0)
+                    if lesser.max(initial=0.0) > value:
+                        value = float(lesser.max())
+                        j, i = divmod(int(lesser.argmax()), equations.size)
+                        pair_pivots = s, int(free[j]), int(equations[i]), d
+            if value * value > best and value > smallest:
+                s, first_column, r, d = pair_pivots
+                self._exchange(s, first_column, drop=False)
+                self._exchange(r, d, drop=True)
+            elif best > smallest:
+                self._exchange(r, c, drop=True)
+            else:
+                return
+
+    def _growth(self, r: int, c: int) -> float:
+        """Return how much pivoting on T[r, c] may add to an entry of a complementary row."""
+        along = float(np.abs(np.delete(self.T[r], c)).max(initial=0.0))
+        down = float(np.abs(self.T[self.rows >= 2 * self.m, c]).max(initial=0.0))
+        return along * down / float(abs(self.T[r, c]))
+
+    def _exchange(self, r: int, c: int, *, drop: bool) -> None:
+        """Exchange row r and column c; with ``drop`` the last column takes the place of the leaving variable's."""
+        T, x = self.T, self.x
+        column, inverse = T[:, c].copy(), 1.0 / T[r, c]
+        T[:, c] = column[r] = 0.0
+        pivot_row, x_r = -T[r] * inverse, -x[r] * inverse
+        pivot_row[c] = inverse
+        moved = column != 0.0
+        T[moved] += np.outer(column[moved], pivot_row)
+        x += column * x_r
+        T[r], x[r] = pivot_row, x_r
+        self.rows[r], self.columns[c] = self.columns[c], self.rows[r]
+        if drop:
+            T[:, c], self.columns[c] = T[:, -1], self.columns[-1]
+            self.T, self.columns = T[:, :-1], self.columns[:-1]
+
+
 def pivot_free_variables(problem: MLCP, *, rank_tolerance: float = RANK_TOLERANCE) -> Pivoted | None:
     """Pivot the free unknowns into the basis; None if unused equations restrict y or w, or contradict each other."""
-    from lcp.kernels.mixed_pivoting import pivot_free_in
-
     m, n = problem.n_free, problem.n
     row, column = scales(problem._K)
-    T, x = row[:, None] * problem._K * column, row * problem._k
-    unit = float(np.abs(x).max(initial=0.0))
-    rows, columns = np.empty(m + n, dtype=np.int64), np.empty(m + n, dtype=np.int64)
-    info, work = np.zeros(2, dtype=np.int64), np.empty(2 * (m + n))
-    width = pivot_free_in(T, x, m, rank_tolerance, GROWTH_LIMIT, rows, columns, work, info)
+    dictionary = _Dictionary(row[:, None] * problem._K * column, row * problem._k, m)
+    unit = float(np.abs(dictionary.x).max(initial=0.0))
+    with np.errstate(all="ignore"):
+        dictionary.enter_free(rank_tolerance)
+    T, x, rows, columns = dictionary.T, dictionary.x, dictionary.rows, dictionary.columns
     if not (np.isfinite(T).all() and np.isfinite(x).all()):
         return None
-    columns = columns[:width]
     free, unused, pairs = (rows >= m) & (rows < 2 * m), rows < m, rows >= 2 * m
     out, across = np.flatnonzero(columns < 2 * m), np.flatnonzero(columns >= 2 * m)
     if unused.any() and (

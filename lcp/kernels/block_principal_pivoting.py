@@ -17,8 +17,8 @@ def aggregate(indptr: Ints, indices: Ints, data: Floats, least: Floats, kind: In
     """
     n = group.shape[0]
     count = 0
-    for i in range(n):
-        group[i] = -1
+    group[:n] = -1
+    # Unknowns whose neighbours are all free make groups with them.
     for i in range(n):
         alone = group[i] < 0
         for e in range(indptr[i], indptr[i + 1]):
@@ -32,6 +32,7 @@ def aggregate(indptr: Ints, indices: Ints, data: Floats, least: Floats, kind: In
                 if kind[j] == kind[i] and abs(data[e]) >= least[i]:
                     group[j] = count
             count += 1
+    # The others join the neighbour that holds them most.
     for i in range(n):
         first[i] = group[i]
     for i in range(n):

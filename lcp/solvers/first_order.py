@@ -1,4 +1,7 @@
-"""Base of the first-order solvers: start, work per call, limits, trace and best iterate. A solver advances z."""
+"""The frame of the first-order solvers, and accelerated projected gradient descent.
+
+The frame owns the start, the work per call, limits, the trace and the best iterate; a solver advances z.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector, row_abs_max
 from lcp.farkas import Farkas
-from lcp.interruptible import cpu_seconds
-from lcp.method import SolverBase, SolveRequest
+from lcp.method import SYMMETRIC_MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option
 from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
 from lcp.residuals import measure
-from lcp.result import Claim, TraceRecorder
+from lcp.result import Claim
+from lcp.solvers.frame import SolveState
 from lcp.status import Status
 
 #: Function that advances z, in place, by a number of iterations.
@@ -29,6 +32,7 @@ _PORTION = 20_000_000
 _CHECK = 500_000
 # If z keeps every digit over this many iterations, it is a fixed point.
 _FIXED_POINT_ITERATIONS = 8
+_FIXED_POINT = "a fixed point of rounding, or a cycle"
 _EPS = float(np.finfo(np.float64).eps)
 # Largest asymmetry that counts as rounding, relative to the largest entry after the diagonal is scaled to one.
 _ROUNDING = 1e-12
@@ -217,63 +221,105 @@ class IterativeMethod(SolverBase[LCP | BoxLCP]):
         """Return the iteration from a start, or the claim that the method does not apply."""
 
     def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
+        """Advance z until its residuals meet the tolerance, it no longer changes, or a limit is reached.
+
+        The claim has the best of the iterates that were checked; it is always finite.
+        """
         rows = boxed_rows(problem)
-        start = initial_iterate(problem, rows, request.z0, by_diagonal=self.by_diagonal)
-        if isinstance(start, Claim):
-            return start
-        motion = self._make_iteration(rows, start)
-        return motion if isinstance(motion, Claim) else _iterate(problem, rows, start, motion, self, request)
-
-
-def _iterate(
-    problem: LCP | BoxLCP,
-    rows: BoxProblemArrays,
-    z: Vector,
-    motion: Iteration,
-    limits: IterativeMethod,
-    request: SolveRequest,
-) -> Claim:
-    """Advance z, in place, until its residuals meet the tolerance, it no longer changes, or a limit is reached.
-
-    The claim has the best of the iterates that were checked; it is always finite.
-    """
-    advance, work, note = motion
-    _, tolerance, trace = request
-    max_iterations = limits.max_iterations
-    recorder = TraceRecorder(trace)
-    deadline = cpu_seconds() + limits.time_limit
-    portion = max(1, _PORTION // max(1, work))
-    iteration, target = 0, 0
-    best, best_merit, best_at = z.copy(), np.inf, 0
-    still, still_at = z.copy(), 0
-    status = Status.ITERATION_LIMIT
-    reason = ""
-    while True:
-        residual = measure(problem, z)[0]
-        merit, natural = residual.backward_error, residual.natural_map
-        recorder.add(iteration, natural)
-        if not np.isfinite(natural):
-            status, reason = Status.NOT_FINITE, f"overflow within {iteration} iterations"
-            break
-        if merit < best_merit or iteration == 0:
-            best[:], best_merit, best_at = z, merit, iteration
-        if residual.solved(tolerance):
-            return Claim(z, Status.SOLVED, iteration, note(), trace=recorder.trace())
-        if iteration - still_at >= _FIXED_POINT_ITERATIONS:
-            if (np.abs(z - still) <= 4.0 * _EPS * np.abs(z)).all():
-                reason = f"iterations {still_at} and {iteration} gave the same z: a fixed point of rounding, or a cycle"
-                status = Status.STALLED
+        z = initial_iterate(problem, rows, request.z0, by_diagonal=self.by_diagonal)
+        if isinstance(z, Claim):
+            return z
+        motion = self._make_iteration(rows, z)
+        if isinstance(motion, Claim):
+            return motion
+        advance, work, note = motion
+        state = SolveState(problem, request, self.time_limit)
+        portion = max(1, _PORTION // max(1, work))
+        best_merit, best_at = np.inf, 0
+        still, still_at = z.copy(), 0
+        status, reason = Status.ITERATION_LIMIT, ""
+        while True:
+            residual = measure(problem, z)[0]
+            iteration, merit = state.iterations, residual.backward_error
+            state.recorder.add(iteration, residual.natural_map)
+            if not np.isfinite(residual.natural_map):
+                status, reason = Status.NOT_FINITE, f"overflow within {iteration} iterations"
                 break
-            still[:], still_at = z, iteration
-        if iteration >= max_iterations:
-            break
-        target = iteration + 1 if trace else min(max_iterations, next_check(iteration, work, limits.check_interval))
-        while iteration < target and cpu_seconds() <= deadline:
-            count = min(portion, target - iteration)
-            advance(z, count)
-            iteration += count
-        if iteration < target:
-            reason = "time limit"
-            break
-    detail = "; ".join(part for part in (reason, note(), f"best iterate: {best_at} of {iteration}") if part)
-    return Claim(best, status, iteration, detail, trace=recorder.trace())
+            if merit < best_merit or iteration == 0:
+                state.best[:], best_merit, best_at = z, merit, iteration
+            if residual.solved(state.tolerance):
+                state.best[:] = z
+                return state.claim(Status.SOLVED, note())
+            if iteration - still_at >= _FIXED_POINT_ITERATIONS:
+                if (np.abs(z - still) <= 4.0 * _EPS * np.abs(z)).all():
+                    status = Status.STALLED
+                    reason = f"iterations {still_at} and {iteration} gave the same z: {_FIXED_POINT}"
+                    break
+                still[:], still_at = z, iteration
+            if iteration >= self.max_iterations:
+                break
+            interval = 1 if request.trace else self.check_interval
+            target = min(self.max_iterations, next_check(iteration, work, interval))
+            while state.iterations < target and not state.timed_out():
+                count = min(portion, target - state.iterations)
+                advance(z, count)
+                state.iterations += count
+            if state.iterations < target:
+                reason = "time limit"
+                break
+        best_found = f"best iterate: {best_at} of {state.iterations}"
+        return state.claim(status, "; ".join(part for part in (reason, note(), best_found) if part))
+
+
+@dataclass(frozen=True)
+class APGD(IterativeMethod):
+    """Accelerated projected gradient descent with restarts (Mazhar, Heyn, Negrut, Tasora 2015).
+
+    Minimises z . M z / 2 + q . z between the bounds. If M is symmetric, its stationary points are the solutions of the
+    problem; otherwise the status is UNSUITABLE. Convergence is proven for semidefinite M if there is a solution.
+    Gradients use the metric of the diagonal of M, rounded to powers of two, so that units of the unknowns do not
+    matter. A sparse M stays sparse.
+
+    Parameters
+    ----------
+    max_iterations
+        Limit on iterations, each a product with M and, seldom, another.
+    time_limit, check_interval
+        As of `ProjectedGaussSeidel`.
+
+    References
+    ----------
+    H. Mazhar, T. Heyn, D. Negrut, A. Tasora, Using Nesterov's method to accelerate multibody dynamics with friction
+    and contact, ACM Transactions on Graphics 34 (2015).
+    Y. Nesterov, A method of solving a convex programming problem with convergence rate O(1/k^2), Soviet Mathematics
+    Doklady 27 (1983).
+    A. Beck, M. Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM J. Imaging Sciences 2 (2009).
+    B. O'Donoghue, E. Candes, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 15 (2015).
+    """
+
+    max_iterations: int = integer_option(100_000)
+    time_limit: float = positive_option(300.0)
+    check_interval: int | None = integer_option(None, least=1)
+
+    by_diagonal: ClassVar[bool] = False
+    traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
+
+    def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration | Claim:
+        if not is_symmetric(rows):
+            detail = "M is not symmetric: z . M z / 2 + q . z has other stationary points than the solutions"
+            return Claim(rows.clipped(np.zeros(rows.n)), Status.UNSUITABLE, 0, detail)
+        from lcp.kernels import first_order as k
+
+        metric, work, state = rows.metric(), np.zeros((5, rows.n)), np.zeros(k.APGD_STATE_SIZE)
+        work[0] = start
+        k.affine(rows.matrix, rows.q, start, work[1])
+        work[2] = work[1]
+        largest = largest_curvature(rows, metric)
+        state[[k.CURVATURE, k.LARGEST, k.THETA]] = min(1.0, largest), largest, 1.0
+
+        def advance(z: Vector, count: int) -> None:
+            k.apgd(rows.matrix, rows.q, metric, rows.lo, rows.hi, count, z, work, state)
+
+        return Iteration(
+            advance, rows.work, lambda: f"{int(state[k.RESTARTS])} restarts, {int(state[k.PRODUCTS])} products"
+        )

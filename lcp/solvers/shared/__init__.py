@@ -1,1 +1,0 @@
-"""Code that several solvers share; this package has no solver."""

@@ -320,7 +320,7 @@ def load_experiment(path: str | os.PathLike[str]) -> SceneGrid | ProblemGrid:
     _refuse(root, ("parameters", "spread"), "belongs to a scene; settings of a solver stand in its [[solver]]")
     problems = tuple(
         text if text in SOURCES and not (path.parent / text).exists() else head.resolve_path("problems", text)
-        for text in head.texts("problems")
+        for text in head.strings("problems")
     )
     root.required("solver")
     tolerance = head.number("tolerance") if "tolerance" in head else None
@@ -338,7 +338,7 @@ def _refuse(table: Table, keys: tuple[str, ...], detail: str) -> None:
 def _seeds(head: Table) -> tuple[int, ...]:
     value = head.values.get("seeds", [])
     if not isinstance(value, list):
-        return tuple(range(head.whole("seeds", None, 1, MOST_SEEDS)))
+        return tuple(range(head.integer("seeds", None, 1, MOST_SEEDS)))
     seeds: list[object] = value
     for seed in seeds:
         if not whole(seed, 0):

@@ -395,9 +395,8 @@ def test_compressed_contacts_grip_as_well_along_any_tangent(turn):
     c, s = np.cos(turn), np.sin(turn)
     M = np.diag([1.0, 0.1, 1.0])
     data = ConstraintVelProblemData(
-        M=M, Mv=M @ [0.2, -0.3, -1.0], N=[[0, 0, 1]], F=[[c, s, 0], [-s, c, 0], [-c, -s, 0], [s, -c, 0]],
-        mu=[5.0], r=[4],
-    )  # fmt: skip
+        M=M, Mv=M @ [0.2, -0.3, -1.0], N=[[0, 0, 1]], F=[[c, s, 0], [-s, c, 0]], mu=[5.0], r=[2]
+    )
     found = solve_compressed(impact.ImpactProblem(data, "steps"), 0.5, np.ones(1), 1.5)
     np.testing.assert_allclose(found.v_plus, (0.0, 0.0, 0.5), atol=1e-4)
 

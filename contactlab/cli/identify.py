@@ -79,7 +79,7 @@ def _keeper(arguments: argparse.Namespace, path: Path, stack: contextlib.ExitSta
     files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     files += [arguments.robot] if arguments.robot is not None else []
     digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
-    names = ("parameters", "set", "held_back", "seed", "iterations")
+    names = ("parameters", "set", "holdout", "seed", "iterations")
     choices = json.dumps([__version__, digests, *(getattr(arguments, name) for name in names)])
 
     def kept(name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:

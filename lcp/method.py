@@ -22,7 +22,7 @@ from lcp.result import Claim
 from lcp.status import ProblemError
 
 
-class Values(ABCMeta):
+class OptionsMeta(ABCMeta):
     """Of solvers: the object with every option at its default is made, and its options checked, once.
 
     A solver is a value that never changes; to make one takes longer than to solve a small problem. One that holds more
@@ -49,7 +49,7 @@ def _is_value(solver: Any) -> bool:
     return "__dataclass_fields__" in vars(type(solver)) and vars(solver).keys() <= options
 
 
-class Options(metaclass=Values):
+class Options(metaclass=OptionsMeta):
     """A frozen dataclass whose fields, made by the functions below, say what they may be."""
 
     def __post_init__(self) -> None:
@@ -100,9 +100,9 @@ def check_integer(owner: Any, name: str, *, least: int = 0, most: int = sys.maxs
     value: Any = getattr(owner, name)
     if optional and value is None:
         return
-    integer_option = type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
-    if not (integer_option and least <= value <= most):
-        above = integer_option and value > most
+    integral = type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
+    if not (integral and least <= value <= most):
+        above = integral and value > most
         limit = f" and <= {most}" if above or most < sys.maxsize else ""
         raise ProblemError(f"{type(owner).__name__}.{name} must be a whole number >= {least}{limit}, got {value!r}")
 

@@ -94,13 +94,14 @@ def save(path: str | os.PathLike[str], data: ConstraintVelProblemData | Constrai
         **members,
         **inertia_members(data.M, data.solve_inertia, data.nv),
     }
-    sources = {name: Source.of(np.asarray(array)) for name, array in arrays.items()}
+    arrays = {name: np.asarray(array) for name, array in arrays.items()}
+    sources = {name: Source.of(array) for name, array in arrays.items()}
     write_npz(Path(path), sources, compress=_is_mostly_zero(arrays))
 
 
 def _is_mostly_zero(arrays: Members) -> bool:
     """Whether the arrays are large and mostly zero, as the Jacobian of a pile is."""
-    numbers = [array for array in map(np.asarray, arrays.values()) if array.dtype.kind in "fiu"]
+    numbers = [array for array in arrays.values() if array.dtype.kind in "fiu"]
     size = sum(array.size for array in numbers)
     return size > _COMPRESSED_FROM and sum(map(np.count_nonzero, numbers)) < size // 2
 

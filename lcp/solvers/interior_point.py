@@ -81,9 +81,9 @@ class InteriorPoint(NewtonMethod):
 
         ``z0`` is only checked for being a solution.
         """
-        problem, integer_option = progress.problem, progress.box
-        moving = np.flatnonzero(integer_option.lo < integer_option.hi)
-        part = _part(integer_option, moving)
+        problem, box = progress.problem, progress.box
+        moving = np.flatnonzero(box.lo < box.hi)
+        part = _part(box, moving)
         for distance in _STARTS:
             status = self._follow(progress, part, moving, distance)
             if progress.should_stop():
@@ -101,10 +101,9 @@ class InteriorPoint(NewtonMethod):
 
     def _follow(self, progress: SolveMonitor, box: ScaledBox, moving: NDArray[np.intp], distance: float) -> Status:
         """Return the reason why the path ended; `SolveMonitor.check_iterate` has measured every point."""
-        integer_option = progress.box
 
         def embedded(x: Vector) -> Vector:
-            full = integer_option.start(None)
+            full = progress.box.start(None)
             full[moving] = x
             return full
 

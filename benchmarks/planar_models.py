@@ -4,7 +4,7 @@
 
 Friction by impact: the error of an impact is taken as normal, of one size sigma in each of its three components. Either
 one mu serves all; or every impact has its own, drawn from a normal distribution (truncated at 0), and the likelihood of
-an impact is its mean over that. Other numbers are those of a fit.
+an impact is its mean over that. Other numbers come from a fit.
 
 Nested: a part of the recordings is left out; the others, in two halves, tell every model's error; the lowest is chosen,
 its numbers are fitted to all of the others, and the part is scored. The file knows no sessions: consecutive blocks, in

@@ -19,7 +19,7 @@ from contactlab.lab.progress import Progress
 from contactlab.studies import MODELS, TossReport, TossSettings, format_table, run_tosses, toss_tables
 from contactlab.studies.toss import LEFT_OUT
 
-#: Its defaults are those of the command; reading them costs nothing heavy.
+#: The command has the same defaults; reading them costs nothing heavy.
 RIGID = MODELS["rigid"]
 
 
@@ -40,7 +40,7 @@ RIGID = MODELS["rigid"]
         action="store_true",
         help="also score the best model's ingredients: added in turn, and each left out",
     ),
-    option("--mu", type=kinds.non_negative, help=f"friction (default that of the model; {RIGID.mu} if rigid)"),
+    option("--mu", type=kinds.non_negative, help=f"friction (default: the value of the model, {RIGID.mu} if rigid)"),
     option("--edges", type=kinds.even, help=f"edges k of the pyramid (default {RIGID.edges})"),
     option("--friction", choices=("pyramid", "cone"), help="a pyramid of k edges or the exact cone (default pyramid)"),
     option("--substeps", type=kinds.positive_integer, help=f"steps per sample (default {RIGID.substeps})"),
@@ -135,7 +135,7 @@ def _settings(arguments: argparse.Namespace) -> TossSettings:
 
 
 def _given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return those of the options that were given."""
+    """Return the options that were given."""
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 

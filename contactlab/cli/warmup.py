@@ -201,7 +201,7 @@ def _part(text: str) -> str:
 EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
 that is stops, dry friction, drives and loops, of bodies that touch the ground alone; robots, the same of bodies that
-touch one another; derivatives, those of a step of each; public, one LCP and one step's problem solved in the open, the
+touch one another; derivatives, of one step of each; public, one LCP and one step's problem solved in the open, the
 energy ledger and poses. Without any named, all but derivatives, which take as long as the rest. Where there is a second
 core, joints and robots are compiled by a process beside. What is compiled is kept on disk, once per version and tier of
 processors, with the releases of numba that the pages on releases name; with others every process compiles anew.

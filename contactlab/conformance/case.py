@@ -1,6 +1,6 @@
 """Scenes, engines and cases of the suite.
 
-A scene is told without reference to any engine, in SI units, z up, bodies with their frames at the centre of mass. An
+A scene does not refer to any engine. It has SI units, z up, and frames of bodies at the centre of mass. An
 engine answers poses, velocities and contacts, or leaves contacts untold. A case is one question, its source, and
 figures with limits; a row is the result of a case on one engine.
 """

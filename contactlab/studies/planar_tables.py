@@ -1,6 +1,6 @@
 """Tables of planar studies, as text and as JSON: laws fitted to single impacts, models of whole drops.
 
-Which of two models is better is told by their differences on the same items.
+Two models are compared by their differences on the same items.
 """
 
 from __future__ import annotations

@@ -358,7 +358,7 @@ def evaluate(t: ActiveSet) -> None:
 def thresholds(t: ActiveSet, za: Floats, tolerance: float) -> float:
     """Fill ``floor`` with minus what counts as zero of each w_i; returns the same for the values ``za``.
 
-    Both are ``tolerance`` times the units of the scaled residual, the row sizes being those of the columns read.
+    Both are ``tolerance`` times the units of the scaled residual, with row sizes from the columns that were read.
     """
     z_size = 0.0
     for s in range(t.info[SIZE]):

@@ -1,7 +1,7 @@
 """The iterations of the first-order solvers: projected Gauss-Seidel, conjugate directions on it, projected gradients.
 
-A `Matrix` holds ``C`` (n, n), row i of which is column i of M, and ``indptr``, ``indices``, ``data``; one kind of them
-is empty. One type serves both, so that every method is compiled once.
+A `Matrix` holds ``C`` (n, n), the columns of M as rows, and ``indptr``, ``indices``, ``data``; one kind of them is
+empty. One type serves both, so that every method is compiled once.
 
 Projected Gauss-Seidel (C. W. Cryer, SIAM J. Control 9 (1971); Cottle, Pang and Stone (1992), section 5.2) makes steps
 z_i <- clip(z_i - omega w_i / M_ii, lo_i, hi_i), with w at the newest z. From dense columns, w is updated by d M_{.i}
@@ -23,7 +23,7 @@ is raised until it bounds the curvature along the step (A. Beck, M. Teboulle, SI
 section 4). The momentum is dropped if it points uphill (B. O'Donoghue, E. Candes, Found. Comput. Math. 15 (2015)), and
 a step that raises the objective z . M z / 2 + q . z is replaced by a plain one. Hence the objective never rises, and
 each restart begins with a step of plain projected descent. For a quadratic all of this follows from w = M z + q at z,
-x and y, of which only the one at x is formed anew.
+x and y; only the one at x is formed anew.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ because that changes the rounding of a sum. Places are constant in views of eigh
 These kernels are not inlined before optimisation: they are called from so many places that it costs two seconds of
 everybody's first run and gains a twentieth at small n.
 
-Accurate sums, with a bound on their error, are those of T. Ogita, S. M. Rump, S. Oishi, Accurate sum and dot product,
+Accurate sums, with a bound on their error, follow T. Ogita, S. M. Rump, S. Oishi, Accurate sum and dot product,
 SIAM Journal on Scientific Computing 26 (2005), algorithm 5.3 and proposition 5.5: products and sums without error,
 with their low parts added up beside them.
 """

@@ -193,7 +193,7 @@ class NonsmoothNonlinearCG(IterativeMethod):
 
     Each iteration is one sweep of `ProjectedGaussSeidel` and a step along the previous direction, by the rule of
     Fletcher and Reeves; the direction is dropped if the residual grew. Safeguards make it converge whenever the sweeps
-    do. For symmetric M the iterations have phases of growing length, each of which begins with a plain sweep. If a
+    do. For symmetric M the iterations have phases of growing length; each begins with a plain sweep. If a
     phase ends with a higher objective z . M z / 2 + q . z than this sweep had, it is undone, and the next phase has
     only plain sweeps. For other M plain sweeps are made if the residual of the sweeps was not halved within 32
     iterations, or within as many as were made before, until it is. A sparse M stays sparse.

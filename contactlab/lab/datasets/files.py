@@ -307,7 +307,7 @@ def array_names(path: Path) -> AbstractSet[str]:
 
 
 def files_with(path: Path, *names: str) -> list[Path]:
-    """Return the file, or those of the ``.npz`` files in a folder, that hold arrays of all these names."""
+    """Return the file, or the ``.npz`` files in a folder, that hold arrays of all these names."""
     files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     return [file for file in files if array_names(file) >= set(names)]
 

@@ -20,7 +20,7 @@ space, every dense matrix and every block column by column.
 Friction problems in FCLIB's HDF5 layout, local (W, q) and global (M, H, f, w), in the plane and in space.
 
 V. Acary, M. Bremond, T. Koziara, F. Perignon, "FCLIB: a collection of discrete 3D frictional contact problems", INRIA
-RT-444 (2014). Needs h5py (extra ``lab``). Matrices are those of CSparse: ``nz >= 0`` triplets, ``-1`` compressed
+RT-444 (2014). Needs h5py (extra ``lab``). Matrices are CSparse's: ``nz >= 0`` triplets, ``-1`` compressed
 columns, ``-2`` compressed rows.
 """
 

@@ -192,7 +192,7 @@ def _argument(arrays: dict[str, Any], name: str) -> Any:
     return csr_array((data, indices, indptr), shape=(rows, columns))
 
 
-#: Statuses beside those of `lcp.Status`: over the time limit; an exception, or a process that died.
+#: Statuses that `lcp.Status` does not have: over the time limit; an exception, or a process that died.
 TIMEOUT, CRASHED = "TIMEOUT", "CRASHED"
 #: Statuses that are answers too: that there is not a solution, with a proof or after every basis was tried.
 PROVED = ("INFEASIBLE", "UNSOLVABLE", "INCONSISTENT")
@@ -209,7 +209,7 @@ class RaceRow:
     status
         A name of `lcp.Status`, ``TIMEOUT`` or ``CRASHED``. SOLVED is said by the residuals on the original data.
     residual
-        The scaled residual there, that of the equations included; of friction the larger of FCLIB's and the scaled one.
+        The scaled residual there, with the equations; of friction the larger of FCLIB's and the scaled one.
         inf where there is no finite answer.
     iterations
         As the solver counts; 0 where it does not tell.

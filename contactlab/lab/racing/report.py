@@ -120,7 +120,7 @@ class RaceReport:
     curves
         Time against residual, on a few problems.
     time_limit, repeats, jobs, cluster
-        As raced; ``jobs`` processes, or those of a cluster.
+        As raced; ``jobs`` processes, or a cluster.
     skipped
         Peers that are not installed, files that could not be used, and trials that stand in the folder and are not
         among the rows: a line each.

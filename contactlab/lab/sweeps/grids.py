@@ -221,7 +221,7 @@ class ProblemGrid:
         Names of solver classes of `lcp`, those for friction with the cone included, each with a grid of its fields:
         ``{"Lemke": {}, "APGD": {"max_iterations": [100, 1000]}}``.
     tolerance
-        On the scaled residual; None for that of the problem's kind.
+        On the scaled residual; None for the bound of the problem's kind.
 
     Raises
     ------
@@ -267,7 +267,7 @@ class ProblemGrid:
             for path in digests
             for name, problem in load_problems(path)
             for solver, settings in entrants
-            # A file that cannot be read is told of once per solver.
+            # A file that cannot be read gives one row for each solver.
             if isinstance(problem, DatasetError)
             or isinstance(problem, _FRICTION) == (_solver_class(solver) in lcp.ALL_FRICTION_SOLVERS)
         ]

@@ -345,8 +345,8 @@ def run_remote(
 ) -> dict[str, Any]:
     """Run one task in a child process, kept for the next one of the same ``run``; return the fields of a `TaskResult`.
 
-    ``version`` is that of contactlab where the sweep was begun: another one here might compute other rows. ``function``
-    holds the fields of a `FunctionName`. A `SweepError`: it cannot be loaded here, or the versions differ.
+    ``version`` is the version of contactlab that began the sweep: another one here might compute other rows.
+    ``function`` holds the fields of a `FunctionName`. A `SweepError`: it cannot be loaded here, or the versions differ.
     """
     if version != contactlab.__version__:
         raise SweepError(f"a worker has contactlab {contactlab.__version__}, the sweep was begun with {version}")

@@ -248,7 +248,7 @@ def row_response(rows: ContactSystem, i: int) -> float:
 def response_of(rows: ContactSystem, posed: Floats, diagonal: Floats, i: int) -> float:
     """Return `row_response` of a row as it was posed, if that is known.
 
-    ``posed`` are those of `IslandProblem`; ``diagonal`` (n,) has the responses of the first n rows, and they are asked
+    ``posed`` are as in `IslandProblem`; ``diagonal`` (n,) has the responses of the first n rows, and they are asked
     for without any.
     """
     if posed.shape[0] > 0:

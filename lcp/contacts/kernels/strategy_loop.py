@@ -1,7 +1,7 @@
 """Strategies that compute the contact forces of one island, and the loop that runs them.
 
-With redundant contacts the forces are not unique. *Equal-compliance* forces are selected: those of contacts that all
-have the compliance eps, in the limit eps -> 0 (`compliance_continuation`). The *path* of these forces ends at a small
+With redundant contacts the forces are not unique. *Equal-compliance* forces are selected: give all contacts the same
+compliance eps, and let eps -> 0 (`compliance_continuation`). The *path* of these forces ends at a small
 eps. Each strategy computes candidate forces. Only the measures of `island_acceptance`, residual and certificate,
 decide whether a candidate solves the problem. The loop stops at the first one that does::
 
@@ -229,8 +229,8 @@ def select_rigid(
 def outcome_at_end(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> int:
     """Return the outcome of forces at the path's end.
 
-    If the slip of a disc is no more than its own compliance, its forces are not those of sliding: they are not the
-    selected ones.
+    If the slip of a disc is no more than its own compliance, the disc does not have its force of sliding. The forces
+    are then not the selected ones.
     """
     creeps = polygon.exact and not follow_law(rows, polygon, search, final_compliance(rows, search), CREEPING)
     return OTHER_FORCES if creeps else EQUAL_COMPLIANCE
@@ -315,7 +315,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
             if not is_rejected_early(case, answer, loads, DRIFT * REUSE_TOLERANCE_FACTOR * case.tolerance):
                 fill_residuals_of_state(rows, case.posed, diagonal, answer, loads)
                 share = blend_factor(answer.residuals, REUSE_TOLERANCE_FACTOR * case.tolerance)
-        # With cones the residual leaves out boxed rows, whose rates would be those of the step before: no reuse.
+        # With cones the residual leaves out boxed rows, so that their rates would be old ones: no reuse.
         holds = share < 1.0 and is_enabled(case, REUSE) and not (case.exact_cone and rows.lo.shape[0] > 0)
         if not (holds and fill_certificate(case, answer, loads) <= SAFETY_FACTOR * case.tolerance):
             share = 1.0

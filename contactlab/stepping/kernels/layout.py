@@ -260,9 +260,7 @@ class Parameters:
     angle_restitution_threshold: float
     erp: float
     cfm: float
-    allowance: (
-        float  # allowed depth [m], and maximum correction speed [m/s]; negative: see `blocks`
-    )
+    allowance: float  # allowed depth [m], and maximum correction speed [m/s]; negative: see `blocks`
     fastest: float
     tolerance: float
     # Options; flags are 0 or 1.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: Every condition that is checked, with its statement.
+#: All checked conditions, with their statements.
 CONDITIONS = {
     "form": "what the step refers to exists, and its equations can be formed",
     "solved": "every island says it was solved: its recorded residual is within the stepper's tolerance",
@@ -32,7 +32,7 @@ CONDITIONS = {
     "energy": "kinetic and potential energy are those of q and v",
 }
 
-#: Those that a solver outside the loop is asked for, to its tolerance.
+#: Conditions with the tolerance of an external solver.
 OF_LAW = ("solved", "lcp", "sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
 
 #: Parts of a record that are not compared.
@@ -43,24 +43,25 @@ UNCHECKED = (
 )
 
 
-#: Steps without a certificate that a report names before it says no more.
+#: Maximum number of uncertified steps that a report names.
 NAMED = 20
 
 
 @dataclass(frozen=True)
 class VerificationFailure:
-    """A condition that does not hold.
+    """A condition that is not satisfied.
 
     Attributes
     ----------
     condition
         A key of `CONDITIONS`.
     step, island, contact
-        Where; the contact is its row in the record's contact table. -1: of the island, or of the step, as a whole.
+            Place of the violation; the contact is a row of the record's contact table. -1: the island or step as a
+            whole.
     value, tolerance
         Violation over scale, and its tolerance.
     bodies
-        Names of the touching bodies, A first; empty if it is not a contact of two bodies of the world.
+            Names of the touching bodies, A first; empty if it is not a contact of two bodies of the world.
     """
 
     condition: str
@@ -82,7 +83,7 @@ class VerificationFailure:
 
 @dataclass(frozen=True)
 class ConditionReport:
-    """One condition over all checks; ``worst`` is where it was closest to failing, None if never checked."""
+    """One condition over all checks; ``worst`` is the violation closest to its tolerance, None if never checked."""
 
     condition: str
     checked: int
@@ -94,16 +95,18 @@ class ConditionReport:
 class SelectionReport:
     """Distance of recorded forces from the equal-compliance forces.
 
-    The distance is of all islands, whatever they say of themselves: if the branch of compliances ends early a step
-    takes forces that are not selected. That one says so is the condition ``choice``.
+    The distance covers all islands. If the branch of compliances ends early, a step uses forces that are not selected.
+    The
+    condition ``choice`` covers only islands whose forces are recorded as selected.
     """
 
     islands: int  # that were looked at
     unique: int  # in how many of them no other forces do the same
     larger: int  # islands with too many contacts to be looked at
     lost: int  # those whose selected forces were not found again
-    # The largest difference of forces over the largest force, of what was compared; infinite if forces were to be
-    # compared, and none were found again. And where; -1 where nothing was compared.
+    # The largest difference of forces over the largest force, over the compared islands, and its place (-1 without
+    # any).
+    # It is infinite if forces should be compared and none of the selected ones were found.
     distance: float
     step: int
     island: int
@@ -119,16 +122,16 @@ class SelectionReport:
 
 @dataclass(frozen=True)
 class CoulombMisfit:
-    """Residual of the steps of a friction backend in Coulomb's law over its pyramid.
+    """Violation of Coulomb's law, over its pyramid, by the steps of a friction backend.
 
-    It is no condition, and does not fail: a relaxed law is another one.
+    It is not a condition and never fails, because a relaxed law differs from Coulomb's.
 
     Attributes
     ----------
     law
-        The law that the backend states, and that the conditions are about: ``"coulomb"`` or ``"relaxed"``.
+            The backend's law, to which the conditions apply: ``"coulomb"`` or ``"relaxed"``.
     misfit
-        The largest violation over scale of a condition of Coulomb's law, and the step, island and contact where it is.
+            The largest violation over scale of a condition of Coulomb's law, with its step, island and contact.
     """
 
     law: str
@@ -144,26 +147,27 @@ class CoulombMisfit:
 
 @dataclass(frozen=True)
 class VerificationReport:
-    """The verdict on a record.
+    """The result of the verification of a record.
 
     Attributes
     ----------
     steps, checked_steps, islands, contacts
         Steps of the record, and how many steps, islands and contacts were checked.
     conditions
-        In the order of `CONDITIONS`.
+            The results, in the order of `CONDITIONS`.
     failures
         The failures, in the order found, at most as many as requested; ``failed`` counts all.
     selection
-        Of steps that select forces (``TimeStepping(solver=None)``, no torsional or rolling friction): how far the
-        recorded ones are from those; None of others.
-    uncertified
-        Step and island of all forces that the record itself says were taken without a certificate
-        (`contactlab.ForceChoice.UNCERTIFIED`), also in steps that were not checked.
-    unexplained_failures
-        How many conditions do not hold in other steps than those.
-    coulomb
-        If a friction backend was asked: the law that the conditions are about, and how far off Coulomb's is.
+            For steps that select forces (``TimeStepping(solver=None)``, no torsional or rolling friction): the distance
+            of
+            the recorded forces from the selected ones; None for others.
+        uncertified
+            Step and island of all forces that the record marks as accepted without a certificate
+            (`contactlab.ForceChoice.UNCERTIFIED`), also in steps that were not checked.
+        unexplained_failures
+            Number of violated conditions in other steps.
+        coulomb
+            For a friction backend: the law of the conditions, and the violation of Coulomb's law.
     """
 
     steps: int
@@ -179,14 +183,14 @@ class VerificationReport:
 
     @property
     def failed(self) -> int:
-        """Number of conditions that do not hold, over all steps, islands and contacts."""
+        """Number of violated conditions, over all steps, islands and contacts."""
         return sum(condition.failed for condition in self.conditions)
 
     @property
     def holds(self) -> bool:
         """Return True if all checks passed and no forces were accepted without a certificate.
 
-        The law of contact is the one that the solver states: Coulomb's, unless ``coulomb`` says otherwise.
+        The law of contact is the solver's: Coulomb's law, unless ``coulomb`` names another.
         """
         return self.failed == 0 and not self.uncertified
 

@@ -10,43 +10,36 @@ velocity v_m = (v + v+)/2: the left side becomes the change of 1/2 v M v at fixe
 impulse times mean velocity. Let u, u+ be the velocity of contact c's point before and after the step, _n its normal and
 _t its tangential part. With torsional or rolling friction, _t includes moments and relative rotation::
 
-    applied            = h tau . v_m
-    friction_sliding   = sum_c p_t . u+_t                       force times the sliding distance in this step
-    friction_stopping  = sum_c p_t . (u_t - u+_t)/2             the rest of p_t . (u_t + u+_t)/2
-    impact_absorbed    = sum_c p_n * integral_0^1 min(0, u_n + s (u*_n - u_n)) ds
-    impact_returned    = sum_c p_n * integral_0^1 max(0, u_n + s (u*_n - u_n)) ds
-    stabilisation      = sum_c p_n (u+_n - u*_n)/2
-    compliance         = sum_c p_n (u_n + u+_n)/2               only of contacts with a stiffness
-    kinematic          = sum_c p_c . V_c                        V_c of the surface of a kinematic body at the contact
-    projection         = [T + V](q+, v+) - [T + V](q*, v+)
-    sleep              = -T(q, v) of trees that fall asleep: their velocity is set to 0; h b and h tau do no work on
-    them
-    limits, joint_friction, joint_damping, drives, loops
+    applied            = h tau . v_m friction_sliding   = sum_c p_t . u+_t                       force times the sliding
+    distance in this step friction_stopping  = sum_c p_t . (u_t - u+_t)/2             the rest of p_t . (u_t + u+_t)/2
+    impact_absorbed    = sum_c p_n * integral_0^1 min(0, u_n + s (u*_n - u_n)) ds impact_returned    = sum_c p_n *
+    integral_0^1 max(0, u_n + s (u*_n - u_n)) ds stabilisation      = sum_c p_n (u+_n - u*_n)/2 compliance         =
+    sum_c p_n (u_n + u+_n)/2               only of contacts with a stiffness kinematic          = sum_c p_c . V_c
+    V_c of the surface of a kinematic body at the contact projection         = [T + V](q+, v+) - [T + V](q*, v+) sleep
+    = -T(q, v) of trees that fall asleep: their velocity is set to 0; h b and h tau do no work on them limits,
+    joint_friction, joint_damping, drives, loops
                        = force times mean rate of the rows and dampers of that kind
     integration_error  = [T(q*, v+) - T(q, v+)] + [V(q*) - V(q)] + h b . v_m
 
 For a free tree that the Runge-Kutta method moves, h b is the change of momentum by its equations of motion in the step,
 and q* is its end.
 
-u*_n is the normal velocity after the step without correction of the gap. It is u+_n for an impact with restitution
-(kN = e u_n), and 0 for any other contact (kN = gap/h or erp gap/h: u+_n comes only from the gap and from cfm). q* is q
+u*_n is the normal velocity after the step without correction of the gap. It is u+_n for an impact with restitution (kN
+= e u_n), and 0 for any other contact (kN = gap/h or erp gap/h: u+_n comes only from the gap and from cfm). q* is q
 moved only along v+: q+ without the displacement of a position projection. The three normal entries, or the entry of
 compliance, add up to p_n (u_n + u+_n)/2, the two of friction to p_t . (u_t + u+_t)/2. All entries add up to the change
-of
-T + V, in exact arithmetic for every step, with any h and with impacts. A spring at a contact stores energy that is
+of T + V, in exact arithmetic for every step, with any h and with impacts. A spring at a contact stores energy that is
 neither in T nor in V: its entry is negative while it is compressed.
 
 If A is a kinematic body, u and u+ are relative to its surface, and the rest of the work of p_c is ``kinematic``.
 
 Signs. friction_sliding <= 0: this is maximal dissipation, and it is zero for a sticking contact. friction_stopping is
-of
-order h^2 in steady motion; in an impact it is the tangential work of the stop, mostly negative. It can be positive, as
-in
-any scheme with impulses: friction that stops or reverses a motion is credited with half the initial speed.
+of order h^2 in steady motion; in an impact it is the tangential work of the stop, mostly negative. It can be positive,
+as in any scheme with impulses: friction that stops or reverses a motion is credited with half the initial speed.
 impact_absorbed <= 0 <= impact_returned; a single frictionless bounce returns e^2 of the absorbed energy, and 1 - e^2 is
 lost. The integration error contains no contact impulse: potential and inertia are taken at q while the bodies move on
-to
-q+. It is of order h times the change of velocity: h^2 in a smooth step (in free fall -m |h g|^2 / 2), h in an impact.
+to q+. It is of order h times the change of velocity: h^2 in a smooth step (in free fall -m |h g|^2 / 2), h in an
+impact.
 """
 
 from __future__ import annotations
@@ -91,24 +84,24 @@ class EnergyLedger:
     applied
         (n,) work of the applied generalized force tau.
     friction_sliding, friction_stopping
-            (n,) work of the tangential impulses at the velocity after the step, and the rest of their work.
+        (n,) work of the tangential impulses at the velocity after the step, and the rest of their work.
     impact_absorbed, impact_returned
-            (n,) work of the normal impulses during approach, and during separation.
+        (n,) work of the normal impulses during approach, and during separation.
     stabilisation
-            (n,) work of closing gaps and correcting penetrations, and of cfm.
+        (n,) work of closing gaps and correcting penetrations, and of cfm.
     compliance
         (n,) work of the springs and dampers of contacts whose materials have a stiffness.
     kinematic
-            (n,) work of the kinematic bodies on the bodies that touch them.
+        (n,) work of the kinematic bodies on the bodies that touch them.
     projection
         (n,) energy gained by the displacements of the position projection.
     sleep
         (n,) kinetic energy lost by falling asleep.
     limits, joint_friction, joint_damping, drives, loops
-            (n,) work of stops, dry friction, viscous damping, motors and springs between points, and of loops and mimic
-            joints.
-        integration_error
-            (n,) error of the scheme, which keeps inertia and potential of the start of each step.
+        (n,) work of stops, dry friction, viscous damping, motors and springs between points, and of loops and mimic
+        joints.
+    integration_error
+        (n,) error of the scheme, which keeps inertia and potential of the start of each step.
     """
 
     time: FloatArray

@@ -39,10 +39,8 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     """Yield steps in which a moving kinematic body gives an island far more energy than its speed explains.
 
     The limit is `JAM` times the kinetic energy of the island's bodies at the surface's speed. If the speed gained by
-    weight
-    in a step is larger, it replaces the surface's speed, so that a lift with its load is below the limit. Compliant
-    contacts
-    are left out, because they store the energy.
+    weight in a step is larger, it replaces the surface's speed, so that a lift with its load is below the limit.
+    Compliant contacts are left out, because they store the energy.
     gives in a step where this is larger: whatever a lift carries is below. Contacts that give way keep what they take.
     """
     from contactlab.recording.energy_ledger import rigid_contacts, surface_velocities
@@ -119,8 +117,7 @@ def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
     """Yield steps in which the integration rule adds energy to a tree of several links.
 
     The rule evaluates velocity products and inertia at the start of the step. Free trees moved by the Runge-Kutta
-    method are
-    excluded.
+    method are excluded.
     """
     from contactlab.recording.notices import Notice
 
@@ -164,8 +161,7 @@ def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tu
     """Return the energy (n, k) [J] that the rule adds to trees in steps, without weights, and their kinetic energies.
 
     The energy is the part of the integration error due to velocity products and inertia: T(q+, v+) - T(q, v+) + h b .
-    v_m,
-    with b without weights. The kinetic energies (n, k) are from before the steps.
+    v_m, with b without weights. The kinetic energies (n, k) are from before the steps.
     """
     from contactlab.stepping.kernels.account import recompute_energy_terms
 

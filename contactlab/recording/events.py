@@ -23,16 +23,14 @@ class UncertifiedTable:
     Attributes
     ----------
     step, island, contacts
-            Step, island, and its number of contacts.
+        Step, island, and its number of contacts.
     residual
-            Scaled residual of its LCP, or of its problem with cones, which the stepper's ``tolerance`` bounds in solved
-            islands. It is up to 1 if only slacks of the LCP are wrong and the forces are right. For a friction backend
-            it is
-            the residual of its own law.
+        Scaled residual of its LCP, or of its problem with cones, which the stepper's ``tolerance`` bounds in solved
+        islands. It is up to 1 if only slacks of the LCP are wrong and the forces are right. For a friction backend it
+        is the residual of its own law.
     mechanical
-            Violation of the laws of contact by forces and velocity, relative to the scale, in the worst condition; at
-            most
-            1e-4, otherwise the run stops. If a backend relaxes Coulomb's law, the violation of its own law.
+        Violation of the laws of contact by forces and velocity, relative to the scale, in the worst condition; at most
+        1e-4, otherwise the run stops. If a backend relaxes Coulomb's law, the violation of its own law.
     """
 
     step: IntArray
@@ -72,12 +70,12 @@ class ContactEvent:
     Attributes
     ----------
     kind
-            ``made``: an impulse acts between them, and none did in the previous step; ``broken``: none acts any more;
-            ``slip``: one of their contacts slides, and all stuck before; ``stick``: all stick, and one slid before.
-        step, time
-            The first step after the change, and its start [s].
-        a, b
-            Names: body or half-space, and body. "world" if an external contact touches the world.
+        ``made``: an impulse acts between them, and none did in the previous step; ``broken``: none acts any more;
+        ``slip``: one of their contacts slides, and all stuck before; ``stick``: all stick, and one slid before.
+    step, time
+        The first step after the change, and its start [s].
+    a, b
+        Names: body or half-space, and body. "world" if an external contact touches the world.
     """
 
     kind: str
@@ -94,16 +92,15 @@ class SolverStatistics:
     Attributes
     ----------
     pivots, warm_start_solves, islands, contacts
-            Iterations of the solver, islands solved by the warm start, islands, and contacts.
+        Iterations of the solver, islands solved by the warm start, islands, and contacts.
     selected, not_selected
-            Islands with selected forces, and islands without them in which forces should be selected
-            (`contactlab.ForceChoice`).
+        Islands with selected forces, and islands without them in which forces should be selected
+        (`contactlab.ForceChoice`).
     uncertified
-            Unsolved islands with which the run continued (`Recording.uncertified`).
+        Unsolved islands with which the run continued (`Recording.uncertified`).
     portions, seconds
-            (m,) The run by portions: the step before which each ended, and its time [s] without compilation. Empty if
-            the
-            record has no timings. Timings differ between runs that are otherwise equal.
+        (m,) The run by portions: the step before which each ended, and its time [s] without compilation. Empty if the
+        record has no timings. Timings differ between runs that are otherwise equal.
     """
 
     pivots: np.ndarray

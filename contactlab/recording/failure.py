@@ -43,13 +43,13 @@ class SimulationError(RuntimeError):
     Attributes
     ----------
     problem
-            The island's problem data, or None if no problem was formed (a velocity out of range).
+        The island's problem data, or None if no problem was formed (a velocity out of range).
     problem_path
-            The file with the problem, for `problem_data.load`, or None.
+        The file with the problem, for `problem_data.load`, or None.
     step, time
         The step that failed, counted from 0 in this run, and the time at its start [s].
     h
-            The step size of ``problem`` [s]; for an adaptive stepper the last one tried.
+        The step size of ``problem`` [s]; for an adaptive stepper the last one tried.
     result
         The solver's result, or None without a problem.
     recording
@@ -88,8 +88,8 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
     recording
         The record up to the failed step.
     path
-            The record's file: the problem is saved next to it as ``<stem>_failed_step<i>.npz``. None: in the folder for
-            temporary files.
+        The record's file: the problem is saved next to it as ``<stem>_failed_step<i>.npz``. None: in the folder for
+        temporary files.
     """
     world, stepper = recording.world, recording.stepper
     step, failure = driver.step, driver.control.failure

@@ -1,9 +1,8 @@
 """File lock of a record folder: a second process gets `LockHeldError`, which names the owner.
 
 It is a lock of the operating system on a file, released at the end of the process in any case. The file names the
-owner:
-process, host, start time. In a file system without locks only these entries decide: the lock of a dead process on this
-host is taken over, and a lock of another host is respected.
+owner: process, host, start time. In a file system without locks only these entries decide: the lock of a dead process
+on this host is taken over, and a lock of another host is respected.
 """
 
 from __future__ import annotations

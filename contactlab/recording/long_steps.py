@@ -5,8 +5,7 @@ other shape it may miss a contact, or be stopped where it would have passed. The
 points leave their tangents. So no motion is too long by itself, only relative to nearby shapes. A step is too long if a
 shape passes another by more than its own length, by the step or at the velocity before it. It is also too long if a
 surface turns by more than a radian near another shape, or if a shape ends inside a half-space. Rotation about an axis
-of
-symmetry moves no surface.
+of symmetry moves no surface.
 """
 
 from __future__ import annotations

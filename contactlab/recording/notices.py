@@ -55,24 +55,19 @@ class Notice:
     Attributes
     ----------
     kind
-            ``overlap``: bodies start inside one another. ``penetration``: they penetrate during the run. ``long step``:
-            a
-            shape passes another by more than its length in a step, turns by more than a radian next to one, or ends in
-            a
-            half-space. ``stop``: joints start beyond their limits, which do not move them back. ``energy``: an impact
-            gained
-            energy. ``jam``: a kinematic body added far more energy than its speed explains. ``integration``: the
-            integration
-            rule added energy to a tree of several links. ``uncertified``: an island was not solved, and the run
-            continued.
-        steps
-            Number of such steps.
-        step, worst
-            The worst step, and its measure: depth by thickness, distance by length or angle [rad], distance beyond a
-            limit
-            [rad or m], energy gained or added [J], or violation of the mechanical certificate over its scale.
+        ``overlap``: bodies start inside one another. ``penetration``: they penetrate during the run. ``long step``: a
+        shape passes another by more than its length in a step, turns by more than a radian next to one, or ends in a
+        half-space. ``stop``: joints start beyond their limits, which do not move them back. ``energy``: an impact
+        gained energy. ``jam``: a kinematic body added far more energy than its speed explains. ``integration``: the
+        integration rule added energy to a tree of several links. ``uncertified``: an island was not solved, and the run
+        continued.
+    steps
+        Number of such steps.
+    step, worst
+        The worst step, and its measure: depth by thickness, distance by length or angle [rad], distance beyond a limit
+        [rad or m], energy gained or added [J], or violation of the mechanical certificate over its scale.
     text
-            The bodies, the amount and a remedy.
+        The bodies, the amount and a remedy.
     """
 
     kind: Literal["overlap", "penetration", "long step", "stop", "energy", "jam", "integration", "uncertified"]

@@ -38,7 +38,7 @@ class RecordError(FileError):
     path
         The file or folder.
     field
-            The array or entry at fault, empty if it is the file as a whole.
+        The array or entry at fault, empty if it is the file as a whole.
     """
 
     def __init__(self, path: Path, field: str, detail: str) -> None:
@@ -151,7 +151,7 @@ class Record:
         Raises
         ------
         SimulationConfigError
-                A name is unknown; the error lists similar ones.
+            A name is unknown; the error lists similar ones.
         """
         return self.contacts.between(body).force_on(body)
 

@@ -47,18 +47,17 @@ class Recording(Record):
     Attributes
     ----------
     world, stepper
-            The world and the stepper. If the solver is not one of `lcp`'s, a record opened from a file has a stepper
-            with the
-            default solver; ``solver_description`` names the solver used.
+        The world and the stepper. If the solver is not one of `lcp`'s, a record opened from a file has a stepper with
+        the default solver; ``solver_description`` names the solver used.
     rows
         The arrays by name (`contactlab.stepping.record_schema`).
     environment
-            Versions and processor, on which the bits depend besides the input:
-            `contactlab.recording.environment.environment`.
+        Versions and processor, on which the bits depend besides the input:
+        `contactlab.recording.environment.environment`.
     solver_description
         The solver used.
     timings
-            Timings of the run by portion: last steps (exclusive) and seconds. See `statistics`.
+        Timings of the run by portion: last steps (exclusive) and seconds. See `statistics`.
     """
 
     @classmethod
@@ -89,16 +88,15 @@ class Recording(Record):
         Parameters
         ----------
         path
-                The path given to `simulate`. If both forms exist, the folder belongs to the later run.
-            mesh_roots
-                Folders in which the mesh files of visuals are searched. A record has only their names. Missing meshes
-                are
-                drawn as the shapes used for contact.
+            The path given to `simulate`. If both forms exist, the folder belongs to the later run.
+        mesh_roots
+            Folders in which the mesh files of visuals are searched. A record has only their names. Missing meshes are
+            drawn as the shapes used for contact.
 
         Raises
         ------
         RecordError
-                The record is missing, truncated, foreign or inconsistent; the error names file and field.
+            The record is missing, truncated, foreign or inconsistent; the error names file and field.
         """
         opened = cls(*read_recording(Path(path)))
         folders = [Path(root).resolve() for root in mesh_roots]
@@ -115,9 +113,9 @@ class Recording(Record):
         Raises
         ------
         RecordError
-                A record of more than 1 GiB is to be compressed; it could not be opened.
-            RecordWriteError
-                The disk cannot be written.
+            A record of more than 1 GiB is to be compressed; it could not be opened.
+        RecordWriteError
+            The disk cannot be written.
         """
         save_recording(Path(path), self, compress=compress)
 
@@ -165,8 +163,7 @@ class Recording(Record):
         """Return the problem data of an island of step ``i``, formed again by the same kernels from the recorded state.
 
         ``stepper.constraint_solver`` with ``h[i]``, started at `warm_start`, gives the recorded forces and velocities
-        to the
-        last bit, with the processor and versions of ``environment``.
+        to the last bit, with the processor and versions of ``environment``.
         """
         return formed(self, i, island)[0]
 
@@ -213,7 +210,7 @@ class Recording(Record):
         Raises
         ------
         SimulationConfigError
-                Nothing can be read: an unknown name, or contacts of sleeping bodies.
+            Nothing can be read: an unknown name, or contacts of sleeping bodies.
         """
         poses = self.rows["motion_pose"]
         asleep = None if self.stepper.sleep is None else self.asleep

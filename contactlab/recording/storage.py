@@ -4,8 +4,7 @@ A run recorded at ``run.npz`` keeps its chunks in ``run.npz.chunks/``: ``meta.js
 ``chunk_000000.npz``, ``chunk_000001.npz``, ... Every file appears completely or not at all (it is written under another
 name, then renamed). The first chunk is written before ``meta.json``, which makes the folder a record. At the end the
 chunks are packed into ``run.npz`` and the folder is removed. A stopped run leaves the folder, which opens like the
-file.
-During a run, ``lock`` in the folder names the process.
+file. During a run, ``lock`` in the folder names the process.
 
 Chunks are not compressed, because that would take longer than many a step. A packed record is compressed up to
 `LOAD_BYTES`. A larger one is not, so that opening it takes no memory: its arrays are mapped, and read on access. The

@@ -378,8 +378,7 @@ def stepper_from_json(data: Json) -> TimeStepping:
     solver = None if qp_code_objection(solver) else solver
     sleep = None if data.get("sleep") is None else Sleep(**data["sleep"])
     # Before schema 8 a run stopped at unsolved islands, and before schema 9 impacts ignored the gap. Records without
-    # the
-    # integrator used Euler's rule.
+    # the integrator used Euler's rule.
     early = {"on_unsolved": "raise", "integrator": "euler", "max_depenetration_velocity": "inf"}
     given = {**early, **data, "solver": solver, "sleep": sleep}
     if given["max_depenetration_velocity"] == "inf":

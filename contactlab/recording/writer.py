@@ -52,8 +52,7 @@ class RecordWriter:
     """Writes the pieces of one run; made by `begin` or `resume`. A context manager that excludes other writers.
 
     ``start`` is the initial state of the record, ``done`` the number of its steps, ``state`` its last state, from which
-    the
-    run continues.
+    the run continues.
     """
 
     def __init__(
@@ -95,8 +94,7 @@ class RecordWriter:
         """Begin a record. ``overwrite`` discards the chunks of an earlier run; its packed record stays until `pack`.
 
         Raise `RecordError` if ``path`` is a folder, or exists and must not be overwritten; `RecordWriteError` if
-        nothing can
-        be written there.
+        nothing can be written there.
         """
         stepper = stepper.in_world(world)
         meta = meta_text(world, stepper, {**environment(), **stamp}, stepper.solver_text)
@@ -128,13 +126,11 @@ class RecordWriter:
         """Continue the record at ``path``, packed or not; return None if there is none.
 
         Nothing is written before there are new rows. ``with_tau``: whether forces are applied, which are recorded for
-        all steps
-        or for none.
+        all steps or for none.
 
         Raise `RecordError` if the record cannot be read, or is being written by another process. It is also raised,
-        with the
-        first difference, if the record has another world or stepper. Raise `RecordWriteError` if nothing can be written
-        there.
+        with the first difference, if the record has another world or stepper. Raise `RecordWriteError` if nothing can
+        be written there.
         """
         folder = chunk_folder(_file_path(path))
         if not (path.is_file() or is_record(folder)):

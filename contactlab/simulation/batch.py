@@ -50,27 +50,25 @@ class Batch:
     """B runs held in memory and stepped together, on threads; each equals a separate `Simulation`, bit for bit.
 
     The warm start is kept between calls, so many short calls give the same bits as one long run. The overhead of a run
-    is
-    about two microseconds per step. A failed run stops without stopping others: `failed` marks it, `errors` has the
-    reason,
-    and `reset` restarts it. Only one thread at a time may use a batch; copies and pickles start at its state.
+    is about two microseconds per step. A failed run stops without stopping others: `failed` marks it, `errors` has the
+    reason, and `reset` restarts it. Only one thread at a time may use a batch; copies and pickles start at its state.
 
     Parameters
     ----------
     worlds
-            One world for all runs; or B worlds of one layout, one for each run, which may differ in masses, friction,
-            gravity, gains or sizes of shapes.
-        stepper
-            The stepper of all runs.
+        One world for all runs; or B worlds of one layout, one for each run, which may differ in masses, friction,
+        gravity, gains or sizes of shapes.
+    stepper
+        The stepper of all runs.
     states
-            B states to start from; None: each world's initial state.
+        B states to start from; None: each world's initial state.
     threads
-            Number of runs in progress at a time; None for the number of processors of the process.
+        Number of runs in progress at a time; None for the number of processors of the process.
 
     Raises
     ------
     SimulationConfigError
-            An argument is invalid. For worlds the error names the world and its difference from the first.
+        An argument is invalid. For worlds the error names the world and its difference from the first.
 
     Examples
     --------
@@ -189,21 +187,19 @@ class Batch:
         taus
             (B, nv) applied generalized forces, dual to v; None for none.
         targets
-                (B, nd) targets of the drives, in the order of `World.joint_actions`; None for the targets of each
-                world.
+            (B, nd) targets of the drives, in the order of `World.joint_actions`; None for the targets of each world.
         n
-                Number of steps.
+            Number of steps.
         mask
-                (B,) bool, True for the runs to step; None for all.
+            (B,) bool, True for the runs to step; None for all.
         f_ext
-                Wrenches on bodies, by name: (B, 6) moments [N m] and forces [N] in world axes about the body's origin,
-                or a
-                `Wrench` for all runs or of (B, 3). They are added to ``taus`` at the start of every step.
+            Wrenches on bodies, by name: (B, 6) moments [N m] and forces [N] in world axes about the body's origin, or a
+            `Wrench` for all runs or of (B, 3). They are added to ``taus`` at the start of every step.
 
         Raises
         ------
         SimulationConfigError
-                An argument has a wrong shape or value. No step is made.
+            An argument has a wrong shape or value. No step is made.
 
         Warns
         -----
@@ -260,31 +256,28 @@ class Batch:
         taus
             (B, steps, nv) applied generalized forces of every step; None for none.
         targets
-                (B, steps, nd) targets of the drives, in the order of `World.joint_actions`; None for the worlds'
-                targets.
+            (B, steps, nd) targets of the drives, in the order of `World.joint_actions`; None for the worlds' targets.
         steps
-                Number of steps; not needed with ``taus`` or ``targets``.
+            Number of steps; not needed with ``taus`` or ``targets``.
         f_ext
-                Wrenches on bodies, as in `step`, or for each step (B, steps, 6), and of a `Wrench` (B, steps, 3).
-                Python then
-                computes J^T f at the start of every step, which makes a step as slow as `step`.
+            Wrenches on bodies, as in `step`, or for each step (B, steps, 6), and of a `Wrench` (B, steps, 3). Python
+            then computes J^T f at the start of every step, which makes a step as slow as `step`.
 
         Returns
         -------
         Rollout
-                The states of the runs. For a run that had already failed all states but the first are NaN.
+            The states of the runs. For a run that had already failed all states but the first are NaN.
 
         Warns
         -----
         ImplausibleWarning
-                No step failed, but some run is doubtful, once for each kind: see `Rollout.notices`, which always has
-                all
-                kinds, and `notices` for the inspected steps.
+            No step failed, but some run is doubtful, once for each kind: see `Rollout.notices`, which always has all
+            kinds, and `notices` for the inspected steps.
 
         Raises
         ------
         SimulationConfigError
-                An argument is invalid. No step is made.
+            An argument is invalid. No step is made.
         """
         found = self._rollout(taus, targets, steps, f_ext)
         warn_of(self._new(found.notices))
@@ -344,14 +337,14 @@ class Batch:
         Parameters
         ----------
         mask
-                (B,) bool, True for the runs to restart; None for all.
-            states
-                One state for each of these runs, or one for all; None: the states from which the batch began.
+            (B,) bool, True for the runs to restart; None for all.
+        states
+            One state for each of these runs, or one for all; None: the states from which the batch began.
 
         Raises
         ------
         SimulationConfigError
-                An argument is invalid. Nothing changes.
+            An argument is invalid. Nothing changes.
         """
         runs = self._chosen(mask)
         if states is None:

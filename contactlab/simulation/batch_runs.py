@@ -373,17 +373,15 @@ class Rollout:
     Attributes
     ----------
     q, v
-            (B, steps + 1, nq) and (B, steps + 1, nv): the states, the start first. NaN after a failed step.
+        (B, steps + 1, nq) and (B, steps + 1, nv): the states, the start first. NaN after a failed step.
     failed
-            (B,) True if a run stopped early.
-        errors
-            The error of each stopped run, None for the others. The record of a `SimulationError` has no steps: it holds
-            the
-            state at the start of the failed step.
-        notices
-            Notices of doubts that certificates do not cover (`Recording.notices`), the worst of each kind over all
-            runs; the
-            text names run and step.
+        (B,) True if a run stopped early.
+    errors
+        The error of each stopped run, None for the others. The record of a `SimulationError` has no steps: it holds the
+        state at the start of the failed step.
+    notices
+        Notices of doubts that certificates do not cover (`Recording.notices`), the worst of each kind over all runs;
+        the text names run and step.
     """
 
     q: FloatArray

@@ -131,8 +131,7 @@ class StepWorker:
         """Step queued runs: the first thread until all have ended, others while there are runs, and a short time after.
 
         ``puts``: number of runs in the queue's array that are published now. If the slots are too small for a run's
-        contacts,
-        store their number in ``line.wanted`` and return.
+        contacts, store their number in ``line.wanted`` and return.
         """
         driver, order = self._driver, self._numbers
         order[batch_layout.WAIT_FOR_ALL], order[batch_layout.SPIN_LIMIT], order[batch_layout.PUBLISH_COUNT] = (

@@ -82,9 +82,8 @@ def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> 
     """Explain a saved problem, or the failed step at the end of a record.
 
     The file is ``<stem>_failed_step<i>.npz`` of a failed run, any other file of `problem_data.save`, or the record of
-    the
-    run. The record is searched next to the problem. Without a record, ``h`` [s] is 1 ms by default. An unreadable file
-    raises an error.
+    the run. The record is searched next to the problem. Without a record, ``h`` [s] is 1 ms by default. An unreadable
+    file raises an error.
     """
     path = Path(path)
     named = _DUMP.fullmatch(path.name)

@@ -128,8 +128,7 @@ def default_progress(held: ExitStack, before: int = 0) -> Callable[[int, int], N
     """Return the default ``progress`` of a run after ``before`` steps; None without a terminal.
 
     The line goes to standard error if it is a terminal, only from the main thread of the main process: a program with
-    many
-    runs reports its own progress. The line is erased at the end, or with ``held``.
+    many runs reports its own progress. The line is erased at the end, or with ``held``.
     """
     looked_at = sys.stderr is not None and sys.stderr.isatty()
     alone = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None

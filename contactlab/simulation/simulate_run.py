@@ -67,79 +67,67 @@ def simulate(
     world, stepper
         The world, and its stepper.
     duration
-            Time to simulate [s]: the minimum number of steps that covers it, so that the last one may end less than h
-            later. Steps are never shortened. Or ``steps``, exactly one of the two.
+        Time to simulate [s]: the minimum number of steps that covers it, so that the last one may end less than h
+        later. Steps are never shortened. Or ``steps``, exactly one of the two.
     state
-            State at the start; by default `World.initial_state`. Steps are counted from 0 here.
+        State at the start; by default `World.initial_state`. Steps are counted from 0 here.
     tau
         Applied generalized force (nv,), or a function of (time, q, v) that returns it; see `TimeStepping.step`.
     contacts
-            External contacts: a function of (time, q, v) that returns a sequence of `ExternalContact`; see
-            `TimeStepping.step`. They are recorded like all others. A run that continues from a state of the record
-            needs
-            the function again.
+        External contacts: a function of (time, q, v) that returns a sequence of `ExternalContact`; see
+        `TimeStepping.step`. They are recorded like all others. A run that continues from a state of the record needs
+        the function again.
     targets
-            Targets of drives by name, in place of the world's: a number [rad, m, rad/s, m/s], or a function of time
-            that
-            returns it, called once per step for the time at its end. Or a feedback law: one function of (time, q, v) at
-            the start of the step, called once per step. It returns all targets, as an array in the order of
-            `World.joint_actions` or as numbers by name. The record contains the targets.
+        Targets of drives by name, in place of the world's: a number [rad, m, rad/s, m/s], or a function of time that
+        returns it, called once per step for the time at its end. Or a feedback law: one function of (time, q, v) at
+        the start of the step, called once per step. It returns all targets, as an array in the order of
+        `World.joint_actions` or as numbers by name. The record contains the targets.
     f_ext
         Wrenches on bodies, or a function of (time, q, v) that returns them; see `TimeStepping.step`.
     path
-            Path of the record; during the run it is in chunk files in ``<path>.chunks/``. Without it the record is only
-            in
-            memory. An existing file, or the chunks of a stopped run, is an error without ``resume`` or ``overwrite``.
+        Path of the record; during the run it is in chunk files in ``<path>.chunks/``. Without it the record is only in
+        memory. An existing file, or the chunks of a stopped run, is an error without ``resume`` or ``overwrite``.
     resume
-            Continue the record at ``path`` up to ``duration`` or ``steps``, counted from its beginning; begin it if
-            there
-            is none. World and stepper must be the record's. The result is, bit for bit, the record of a run without
-            interruption, if ``tau``, ``contacts``, ``targets`` and ``f_ext`` depend only on their arguments. A record
-            that
-            is already as long is returned unchanged.
+        Continue the record at ``path`` up to ``duration`` or ``steps``, counted from its beginning; begin it if there
+        is none. World and stepper must be the record's. The result is, bit for bit, the record of a run without
+        interruption, if ``tau``, ``contacts``, ``targets`` and ``f_ext`` depend only on their arguments. A record that
+        is already as long is returned unchanged.
     overwrite
-            Replace the record at ``path``: chunks of a stopped run immediately, a complete file at the end of this run.
+        Replace the record at ``path``: chunks of a stopped run immediately, a complete file at the end of this run.
     progress
-            Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the
-            second
-            number assumes full steps from here on. None: a run of more than five seconds reports its progress in one
-            line,
-            if standard error is a terminal; parallel runs report nothing.
+        Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the second
+        number assumes full steps from here on. None: a run of more than five seconds reports its progress in one line,
+        if standard error is a terminal; parallel runs report nothing.
     watch
-            Called with the result of every step, as `TimeStepping.step` returns it; with ``chunk_steps``, only after
-            each
-            chunk and after the last step. `contactlab.viewer.live` shows the results.
+        Called with the result of every step, as `TimeStepping.step` returns it; with ``chunk_steps``, only after each
+        chunk and after the last step. `contactlab.viewer.live` shows the results.
     chunk_steps
-            Number of steps before the loop returns to Python: Ctrl-C, ``progress`` and ``watch`` wait that long. None:
-            1
-            with ``watch``; otherwise at most 256, and about a tenth of a second.
+        Number of steps before the loop returns to Python: Ctrl-C, ``progress`` and ``watch`` wait that long. None: 1
+        with ``watch``; otherwise at most 256, and about a tenth of a second.
     flush_seconds
-            With ``path``: the maximum time [s] between two chunk files, plus the portion in progress. A killed run
-            loses
-            only the steps of this time.
+        With ``path``: the maximum time [s] between two chunk files, plus the portion in progress. A killed run loses
+        only the steps of this time.
     stamp
-            Additional entries of the record's ``environment``.
+        Additional entries of the record's ``environment``.
 
     Warns
     -----
     ImplausibleWarning
-            No step failed, but the run is doubtful: see `Recording.notices`.
+        No step failed, but the run is doubtful: see `Recording.notices`.
 
     Raises
     ------
     SimulationConfigError
-            An argument is invalid.
-        SimulationError
-            A step failed; the error has its problem and the record up to it. The record's chunks stay on disk, also
-            after an
-            interruption, and `Recording.open` opens them.
-        RecordError
-            The record to continue cannot be read, or belongs to another run; or a record exists at ``path`` without
-            ``resume`` or ``overwrite``.
-        RecordWriteError
-            The disk cannot be written; if nothing can be written, before the first step. Earlier chunks stay, and the
-            run can
-            be resumed.
+        An argument is invalid.
+    SimulationError
+        A step failed; the error has its problem and the record up to it. The record's chunks stay on disk, also after
+        an interruption, and `Recording.open` opens them.
+    RecordError
+        The record to continue cannot be read, or belongs to another run; or a record exists at ``path`` without
+        ``resume`` or ``overwrite``.
+    RecordWriteError
+        The disk cannot be written; if nothing can be written, before the first step. Earlier chunks stay, and the run
+        can be resumed.
     """
     check_run(world, stepper, state)
     portion = None if chunk_steps is None else whole_number("chunk_steps", chunk_steps, 1)

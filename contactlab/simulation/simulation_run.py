@@ -49,15 +49,14 @@ class Simulation:
     world, stepper
         The world, and its stepper.
     state
-            State at the start; by default `World.initial_state`.
-        record
-            Whether steps are kept, for `recording`. Each step then takes about 60 us more, and the memory of its
-            record.
+        State at the start; by default `World.initial_state`.
+    record
+        Whether steps are kept, for `recording`. Each step then takes about 60 us more, and the memory of its record.
 
     Raises
     ------
     SimulationConfigError
-            An argument is invalid.
+        An argument is invalid.
 
     Examples
     --------
@@ -142,21 +141,20 @@ class Simulation:
         tau
             Applied generalized force (nv,), dual to v; None for none.
         targets
-                Targets of the drives for these steps: an array of all, in the order of `World.joint_actions`, or
-                numbers by
-                name; the default, also of drives that are not named, is the world's target.
+            Targets of the drives for these steps: an array of all, in the order of `World.joint_actions`, or numbers by
+            name; the default, also of drives that are not named, is the world's target.
         f_ext
-                Wrenches on bodies, by name: (6,) moment [N m] and force [N] in world axes about the body's origin, or a
-                `Wrench`. They are added to ``tau`` at the start of every step, as J^T f.
-            n
-                Number of steps.
+            Wrenches on bodies, by name: (6,) moment [N m] and force [N] in world axes about the body's origin, or a
+            `Wrench`. They are added to ``tau`` at the start of every step, as J^T f.
+        n
+            Number of steps.
 
         Raises
         ------
         SimulationConfigError
-                An argument has a wrong shape, name or value. No step is made.
-            SimulationError
-                A step failed. The run is at the start of that step, and can continue with other arguments.
+            An argument has a wrong shape, name or value. No step is made.
+        SimulationError
+            A step failed. The run is at the start of that step, and can continue with other arguments.
 
         Warns
         -----
@@ -211,8 +209,7 @@ class Simulation:
         """The record of all steps since the start, `reset` or `switch_world`; it equals the record of `simulate`.
 
         It contains forces and targets of each step. It can be used as any record, for example by `verify`, also before
-        the run
-        has ended. Copies of the run begin new records.
+        the run has ended. Copies of the run begin new records.
 
         Raises
         ------
@@ -228,10 +225,9 @@ class Simulation:
         """Doubts that no certificate covers (`Recording.notices`), the first of each kind, each with a warning.
 
         Contacts and motion are inspected in the first step, the 65th, and less and less often, down to every 1024th,
-        also over
-        resets. Contacts and stops are also inspected in the first step after each `reset`, and motion there after the
-        1st, 2nd,
-        4th and so on to every 1024th reset. Impacts that gain energy and unsolved islands are found in every step.
+        also over resets. Contacts and stops are also inspected in the first step after each `reset`, and motion there
+        after the 1st, 2nd, 4th and so on to every 1024th reset. Impacts that gain energy and unsolved islands are found
+        in every step.
         """
         return self._watch.notices
 
@@ -281,8 +277,7 @@ class Simulation:
         """Compile every kernel that the run can need, or load it from disk, so that no step waits for the compiler.
 
         Otherwise each part is compiled when it is first needed. For rare strategies this may happen within a control
-        loop. It
-        takes half a minute, once per machine and version.
+        loop. It takes half a minute, once per machine and version.
         """
         self._driver.compile()
         # Kernels that inspect suspicious motion.
@@ -315,22 +310,19 @@ class Simulation:
         """Continue in another world of the same layout: with other friction, masses, gravity, gains or sizes of shapes.
 
         State, time and warm start stay. Sleeping islands wake, and the count of steps restarts. From here on the run
-        equals
-        ``Simulation(world, stepper, state)``, started from its state with nothing at rest, bit for bit. `recording`
-        begins
-        again, as in `reset`, because a record has one world.
+        equals ``Simulation(world, stepper, state)``, started from its state with nothing at rest, bit for bit.
+        `recording` begins again, as in `reset`, because a record has one world.
 
         Parameters
         ----------
         world
-                Made with `dataclasses.replace`, or by the same calls of a `WorldBuilder` with other values. Default
-                targets,
-                and `reset`, are this world's from here on.
+            Made with `dataclasses.replace`, or by the same calls of a `WorldBuilder` with other values. Default
+            targets, and `reset`, are this world's from here on.
 
         Raises
         ------
         SimulationConfigError
-                The argument is not a world, or has another layout; the error names the difference. Nothing changes.
+            The argument is not a world, or has another layout; the error names the difference. Nothing changes.
         """
         check_run(world, self.stepper)
         prepared = prepare(world, self.stepper)
@@ -375,7 +367,7 @@ class Simulation:
         Raises
         ------
         SimulationConfigError
-                Nothing can be read: an unknown name, no step made, or contacts of sleeping bodies.
+            Nothing can be read: an unknown name, no step made, or contacts of sleeping bodies.
         """
         driver, world = self._driver, self.world
         work, asleep = driver.work, None

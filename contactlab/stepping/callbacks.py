@@ -62,7 +62,7 @@ class StepCallbacks:
     Parameters
     ----------
     world
-            The world of the run.
+        The world of the run.
     tau, targets, supply, motions
         See `Tau`, `Targets`, `Supply`, `Motions`.
     """
@@ -140,7 +140,7 @@ class JointCallbacks:
     Parameters
     ----------
     world
-            The world of the run.
+        The world of the run.
     targets
         See `Targets`; an array (nd,) holds them all, in the order of the drives.
     """

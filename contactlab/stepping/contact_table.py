@@ -44,7 +44,7 @@ class ContactContext:
     bodies, half_spaces
         Names.
     first
-            Number of the first step of the table.
+        Number of the first step of the table.
     h
         (n,) sizes of those steps [s], with contacts or without.
     """
@@ -68,8 +68,7 @@ class ContactTable:
     id.
 
     The normal points from A into B. Impulses [N s] over the step act on body B, and their opposites on body A. B moves;
-    A is
-    another body, which may be fixed to the world, or the world (-1) itself.
+    A is another body, which may be fixed to the world, or the world (-1) itself.
 
     Attributes
     ----------
@@ -78,40 +77,38 @@ class ContactTable:
     body_a, body_b, half_space
         Numbers of the bodies (-1: the world) and of the half-space touched (-1: none).
     shape_a, shape_b
-            Numbers of the shapes (`World.surfaces`); -1 for a half-space, and in external contacts.
+        Numbers of the shapes (`World.surfaces`); -1 for a half-space, and in external contacts.
     id
         Persistent number of the contact.
     mode
         `OPEN` (no impulse), `STICK` or `SLIDE`.
     point, normal
-            (n, 3) world axes [m], [1], at the start of the step: the contact point on the body, or midway between the
-            surfaces
-            of two bodies; the unit normal.
+        (n, 3) world axes [m], [1], at the start of the step: the contact point on the body, or midway between the
+        surfaces of two bodies; the unit normal.
     gap
         Distance at the start of the step [m].
     mu, restitution
-            Coefficients of the pair; restitution at the approach speed before the step.
+        Coefficients of the pair; restitution at the approach speed before the step.
     impulse
         (n, 3) world axes, on body B [N s].
     impulse_normal, impulse_tangential
         (n,) along the normal, (n, 2) along t1, t2 (`contactlab.contact.tangent_frame` of the normal) [N s];
         in a planar world t1 is the direction in the plane.
     slip
-            Tangential speed of the point, of B relative to A, at the end of the step, at the step's start configuration
-            [m/s].
+        Tangential speed of the point, of B relative to A, at the end of the step, at the step's start configuration
+        [m/s].
     projection_multiplier
-            Multiplier of the position projection [kg m]: it moved the bodies by M^-1 (N^T projection_multiplier + T^T
-            projection_multiplier_tangential) in addition to h v+; 0 if no contact was too deep.
+        Multiplier of the position projection [kg m]: it moved the bodies by M^-1 (N^T projection_multiplier + T^T
+        projection_multiplier_tangential) in addition to h v+; 0 if no contact was too deep.
     projection_multiplier_tangential
-            (n, 2) the friction part of the position projection, along t1, t2 [kg m].
+        (n, 2) the friction part of the position projection, along t1, t2 [kg m].
     gap_correction
-            Change of gap + h N v by rotation of the bodies in the step [m], at most 0; the position projection corrects
-            it.
-            It is 0 unless a body turns fast.
+        Change of gap + h N v by rotation of the bodies in the step [m], at most 0; the position projection corrects it.
+        It is 0 unless a body turns fast.
     moment
-            (n, 3) impulse of torsional and rolling friction, world axes, on body B [N m s]; 0 if the contact has none.
+        (n, 3) impulse of torsional and rolling friction, world axes, on body B [N m s]; 0 if the contact has none.
     scope
-            Context of the numbers: names, and the steps of the table.
+        Context of the numbers: names, and the steps of the table.
     """
 
     step: IntArray
@@ -190,7 +187,7 @@ class ContactTable:
         Raises
         ------
         SimulationConfigError
-                A name is unknown, or neither name is a body.
+            A name is unknown, or neither name is a body.
         """
         bodies, grounds = self.scope.bodies, self.scope.half_spaces
         for field, name in (("a", a), ("b", b)):
@@ -230,9 +227,9 @@ class ContactPair:
     Attributes
     ----------
     a, b
-            Names of two bodies, or of a body and a half-space, or "world"; b is None for all partners of a.
-        table
-            Their rows.
+        Names of two bodies, or of a body and a half-space, or "world"; b is None for all partners of a.
+    table
+        Their rows.
     """
 
     a: str
@@ -259,7 +256,7 @@ class ContactPair:
         at
             (3,), or one point per step (n, 3), world axes [m].
         on
-                The body that the wrench acts on, a or b; by default b, or a if there is no b.
+            The body that the wrench acts on, a or b; by default b, or a if there is no b.
         """
         n = self._h.size
         point = np.asarray(at, dtype=np.float64)
@@ -300,25 +297,22 @@ class CertificateTable:
     Attributes
     ----------
     step, island, n_contacts, n_joints, pivots
-            Step and island of the problem, its contacts and joint rows, and the solver's iterations.
+        Step and island of the problem, its contacts and joint rows, and the solver's iterations.
     warm_hit
         True if the solution took no pivot and started from the previous step's contacts.
     choice
-            How the forces were selected among all solutions: numbers of `contactlab.ForceChoice`.
-        attempt, systems
-            Number of the strategy in `lcp.contacts.strategies.NAMES` that found the forces, counted from 1; 0 if a
-            solver
-            found them, none did, or the record does not have it. Linear systems solved in all strategies.
+        How the forces were selected among all solutions: numbers of `contactlab.ForceChoice`.
+    attempt, systems
+        Number of the strategy in `lcp.contacts.strategies.NAMES` that found the forces, counted from 1; 0 if a solver
+        found them, none did, or the record does not have it. Linear systems solved in all strategies.
     natural_map, scaled
-            Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled residual that decides. For a
-            friction
-            backend ``scaled`` is the residual of the friction law that it states
-            (`contactlab.formulation.friction_backend`).
+        Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled residual that decides. For a friction
+        backend ``scaled`` is the residual of the friction law that it states
+        (`contactlab.formulation.friction_backend`).
     violation, scale
-            (n, 12) for the mechanical conditions: `contactlab.certificate.CONDITIONS`, `BOXED_CONDITIONS`, bilateral
-            rows.
+        (n, 12) for the mechanical conditions: `contactlab.certificate.CONDITIONS`, `BOXED_CONDITIONS`, bilateral rows.
     distance
-            Function that computes `selection` from the numbers of a step and an island.
+        Function that computes `selection` from the numbers of a step and an island.
     """
 
     step: IntArray
@@ -375,10 +369,8 @@ class CertificateTable:
         """Distance (n,) of the contact forces from the selected ones, by the largest force; computed when read.
 
         It is 0 if no other forces give the same velocities, and infinite if no forces are selected. Each problem is
-        formed
-        again and its forces are selected by the step's kernels, which takes as long as some steps; so read it of few
-        `rows`.
-        `verify` measures the same distance by another method.
+        formed again and its forces are selected by the step's kernels, which takes as long as some steps; so read it of
+        few `rows`. `verify` measures the same distance by another method.
         """
         pairs = zip(self.step.tolist(), self.island.tolist(), strict=True)
         return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
@@ -432,7 +424,7 @@ class WorstCertificate:
     mechanical
         Violation over scale of the mechanical conditions.
     step, island
-            Row with the largest ``scaled``, -1 for an empty set.
+        Row with the largest ``scaled``, -1 for an empty set.
     """
 
     scaled: float

@@ -47,22 +47,23 @@ class Driver(StepBuffers):
     world, stepper, state
         The world, its stepper and the start.
     first
-            Number of the first step, counted from 0.
+        Number of the first step, counted from 0.
+    steps, end
         Maximum number of steps, earlier ones included; no step begins at the time ``end`` [s] or later. None: no limit.
     h
-            Size of the first step to try [s]; None: the stepper's step for this state.
+        Size of the first step to try [s]; None: the stepper's step for this state.
     tau
         See `Tau`.
     supply
-            External contacts; see `Supply`.
+        External contacts; see `Supply`.
     targets
         See `Targets`.
     motions
         The motions of the kinematic bodies; None: the world's motions.
     chunk_steps
-            Maximum number of steps in one entry.
+        Maximum number of steps in one entry.
     external
-            Form every problem without solving it: see `form`.
+        Form every problem without solving it: see `form`.
     """
 
     def __init__(

@@ -44,22 +44,20 @@ class ExternalContact:
     point
         (3,) [m], world axes.
     normal
-            (3,) world axes, from A into B, of any nonzero length; it is normalised.
+        (3,) world axes, from A into B, of any nonzero length; it is normalised.
     gap
         Distance along the normal [m], negative in an overlap.
     material
-            Friction and restitution of the pair, used without combination; a number is only the coefficient of
-            friction. The
-            contact is rigid: a material with a stiffness or a law of restitution raises an error.
+        Friction and restitution of the pair, used without combination; a number is only the coefficient of friction.
+        The contact is rigid: a material with a stiffness or a law of restitution raises an error.
     id
-            Number of the contact for the warm start, the same in every step: 0 to 2^62 - 1, unique in a step. None: its
-            index
-            in the sequence.
+        Number of the contact for the warm start, the same in every step: 0 to 2^62 - 1, unique in a step. None: its
+        index in the sequence.
 
     Raises
     ------
     SimulationConfigError
-            A field is invalid; the error names the field and the value.
+        A field is invalid; the error names the field and the value.
     """
 
     body_a: str

@@ -66,30 +66,27 @@ def find_contacts(
         Contacts with a gap up to this [m], at least 0; penetrations have negative gaps. None: the margin of
         `TimeStepping` at a short step, a hundredth of the thickness of the thinnest shape that moves.
     time
-            Time at which kinematic bodies are placed [s].
+        Time at which kinematic bodies are placed [s].
     reduce
-            Keep at most four contacts of each pair of shapes, see `TimeStepping.reduce_contacts`.
+        Keep at most four contacts of each pair of shapes, see `TimeStepping.reduce_contacts`.
 
     Returns
     -------
     ContactTable
-            Rows in a step's order, with bodies, half-spaces, shapes, ids, points, normals, gaps, islands and
-            coefficients
-            (of bodies at rest). Nothing is solved: modes are `OPEN`; impulses, slip, projection multipliers, moments,
-            and the
-            forces that `between` computes from them, are NaN.
+        Rows in a step's order, with bodies, half-spaces, shapes, ids, points, normals, gaps, islands and coefficients
+        (of bodies at rest). Nothing is solved: modes are `OPEN`; impulses, slip, projection multipliers, moments, and
+        the forces that `between` computes from them, are NaN.
 
     Raises
     ------
     SimulationConfigError
-            q has a wrong length or is not finite, or a distance or time is invalid.
+        q has a wrong length or is not finite, or a distance or time is invalid.
 
     Notes
     -----
     The compiled loop is left as soon as it has found the contacts, so rows equal a step's from q, bit for bit. A step
     lists the contacts with gap <= margin + h max(0, -N v). External contacts are not included. A call costs about as
-    much
-    as `TimeStepping.step`.
+    much as `TimeStepping.step`.
     """
     stepper = _stepper(within, reduce)
     check_run(world, stepper)
@@ -101,8 +98,7 @@ def find_contacts(
     now = finite_number(time, "time", SimulationConfigError)
     state = StepperState(time=now, q=start, v=np.zeros(world.nv), h=0.0)
     # The chunk has two steps, one of them counted as present already, and no capacity for contacts. So the loop returns
-    # for a
-    # larger chunk as soon as it has counted the contacts.
+    # for a larger chunk as soon as it has counted the contacts.
     driver = Driver(world, stepper, state, chunk_steps=2)
     driver.control.chunk_steps, driver.control.chunk_contacts = 1, np.iinfo(np.int64).max // 2
     driver.advance()

@@ -27,21 +27,20 @@ class JointTable:
     step, island
         The step (from state ``step`` to ``step + 1``) and the island of that step.
     row
-            Number of the row in `World.joint_rows`.
+        Number of the row in `World.joint_rows`.
     error
-            At the start of the step: signed distance from a stop, negative beyond it; position error of other rows [rad
-            or m].
+        At the start of the step: signed distance from a stop, negative beyond it; position error of other rows [rad or
+        m].
     force
-            Mean over the step [N m or N]: of a stop, away from it; of other rows, along the coordinate; of a loop, as
-            in
-            `LoopConstraint`.
+        Mean over the step [N m or N]: of a stop, away from it; of other rows, along the coordinate; of a loop, as in
+        `LoopConstraint`.
     rate
         The row's velocity after the step, at the start's configuration [rad/s or m/s].
     z
         (n, 2) LCP variables.
     projection_multiplier
-            Multiplier of the position projection [kg m, kg m^2] of a stop passed too far: the bodies were moved by
-            M^-1 J^T projection_multiplier in addition to h v+; 0 of all other rows.
+        Multiplier of the position projection [kg m, kg m^2] of a stop passed too far: the bodies were moved by
+        M^-1 J^T projection_multiplier in addition to h v+; 0 of all other rows.
     """
 
     step: IntArray

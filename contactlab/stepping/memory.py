@@ -67,8 +67,7 @@ def new_settings(stepper: TimeStepping, edges: int) -> tuple[StepControl, Parame
     parameters.exact_cone = cone
     parameters.backend = stepper.asks_backend
     # Forces near the previous ones are proposed only for pyramids. A solver named with exact cones, or a friction
-    # backend,
-    # solves every island.
+    # backend, solves every island.
     parameters.use_strategies = stepper.solver is None or not (cone or parameters.backend)
     parameters.require_equal_compliance = stepper.solver is None
     parameters.enabled_strategies = strategy_mask(stepper.strategies)

@@ -409,8 +409,7 @@ def free_kinds(world: World) -> IntArray:
     """Return how each tree (nt,) moves without active rows: a FREE_... of `kernels.layout`.
 
     Trees whose inertia depends on the configuration need more than one step of Euler's rule: trees with two heavy
-    links, or
-    with a heavy link that turns about several joints.
+    links, or with a heavy link that turns about several joints.
     """
     model = world.model
     parent = structure(model).parent

@@ -108,13 +108,13 @@ class Prepared:
     world, stepper
         The world, and its stepper with the thresholds of this world.
     arrays
-            Arrays of the world.
+        Arrays of the world.
     motions
         The motions of the kinematic bodies, None without such bodies.
     edges
         Edges of the friction pyramid, and of the tangents of a cone.
     sleepers
-            Number of trees that may sleep: all, or none.
+        Number of trees that may sleep: all, or none.
     """
 
     world: World

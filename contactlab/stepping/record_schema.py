@@ -1,8 +1,7 @@
 """The arrays of a record: their names, types and shapes, and the conversion of chunks and runs to them.
 
 A record is a set of arrays that grow along their first axis, so pieces of one run are joined field by field. A piece
-has
-any number of states and steps; the first has only the start (one state, no step). ``h`` has the size of each step.
+has any number of states and steps; the first has only the start (one state, no step). ``h`` has the size of each step.
 ``start_h`` is the size of the step that led to the start, on which an adaptive stepper's first step depends.
 """
 
@@ -361,9 +360,8 @@ class RunRows(Mapping[str, NDArray[Any]]):
     Parameters
     ----------
     pieces
-            Pieces of one run, in order: rows by name, or tables as records (`used_of_chunk`). This object owns them,
-            and drops
-            them as their arrays are made.
+        Pieces of one run, in order: rows by name, or tables as records (`used_of_chunk`). This object owns them, and
+        drops them as their arrays are made.
     lengths
         See `record_schema.row_lengths`.
     """

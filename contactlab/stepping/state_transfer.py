@@ -28,12 +28,9 @@ def transfer_state(state: StepperState, old_world: World, new_world: World) -> S
     """Return the state of a world as a start in another world, in which bodies were added, removed or fixed.
 
     Bodies that both worlds have, with the same name and kind of joint, keep their q and v; others begin as in the new
-    world.
-    Time and step stay. The warm start stays for contacts between the same shapes of the same bodies and half-spaces. It
-    also
-    stays for stops, drives, dry friction, followers and loops of the same names. Sleeping islands wake. Targets of
-    drives
-    belong to a world, not to a state.
+    world. Time and step stay. The warm start stays for contacts between the same shapes of the same bodies and
+    half-spaces. It also stays for stops, drives, dry friction, followers and loops of the same names. Sleeping islands
+    wake. Targets of drives belong to a world, not to a state.
 
     Parameters
     ----------
@@ -45,12 +42,12 @@ def transfer_state(state: StepperState, old_world: World, new_world: World) -> S
     Returns
     -------
     StepperState
-            For ``Simulation(new_world, stepper, state)``, or any other run from a state.
+        For ``Simulation(new_world, stepper, state)``, or any other run from a state.
 
     Raises
     ------
     SimulationConfigError
-            The state does not fit the old world.
+        The state does not fit the old world.
     """
     check_type("state", state, StepperState)
     try:

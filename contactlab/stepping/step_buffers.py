@@ -72,15 +72,15 @@ class StepBuffers:
     prepared
         World and stepper.
     asked
-            The user's code that the loop requests.
+        The user's code that the loop requests.
     held
-            Number of contacts of the first state.
+        Number of contacts of the first state.
     chunk_steps
-            Number of steps for which the chunk has rows.
+        Number of steps for which the chunk has rows.
     external
-            Form every problem without solving it.
+        Form every problem without solving it.
     steps, end
-            Maximum number of steps, earlier ones included, and the time from which no step begins [s]; None: no limit.
+        Maximum number of steps, earlier ones included, and the time from which no step begins [s]; None: no limit.
     """
 
     work: layout.StepWork = HeldArgument()  # type: ignore[assignment]
@@ -146,8 +146,7 @@ class StepBuffers:
                 False,
             )
         # If strategies solve nearly every island, the loop is compiled without joints. Otherwise it has joints, so
-        # there is one
-        # loop less to compile for each kind of world; absent joints take hardly any time.
+        # there is one loop less to compile for each kind of world; absent joints take hardly any time.
         proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
         self.joints = None
         if not proposals:

@@ -48,7 +48,7 @@ class StepResult:
     Attributes
     ----------
     state
-            The state after the step.
+        The state after the step.
     kinetic, potential
         Energies of ``state`` [J].
     """

@@ -56,161 +56,116 @@ class TimeStepping:
 
     M (v+ - v) = h (tau + bias + contact forces) with the contact conditions at v+, then q+ = q moved along v+ for h.
     The bias (weight, velocity products) is evaluated at the start of the step. The gyroscopic torque of a tree of one
-    free
-    or ball-jointed link is an exception: by default it follows the implicit midpoint rule, which conserves energy.
-    Trees
-    of several links on which no row acts in a step move by the Runge-Kutta method, see ``integrator``. If links of
-    other
-    trees turn by more than a tenth of a radian in a step, velocity products are limited so that they give no energy.
-    Every
-    island of kinematic trees connected by contacts is one LCP.
+    free or ball-jointed link is an exception: by default it follows the implicit midpoint rule, which conserves energy.
+    Trees of several links on which no row acts in a step move by the Runge-Kutta method, see ``integrator``. If links
+    of other trees turn by more than a tenth of a radian in a step, velocity products are limited so that they give no
+    energy. Every island of kinematic trees connected by contacts is one LCP.
 
     Parameters
     ----------
     h
-            Step [s]; for an adaptive stepper the maximum.
+        Step [s]; for an adaptive stepper the maximum.
     solver
-            None, or a solver. None: forces of redundant contacts are selected by equal compliance, see
-            `contactlab.EqualCompliance`. If no such forces are found, `lcp.Lemke` is called, then
-            `lcp.default_solver()`; with
-            ``friction="cone"``, `lcp.default_friction_solver()`. An LCP solver named here is called if the previous
-            forces do
-            not solve the island (see ``warm_start``); it returns any solution of the LCP. `lcp.Lemke`, alone or first
-            in a
-            `lcp.Fallback`, runs inside the compiled loop, without its time limit. Any other solver is called from the
-            loop,
-            once per island and step. With ``friction="cone"`` a friction solver is required, which solves all islands.
-            A
-            friction backend, `contactlab.ConvexRelaxation` or `contactlab.StaggeredProjections` over a quadratic
-            programming
-            solver, solves all islands with contacts. A step is then certified by the backend's friction law, and
-            ``recording.coulomb_misfit`` has the violation of Coulomb's law. A quadratic programming solver itself, for
-            example `lcp.OSQP`, raises an error: it solves no LCP with friction, and without friction either backend is
-            the
-            quadratic program of the normal forces.
+        None, or a solver. None: forces of redundant contacts are selected by equal compliance, see
+        `contactlab.EqualCompliance`. If no such forces are found, `lcp.Lemke` is called, then `lcp.default_solver()`;
+        with ``friction="cone"``, `lcp.default_friction_solver()`. An LCP solver named here is called if the previous
+        forces do not solve the island (see ``warm_start``); it returns any solution of the LCP. `lcp.Lemke`, alone or
+        first in a `lcp.Fallback`, runs inside the compiled loop, without its time limit. Any other solver is called
+        from the loop, once per island and step. With ``friction="cone"`` a friction solver is required, which solves
+        all islands. A friction backend, `contactlab.ConvexRelaxation` or `contactlab.StaggeredProjections` over a
+        quadratic programming solver, solves all islands with contacts. A step is then certified by the backend's
+        friction law, and ``recording.coulomb_misfit`` has the violation of Coulomb's law. A quadratic programming
+        solver itself, for example `lcp.OSQP`, raises an error: it solves no LCP with friction, and without friction
+        either backend is the quadratic program of the normal forces.
     edges
-            Edges k of the friction pyramid, even and at least 4; inscribed in the cone. The friction of a sliding
-            contact
-            points to a corner, up to 180/k degrees off the slip (22.5 with 8 edges, 45 with 4). This turns the
-            direction of
-            sliding, by up to 6 degrees with 8 edges. ``friction="cone"`` has no such error. A planar world has 2.
+        Edges k of the friction pyramid, even and at least 4; inscribed in the cone. The friction of a sliding contact
+        points to a corner, up to 180/k degrees off the slip (22.5 with 8 edges, 45 with 4). This turns the direction of
+        sliding, by up to 6 degrees with 8 edges. ``friction="cone"`` has no such error. A planar world has 2.
     margin
-            A contact takes part if its gap <= margin + h max(0, -N v) [m]. The margin must cover the distance that a
-            point
-            can gain on its velocity v within a step; a larger margin only adds contacts that stay open. None: |g| h^2,
-            but
-            between a hundredth and a tenth of the thickness of the thinnest shape that moves (0.1 m if no body has a
-            shape).
+        A contact takes part if its gap <= margin + h max(0, -N v) [m]. The margin must cover the distance that a point
+        can gain on its velocity v within a step; a larger margin only adds contacts that stay open. None: |g| h^2, but
+        between a hundredth and a tenth of the thickness of the thinnest shape that moves (0.1 m if no body has a
+        shape).
     friction
-            ``"pyramid"`` of ``edges`` edges; or ``"cone"``: Coulomb's exact cone over two orthonormal tangents t1, t2
-            per
-            contact (one in a planar world), isotropic, at 1.1 to 1.5 times the cost of four edges. If forces are not
-            selected, or ``solver`` names a friction solver, an island is a `lcp.FrictionProblem`, solved outside the
-            compiled
-            loop, which takes a hundred times as long. Cones exclude torsional and rolling friction.
+        ``"pyramid"`` of ``edges`` edges; or ``"cone"``: Coulomb's exact cone over two orthonormal tangents t1, t2 per
+        contact (one in a planar world), isotropic, at 1.1 to 1.5 times the cost of four edges. If forces are not
+        selected, or ``solver`` names a friction solver, an island is a `lcp.FrictionProblem`, solved outside the
+        compiled loop, which takes a hundred times as long. Cones exclude torsional and rolling friction.
     restitution_threshold
-            Speed of approach [m/s] above which a closing contact is an impact with restitution. None: 1.02 |g| h,
-            slightly
-            above the speed that a body at rest gains by its weight in a step; without weight, the thickness of the
-            thinnest
-            moving shape times 1e-4 / h. Below about 2 g h a body at rest may bounce by its own weight. Single bounces
-            follow
-            Newton's law exactly: E + h/2 m g . v is constant in free flight, and over a bounce with e = 1, so that
-            energy does
-            not drift.
+        Speed of approach [m/s] above which a closing contact is an impact with restitution. None: 1.02 |g| h, slightly
+        above the speed that a body at rest gains by its weight in a step; without weight, the thickness of the thinnest
+        moving shape times 1e-4 / h. Below about 2 g h a body at rest may bounce by its own weight. Single bounces
+        follow Newton's law exactly: E + h/2 m g . v is constant in free flight, and over a bounce with e = 1, so that
+        energy does not drift.
     erp
-            Fraction of a penetration corrected per step by velocities, 0 to 1. This adds energy; ``projection`` does
-            not.
-            The default 0 only stops the growth of penetrations. For contacts with a stiffness the spring decides
-            instead.
+        Fraction of a penetration corrected per step by velocities, 0 to 1. This adds energy; ``projection`` does not.
+        The default 0 only stops the growth of penetrations. For contacts with a stiffness the spring decides instead.
     cfm
-            Constraint force mixing [s/kg], 0 for none: a rigid contact with force fN moves at the speed cfm fN.
+        Constraint force mixing [s/kg], 0 for none: a rigid contact with force fN moves at the speed cfm fN.
     projection
-            Correct depth in the positions. If a rigid contact or stop is deeper than ``penetration_allowance``, q of
-            its
-            island is moved after the velocities of the step are found; v+ is not changed. Free bodies are shifted by
-            their
-            masses and not rotated, because a rolling body would lean. Trees with joints move by their inertia. Friction
-            of
-            the contacts limits the motion. Contacts that an impact makes in the step, and stops that v+ would pass,
-            then
-            take part in it. See `docs/theory/time_stepping.md`.
+        Correct depth in the positions. If a rigid contact or stop is deeper than ``penetration_allowance``, q of its
+        island is moved after the velocities of the step are found; v+ is not changed. Free bodies are shifted by their
+        masses and not rotated, because a rolling body would lean. Trees with joints move by their inertia. Friction of
+        the contacts limits the motion. Contacts that an impact makes in the step, and stops that v+ would pass, then
+        take part in it. See `docs/theory/time_stepping.md`.
     penetration_allowance
-            Depth [m] that is not corrected; None for 1e-4 of the smallest extent of the smaller body. Bodies at rest
-            within
-            it are not moved. For joint stops it is always 1e-5 rad or m.
+        Depth [m] that is not corrected; None for 1e-4 of the smallest extent of the smaller body. Bodies at rest within
+        it are not moved. For joint stops it is always 1e-5 rad or m.
     max_depenetration_velocity
-            Maximum speed [m/s] of depth corrections. None: ``erp`` uses twice the largest extent of the smaller body
-            per
-            second, ``projection`` ten times; for joint stops 20 and 100 rad/s or m/s. ``math.inf``: no bound, and
-            impacts
-            then follow Newton's law for any gap, as in records before schema 9.
+        Maximum speed [m/s] of depth corrections. None: ``erp`` uses twice the largest extent of the smaller body per
+        second, ``projection`` ten times; for joint stops 20 and 100 rad/s or m/s. ``math.inf``: no bound, and impacts
+        then follow Newton's law for any gap, as in records before schema 9.
     gyroscopic
-            Torque w x I w of a tree of one free or ball-jointed link: ``"implicit"``, by the midpoint rule;
-            ``"explicit"``,
-            at the start of the step, which gains energy in every step; ``"off"``: such bodies turn as if their inertia
-            were a
-            ball's, steadily, without tumbling or precession. With ``"explicit"`` velocity products of other trees are
-            also
-            evaluated at the start of the step, without a limit.
+        Torque w x I w of a tree of one free or ball-jointed link: ``"implicit"``, by the midpoint rule; ``"explicit"``,
+        at the start of the step, which gains energy in every step; ``"off"``: such bodies turn as if their inertia were
+        a ball's, steadily, without tumbling or precession. With ``"explicit"`` velocity products of other trees are
+        also evaluated at the start of the step, without a limit.
     sleep
-            Conditions under which islands at rest are neither solved nor moved; None: never.
+        Conditions under which islands at rest are neither solved nor moved; None: never.
     reduce_contacts
-            Keep at most four contacts of each pair of shapes, also with half-spaces: the deepest and three that spread.
-            Two faces give up to eight, terrain any number; four carry the same load with a smaller LCP.
+        Keep at most four contacts of each pair of shapes, also with half-spaces: the deepest and three that spread.
+        Two faces give up to eight, terrain any number; four carry the same load with a smaller LCP.
     warm_start
-            Start from the previous step's forces of the same contacts, through their modes. With a named solver, forces
-            near
-            the previous ones are used without calling it, if they solve an island's LCP almost to rounding.
+        Start from the previous step's forces of the same contacts, through their modes. With a named solver, forces
+        near the previous ones are used without calling it, if they solve an island's LCP almost to rounding.
     tolerance
-            Bound on the scaled residual of every LCP, or of a backend's law (its own tolerance if that is larger). A
-            step with
-            a larger residual is tried again, or treated by ``on_unsolved``.
+        Bound on the scaled residual of every LCP, or of a backend's law (its own tolerance if that is larger). A step
+        with a larger residual is tried again, or treated by ``on_unsolved``.
     adaptive
-            Try an unsolved step again from its start with a smaller h, as in steps 2 to 6 of
-            `contactlab.formulation.solution`: contacts, kN, M and q are formed again for that h. Accuracy does not
-            control
-            the step: a run in which all steps are solved is the same, bit for bit, with and without this option.
+        Try an unsolved step again from its start with a smaller h, as in steps 2 to 6 of
+        `contactlab.formulation.solution`: contacts, kN, M and q are formed again for that h. Accuracy does not control
+        the step: a run in which all steps are solved is the same, bit for bit, with and without this option.
     shrink_factor
-            Factor on h from one try to the next, between 0 and 1.
+        Factor on h from one try to the next, between 0 and 1.
     growth_factor
-            Factor on h after a step shorter than h, up to h; at least 1. The default is small because, if the full step
-            keeps
-            failing, one in four steps then pays for a failed try.
+        Factor on h after a step shorter than h, up to h; at least 1. The default is small because, if the full step
+        keeps failing, one in four steps then pays for a failed try.
     h_min
-            Minimum step [s]; None for h / 1024.
+        Minimum step [s]; None for h / 1024.
     strategies
-            Names of the enabled strategies for contact forces, of `lcp.contacts.strategies`; all, except in studies of
-            single strategies.
+        Names of the enabled strategies for contact forces, of `lcp.contacts.strategies`; all, except in studies of
+        single strategies.
     angle_margin, angle_restitution_threshold
-            ``margin`` and ``restitution_threshold`` for stops of angles [rad, rad/s]. None: the same numbers as for
-            lengths
-            if these are given. Otherwise 1e-3 rad, and the default ``restitution_threshold`` over ten times that
-            thickness.
+        ``margin`` and ``restitution_threshold`` for stops of angles [rad, rad/s]. None: the same numbers as for lengths
+        if these are given. Otherwise 1e-3 rad, and the default ``restitution_threshold`` over ten times that thickness.
     on_unsolved
-            Action if every strategy for an island's forces has failed. ``"go on"``: accept the best forces found, if
-            every
-            condition of their certificate is satisfied to 1e-4 of its scale and they create no energy; otherwise stop.
-            Such
-            islands are marked (`contactlab.ForceChoice.UNCERTIFIED`, ``recording.uncertified``) with a warning.
-            ``"raise"``: stop.
+        Action if every strategy for an island's forces has failed. ``"go on"``: accept the best forces found, if every
+        condition of their certificate is satisfied to 1e-4 of its scale and they create no energy; otherwise stop. Such
+        islands are marked (`contactlab.ForceChoice.UNCERTIFIED`, ``recording.uncertified``) with a warning.
+        ``"raise"``: stop.
 
     integrator
-            Motion of trees of several links in steps without contacts, active stops, bounded drives, dry friction or
-            loops.
-            ``"rk4"``: the classical Runge-Kutta method, with as many substeps as keep the energy to 1e-6 of the kinetic
-            energy. ``"euler"``: the rule above, with which chains gain and lose energy. With ``"rk4"``, trees on which
-            only
-            weights and applied forces can ever act are integrated with these. Other trees are kicked by weights,
-            forces,
-            damping and drives at the start of the step, as bodies are in flight, and then move without forces; below
-            1e-3 rad
-            in a step they keep the rule above. With ``gyroscopic="explicit"`` all trees keep it.
+        Motion of trees of several links in steps without contacts, active stops, bounded drives, dry friction or loops.
+        ``"rk4"``: the classical Runge-Kutta method, with as many substeps as keep the energy to 1e-6 of the kinetic
+        energy. ``"euler"``: the rule above, with which chains gain and lose energy. With ``"rk4"``, trees on which only
+        weights and applied forces can ever act are integrated with these. Other trees are kicked by weights, forces,
+        damping and drives at the start of the step, as bodies are in flight, and then move without forces; below 1e-3
+        rad in a step they keep the rule above. With ``gyroscopic="explicit"`` all trees keep it.
 
     Raises
     ------
     SimulationConfigError
-            An option is invalid; the error names the field and the value.
+        An option is invalid; the error names the field and the value.
 
     References
     ----------
@@ -408,27 +363,24 @@ class TimeStepping:
         Parameters
         ----------
         world, state
-                World and start of the step; `World.initial_state` gives the first state.
+            World and start of the step; `World.initial_state` gives the first state.
         tau
-                Applied generalized force (nv,), dual to v; for a free body the force at its origin in world axes [N]
-                and the
-                torque in body axes [N m]. Or a function of (time, q, v) that returns it.
+            Applied generalized force (nv,), dual to v; for a free body the force at its origin in world axes [N] and
+            the torque in body axes [N m]. Or a function of (time, q, v) that returns it.
         contacts
-                External contacts: a function of (time, q, v) that returns a sequence of `ExternalContact`, called once
-                at the
-                start of the step. A contact takes part by the same rule: gap <= margin + h max(0, -N v).
+            External contacts: a function of (time, q, v) that returns a sequence of `ExternalContact`, called once at
+            the start of the step. A contact takes part by the same rule: gap <= margin + h max(0, -N v).
         targets
             Targets of drives; see `simulate`.
         f_ext
-                Wrenches on bodies, by name: (6,) moment [N m] and force [N] in world axes about the body's origin, or a
-                `Wrench`; or a function of (time, q, v) that returns them. They are added to ``tau`` at the start of the
-                step, as
-                J^T f, also in the record.
+            Wrenches on bodies, by name: (6,) moment [N m] and force [N] in world axes about the body's origin, or a
+            `Wrench`; or a function of (time, q, v) that returns them. They are added to ``tau`` at the start of the
+            step, as J^T f, also in the record.
 
         Raises
         ------
         SimulationError
-                An island's LCP was not solved at any permitted h, and the best forces were rejected (``on_unsolved``).
+            An island's LCP was not solved at any permitted h, and the best forces were rejected (``on_unsolved``).
         """
         check_run(world, self, state)
         stepper = in_world(self, world)

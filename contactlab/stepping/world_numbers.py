@@ -90,21 +90,17 @@ class Sleep:
     """Conditions under which islands at rest sleep: they are neither solved nor moved until something wakes them.
 
     An island falls asleep when every velocity of all its trees has stayed below ``speed`` for ``time``. Its velocities
-    are
-    set to 0, and its configuration is kept bit for bit. It wakes if it touches an awake body, a moving kinematic body
-    or an
-    external contact, if its support is gone, or if the applied force on it changes. Awake bodies include those that
-    have
-    rested for a shorter time. If joint rows take part, no island sleeps. Contacts within a sleeping island are not in
-    the
-    record.
+    are set to 0, and its configuration is kept bit for bit. It wakes if it touches an awake body, a moving kinematic
+    body or an external contact, if its support is gone, or if the applied force on it changes. Awake bodies include
+    those that have rested for a shorter time. If joint rows take part, no island sleeps. Contacts within a sleeping
+    island are not in the record.
 
     Parameters
     ----------
     speed
         Bound on each entry of v [m/s, rad/s].
     time
-            Time for which it must be satisfied [s].
+        Time for which it must be satisfied [s].
     """
 
     speed: float = 1e-3

@@ -31,16 +31,16 @@ class Wrench:
     force
         (3,) [N]; in a batch also (B, 3), in a rollout (B, steps, 3), as are the other two.
     moment
-            (3,) [N m] in addition to the moment of the force.
+        (3,) [N m] in addition to the moment of the force.
     at
-            (3,) [m] point of the force, in body coordinates; default the body's origin.
+        (3,) [m] point of the force, in body coordinates; default the body's origin.
     axes
-            Axes of force and moment: "world", or "body" for axes that turn with the body.
+        Axes of force and moment: "world", or "body" for axes that turn with the body.
 
     Raises
     ------
     SimulationConfigError
-            An argument is invalid; the error names the field and the value.
+        An argument is invalid; the error names the field and the value.
     """
 
     force: FloatArray
@@ -93,8 +93,7 @@ def checked_wrenches(
     """Return wrenches by body; raise an error for unknown bodies and wrong shapes.
 
     ``runs``: arrays are for this number of runs, (B, 6), and entries of a `Wrench` may be. With ``steps`` both may also
-    be
-    for this number of steps, (B, steps, 6). ``when`` is appended to field names in errors.
+    be for this number of steps, (B, steps, 6). ``when`` is appended to field names in errors.
     """
     if not isinstance(f_ext, Mapping):
         detail = f"must map names of bodies to wrenches, got {type(f_ext).__name__}"

@@ -201,8 +201,7 @@ def uncovered(portion: StepSlice) -> FloatArray:
     """Return the amount (ns,) by which an unlisted support point is within reach of a half-space, relative; 0: none.
 
     A point is within reach if gap <= margin + h max(0, -N v); sleeping bodies have no contacts. If contacts are reduced
-    to
-    four of a shape, only points deeper than all of these are missed.
+    to four of a shape, only points deeper than all of these are missed.
     """
     recording = portion.recording
     world, margin, worst = recording.world, recording.stepper.thresholds.margin, np.zeros(portion.steps.size)

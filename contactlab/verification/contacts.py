@@ -191,8 +191,7 @@ def frames_of(normals: FloatArray, edges: int, plane: FloatArray | None) -> Floa
     """Return normals (nc, 3) and the friction directions (nc, 1 + edges/2, 3) of their pyramids.
 
     The first one, t1, is the world axis most nearly across the normal, projected across it and normalised; in a plane
-    of
-    motion, the direction in it. Of axes equally across within 1e-9 the first one counts.
+    of motion, the direction in it. Of axes equally across within 1e-9 the first one counts.
     """
     normals = np.asarray(normals)
     x, y, z = np.abs(normals).T
@@ -213,8 +212,7 @@ def pairs_of(portion: StepSlice, normals: FloatArray) -> tuple[FloatArray, Float
     """Return friction and restitution (nc,) of the pairs that touch along normals (nc, 3).
 
     For an external contact they are the recorded values, within their range; so is restitution by speed if rounding of
-    the
-    speed decides.
+    the speed decides.
     """
     rows, chosen = portion.recording.rows, portion.contacts
     surfaces, numbers = material_pairs(portion.recording.world, rows, chosen)
@@ -348,8 +346,7 @@ def moments_of(
     """Return the cones of moments of the contacts of a portion.
 
     ``surfaces`` are the materials of A and B of each pair in contact, None for an unknown shape; ``numbers`` (nc,) the
-    pair
-    of each contact; ``frames`` (nc, 1 + r, 3) its normal and directions of sliding friction.
+    pair of each contact; ``frames`` (nc, 1 + r, 3) its normal and directions of sliding friction.
     """
     world, r = portion.recording.world, frames.shape[1] - 1
     known = [

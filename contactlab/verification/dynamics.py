@@ -41,12 +41,10 @@ class Dynamics:
     M: Blocks  # mass matrix
     bias: FloatArray  # (ns, nv) generalised force of weight and velocity products, on the left-hand side
     # (ns, nv) the sum of the magnitudes of ``bias``'s terms: the scale of its rounding. Magnitudes are lengths of
-    # vectors,
-    # not of entries, because an entry that vanishes for the chosen axes is rounded like the whole vector.
+    # vectors, not of entries, because an entry that vanishes for the chosen axes is rounded like the whole vector.
     force_size: FloatArray
     # For each heavy body: the slice of its tree in v, the Jacobians (2, ns, 3, n) of its centre of mass and its
-    # rotation,
-    # and the lengths of their columns (2, ns, n) times its mass and its largest moment of inertia.
+    # rotation, and the lengths of their columns (2, ns, n) times its mass and its largest moment of inertia.
     spread: tuple[tuple[slice, FloatArray, FloatArray], ...]
     # (ns,) energies [J].
     kinetic: FloatArray
@@ -311,8 +309,7 @@ def _spin(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, guess: Flo
     """Return the change (3,) of w over a step by the midpoint rule.
 
     A step that turns the body by a radian or more may be split into 2, 4, ... equal parts if one part is not solved.
-    The
-    number is not recorded: the result closest to ``guess`` is returned, and the equation of motion then checks it.
+    The number is not recorded: the result closest to ``guess`` is returned, and the equation of motion then checks it.
     """
     best = _midpoint(I, w, h, torque, guess)
     size = float(np.abs(w).max() + np.abs(guess).max())

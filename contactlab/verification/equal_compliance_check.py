@@ -2,14 +2,11 @@
 
 The step follows a branch of compliances in the velocities. Here every contact of an island has the compliance eps along
 its normal and both tangents. The dense LCP of the island is solved by Lemke's method for a small eps; with the exact
-cone,
-the forces are computed by Newton's method from the recorded ones. If the result is not close, it is extrapolated
-linearly
-from two values of eps to 0. If a contact creeps, or gaps are inconsistent, the forces depend on eps. Then the closest
-result counts, beginning with the branch's end. Joint rows stay rigid: their reaction to a change of the contact forces
-is
-eliminated, except for rows at their bounds. Islands with a regular W are skipped, because no other forces give the same
-velocities.
+cone, the forces are computed by Newton's method from the recorded ones. If the result is not close, it is extrapolated
+linearly from two values of eps to 0. If a contact creeps, or gaps are inconsistent, the forces depend on eps. Then the
+closest result counts, beginning with the branch's end. Joint rows stay rigid: their reaction to a change of the contact
+forces is eliminated, except for rows at their bounds. Islands with a regular W are skipped, because no other forces
+give the same velocities.
 """
 
 from __future__ import annotations
@@ -264,10 +261,8 @@ def _nearest(
     """Return the distance of recorded forces from the closest result, by the largest force; None if there is none.
 
     The search for each compliance below the branch's end, the first, begins at the previous result. It cannot begin at
-    the
-    recorded forces, which solve the rigid problem and would not change. If all results are far, the distance is from
-    the
-    results of Lemke's method.
+    the recorded forces, which solve the rigid problem and would not change. If all results are far, the distance is
+    from the results of Lemke's method.
     """
     nearest, far, followed = None, None, recorded
     for number, eps in enumerate(compliances.tolist()):
@@ -312,8 +307,7 @@ def _near(
     """Solve p = P(p - T (W p + eps p + b)) by Newton's method from ``start``; return p, or None without convergence.
 
     p has normals (nc,), then two axes of each contact. P clamps normal forces at 0 and projects tangential ones onto
-    the
-    disc mu pN, or onto the polygon with these ``corners`` (k, 2).
+    the disc mu pN, or onto the polygon with these ``corners`` (k, 2).
     """
     nc = mu.size
     A, one = W + eps * np.eye(b.size), np.eye(b.size)
@@ -380,8 +374,7 @@ def _pattern(nc: int, r: int) -> tuple[Any, ...]:
     """Return the common part of LCPs of nc contacts with r directions.
 
     Axes of the directions; the compliance of normals and tangents; rows and signs of the forces, which are along the
-    rows,
-    then against the directions; the slacks of the directions.
+    rows, then against the directions; the slacks of the directions.
     """
     angles, one = np.pi * np.arange(r) / r, np.eye(nc)
     axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)

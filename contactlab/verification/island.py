@@ -144,8 +144,7 @@ class ContactProblem:
         """Return the maximum change of each rate (nc + nr,) by rounding of J v_free, in any arithmetic.
 
         For bodies that fall side by side, or a ball that rolls without load, the rate is only rounding and gives no
-        scale. A
-        normal is known only to rounding, so its rate contains this fraction of the tangential motion.
+        scale. A normal is known only to rounding, so its rate contains this fraction of the tangential motion.
         """
         terms = abs(self.J) @ np.abs(self.v_free) + np.abs(np.concatenate((k, self.rows.kF)))
         motion = self.kinetic_norm[self.island[self.rows.row_contact]]
@@ -155,10 +154,8 @@ class ContactProblem:
         """Return max |min(z, w)| of islands, in the scales of `lcp.contacts.kernels.island_acceptance`.
 
         Let R_i = h W_ii + gamma_i of a row, in friction the largest of its cone. sqrt(R_i) z_i and w_i / sqrt(R_i) are
-        both
-        roots of a power; a slack is a rate. z is measured relative to Z, the island's largest sqrt(R_i) |z_i|, and w_i
-        relative
-        to |q_i| + s_i Z, s_i = sqrt(R_i), for a cone max(mu / sqrt(R_N), 1 / sqrt(R_F)).
+        both roots of a power; a slack is a rate. z is measured relative to Z, the island's largest sqrt(R_i) |z_i|, and
+        w_i relative to |q_i| + s_i Z, s_i = sqrt(R_i), for a cone max(mu / sqrt(R_N), 1 / sqrt(R_F)).
         """
         rows, nc = self.rows, self.fN.size
         owner, leans = rows.cone, rows.cone_contacts
@@ -211,8 +208,7 @@ class ContactProblem:
         """Return the largest |r - P_K(r - u_hat)| over the contacts of islands, u_hat = (u_N + mu |u_T|, u_T).
 
         r = (fN, fF) is relative to the largest force, u to |q_i| + W_ii max |r|. A projection does not enlarge
-        differences, so
-        the effect of rounding of u on u_hat is subtracted.
+        differences, so the effect of rounding of u on u_hat is subtracted.
         """
         rows, nc = self.rows, self.fN.size
         force, island = self.force, self.island
@@ -242,12 +238,9 @@ class ContactProblem:
         """Check the mechanical conditions of each contact on the recorded velocity, not on the velocity from z.
 
         A rate is relative to the size of its terms before cancellation, a force to the force that changes the row by
-        this rate.
-        A correct solution gives a few units of rounding, for any masses. A force is known only to the rounding of the
-        island's
-        largest force, so its scale is at least a small fraction of that. The scale of a rate is at least a fraction of
-        the
-        largest rate of such a motion.
+        this rate. A correct solution gives a few units of rounding, for any masses. A force is known only to the
+        rounding of the island's largest force, so its scale is at least a small fraction of that. The scale of a rate
+        is at least a fraction of the largest rate of such a motion.
         """
         rows, nc, island = self.rows, self.fN.size, self.island[self.rows.row_contact]
         fN, plus, minus, f, h = self.fN, self.plus, self.minus, self.force, self.h[self.rows.row_contact]
@@ -361,8 +354,7 @@ class JointProblem:
         """Return the residuals of equations, ``off`` (m,), or of least squares if the equations nearly agree.
 
         The tolerance is in `contactlab.formulation.kernels.agreement`. The sum of squares of the rates s (m,) of an
-        island's
-        equations is then minimal over the velocities: G' s = 0.
+        island's equations is then minimal over the velocities: G' s = 0.
         """
         out = off.copy()
         for island in np.unique(self.island[held[off[held] > CONSISTENT]]):

@@ -126,8 +126,7 @@ class _Rated:
         """Return the sizes for the rows [N; F] and joint rows with forces ``pushing`` and numbers ``numbers``.
 
         A unilateral force counts with at least NOTHING of the island's largest. With moments, from active limits or
-        from
-        friction, balanced forces f sqrt(h W_ii + gamma) are compared.
+        from friction, balanced forces f sqrt(h W_ii + gamma) are compared.
         """
         fN, plus, minus = answers[:3]
         n, count = fN.size + plus.size, islands.at.size

@@ -1,8 +1,7 @@
 """Checks of motion in plain numpy: free trees of several links, and displacements of the position projection.
 
 Free trees without active rows are integrated again by the Runge-Kutta method. Displacements of the positions are
-computed
-from a step's states, and their law is checked.
+computed from a step's states, and their law is checked.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
     """Return the motion of free trees of several links; None without any.
 
     M includes the implicit terms. The number of parts is not recorded: 1, 2, 4, ... are tried, until the motion equals
-    the
-    recorded one; otherwise the closest motion is returned.
+    the recorded one; otherwise the closest motion is returned.
     """
     recording, world, h = portion.recording, portion.recording.world, portion.h
     kinds = free_kinds(world) if moves_accurately(recording.stepper) else np.zeros(0, dtype=np.int64)

@@ -2,10 +2,8 @@
 
 For grounds that are not convex, only necessary contacts are checked. For a mesh: the triangle closest to the shape, if
 the shortest direction leaves its outer side. And for a polytope with a small depth, a triangle on which it stands with
-a
-point well inside the triangle. At larger depth, or at an edge, the direction out of the mesh is ambiguous, and no
-contact
-is required.
+a point well inside the triangle. At larger depth, or at an edge, the direction out of the mesh is ambiguous, and no
+contact is required.
 """
 
 from __future__ import annotations
@@ -203,8 +201,7 @@ class PairCoverage:
             if up is not None and normal @ up < UPRIGHT:
                 return 0.0
             # A reduced manifold, or a rim, has no row for every point, and the fastest point may be left out: only the
-            # margin
-            # counts then.
+            # margin counts then.
             if a.flat and b.flat and up is None and not self.stepper.reduce_contacts:
                 middle = pa + (a.radius + 0.5 * gap) * normal
                 reach += h * max(0.0, -float(normal @ (at_b.velocity_at(middle) - at_a.velocity_at(middle))))
@@ -318,10 +315,8 @@ def _exit_distance(triangle: FloatArray, normal: FloatArray, support: Support, s
     """Return the lift that places a polytope on a triangle it overlaps; None if another direction may be shorter.
 
     Some point is ``depth`` deep, at the distance c from the closest edge. In a direction at the angle t from the normal
-    it has
-    to move by depth cos t + c sin t or more, which exceeds the depth for c = 4 depth up to t = 152 degrees. For larger
-    angles
-    the body's thickness blocks the way.
+    it has to move by depth cos t + c sin t or more, which exceeds the depth for c = 4 depth up to t = 152 degrees. For
+    larger angles the body's thickness blocks the way.
     """
     lowest, highest = float(normal @ support(-normal)), float(normal @ support(normal))
     depth = max(0.0, float(normal @ triangle[0]) - lowest)

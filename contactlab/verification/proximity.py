@@ -50,9 +50,8 @@ class ShapePose:
 class Core:
     """A convex shape in its axes: a set given by its support, and all points within ``radius`` of it [m].
 
-    ``reach``: maximum distance of the shape from the origin [m]. ``flat``: whether the set is a polytope, the hull
-    of ``points`` (n, 3); otherwise it is a cylinder, the hull of discs of radius ``disc`` about two points of its z
-    axis.
+    ``reach``: maximum distance of the shape from the origin [m]. ``flat``: whether the set is a polytope, the hull of
+    ``points`` (n, 3); otherwise it is a cylinder, the hull of discs of radius ``disc`` about two points of its z axis.
     """
 
     support: Support
@@ -231,9 +230,9 @@ def contact_errors(
     contacts
         Points (m, 3), unit normals (m, 3) and gaps (m,).
     at
-            (m,) the instant of each, ascending: the contacts of one instant are complete up to a gap of ``margin``.
+        (m,) the instant of each, ascending: the contacts of one instant are complete up to a gap of ``margin``.
     reduced
-            Whether contacts were reduced to four.
+        Whether contacts were reduced to four.
     """
     (R_a, p_a), (R_b, p_b) = poses
     point, normal, gap = contacts

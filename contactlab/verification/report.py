@@ -56,12 +56,11 @@ class VerificationFailure:
     condition
         A key of `CONDITIONS`.
     step, island, contact
-            Place of the violation; the contact is a row of the record's contact table. -1: the island or step as a
-            whole.
+        Place of the violation; the contact is a row of the record's contact table. -1: the island or step as a whole.
     value, tolerance
         Violation over scale, and its tolerance.
     bodies
-            Names of the touching bodies, A first; empty if it is not a contact of two bodies of the world.
+        Names of the touching bodies, A first; empty if it is not a contact of two bodies of the world.
     """
 
     condition: str
@@ -96,8 +95,7 @@ class SelectionReport:
     """Distance of recorded forces from the equal-compliance forces.
 
     The distance covers all islands. If the branch of compliances ends early, a step uses forces that are not selected.
-    The
-    condition ``choice`` covers only islands whose forces are recorded as selected.
+    The condition ``choice`` covers only islands whose forces are recorded as selected.
     """
 
     islands: int  # that were looked at
@@ -105,8 +103,7 @@ class SelectionReport:
     larger: int  # islands with too many contacts to be looked at
     lost: int  # those whose selected forces were not found again
     # The largest difference of forces over the largest force, over the compared islands, and its place (-1 without
-    # any).
-    # It is infinite if forces should be compared and none of the selected ones were found.
+    # any). It is infinite if forces should be compared and none of the selected ones were found.
     distance: float
     step: int
     island: int
@@ -129,9 +126,9 @@ class CoulombMisfit:
     Attributes
     ----------
     law
-            The backend's law, to which the conditions apply: ``"coulomb"`` or ``"relaxed"``.
+        The backend's law, to which the conditions apply: ``"coulomb"`` or ``"relaxed"``.
     misfit
-            The largest violation over scale of a condition of Coulomb's law, with its step, island and contact.
+        The largest violation over scale of a condition of Coulomb's law, with its step, island and contact.
     """
 
     law: str
@@ -154,20 +151,19 @@ class VerificationReport:
     steps, checked_steps, islands, contacts
         Steps of the record, and how many steps, islands and contacts were checked.
     conditions
-            The results, in the order of `CONDITIONS`.
+        The results, in the order of `CONDITIONS`.
     failures
         The failures, in the order found, at most as many as requested; ``failed`` counts all.
     selection
-            For steps that select forces (``TimeStepping(solver=None)``, no torsional or rolling friction): the distance
-            of
-            the recorded forces from the selected ones; None for others.
-        uncertified
-            Step and island of all forces that the record marks as accepted without a certificate
-            (`contactlab.ForceChoice.UNCERTIFIED`), also in steps that were not checked.
-        unexplained_failures
-            Number of violated conditions in other steps.
-        coulomb
-            For a friction backend: the law of the conditions, and the violation of Coulomb's law.
+        For steps that select forces (``TimeStepping(solver=None)``, no torsional or rolling friction): the distance of
+        the recorded forces from the selected ones; None for others.
+    uncertified
+        Step and island of all forces that the record marks as accepted without a certificate
+        (`contactlab.ForceChoice.UNCERTIFIED`), also in steps that were not checked.
+    unexplained_failures
+        Number of violated conditions in other steps.
+    coulomb
+        For a friction backend: the law of the conditions, and the violation of Coulomb's law.
     """
 
     steps: int

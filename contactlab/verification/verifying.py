@@ -49,32 +49,29 @@ def verify(
     No kernel of the package is called: kinematics, mass matrix, rows and LCP are formed again, in plain numpy, from the
     world and the recorded states. `Recording.problem` would give the kernels' problem instead. Uncertified forces
     (`TimeStepping.on_unsolved`) are checked like all others, and a record with such forces does not pass. For a
-    friction
-    backend, such as `contactlab.ConvexRelaxation`, the conditions and ``holds`` refer to the backend's own law. The
-    violation of Coulomb's law is also reported, and never fails.
+    friction backend, such as `contactlab.ConvexRelaxation`, the conditions and ``holds`` refer to the backend's own
+    law. The violation of Coulomb's law is also reported, and never fails.
 
     Parameters
     ----------
     recording
-            Any record, of a complete run or not.
+        Any record, of a complete run or not.
     every
         Check the steps 0, every, 2 every, ... and the last one.
     tolerance
-            Bound on each condition's violation over its scale (`CONDITIONS`). For the LCP, and for the law of a
-            friction
-            backend, the solver's own tolerance applies if it is larger. None: 1e-9, or the stepper's tolerance if
-            larger for
-            all conditions that certify a step. Forces recorded as selected may deviate by
-            `contactlab.certificate.VERIFIED_WITHIN` of the largest.
+        Bound on each condition's violation over its scale (`CONDITIONS`). For the LCP, and for the law of a friction
+        backend, the solver's own tolerance applies if it is larger. None: 1e-9, or the stepper's tolerance if larger
+        for all conditions that certify a step. Forces recorded as selected may deviate by
+        `contactlab.certificate.VERIFIED_WITHIN` of the largest.
     max_failures
-            Maximum number of failures that are stored.
+        Maximum number of failures that are stored.
     progress
         Called with (steps checked, steps to check).
 
     Raises
     ------
     SimulationConfigError
-            An argument is invalid.
+        An argument is invalid.
     """
     stride, keep = whole_number("every", every, 1), whole_number("max_failures", max_failures, 0)
     asked = ALLOWED if tolerance is None else tolerance

@@ -52,14 +52,13 @@ class WorldBuilder(ShapeBuilder):
     gravity
         (3,) [m/s^2], world axes.
     body_contacts
-            Whether bodies touch one another; False if they are known not to meet: collision detection between them is
-            then
-            neither compiled nor run. Bodies of one weld, or connected by a joint, never touch; see also
-            `exclude_collision`.
+        Whether bodies touch one another; False if they are known not to meet: collision detection between them is then
+        neither compiled nor run. Bodies of one weld, or connected by a joint, never touch; see also
+        `exclude_collision`.
     planar
-            (3,) normal of a plane in which everything moves, as (0, 1, 0) for x and z; None for a world in space. Free
-            bodies then have three coordinates, along `World.plane`'s axes and about it. Every contact has one friction
-            direction, for any ``edges`` of the stepper: the cone is exact.
+        (3,) normal of a plane in which everything moves, as (0, 1, 0) for x and z; None for a world in space. Free
+        bodies then have three coordinates, along `World.plane`'s axes and about it. Every contact has one friction
+        direction, for any ``edges`` of the stepper: the cone is exact.
 
     Examples
     --------
@@ -97,14 +96,13 @@ class WorldBuilder(ShapeBuilder):
         Parameters
         ----------
         name
-                Name, different from all other bodies.
+            Name, different from all other bodies.
         inertia, shape, material
-                All relative to the body's origin and axes. Several shapes are a sequence; `PlacedShape` gives one a
-                pose.
+            All relative to the body's origin and axes. Several shapes are a sequence; `PlacedShape` gives one a pose.
         q
-                (7,) start: origin [m] and unit quaternion (w, x, y, z), or a `Transform`, in which no order can be
-                confused;
-                default the world origin without rotation. In a planar world also (3,): its coordinates in the plane.
+            (7,) start: origin [m] and unit quaternion (w, x, y, z), or a `Transform`, in which no order can be
+            confused; default the world origin without rotation. In a planar world also (3,): its coordinates in the
+            plane.
         v
             (6,) start: velocity of the origin in world axes [m/s], angular velocity in body axes [rad/s]; default 0. In
             a planar world also (3,).
@@ -155,11 +153,11 @@ class WorldBuilder(ShapeBuilder):
         Parameters
         ----------
         name
-                Name, different from all other bodies.
+            Name, different from all other bodies.
         shape, material
-                As for a free body; also a `HalfSpace`.
+            As for a free body; also a `HalfSpace`.
         motion
-                One of `contactlab.world.motion`, or a user's motion: pose and twist as functions of time.
+            One of `contactlab.world.motion`, or a user's motion: pose and twist as functions of time.
         category, mask
             Collision filter, as in `add_shape`.
         """
@@ -188,25 +186,24 @@ class WorldBuilder(ShapeBuilder):
         Parameters
         ----------
         model
-                Any model without custom joints. Its gravity must equal the builder's.
+            Any model without custom joints. Its gravity must equal the builder's.
         q, v
-                (nq,), (nv,) start; default neutral, with mimic joints in agreement, and at rest.
+            (nq,), (nv,) start; default neutral, with mimic joints in agreement, and at rest.
         prefix
-                Prefix of the names of bodies and joints; the resulting names must be free.
+            Prefix of the names of bodies and joints; the resulting names must be free.
         limits
             Joint limits: "model" for the limits of the robot description, None, or `JointLimit` values.
         damping, friction
             Viscous damping and dry friction: "model" for the values of the description, None, or a number by joint.
         mimics
-                Whether mimic joints of the description are constrained.
+            Whether mimic joints of the description are constrained.
         effort_limits
-                Whether drives of its joints without a ``max_force`` have the effort limit of the description.
+            Whether drives of its joints without a ``max_force`` have the effort limit of the description.
 
         Notes
         -----
         The world's model holds the bodies in the order added, tree by tree: bodies of a model that mixes its trees are
-        sorted,
-        each tree at the place of its first body. `World.model` has the resulting order.
+        sorted, each tree at the place of its first body. `World.model` has the resulting order.
         """
         check_type("model", model, Model)
         check_type("prefix", prefix, str)
@@ -256,34 +253,31 @@ class WorldBuilder(ShapeBuilder):
         """Add the robot of a description with its collision shapes; return its model, as read.
 
         Limits, damping, dry friction and mimics come from the description unless others are given. The <visual>
-        elements of
-        its links are kept for pictures; their mesh files are read when they are drawn.
+        elements of its links are kept for pictures; their mesh files are read when they are drawn.
 
         Parameters
         ----------
         path_or_text, floating_base, package_roots
             As for `contactlab.multibody.Model.from_urdf`, whose errors it raises.
         name
-                Prefix, with "/", of the names of links and joints, so that several robots are possible: "left/elbow".
+            Prefix, with "/", of the names of links and joints, so that several robots are possible: "left/elbow".
         pose
-                Pose of the root; default the world's origin. Without a floating base ``q`` does not contain it.
+            Pose of the root; default the world's origin. Without a floating base ``q`` does not contain it.
         stand_on
-                Name of an existing half-space on which a floating base stands: it is moved along the normal until the
-                lowest
-                shape touches.
+            Name of an existing half-space on which a floating base stands: it is moved along the normal until the
+            lowest shape touches.
         material
             None for ``Material(0.8)``.
         collisions
             Whether the links get the shapes of their <collision> elements.
         meshes
-                Treatment of meshes: "convex", their hull (of at most 256 corners); "exact", a `Mesh`, where two that
-                are not
-                convex cannot touch; "skip", no shape. Or a mapping from links to these, with "convex" for other links.
-                Reading meshes needs the extra ``collision``.
+            Treatment of meshes: "convex", their hull (of at most 256 corners); "exact", a `Mesh`, where two that are
+            not convex cannot touch; "skip", no shape. Or a mapping from links to these, with "convex" for other links.
+            Reading meshes needs the extra ``collision``.
         bad_meshes
-                Treatment of invalid meshes: "raise"; "skip", with an `UrdfWarning` that lists them with reasons.
+            Treatment of invalid meshes: "raise"; "skip", with an `UrdfWarning` that lists them with reasons.
         self_collisions
-                Whether links of this robot touch one another; links connected by a joint never do.
+            Whether links of this robot touch one another; links connected by a joint never do.
         q, v
             Start (nq,), (nv,) of the robot; default neutral and at rest. A whole ``q`` gives the pose of a
             floating base, which excludes ``pose`` and ``stand_on``; positions by joint, ``{"knee": 0.3}``, do not.
@@ -295,7 +289,7 @@ class WorldBuilder(ShapeBuilder):
         Raises
         ------
         SimulationConfigError
-                A shape is not supported; the error has its link, its file, and advice. Or an argument is invalid.
+            A shape is not supported; the error has its link, its file, and advice. Or an argument is invalid.
         """
         if name is not None:
             check_name(name, ())
@@ -396,24 +390,22 @@ class WorldBuilder(ShapeBuilder):
         path, root, keyframe
             As for `World.from_mjcf`.
         name
-                Prefix, with "/", of the names of bodies, half-spaces and drives: "spot" makes "spot/hip" of "hip". None
-                for
-                names as in the file; the names must be free.
+            Prefix, with "/", of the names of bodies, half-spaces and drives: "spot" makes "spot/hip" of "hip". None for
+            names as in the file; the names must be free.
         pose
             Pose of the file's world in this one.
         surroundings
-                Whether the geoms of the file's world are also added: its floor, walls, terrain.
+            Whether the geoms of the file's world are also added: its floor, walls, terrain.
 
         Returns
         -------
         MjcfRobot
-                Names, actuators, keyframes, and unsupported features, which are also in an `MjcfWarning`.
+            Names, actuators, keyframes, and unsupported features, which are also in an `MjcfWarning`.
 
         Notes
         -----
         Filters: shapes without filters touch geoms as a geom with MuJoCo's defaults would. Two files touch as they
-        would in one
-        file. Files use bits from the second on, which your own filters may also use.
+        would in one file. Files use bits from the second on, which your own filters may also use.
         """
         from contactlab.world.mjcf import add_compiled, compile_mjcf, warn_of
 

@@ -78,13 +78,13 @@ class JointActions:
     limits
         Ranges of coordinates.
     damping, friction
-            Viscous damping and dry friction, by coordinate.
+        Viscous damping and dry friction, by coordinate.
     drives
-            Motors, with different names.
-        mimics
-            Mimic joints.
-        loops
-            Other equations, and springs between points.
+        Motors, with different names.
+    mimics
+        Mimic joints.
+    loops
+        Other equations, and springs between points.
     """
 
     limits: tuple[JointLimit, ...] = ()
@@ -117,11 +117,11 @@ class JointPolynomial(CustomConstraint):
     Parameters
     ----------
     body
-            Body whose joint follows, a hinge or slide.
-        followed
-            Body whose joint is followed, a hinge or slide; None: the polynomial is its constant, which locks the joint.
+        Body whose joint follows, a hinge or slide.
+    followed
+        Body whose joint is followed, a hinge or slide; None: the polynomial is its constant, which locks the joint.
     coefficients
-            (n,) for the powers 0, 1, ... of the followed position.
+        (n,) for the powers 0, 1, ... of the followed position.
     name
         Group of the row, as for `LoopConstraint`.
     """
@@ -167,11 +167,9 @@ class PointSpring(PointPair):
     """The force -stiffness (length - rest_length) - damping (rate of the length) along the line between two points.
 
     `WorldBuilder.add_spring` adds one. The law is satisfied at the end of the step along the line at its start,
-    together
-    with all contacts and joints, so that any stiffness and damping is stable. The line turns from step to step. Across
-    it a
-    stretched spring acts like an explicit force, and needs h^2 stiffness (1 - rest_length / length) < 4 m. Coincident
-    points have no line, and no force.
+    together with all contacts and joints, so that any stiffness and damping is stable. The line turns from step to
+    step. Across it a stretched spring acts like an explicit force, and needs h^2 stiffness (1 - rest_length / length) <
+    4 m. Coincident points have no line, and no force.
 
     Parameters
     ----------
@@ -189,7 +187,7 @@ class PointSpring(PointPair):
     Raises
     ------
     SimulationConfigError
-            A value is invalid; the error names the field and the value.
+        A value is invalid; the error names the field and the value.
     """
 
     rest_length: float
@@ -228,21 +226,21 @@ class JointRow:
     trees
         Numbers of the trees it acts on, ascending.
     dof, place
-            Degree of freedom, and index in q of its position; -1 for none.
+        Degree of freedom, and index in q of its position; -1 for none.
     sign
         +1 for the lower end of a range, -1 for the upper one, 0 for other rows.
     bound
-            Position of a stop [rad, m]; of other rows the maximum force [N m, N].
+        Position of a stop [rad, m]; of other rows the maximum force [N m, N].
     factor, offset
         Restitution of a stop; multiplier and offset of a follower.
     stiffness, dissipation
-            Stiffness and dissipation of a compliant stop, or of a spring.
+        Stiffness and dissipation of a compliant stop, or of a spring.
     erp
-            Fraction of the error corrected in a step, NaN for the stepper's.
+        Fraction of the error corrected in a step, NaN for the stepper's.
     other, other_place
-            Degree of freedom and index in q of the followed joint.
+        Degree of freedom and index in q of the followed joint.
     drive
-            Number of the drive; for a stop, of a drive on the same coordinate; -1 for none.
+        Number of the drive; for a stop, of a drive on the same coordinate; -1 for none.
     loop_row
         Number of the row among the rows of loops and springs.
     angular

@@ -66,12 +66,9 @@ class JointBuilder(ABC):
         """Add a motor: a `VelocityDrive` or a `PositionDrive` of `contactlab.formulation`.
 
         Its force is taken at the end of the step, so that it is stable for any gains and any step. The same law in a
-        ``tau``
-        function, evaluated at the start of the step, needs gains below 4 m / h^2 and 2 m / h. The target can change
-        during a
-        run: see ``targets`` of `simulate`. On a joint of `add_model` or `add_urdf` with ``effort_limits``, a drive
-        without a
-        ``max_force`` has the effort limit of the description.
+        ``tau`` function, evaluated at the start of the step, needs gains below 4 m / h^2 and 2 m / h. The target can
+        change during a run: see ``targets`` of `simulate`. On a joint of `add_model` or `add_urdf` with
+        ``effort_limits``, a drive without a ``max_force`` has the effort limit of the description.
         """
         if not isinstance(drive, Drive):
             raise SimulationConfigError("drive", f"must be a {DRIVE_NAMES}, got {type(drive).__name__}")
@@ -97,19 +94,16 @@ class JointBuilder(ABC):
         Parameters
         ----------
         loop
-                One constraint, or several; bodies by their names in the world. Redundant rows are allowed.
+            One constraint, or several; bodies by their names in the world. Redundant rows are allowed.
         erp
-                Fraction of the position error that a step corrects, 0 to 1; None for the stepper's. With 0 the loop
-                opens by a
-                distance of order h over time. Baumgarte terms act on accelerations, which a step does not have: they
-                raise an
-                error.
+            Fraction of the position error that a step corrects, 0 to 1; None for the stepper's. With 0 the loop opens
+            by a distance of order h over time. Baumgarte terms act on accelerations, which a step does not have: they
+            raise an error.
         bodies
-                Bodies of a custom constraint; their trees are solved together. By default they are found from its
-                Jacobian at the
-                start and at a few states near it: the trees in whose columns it is not 0 at one of them. If a row later
-                acts on
-                another tree, the run stops with an error that names the body. Such constraints need ``bodies``.
+            Bodies of a custom constraint; their trees are solved together. By default they are found from its Jacobian
+            at the start and at a few states near it: the trees in whose columns it is not 0 at one of them. If a row
+            later acts on another tree, the run stops with an error that names the body. Such constraints need
+            ``bodies``.
         """
         share = None if erp is None else finite_number(erp, "erp", SimulationConfigError, least=0.0, most=1.0)
         about = None if bodies is None else tuple(bodies)

@@ -46,9 +46,8 @@ class Motion:
     Parameters
     ----------
     function
-            Function of the time [s] that returns a `Transform` and a twist (6,), as in `PrescribedMotion`. It must
-            depend only
-            on the time, because a repeated step calls it again.
+        Function of the time [s] that returns a `Transform` and a twist (6,), as in `PrescribedMotion`. It must depend
+        only on the time, because a repeated step calls it again.
 
     Notes
     -----
@@ -99,7 +98,7 @@ class ConstantVelocity(_Steady):
     start
         Pose at time 0.
     velocity, angular_velocity
-            (3,) of the origin [m/s], and rotation [rad/s]; world axes.
+        (3,) of the origin [m/s], and rotation [rad/s]; world axes.
     """
 
     def pose(self, t: float) -> Transform:
@@ -112,15 +111,14 @@ class Conveyor(_Steady):
     """A body at rest with a moving surface: a belt, or a turntable seen from above.
 
     Friction acts towards the tangential part of the surface's velocity. For normal forces the body is at rest: an end
-    face
-    neither pushes nor pulls bodies that touch it.
+    face neither pushes nor pulls bodies that touch it.
 
     Parameters
     ----------
     start
         Pose at all times.
     velocity, angular_velocity
-            (3,) of the surface: velocity at the origin [m/s], and rotation about it [rad/s]; world axes.
+        (3,) of the surface: velocity at the origin [m/s], and rotation about it [rad/s]; world axes.
     """
 
     def pose(self, t: float) -> Transform:
@@ -135,9 +133,9 @@ class Oscillation:
     Parameters
     ----------
     start
-            Pose about which it oscillates.
+        Pose about which it oscillates.
     translation, rotation
-            (3,) maximum displacement [m] and maximum rotation [rad] as a vector along its axis; world axes.
+        (3,) maximum displacement [m] and maximum rotation [rad] as a vector along its axis; world axes.
     frequency
         [Hz], positive.
     phase
@@ -176,8 +174,7 @@ def belt_twist(pose: FloatArray, pose_next: FloatArray, twist: FloatArray, h: Ar
 
     The rate of a pose is its change within the step, divided by h. If the twist equals this rate, up to the error of
     the midpoint rule and rounding, the body moves with its surface, and the result is exactly 0. Otherwise the result
-    is
-    ``twist`` less the rate of the pose.
+    is ``twist`` less the rate of the pose.
 
     Parameters
     ----------

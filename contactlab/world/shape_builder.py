@@ -40,7 +40,7 @@ class VisualMesh:
     scale
         Factors along x, y, z.
     triangles
-            Vertices (n, 3) [m] and triangles (m, 3) in place of a file.
+        Vertices (n, 3) [m] and triangles (m, 3) in place of a file.
     """
 
     name: str
@@ -65,7 +65,7 @@ class VisualMesh:
         Raises
         ------
         ContactError
-                The file is missing, or is not a readable mesh.
+            The file is missing, or is not a readable mesh.
         """
         if self.triangles is not None:
             vertices, triangles = self.triangles
@@ -85,8 +85,8 @@ class Visual:
         One of `contactlab.contact.shapes`, or a mesh.
     placement
         From the shape's axes to the body's.
+    rgba
         Red, green, blue and opacity, each from 0 to 1; None for the colour in the file, or a default colour.
-        Red, green, blue and opacity, each from 0 to 1; None for the colour of the file, else one of the drawing's own.
     """
 
     shape: Shape | VisualMesh
@@ -188,9 +188,9 @@ class ShapeBuilder(JointBuilder):
         Parameters
         ----------
         body
-                Its name; it must have no children.
+            Its name; it must have no children.
         motion
-                As for `add_kinematic_body`; it contains the pose of the body from the start.
+            As for `add_kinematic_body`; it contains the pose of the body from the start.
         """
         self._check_body(body)
         spec, q, v = self._bodies[body]
@@ -217,7 +217,7 @@ class ShapeBuilder(JointBuilder):
         Parameters
         ----------
         body, placement
-                Body, and pose in it.
+            Body, and pose in it.
         shape
             One of `contactlab.contact`, or a mesh, whose file is read when it is drawn.
         rgba

@@ -29,21 +29,18 @@ class StepperState:
     time
         [s].
     h
-            Size of the step that led here [s], 0 at a start. An adaptive stepper starts with it; a fixed-step stepper
-            ignores
-            it.
+        Size of the step that led here [s], 0 at a start. An adaptive stepper starts with it; a fixed-step stepper
+        ignores it.
     contact_ids
         (nc,) int64, ascending: the contacts of the step that led here.
     z
-            (nc, w) their LCP variables, the warm start: normal force [N], r forces along the friction directions and r
-            against
-            them [N], slip speed [m/s]; w = 2 + 2 r.
+        (nc, w) their LCP variables, the warm start: normal force [N], r forces along the friction directions and r
+        against them [N], slip speed [m/s]; w = 2 + 2 r.
     row_ids, row_z
-            (n,) int64, ascending, and (n, 2): the same for the joint rows (`World.joint_rows`) that took part.
-        rest, tau
-            In runs with sleeping bodies: the time for which each tree has rested [s] (nt,), and the applied force of
-            the
-            step that led here (nv,). If empty, both are 0.
+        (n,) int64, ascending, and (n, 2): the same for the joint rows (`World.joint_rows`) that took part.
+    rest, tau
+        In runs with sleeping bodies: the time for which each tree has rested [s] (nt,), and the applied force of the
+        step that led here (nv,). If empty, both are 0.
 
     Notes
     -----

@@ -33,9 +33,9 @@ class Collider:
     Attributes
     ----------
     shape
-            One of `contactlab.contact.shapes`; or a user's shape, which touches only half-spaces.
-        material
-            Material of the surface.
+        One of `contactlab.contact.shapes`; or a user's shape, which touches only half-spaces.
+    material
+        Material of the surface.
     placement
         From the shape's axes to the body's.
     category, mask
@@ -257,11 +257,11 @@ class RayHits:
     distance
         (n,) from the origin along the ray [m]; infinite if it meets nothing.
     normal
-            (n, 3) outward unit normal, world axes; 0 without a hit.
-        body
-            (n,) number of the body; -1 for half-spaces and rays without a hit.
+        (n, 3) outward unit normal, world axes; 0 without a hit.
+    body
+        (n,) number of the body; -1 for half-spaces and rays without a hit.
     shape, half_space
-            (n,) number in `World.surfaces`, and in `World.half_spaces`; -1 if not hit.
+        (n,) number in `World.surfaces`, and in `World.half_spaces`; -1 if not hit.
     """
 
     distance: FloatArray

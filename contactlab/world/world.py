@@ -39,13 +39,11 @@ class World:
     Attributes
     ----------
     model
-            The bodies and their joints, with gravity. A free body has the joint `FloatingBase`. Connected links form a
-            tree;
-            the bodies of one tree are consecutive.
-        surfaces, surface_bodies
-            Shapes with their materials, in the order of their bodies, and the numbers of these bodies. A body may have
-            any
-            number of shapes.
+        The bodies and their joints, with gravity. A free body has the joint `FloatingBase`. Connected links form a
+        tree; the bodies of one tree are consecutive.
+    surfaces, surface_bodies
+        Shapes with their materials, in the order of their bodies, and the numbers of these bodies. A body may have any
+        number of shapes.
     half_space_names, half_spaces, half_space_materials
         The fixed surroundings.
     half_space_filters
@@ -55,17 +53,16 @@ class World:
     excluded_pairs
         Pairs of numbers of bodies that never touch each other.
     body_contacts
-            Whether bodies touch one another at all. Bodies of one weld, and bodies connected by a joint, never do.
+        Whether bodies touch one another at all. Bodies of one weld, and bodies connected by a joint, never do.
     joint_actions
         Stops, damping, dry friction, drives, followers and loops.
     motions
-            The kinematic bodies: number and motion of each. In the model they are fixed at their pose of time 0.
+        The kinematic bodies: number and motion of each. In the model they are fixed at their pose of time 0.
     plane
-            (3,) unit normal of the plane of motion, None in space.
+        (3,) unit normal of the plane of motion, None in space.
     visuals, visual_bodies
-            Visuals of bodies that differ from their colliders, in the order of the bodies, and the numbers of these
-            bodies.
-            No motion depends on them.
+        Visuals of bodies that differ from their colliders, in the order of the bodies, and the numbers of these bodies.
+        No motion depends on them.
     """
 
     model: Model
@@ -138,19 +135,17 @@ class World:
         ground
             True for the half-space z <= 0, called "ground"; another half-space; False for none.
         material
-                Material of robot and ground; None for ``Material(0.8)``.
+            Material of robot and ground; None for ``Material(0.8)``.
         collisions, meshes, bad_meshes, self_collisions
-                As for `WorldBuilder.add_urdf`, of which this is a short form: use it for more robots, bodies and
-                drives.
+            As for `WorldBuilder.add_urdf`, of which this is a short form: use it for more robots, bodies and drives.
         q, v
-                Start (nq,), (nv,), or positions by joint, the rest neutral. If ``q`` does not contain the base's pose,
-                a
-                floating base is raised or lowered until the lowest shape touches the ground.
+            Start (nq,), (nv,), or positions by joint, the rest neutral. If ``q`` does not contain the base's pose, a
+            floating base is raised or lowered until the lowest shape touches the ground.
 
         Raises
         ------
         SimulationConfigError
-                A shape is not supported, with the name of its link, or an argument is invalid.
+            A shape is not supported, with the name of its link, or an argument is invalid.
         """
         from contactlab.world.builder import WorldBuilder
 
@@ -191,9 +186,9 @@ class World:
         path
             The file.
         root
-                Folder that must contain it and all its references, with links resolved; default the folder of the file.
-            keyframe
-                Name of the keyframe to start from; default the model's reference pose, at rest.
+            Folder that must contain it and all its references, with links resolved; default the folder of the file.
+        keyframe
+            Name of the keyframe to start from; default the model's reference pose, at rest.
         """
         from contactlab.world.mjcf import load_mjcf, warn_of
 
@@ -274,28 +269,26 @@ class World:
         Parameters
         ----------
         q
-                (nq,) configuration.
+            (nq,) configuration.
         origins, directions
-                (n, 3), world axes, or (3,) for all rays; directions have any nonzero length.
+            (n, 3), world axes, or (3,) for all rays; directions have any nonzero length.
         reach
-                Maximum distance of a hit [m].
-            exclude
-                Names of bodies that the rays pass through, such as the body in which they start.
-            time
-                Time at which kinematic bodies are placed [s].
+            Maximum distance of a hit [m].
+        exclude
+            Names of bodies that the rays pass through, such as the body in which they start.
+        time
+            Time at which kinematic bodies are placed [s].
 
         Notes
         -----
         Surfaces count from either side: a ray that starts in a solid hits its surface from inside. Meshes are hit in
-        their
-        collision form (hulls, or triangles), terrain on its surface, not on its sides. 4096 rays and 20 shapes take a
-        few
-        milliseconds.
+        their collision form (hulls, or triangles), terrain on its surface, not on its sides. 4096 rays and 20 shapes
+        take a few milliseconds.
 
         Raises
         ------
         SimulationConfigError
-                A user's shape, which has support points and no surface: exclude its body.
+            A user's shape, which has support points and no surface: exclude its body.
         """
         R, p = body_poses(self.model, np.asarray(q, dtype=np.float64))
         for body, motion in self.motions:

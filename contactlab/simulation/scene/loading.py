@@ -48,9 +48,9 @@ class Scene:
     duration
         [s].
     text
-            The text of the file.
-        changes
-            Values by path that replace those in the file.
+        The text of the file.
+    changes
+        Values by path that replace those in the file.
     """
 
     name: str
@@ -78,13 +78,13 @@ def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
     path
         The file.
     changes
-            Replacement values by dotted paths as in ``stepper.h`` or ``body.cube.position.2``; see
+        Replacement values by dotted paths as in ``stepper.h`` or ``body.cube.position.2``; see
         `contactlab.simulation.scene.loading.change_table`.
 
     Raises
     ------
     SceneError
-            The file is invalid; the error names file, line and key.
+        The file is invalid; the error names file, line and key.
     """
     path = Path(path)
     root, text = read_document(path)
@@ -115,11 +115,9 @@ def with_overrides(root: Table, changes: Mapping[str, Any]) -> Table:
     """Return a copy of the root table of a scene with other values by path.
 
     A path is a sequence of keys with dots between them, as in ``stepper.h``. An entry of an array of tables is named by
-    its
-    ``name``, or by its number from 0, as in ``body.cube.mass`` or ``body.0.mass``; an entry of a vector by its number,
-    as in
-    ``body.cube.position.2``. A name with dots or spaces is in quotes. The last key may be new to its table. An invalid
-    path raises a `SceneError`, whose key is the path.
+    its ``name``, or by its number from 0, as in ``body.cube.mass`` or ``body.0.mass``; an entry of a vector by its
+    number, as in ``body.cube.position.2``. A name with dots or spaces is in quotes. The last key may be new to its
+    table. An invalid path raises a `SceneError`, whose key is the path.
     """
     values = copy.deepcopy(root.values)
     for path, value in changes.items():

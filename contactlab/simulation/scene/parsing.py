@@ -160,8 +160,7 @@ def _stepper(table: Table) -> TimeStepping:
     """Return the stepper; solvers are classes of `lcp`, or friction backends, by their names.
 
     A quadratic programming solver stands for either backend, which without friction is one quadratic program;
-    `load_scene`
-    checks that there is no friction.
+    `load_scene` checks that there is no friction.
     """
     table.required("h")
     options: dict[str, Any] = {}

@@ -111,11 +111,11 @@ class SceneError(FileError):
     path
         The file.
     line
-            Line of the fault, from 1; 0 for the file as a whole.
-        key
-            Table and key at fault, as in ``[[body]] 'mass'``; empty for the file as a whole.
-        detail
-            Description of the fault.
+        Line of the fault, from 1; 0 for the file as a whole.
+    key
+        Table and key at fault, as in ``[[body]] 'mass'``; empty for the file as a whole.
+    detail
+        Description of the fault.
     """
 
     def __init__(self, path: Path, line: int, key: str, detail: str) -> None:

@@ -92,19 +92,17 @@ def recompute_energy_terms(
     in_island
         (n, nt) whether each tree is in an island of the step, or asleep.
     contact_step, contact_body, contact_point
-            (k,), (k, 2), (k, 3): step of each contact, ascending; its bodies A and B; its point, world axes.
+        (k,), (k, 2), (k, 3): step of each contact, ascending; its bodies A and B; its point, world axes.
     bias
-            (n, nv) filled with M v_free - M v - h tau: the impulses of gravity and velocity products. For free trees
-            that the
-            Runge-Kutta method moves, filled with M v+ - M v - h tau, which includes damping and drives.
+        (n, nv) filled with M v_free - M v - h tau: the impulses of gravity and velocity products. For free trees that
+        the Runge-Kutta method moves, filled with M v+ - M v - h tau, which includes damping and drives.
     kinetic
         (n,) filled with the kinetic energy of v[i + 1] at q[i].
     before, after
-            (k, 6) filled with the velocity of B at the contact's point relative to A, and the angular velocity of B
-            relative
-            to A, at q[i], under v[i] and under v[i + 1].
+        (k, 6) filled with the velocity of B at the contact's point relative to A, and the angular velocity of B
+        relative to A, at q[i], under v[i] and under v[i + 1].
     moved
-            (n, nt) filled with 1 for each tree that the Runge-Kutta method moves.
+        (n, nt) filled with 1 for each tree that the Runge-Kutta method moves.
     """
     c = 0
     other = work.scratch[0:3]

@@ -19,8 +19,7 @@ LOAD: Final = 1  # slot whose run is loaded, -1 for none
 ALLOW_UNCERTIFIED: Final = 2  # value of StepControl.allow_uncertified
 # Of a queue: the run that is claimed and not loaded, -1 for none; number of runs done, and their limit; the loop's
 # request, and the number of unsolved islands before it. Then whether the thread works, whether it waits until all
-# others
-# have ended, how often it polls before it returns, and how many runs it publishes, 0 for none.
+# others have ended, how often it polls before it returns, and how many runs it publishes, 0 for none.
 CLAIMED_RUN: Final = 3
 RUNS_DONE: Final = 4
 RUN_LIMIT: Final = 5

@@ -214,13 +214,10 @@ def process_queue(held: Any, types: Any) -> int:
     """Step runs of the queue until it is empty, or the run in memory needs Python; return the reason.
 
     ``held`` has the words and runs of the queue. For each run of the batch it has the two addresses of the call that
-    steps
-    its world, with the margins and impact speeds in it; then the arguments of `swap_run`. A run is `NEEDS_PYTHON` if
-    its
-    loop requests something (``order[REASON]``), or it has more unsolved islands than ``order[UNSOLVED]``, the number
-    before it began. After ``order[RUN_LIMIT]`` runs the kernel is `PAUSED`. ``order[CLAIMED_RUN]`` was claimed and is
-    not
-    loaded yet.
+    steps its world, with the margins and impact speeds in it; then the arguments of `swap_run`. A run is `NEEDS_PYTHON`
+    if its loop requests something (``order[REASON]``), or it has more unsolved islands than ``order[UNSOLVED]``, the
+    number before it began. After ``order[RUN_LIMIT]`` runs the kernel is `PAUSED`. ``order[CLAIMED_RUN]`` was claimed
+    and is not loaded yet.
     """
     words, line, codes, limits, slots, start, order, work, joints, chunk, control, parameters, numbers = (
         unpack_arguments(held, types)

@@ -138,8 +138,7 @@ def contact_jacobian(
     """Fill P and X = M^-1 P, (3, nv) each, within the contact's spans: the Jacobian of the relative velocity at x.
 
     The velocity is of body b relative to body a, in world axes. Columns are the island's velocities. Body b moves; body
-    a
-    may be the world (-1), or fixed to it. ``scratch`` (4 nv,).
+    a may be the world (-1), or fixed to it. ``scratch`` (4 nv,).
     """
     clear_frame(spans, P)
     k = world.bodies[b, BODY_TREE]
@@ -304,8 +303,7 @@ def build_blocks(
     """Fill r, mu, k, gamma, gammaE, Mv, v_free of the island in progress, starts and spans, J and Y within the spans.
 
     The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0 with V the body's velocity. The slip is F v+ - d .
-    V
-    with V the velocity of its surface. The two velocities differ for belts.
+    V with V the velocity of its surface. The two velocities differ for belts.
     """
     progress = island.progress[0]
     h = parameters.h
@@ -434,8 +432,7 @@ def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> Contac
     """Return all rows [N; F; L; G; B] of the island, before equations are eliminated.
 
     The island's column ranges belong to [N; F; L; B] after joint rows are added. If there are rows G, these and the
-    rows
-    after them have all columns.
+    rows after them have all columns.
     """
     progress = island.progress[0]
     nc = progress.nc

@@ -56,8 +56,7 @@ def half_space_contacts(
     """List the contacts with gap <= margin + h max(0, -N v), in the order body, half-space, point, after ``count``.
 
     ``reduce``: at most four of a shape. ``looks``: also list contacts that would become deep under one of this number
-    of
-    velocities seen at the end of the step. Return the number of all; contacts beyond the capacity of the buffers are
+    of velocities seen at the end of the step. Return the number of all; contacts beyond the capacity of the buffers are
     counted, not stored. Shapes fixed to the world have no contacts with each other, because they cannot move.
     """
     t = tree(world.ints, world.floats)

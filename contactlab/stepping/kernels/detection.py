@@ -1,9 +1,8 @@
 """The stages `detect` and `find_islands`: free motion, contacts matched with the previous step's; islands.
 
 An island is a set of kinematic trees connected by contacts, joint rows and loops. The world is not a tree: contacts
-with
-it connect nothing. Islands are numbered in ascending order of their lowest tree; trees and contacts keep their order
-within an island.
+with it connect nothing. Islands are numbered in ascending order of their lowest tree; trees and contacts keep their
+order within an island.
 """
 
 from __future__ import annotations

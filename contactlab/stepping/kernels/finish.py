@@ -62,8 +62,7 @@ def compute_energies(
     """Fill ``energy`` (2,), kinetic and potential [J], of the state (q, v) that the head of W is filled for.
 
     ``sums`` (11,) is scratch. Return False if state or energy are not finite; `commit` comes later, because it
-    overwrites
-    the last good state.
+    overwrites the last good state.
     """
     t = tree(world.ints, world.floats)
     f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
@@ -117,8 +116,7 @@ def looks_again(
     """Return True if the search for contacts must be repeated with v+, or if v+ passes stops that were left out.
 
     An impact can move a body towards shapes that the search at its earlier velocity left out. `detect` repeats the
-    search,
-    and ends the step as it is if nothing was left out.
+    search, and ends the step as it is if nothing was left out.
     """
     # stops that were left out, and bodies that were struck
     missed = joints is not None and misses_stops(work, joints, parameters.h)

@@ -9,9 +9,8 @@ Trees of several links on which no row acts move by the Runge-Kutta method (`mov
 velocity products and the mass matrix at the start of the step; a whipping chain can then gain or lose as much energy as
 it has. A tree on which only weights and applied forces can ever act is integrated with these forces, to the accuracy of
 the method. Any other tree is kicked: weights, applied forces, drives and damping change its velocity at the start, as
-in
-every step. From there it moves free of forces, at constant kinetic energy. For a single free body this equals the step
-by Euler's rule, which suits its bounces (see `TimeStepping`, restitution_threshold).
+in every step. From there it moves free of forces, at constant kinetic energy. For a single free body this equals the
+step by Euler's rule, which suits its bounces (see `TimeStepping`, restitution_threshold).
 """
 
 from __future__ import annotations
@@ -222,8 +221,7 @@ def move_free_trees(world: PackedWorld, work: StepWork, h: float, parameters: Pa
     """Move all trees that are free in the step, and for which Euler's rule is not accurate enough.
 
     The head of W holds the kinematics at the start. Trees that turn so fast that the method would need too many
-    substeps
-    keep Euler's rule, which adds no energy to them.
+    substeps keep Euler's rule, which adds no energy to them.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])

@@ -47,8 +47,7 @@ INTEGRATE: Final = 14
 N_STAGES: Final = 15
 
 # Entries of `looks`: whether the chunk holds only one step at a time; conditions for inspecting a later step: its
-# number
-# exceeds NEXT, or the number of unsolved islands exceeds MORE_UNSOLVED; whether the last step must be inspected.
+# number exceeds NEXT, or the number of unsolved islands exceeds MORE_UNSOLVED; whether the last step must be inspected.
 ALONE: Final = 0
 NEXT: Final = 1
 MORE_UNSOLVED: Final = 2
@@ -214,8 +213,7 @@ class StepControl:
     allow_uncertified: int  # whether the best forces found are accepted if no forces are certified
     uncertified: int  # number of islands so far with such forces, also in failed steps
     # After NEED_SPACE: which buffer is too small, and the number of entries needed. After FAILURE_SINGULAR: the degree
-    # of
-    # freedom that moves no mass.
+    # of freedom that moves no mass.
     short: int
     wanted: int
     deep: int  # whether any contact or stop is deeper than allowed, so that positions are projected
@@ -498,8 +496,7 @@ class JointRows(NamedTuple):
     list is the row's persistent number. Stops take part in a step if they may be reached, all other rows always.
 
     Sizes: n rows, nd drives, nloop rows of loops. Within an island: nl rows L, ng rows G, nbox rows B, and m rows with
-    the
-    contact rows.
+    the contact rows.
     """
 
     # Constant fields.
@@ -529,8 +526,7 @@ class JointRows(NamedTuple):
     was_active: IntArray  # (n,) whether the row took part in the previous step
     previous_z: FloatArray  # (n, 2)
     # The island in progress without its rows G: [N; F; L; B], in flat buffers of at least the size needed. J and Y are
-    # filled
-    # in the columns of the island's spans; the others are filled when M is assembled.
+    # filled in the columns of the island's spans; the others are filled when M is assembled.
     J: FloatArray  # m nv
     Y: FloatArray
     k: FloatArray  # m

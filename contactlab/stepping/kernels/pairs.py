@@ -375,10 +375,8 @@ def pair_contacts(
 ) -> int:
     """List the contacts between shapes, before all others, by pair and feature; return their number.
 
-    ``reduce``: at most four contacts of a pair of shapes.
-    ``looks``: search also with this number of velocities seen at the end of the step. Return -1 if a buffer is too
-    small.
-    Contacts beyond the capacity are counted, not stored.
+    ``reduce``: at most four contacts of a pair of shapes. ``looks``: search also with this number of velocities seen at
+    the end of the step. Return -1 if a buffer is too small. Contacts beyond the capacity are counted, not stored.
     """
     # If c is None, the compiler removes the rest: a world without such pairs has no overhead.
     if c is None:

@@ -9,8 +9,7 @@ where fN and fT are the forces of the step and a is the allowed depth. e is boun
 correction speed. If bodies turn fast, e includes the gap correction of `kinematic`. Equations of joints stay satisfied:
 G dq = 0. dq is the smallest motion in the metric of the masses under the friction of all contacts with a force or a
 multiplier p. So piles do not spread if the corrections are small compared with the friction. q is moved along h v+ +
-dq;
-v+ stays unchanged, so no speed results. p and s have the unit kg m.
+dq; v+ stays unchanged, so no speed results. p and s have the unit kg m.
 
 Contacts and stops with a stiffness take no part: their penetration is their force. Nor do drives.
 

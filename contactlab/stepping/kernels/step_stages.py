@@ -6,21 +6,21 @@ supplied it. The state changes only in INTEGRATE::
     BEGIN             stop at the target, or with a full chunk; read tau and targets from tables
       v
     DETECT            M, M^-1, v_free = M^-1 (M v + h (tau - bias)); contacts that may close within h
-        v               (LOOPS in between, if there are any: rows of loops)
+      v               (LOOPS in between, if there are any: rows of loops)
     FIND_ISLANDS      joint rows that take part; islands of trees
       v
     RESERVE           all rows of the step in one chunk
       v
     NEXT_ISLAND       rows J = [N; F; L; G; B], Y = M^-1 J', k, gamma    --> INTEGRATE after the last one
-        v               (ADD_JOINT_ROWS in between, if there are any)
+      v               (ADD_JOINT_ROWS in between, if there are any)
     FIRST_STRATEGIES  forces without a solver                            --> VERIFY if they are found
-        v               (SWEEPS in between, if they may help)
+      v               (SWEEPS in between, if they may help)
     FORM_LCP          the LCP (M, q)                                     --> VERIFY if strategies have failed
       v
     SOLVE_LCP         0 <= z _|_ M z + q >= 0 by Lemke's method
       v
     VERIFY            residuals of z; forces f and v+ = v_free + h Y f; their certificate; the rows of the record
-        v               (VERIFY_OTHER for forces of solvers, or with equations)
+      v               (VERIFY_OTHER for forces of solvers, or with equations)
     PROJECT           if a row is too deep: the displacement that ends penetrations
       v
     NEXT_ISLAND
@@ -30,19 +30,16 @@ supplied it. The state changes only in INTEGRATE::
 
 Five stages may be UNSOLVED. FIRST_STRATEGIES and SWEEPS leave hard islands to `run_fallback_strategies`, and VERIFY
 leaves islands that were at rest and are moved. FORM_LCP leaves a problem to an external solver, SOLVE_LCP also a
-problem
-with many pivots. All write z to the same array, and the same residual kernel checks it.
+problem with many pivots. All write z to the same array, and the same residual kernel checks it.
 
 A failed step can be tried again with another h, from BEGIN on: contacts, kN, M and q are formed again, and the rows of
 islands already solved are overwritten. User code is called before the loop makes a step (`Driver`).
 
 The loop is compiled in groups of stages, each when a run first reaches it, and calls them by their addresses. Most
-first
-steps need few groups: a falling body has no contact, contacts of free bodies have no joint rows, and strategies leave
-few islands to a solver. So each group is a separate kernel, and the loop itself has only addresses. A missing group
-gives NEED_SPACE; Python then compiles it or loads it from disk. Each group holds only the arguments that it reads:
-worlds
-that differ in other arguments share its code.
+first steps need few groups: a falling body has no contact, contacts of free bodies have no joint rows, and strategies
+leave few islands to a solver. So each group is a separate kernel, and the loop itself has only addresses. A missing
+group gives NEED_SPACE; Python then compiles it or loads it from disk. Each group holds only the arguments that it
+reads: worlds that differ in other arguments share its code.
 """
 
 from __future__ import annotations
@@ -106,10 +103,8 @@ def advance(held: Any, types: Any) -> int:
     """Run stage after stage, until ``control.target_steps`` steps are made or Python is needed; return the reason.
 
     If steps are alone, the chunk has one step and is emptied before each; the loop returns after a step to be
-    inspected.
-    ``held`` has control, the addresses and arguments of the stages, looks, the state, and the array of the state before
-    the
-    last step.
+    inspected. ``held`` has control, the addresses and arguments of the stages, looks, the state, and the array of the
+    state before the last step.
     """
     controls, parts, looks, q, v, q_before, v_before = unpack_arguments(held, types)
     control = controls[0]

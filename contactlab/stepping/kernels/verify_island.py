@@ -2,8 +2,7 @@
 
 If an island has no solution, `accept_uncertified` accepts the best forces found under two conditions: they are nearly
 right and create no energy. Nearly right means: every condition of their certificate, of contacts, limits and boxed
-rows,
-is violated by at most UNCERTIFIED_TOLERANCE of its scale, and the residuals of the whole problem are at most
+rows, is violated by at most UNCERTIFIED_TOLERANCE of its scale, and the residuals of the whole problem are at most
 UNCERTIFIED_RESIDUAL. The residuals are needed because contact forces grow without bound if no forces exist. The scales
 of their conditions then grow too, and the conditions seem satisfied. No energy means a bound on the power of all forces
 at the rates of their rows,

@@ -1,8 +1,7 @@
 """Actions on joints and actuators of a compiled MuJoCo model.
 
 Actions are ranges, friction, springs, equalities, loops and gravity compensation. Position and velocity servos of
-joints
-become drives. All other actuators are forces that depend on the user's controls.
+joints become drives. All other actuators are forces that depend on the user's controls.
 """
 
 from __future__ import annotations
@@ -235,8 +234,7 @@ def _within_range(
     """Return a servo limited to the range of its joint: as a drive with a bound, or else as a force.
 
     The range limits the sum of all actuators of the joint. A drive has a separate bound, the same in both directions,
-    and
-    the bound of a speed servo does not include the force of its target.
+    and the bound of a speed servo does not include the force of its target.
     """
     (term,), drive = servo.terms, servo.drive
     assert drive is not None

@@ -25,10 +25,8 @@ def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[di
     """Return category and mask of each geom, and notes; new classes get the next bits of ``classes``.
 
     MuJoCo lets two geoms touch if the contype of either has a bit in common with the other's conaffinity. Excluded
-    bodies do
-    not touch; explicit pairs touch for any bits. Planes and geoms of the world have no moving body, so their exclusions
-    are
-    treated here too.
+    bodies do not touch; explicit pairs touch for any bits. Planes and geoms of the world have no moving body, so their
+    exclusions are treated here too.
     """
     m, notes = source.m, list[str]()
     classes.setdefault(PLAIN, 1)
@@ -120,9 +118,8 @@ def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> li
     """Exclude collisions of bodies that do not collide in MuJoCo; return notes on inexact cases.
 
     Bodies without joints form one weld with their parents. A weld does not touch its parent weld, unless that is the
-    world.
-    The builder excludes such pairs itself if one joint connects them; pairs connected by several joints are excluded
-    here.
+    world. The builder excludes such pairs itself if one joint connects them; pairs connected by several joints are
+    excluded here.
     """
     m, names, notes = source.m, source.bodies, list[str]()
     weld = np.asarray(m.body_weldid)

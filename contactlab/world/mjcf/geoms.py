@@ -36,8 +36,7 @@ def model_of(source: Source, gravity: ArrayLike) -> Model:
 
     A body with several joints has one massless body for each joint but the last. A body whose last joint does not pass
     through its origin is fixed to a massless body that does. So the order of q and v is MuJoCo's. A body whose parent
-    is
-    welded to the world becomes a child of the world itself, which it may touch, as in MuJoCo.
+    is welded to the world becomes a child of the world itself, which it may touch, as in MuJoCo.
     """
     m, names = source.m, source.bodies
     builder = ModelBuilder(gravity)
@@ -128,8 +127,7 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
     """Add the geoms and collision filters of the bodies in the builder; return notes.
 
     Colliding geoms of the file's world become fixed bodies, planes become half-spaces; without ``surroundings`` they
-    are
-    omitted. Pictures show the geoms that MuJoCo's viewer shows.
+    are omitted. Pictures show the geoms that MuJoCo's viewer shows.
     """
     import mujoco
 

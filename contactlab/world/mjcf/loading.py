@@ -295,16 +295,14 @@ def load_mjcf(
     * connect and weld, of bodies or sites; joints that follow others or are locked.
 
     Pairs of bodies that may touch are the same as in MuJoCo. Stops and loops are rigid. q and v are MuJoCo's, except
-    for
-    angles and shifts, which are relative to the reference position. Other colliding geoms raise an error; other
-    unsupported
-    elements are in the notes.
+    for angles and shifts, which are relative to the reference position. Other colliding geoms raise an error; other
+    unsupported elements are in the notes.
 
     Raises
     ------
     MjcfError
-            The file does not exist, refers to files outside the root, loads plugins, is rejected by mujoco, or has an
-            unsupported geom that collides; or mujoco is not installed.
+        The file does not exist, refers to files outside the root, loads plugins, is rejected by mujoco, or has an
+        unsupported geom that collides; or mujoco is not installed.
     """
     m, ignored = compile_mjcf(path, root)
     builder = WorldBuilder(Source(m).gravity)

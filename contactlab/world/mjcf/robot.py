@@ -51,17 +51,17 @@ class Tendon:
     Attributes
     ----------
     name
-            Name in the file.
-        points
-            Points of the path; empty for a sum.
-        terms
-            Terms of a sum: bodies whose joints it contains, with their coefficients.
+        Name in the file.
+    points
+        Points of the path; empty for a sum.
+    terms
+        Terms of a sum: bodies whose joints it contains, with their coefficients.
     offset
         Length of a sum at q = 0.
     stiffness, damping
         [N/m, N s/m] of a path.
     rest
-            Lengths between which the spring has no force.
+        Lengths between which the spring has no force.
     """
 
     name: str
@@ -164,19 +164,19 @@ class MjcfActuator:
     Attributes
     ----------
     name
-            Name in the world.
+        Name in the world.
     terms
-            Its coordinates, with gears; a fixed tendon acts on its joints. Empty if unsupported.
-        offset
-            Its length at q = 0 of the world [rad or m].
+        Its coordinates, with gears; a fixed tendon acts on its joints. Empty if unsupported.
+    offset
+        Its length at q = 0 of the world [rad or m].
     gain, bias
-            Constant, factor of the length, and factor of its rate.
+        Constant, factor of the length, and factor of its rate.
     ctrl_range, force_range, act_range
         Ranges to which control, force and state are clamped; infinite for none.
     dynamics, time_constant
-            One of `DYNAMICS`, and its time constant [s]: if it is not "none" the state replaces the control.
+        One of `DYNAMICS`, and its time constant [s]: if it is not "none" the state replaces the control.
     drive
-            The drive of the world, under the actuator's name, that represents the servo; None for a force.
+        The drive of the world, under the actuator's name, that represents the servo; None for a force.
     """
 
     name: str
@@ -244,9 +244,9 @@ class Keyframe:
     Attributes
     ----------
     q, v
-            Of the file's joints in its order, in the world's convention; `MjcfRobot.state` inserts them into a world.
-        ctrl, act
-            Controls (nu,) and states (na,) of actuators.
+        Of the file's joints in its order, in the world's convention; `MjcfRobot.state` inserts them into a world.
+    ctrl, act
+        Controls (nu,) and states (na,) of actuators.
     time
         [s].
     """
@@ -265,21 +265,18 @@ class MjcfRobot:
     Attributes
     ----------
     name
-            Prefix of its names; None for names as in the file.
+        Prefix of its names; None for names as in the file.
     joints
         Names of the file's joints, and the bodies of the world that they move, in the order of the file.
     actuators
-            Actuators in the order of the file's controls. Servos of joints are drives of the world, with the control 0
-            until
-            it is changed. The others are forces, which ``tau`` computes.
-        keyframes
-            Keyframes by name.
+        Actuators in the order of the file's controls. Servos of joints are drives of the world, with the control 0
+        until it is changed. The others are forces, which ``tau`` computes.
+    keyframes
+        Keyframes by name.
     sensors
-            Supported sensors, by their names in the world, for `Simulation.read` and `Recording.read`: accelerometers,
-            gyros,
-            velocimeters, touch, positions, orientations and velocities of frames, centres of mass and momenta of
-            subtrees,
-            forces and torques of joints in worlds without loops, positions and velocities of joints.
+        Supported sensors, by their names in the world, for `Simulation.read` and `Recording.read`: accelerometers,
+        gyros, velocimeters, touch, positions, orientations and velocities of frames, centres of mass and momenta of
+        subtrees, forces and torques of joints in worlds without loops, positions and velocities of joints.
     notes
         Unsupported features of the file, one sentence each.
     timestep
@@ -320,13 +317,13 @@ class MjcfRobot:
         Parameters
         ----------
         world
-                World with this robot.
+            World with this robot.
         ctrl
             (nu,) controls, clamped to their ranges; with a leading axis B for B states.
         q, v
-                State of the world; or B states.
+            State of the world; or B states.
         act
-                (na,) states of the actuators that have one, default 0; or B rows.
+            (na,) states of the actuators that have one, default 0; or B rows.
         """
         law, places = self._law, world.coordinate_index
         try:
@@ -380,8 +377,7 @@ class MjcfRobot:
         """Return ``tau`` and ``targets`` for `simulate`: ``simulate(world, stepper, 2.0, **robot.inputs(world, u))``.
 
         ``control`` is an array (nu,), or a function of time [s] that returns one. Actuators with a state need an
-        explicit loop
-        with `tau`, `targets` and `next_act` in each step.
+        explicit loop with `tau`, `targets` and `next_act` in each step.
         """
         if self.na:
             raise MjcfError("actuator", "some have a state: call tau, targets and next_act step by step")

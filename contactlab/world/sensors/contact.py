@@ -52,11 +52,11 @@ class ContactForce:
     Parameters
     ----------
     body
-            Name of the body on which they act.
-        other
-            Their source: a body or half-space, or "world" for all surfaces of the world; None for all.
+        Name of the body on which they act.
+    other
+        Their source: a body or half-space, or "world" for all surfaces of the world; None for all.
     shapes
-            Numbers in `World.surfaces`: one shape of either body, or a pair, that must take part. Empty for all.
+        Numbers in `World.surfaces`: one shape of either body, or a pair, that must take part. Empty for all.
     """
 
     body: str
@@ -91,8 +91,7 @@ class ContactWrench(ContactForce):
     """Moment of the contact forces on a body about one of its points, and their sum, (6,) world axes [N m, N].
 
     Means over the step; the point is at its position before the step, like the contacts. The moment includes torsional
-    and
-    rolling friction.
+    and rolling friction.
 
     Parameters
     ----------
@@ -119,8 +118,7 @@ class Touch:
     """Sum of the normal forces of a body's contacts in a zone, mean over the step, (1,) [N].
 
     A contact counts if it is in the zone, or if the ray along its normal out of the body meets the zone. So the zone
-    may
-    cover the surface or be outside it, as in MuJoCo.
+    may cover the surface or be outside it, as in MuJoCo.
 
     Parameters
     ----------
@@ -170,7 +168,7 @@ class RangeFinder(OnBody):
     directions
         (n, 3) in the frame's axes, of any length; by default one ray along z.
     reach
-            Range of the sensor, and the reading if a ray has no closer hit [m].
+        Range of the sensor, and the reading if a ray has no closer hit [m].
     exclude
         Names of further bodies that the rays pass through.
     """

@@ -24,7 +24,7 @@ class OnBody:
     body
         Name of the body.
     placement
-            Pose of the sensor's frame in the body; default the body's frame.
+        Pose of the sensor's frame in the body; default the body's frame.
     """
 
     body: str
@@ -93,10 +93,8 @@ class Accelerometer(OnBody):
     """Specific force at the frame's origin, R^T (a - g), (3,) in the frame's axes [m/s^2]: an accelerometer's reading.
 
     At rest it is g upwards, in free fall 0. a is the mean acceleration of the step, (v after - v before) / h, evaluated
-    at
-    the state before it, where the step's forces balance, contact forces included. For an impact it is also a mean:
-    twice as
-    large at half the h.
+    at the state before it, where the step's forces balance, contact forces included. For an impact it is also a mean:
+    twice as large at half the h.
     """
 
     def measure(self, view: StepView) -> FloatArray:
@@ -183,7 +181,7 @@ class SubtreeCenterOfMass:
     Parameters
     ----------
     body
-            Name of the body; "world" for all bodies.
+        Name of the body; "world" for all bodies.
     """
 
     body: str
@@ -229,7 +227,7 @@ class JointPosition:
     joint
         Its name (`Model.joint_names`).
     offset
-            The reading at q = 0.
+        The reading at q = 0.
     """
 
     joint: str
@@ -263,8 +261,7 @@ class JointForce(OnBody):
 
     Bodies beyond the joint move by this force, gravity and contacts: the joint transmits the difference, including its
     drives, stops and friction. The frame is at its pose before the step. A world with loops raises an error, because
-    loops
-    may carry a part of the force.
+    loops may carry a part of the force.
     """
 
     def measure(self, view: StepView) -> FloatArray:

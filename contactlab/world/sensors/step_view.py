@@ -41,9 +41,9 @@ class StepView:
     q, v
         State after the step, (nq,) and (nv,).
     start
-            q and v before it; None before the first step, when only sensors of states can be read.
+        q and v before it; None before the first step, when only sensors of states can be read.
     h
-            Size of the step [s], (n,) for n steps of different sizes.
+        Size of the step [s], (n,) for n steps of different sizes.
     contacts
         Function that returns the `ContactTable` of the steps; None if contacts are not known.
     kinematic_poses
@@ -51,7 +51,7 @@ class StepView:
     asleep
         Which bodies slept through the step (nb,); None if none can.
     time
-            Time at the end of the step [s], (n,) for n steps; None if it is not known.
+        Time at the end of the step [s], (n,) for n steps; None if it is not known.
     """
 
     world: World
@@ -167,12 +167,12 @@ class Noisy:
     std
         Standard deviation in the units of the reading: one number, or (d,).
     seed
-            At least 0. Two devices with one seed have the same noise: use different seeds.
+        At least 0. Two devices with one seed have the same noise: use different seeds.
 
     Raises
     ------
     SimulationConfigError
-            A value is invalid; the error names the field and the value.
+        A value is invalid; the error names the field and the value.
     """
 
     sensor: Sensor
@@ -222,7 +222,7 @@ class Clipped:
     Raises
     ------
     SimulationConfigError
-            A value is invalid; the error names the field and the value.
+        A value is invalid; the error names the field and the value.
     """
 
     sensor: Sensor

@@ -173,8 +173,8 @@ class ConstraintSolver(ForceHelpers):
 
         Raises
         ------
-        z0 has a wrong shape.
-            z0 does not fit.
+        ProblemDataError
+            z0 has a wrong shape.
         ConstraintSolveError
             The problem was not solved (sliding friction may leave it without solution), or equations are inconsistent.
         """

@@ -10,9 +10,10 @@ velocity u = (u_n, u_t) and its response W::
     stick      du/dp = W (1, f),       f = -W_tt^-1 W_tn,  possible while |f| <= mu
     from rest  if |f| > mu: slip along the direction s in which s stays constant (Batlle 1996)
 
-Slip in the plane, stick, and slip from rest are straight lines. Slip in space turns: it is integrated over dtau = dp /
-|u_t|. In this variable the stop of the slip is at infinity, and there is no singularity (Bhatt and Koechling 1995). The
-work of the normal impulse, the integral of u_n dp, is integrated as well, for energetic restitution.
+Slip in the plane, stick, and slip from rest are straight lines. Slip in space turns: it is integrated over
+dtau = dp / |u_t|. In this variable the stop of the slip is at infinity, and there is no singularity (Bhatt and
+Koechling 1995). The work of the normal impulse, the integral of u_n dp, is integrated as well, for energetic
+restitution.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Segment:
 
 
 class NoSeparationError(Exception):
-    """The path cannot reach its end: no impulse, however large, separates the bodies."""
+    """Error for a path without end: no impulse, however large, separates the bodies."""
 
 
 #: Quantity of a state that defines the end of a path: normal velocity, normal impulse, or normal work.

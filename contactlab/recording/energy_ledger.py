@@ -10,14 +10,17 @@ velocity v_m = (v + v+)/2: the left side becomes the change of 1/2 v M v at fixe
 impulse times mean velocity. Let u, u+ be the velocity of contact c's point before and after the step, _n its normal and
 _t its tangential part. With torsional or rolling friction, _t includes moments and relative rotation::
 
-    applied            = h tau . v_m friction_sliding   = sum_c p_t . u+_t                       force times the sliding
-    distance in this step friction_stopping  = sum_c p_t . (u_t - u+_t)/2             the rest of p_t . (u_t + u+_t)/2
-    impact_absorbed    = sum_c p_n * integral_0^1 min(0, u_n + s (u*_n - u_n)) ds impact_returned    = sum_c p_n *
-    integral_0^1 max(0, u_n + s (u*_n - u_n)) ds stabilisation      = sum_c p_n (u+_n - u*_n)/2 compliance         =
-    sum_c p_n (u_n + u+_n)/2               only of contacts with a stiffness kinematic          = sum_c p_c . V_c
-    V_c of the surface of a kinematic body at the contact projection         = [T + V](q+, v+) - [T + V](q*, v+) sleep
-    = -T(q, v) of trees that fall asleep: their velocity is set to 0; h b and h tau do no work on them limits,
-    joint_friction, joint_damping, drives, loops
+    applied            = h tau . v_m
+    friction_sliding   = sum_c p_t . u+_t                       force times the sliding distance in this step
+    friction_stopping  = sum_c p_t . (u_t - u+_t)/2             the rest of p_t . (u_t + u+_t)/2
+    impact_absorbed    = sum_c p_n * integral_0^1 min(0, u_n + s (u*_n - u_n)) ds
+    impact_returned    = sum_c p_n * integral_0^1 max(0, u_n + s (u*_n - u_n)) ds
+    stabilisation      = sum_c p_n (u+_n - u*_n)/2
+    compliance         = sum_c p_n (u_n + u+_n)/2               only of contacts with a stiffness
+    kinematic          = sum_c p_c . V_c                        V_c of the surface of a kinematic body at the contact
+    projection         = [T + V](q+, v+) - [T + V](q*, v+)
+    sleep              = -T(q, v) of trees that fall asleep     their velocity is set to 0; h b and h tau do no work
+    limits, joint_friction, joint_damping, drives, loops
                        = force times mean rate of the rows and dampers of that kind
     integration_error  = [T(q*, v+) - T(q, v+)] + [V(q*) - V(q)] + h b . v_m
 

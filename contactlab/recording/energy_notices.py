@@ -41,7 +41,6 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     The limit is `JAM` times the kinetic energy of the island's bodies at the surface's speed. If the speed gained by
     weight in a step is larger, it replaces the surface's speed, so that a lift with its load is below the limit.
     Compliant contacts are left out, because they store the energy.
-    gives in a step where this is larger: whatever a lift carries is below. Contacts that give way keep what they take.
     """
     from contactlab.recording.energy_ledger import rigid_contacts, surface_velocities
     from contactlab.recording.notices import Notice, pressed_by

@@ -23,7 +23,7 @@ _FAR = 1 << 30  # after the text, because Windows forbids reading the locked byt
 
 
 class LockHeldError(Exception):
-    """The folder is locked; the text names the owner."""
+    """Error for a locked folder; the text names the owner."""
 
 
 class Lock:

@@ -64,7 +64,7 @@ class IslandView:
         return int(self.control.island)
 
     def trees(self) -> NDArray[np.int64]:
-        """Numbers of its trees."""
+        """Return the numbers of its trees."""
         start, i = self.work.tree_start, self.number
         return np.array(self.work.island_trees[int(start[i]) : int(start[i + 1])])
 

@@ -41,7 +41,7 @@ _BY_CONTACT = (
 
 
 class OutOfMemoryError(MemoryError):
-    """Arrays need ``wanted`` bytes, more than the ``there`` bytes available."""
+    """Error for arrays of ``wanted`` bytes, more than the ``there`` bytes available."""
 
     def __init__(self, wanted: int, there: int) -> None:
         super().__init__(wanted, there)

@@ -7,29 +7,29 @@ from dataclasses import dataclass
 
 #: All checked conditions, with their statements.
 CONDITIONS = {
-    "form": "what the step refers to exists, and its equations can be formed",
-    "solved": "every island says it was solved: its recorded residual is within the stepper's tolerance",
-    "choice": "forces said to be selected are those selected, to 1e-3 of the largest; islands of 24 contacts at most",
+    "form": "everything that the step refers to exists, and its equations can be formed",
+    "solved": "every island was solved: its recorded residual is within the stepper's tolerance",
+    "choice": "forces recorded as selected are selected, to 1e-3 of the largest; islands of at most 24 contacts",
     "lcp": "0 <= z _|_ M z + q >= 0, M and q formed again",
     "sign": "fN, fF+, fF- >= 0",
-    "gap": "N v+ + kN + gammaN fN >= 0; of a relaxed law with -mu max|s| beside",
-    "complementarity": "fN (N v+ + kN + gammaN fN) = 0; of a relaxed law with -mu max|s| beside",
+    "gap": "N v+ + kN + gammaN fN >= 0; in a relaxed law with -mu max|s| added",
+    "complementarity": "fN (N v+ + kN + gammaN fN) = 0; in a relaxed law with -mu max|s| added",
     "cone": "sum(fF+ + fF-) <= mu fN",
     "dissipation": "fF . s + mu fN max|s| = 0, s = F v+",
     "bounds": "lo <= f <= hi of stops, friction and drives",
-    "joint_law": "their force is at the bound that their rate asks for, or the rate is 0",
-    "equations": "G v+ + kG = 0 of loops, joints that follow others and drives that nothing stops",
-    "rows": "errors and rates of rows of joints are those of the world, and none that should be there is missing",
+    "joint_law": "their force is at the bound given by the sign of their rate, or the rate is 0",
+    "equations": "G v+ + kG = 0 of loops, mimic joints and drives without bounds",
+    "rows": "errors and rates of joint rows agree with the world, and no required row is missing",
     "motion": "M (v+ - v) = h (tau - bias) + J^T impulse",
     "integration": "q+ is q moved along v+ for h, and by the projection's displacement; t+ = t + h",
-    "projection": "p >= 0, |h^2 fT + s| <= mu (h^2 fN + p), where anything was too deep; nothing is left deeper",
-    "kinematic": "poses and twists of kinematic bodies are those of their motions",
-    "sleep": "what sleeps has rested long enough, keeps its bits and touches nothing awake",
+    "projection": "p >= 0, |h^2 fT + s| <= mu (h^2 fN + p), if any row was too deep; no depth has grown",
+    "kinematic": "poses and twists of kinematic bodies agree with their motions",
+    "sleep": "sleeping bodies have rested long enough, keep their bits and touch nothing awake",
     "impulse": "the impulses of the contact table are h times the forces of z",
-    "geometry": "gap, normal, point and friction of the contact table are those of the world",
-    "slip": "slip and mode of the contact table are those of v+ and fN",
+    "geometry": "gap, normal, point and friction of the contact table agree with the world",
+    "slip": "slip and mode of the contact table agree with v+ and fN",
     "coverage": "every point within reach of a half-space, and every pair of shapes within reach, is in the table",
-    "energy": "kinetic and potential energy are those of q and v",
+    "energy": "kinetic and potential energy agree with q and v",
 }
 
 #: Conditions with the tolerance of an external solver.
@@ -38,7 +38,7 @@ OF_LAW = ("solved", "lcp", "sign", "gap", "complementarity", "cone", "dissipatio
 #: Parts of a record that are not compared.
 UNCHECKED = (
     "not compared: contacts of meshes that are not convex and of terrain with shapes, numbers of contacts, variables "
-    "of rows of joints, residuals of islands beside the scaled one, their certificates, pivots, warm starts, "
+    "of joint rows, residuals of islands except the scaled one, their certificates, pivots, warm starts, "
     "times of the run"
 )
 
@@ -98,10 +98,10 @@ class SelectionReport:
     The condition ``choice`` covers only islands whose forces are recorded as selected.
     """
 
-    islands: int  # that were looked at
-    unique: int  # in how many of them no other forces do the same
-    larger: int  # islands with too many contacts to be looked at
-    lost: int  # those whose selected forces were not found again
+    islands: int  # number of islands checked
+    unique: int  # number of them in which no other forces give the same velocities
+    larger: int  # number of islands with too many contacts to be checked
+    lost: int  # number of islands whose selected forces were not found
     # The largest difference of forces over the largest force, over the compared islands, and its place (-1 without
     # any). It is infinite if forces should be compared and none of the selected ones were found.
     distance: float

@@ -405,7 +405,7 @@ class WorldBuilder(ShapeBuilder):
         Notes
         -----
         Filters: shapes without filters touch geoms as a geom with MuJoCo's defaults would. Two files touch as they
-        would in one file. Files use bits from the second on, which your own filters may also use.
+        would in one file. Files also use the bits from the second on, so your filters share them.
         """
         from contactlab.world.mjcf import add_compiled, compile_mjcf, warn_of
 

@@ -11,11 +11,11 @@ from problem_data.errors import FileError
 
 
 class SimulationConfigError(FieldError):
-    """A world, stepper, state or argument of a run is invalid; names the field and the value."""
+    """Error in a world, stepper, state or argument of a run; names the field and the value."""
 
 
 class RobotFileError(SimulationConfigError, FileError):
-    """A robot's file does not describe a valid world."""
+    """Error in a robot's file that does not describe a valid world."""
 
 
 @contextlib.contextmanager

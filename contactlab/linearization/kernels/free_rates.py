@@ -8,8 +8,8 @@ Its derivatives by q and v are -h d(inverse dynamics) at a = (v+ - v) / h, which
 midpoint rule for gyroscopic impulses follow from the implicit function theorem. Limited velocity products of fast
 chains are differentiated by differences.
 
-So is the motion of free trees of several links (`free_motion` of the step): one coordinate of each tree at a time, for
-all such trees together. The number of substeps is the step's, so that the method makes the same decisions on both
+The motion of free trees of several links (`free_motion` of the step) is also differentiated by differences: one
+coordinate of each tree at a time, for all such trees together. The number of substeps is the step's, so that the method makes the same decisions on both
 sides.
 """
 

@@ -250,7 +250,7 @@ def fastest_of(world: PackedWorld, ints: IntArray, parameters: Parameters, rate:
 
 @kernel(inline=True)
 def fastest_of_stops(parameters: Parameters, rate: float) -> float:
-    """Return the maximum correction speed of a joint's stop [rad/s or m/s]: ``rate``, or the stepper's value."""
+    """Return the maximum correction speed of a joint's stop [rad/s or m/s]: ``rate``, or infinite without bound."""
     return parameters.fastest if parameters.fastest == math.inf else rate
 
 
@@ -302,8 +302,8 @@ def build_blocks(
 ) -> None:
     """Fill r, mu, k, gamma, gammaE, Mv, v_free of the island in progress, starts and spans, J and Y within the spans.
 
-    The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0 with V the body's velocity. The slip is F v+ - d .
-    V with V the velocity of its surface. The two velocities differ for belts.
+    The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0 with V the body's velocity. The slip is
+    F v+ - d . V with V the velocity of its surface. The two velocities differ for belts.
     """
     progress = island.progress[0]
     h = parameters.h
@@ -355,7 +355,7 @@ def build_blocks(
             kinematic_point_velocity(work, told, point, surface)
         spans = island.column_ranges[c]
         contact_jacobian(world, work, spans, body_a, body_b, point, P, X, island.contact_jacobian_work[6 * nv :])
-        # X was just written: its vector loads come last, to avoid store forwarding stalls.
+        # X was just written, so it is read last.
         fill_along(spans, normal, P, J[c])
         for e in range(r):
             tangential(turns[e, 0], turns[e, 1], t1, t2, direction)

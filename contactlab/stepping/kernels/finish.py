@@ -128,7 +128,7 @@ def looks_again(
         for j in range(after.shape[0]):
             after[j] = work.v_plus[j]
             change = max(change, abs(after[j] - before[j]))
-        # Bodies without an impact have moved where contacts were searched.
+        # Bodies without an impact have moved where contacts were searched for.
         if parameters.reduce == 0 and parameters.h * change > STRUCK * parameters.margin:
             if collision is not None:
                 moves = outruns(world, work, collision, before, after, parameters.h, parameters.margin)

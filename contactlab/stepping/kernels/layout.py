@@ -101,7 +101,7 @@ AWAKE: Final = 0
 ASLEEP: Final = 1
 WOKEN: Final = 2  # awake, because of something else than a body that has rested for a shorter time
 
-# Whether forces that keep an island at rest were searched.
+# Whether forces that keep an island at rest were searched for.
 REST_UNTRIED: Final = 0
 REST_WANTED: Final = 1
 REST_TRIED: Final = 2
@@ -237,7 +237,7 @@ class IslandProgress:
     attempt: int  # strategy that found the forces, of `lcp.contacts.kernels.strategy_loop`, or NO_STRATEGY
     systems: int  # linear systems solved in all strategies
     strategies_tried: int  # strategies for selected forces that failed: 0 none, 1 the first, ALL_TRIED all
-    rest: int  # whether forces that keep it at rest were searched: REST_UNTRIED, REST_WANTED, REST_TRIED
+    rest: int  # search for forces that keep it at rest: REST_UNTRIED, REST_WANTED, REST_TRIED
     choice: int
     answered: int  # verdict on forces with exact cones or of a friction backend: REFUSED, ANSWERED or NEARLY
 
@@ -335,7 +335,7 @@ class Collision(NamedTuple):
     boxes: FloatArray  # (n, 6) bounds, enlarged by the reach
     predicted: FloatArray  # (n, 12) poses predicted for the end of the step
     deviation: FloatArray  # (n,) m: maximum deviation of the shape from straight motion by then
-    reach: FloatArray  # (n,) m: its contribution to the gap up to which contacts are searched
+    reach: FloatArray  # (n,) m: its contribution to the gap up to which contacts are found
     order: IntArray  # (n,) order of the last sweep
     keys: FloatArray  # (n,)
     pairs: IntArray  # (capacity,) candidates

@@ -56,7 +56,7 @@ from lcp.kernels import kernel
 
 # Shapes that move more than this fraction of the smaller body's smallest extent in a step are fast.
 FAST = 0.005
-# Number of such extents up to which contacts are searched with the velocities seen at the end of the step; shapes
+# Number of such extents up to which contacts are searched for with the velocities seen at the end of the step; shapes
 # farther away may pass each other.
 LOOK = 10.0
 

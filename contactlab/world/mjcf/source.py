@@ -30,15 +30,15 @@ from problem_data.files import read_bytes
 
 
 class MjcfError(FieldError, FileError):
-    """A MuJoCo file is invalid; the field is the element at fault."""
+    """Error in a MuJoCo file; the field is the element at fault."""
 
 
 class MjcfContentError(MjcfError, SimulationConfigError):
-    """A MuJoCo file does not describe a valid world."""
+    """Error in a MuJoCo file that does not describe a valid world."""
 
 
 class MjcfWarning(UserWarning):
-    """A MuJoCo file has unsupported elements."""
+    """Warning of unsupported elements in a MuJoCo file."""
 
 
 class AttributeSupport(NamedTuple):

@@ -181,7 +181,7 @@ class ConstraintSolver(ForceHelpers):
         check_level(data, ConstraintAccelProblemData)
         if self.friction == "cone":
             detail = (
-                'applies to impacts and steps; accelerations know friction="pyramid" and given directions of sliding'
+                'applies to impacts and steps; accelerations support friction="pyramid" and given directions of sliding'
             )
             raise ProblemDataError("friction", detail)
         self._law(data)
@@ -433,8 +433,9 @@ def _require(
         return
     if isinstance(result, LinearResult):
         how = (
-            f"not every row can be active at once: the {len(result.z)} forces leave {result.residual:.2g} of the terms "
-            f"of a row (rank {result.rank}). Let the complementarity problem find out which rows are."
+            f"not every row can be active at once: the {len(result.z)} forces leave a "
+            f"residual of {result.residual:.2g} of a row's terms (rank {result.rank}). "
+            "Let the complementarity problem find the active rows."
         )
     else:
         kind = "LCP" if isinstance(result, lcp.Result) else "cone problem"

@@ -145,7 +145,7 @@ def arm_at(angle: float, **more: Any) -> World:
 
 def test_a_joint_that_begins_beyond_its_stop() -> None:
     """It stays there where nothing brings it back, and every kind of run says so; else none does."""
-    told = r"'arm' above 0\.5 by 0\.7 \(50 such steps\): start inside, or take `erp`"
+    told = r"'arm' above 0\.5 by 0\.7 \(50 such steps\): start inside, or set `erp`"
     world, stepper = arm_at(1.2), TimeStepping(h=0.01, projection=False)
     with pytest.warns(ImplausibleWarning, match=told):
         recording = simulate(world, stepper, steps=50)

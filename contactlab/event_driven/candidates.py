@@ -190,14 +190,14 @@ def _check_rigid(world: World) -> None:
     if any(np.isfinite(material.stiffness) for material in materials):
         raise SimulationConfigError("world", "has surfaces with a stiffness: event-driven contacts are rigid")
     if world.has_moment_friction:
-        detail = "has torsional or rolling friction: event-driven runs do not know it; use TimeStepping"
+        detail = "has torsional or rolling friction: event-driven runs do not support it; use TimeStepping"
         raise SimulationConfigError("world", detail)
     if world.motions:
         detail = "has kinematic bodies: event-driven runs hold them fixed; use TimeStepping"
         raise SimulationConfigError("world", detail)
     if not world.joint_actions.is_empty:
         what = "stops, drives, friction, damping or loops"
-        raise SimulationConfigError("world", f"has {what}: event-driven runs know contacts alone; use TimeStepping")
+        raise SimulationConfigError("world", f"has {what}: event-driven runs support only contacts; use TimeStepping")
 
 
 def _balls(world: World, link: IntArray) -> list[Candidate]:
@@ -216,8 +216,8 @@ def _balls(world: World, link: IntArray) -> list[Candidate]:
             if not (isinstance(a.shape, Sphere) and isinstance(b.shape, Sphere)):
                 detail = (
                     f"has a {type(a.shape).__name__} of {names[body_a]!r} and a {type(b.shape).__name__} of "
-                    f"{names[body_b]!r} that may meet: event-driven runs know balls against balls, and anything "
-                    "against half-spaces; use TimeStepping, or body_contacts=False where they do not meet"
+                    f"{names[body_b]!r} that may touch: event-driven runs support balls against balls, and all "
+                    "shapes against half-spaces; use TimeStepping, or body_contacts=False if they do not touch"
                 )
                 raise SimulationConfigError("world", detail)
             mu, e = combine(a.material, b.material)

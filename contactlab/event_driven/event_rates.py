@@ -295,7 +295,9 @@ def _law_restitution(layout: Layout, jump: Jump, law: ImpactLaw) -> FloatArray |
     if "restitution" not in layout.wrt or jump.event.problem is None:
         return None
     if not isinstance(law, RestitutedLaw):
-        raise SimulationConfigError("wrt", f"has 'restitution', and {law.title} takes none of materials")
+        raise SimulationConfigError(
+            "wrt", f"has 'restitution', and {law.title} does not use the restitution of materials"
+        )
     u = jump.event.problem.blocks().J[: len(jump.pairs)] @ jump.event.v_minus
     assert law.restitution is not None
     return coefficients(law.restitution, np.maximum(0.0, -u))

@@ -182,7 +182,7 @@ class ImpactProblem:
         """Raise if the data have rows or terms that a rigid impact does not support."""
         b = self.blocks
         if b.nbox:
-            raise ImpactError("data", f"has {b.nbox} boxed rows: {self.law} acts on contacts and limits alone")
+            raise ImpactError("data", f"has {b.nbox} boxed rows: {self.law} acts only on contacts and limits")
         if b.ncone > b.nc:
             detail = (
                 f"has {b.ncone - b.nc} further cones of friction, of moments: {self.law} knows one for each contact"

@@ -390,7 +390,9 @@ def check_law(restitution: Restitution | None, order: str, max_collisions: int) 
 def given_restitution(restitution: Restitution | None, title: str) -> Restitution:
     """Return the restitution of a law; raise if it has none, because only event-driven runs supply the materials'."""
     if restitution is None:
-        detail = "event-driven runs take the materials' restitution, and only Newton's simultaneous law kN of the data"
+        detail = (
+            "event-driven runs supply the materials' restitution, and only Newton's simultaneous law uses the data's kN"
+        )
         raise ImpactError("restitution", f"{title}'s law was given none: {detail}")
     return restitution
 

@@ -151,13 +151,15 @@ class Poisson(OrderedLaw):
         if tangential.ndim > 1 or not ((tangential >= 0.0) & (tangential <= 1.0)).all():
             raise ImpactError("tangential", f"must lie between 0 and 1, got {self.tangential!r}")
         if tangential.any() and self.order != "simultaneous":
-            raise ImpactError("tangential", "must be 0 of a sequential law: the course of an impact shears no spring")
+            raise ImpactError("tangential", "must be 0 for a sequential law: the path of an impact shears no spring")
 
     def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
         problem.refuse_soft_rows()
         data, b = problem.data, problem.blocks
         if data.friction != "pyramid" and b.mu.any():
-            detail = 'friction="cone": Poisson\'s law, simultaneous, knows pyramids: data.with_friction("pyramid")'
+            detail = (
+                'friction="cone": Poisson\'s simultaneous law supports only pyramids: data.with_friction("pyramid")'
+            )
             raise ImpactError("data", detail)
         u = b.J[: b.nc] @ problem.v_minus
         e = coefficients(given_restitution(self.restitution, self.title), np.maximum(0.0, -u))

@@ -313,9 +313,7 @@ def _perturbed_worlds(driver: Driver, one: Parameter) -> list[tuple[Any, float]]
         except ValueError as error:
             refused = error
     if not near:
-        raise SimulationConfigError(
-            "wrt", f"{one.name!r}: there is no world of a value near by: {refused}"
-        ) from refused
+        raise SimulationConfigError("wrt", f"{one.name!r}: no world exists for a nearby value: {refused}") from refused
     if refused is not None:
         # One-sided at the end of its range.
         near.append((one.value, own.world))

@@ -85,7 +85,7 @@ def parameter(world: World, name: str) -> Parameter:
         names = close_names(owner, [*known, *drives])
         raise SimulationConfigError("wrt", f"{name!r} names no body, half-space or drive{names}")
     every = ", ".join(dict.fromkeys((*MATERIAL, *INERTIAL, *JOINT, *DRIVE)))
-    raise SimulationConfigError("wrt", f"{name!r} asks for {quantity!r}; there are {every}")
+    raise SimulationConfigError("wrt", f"{name!r} has the unknown quantity {quantity!r}; known are {every}")
 
 
 def _gravity(world: World, name: str, axis: int) -> Parameter:

@@ -147,12 +147,12 @@ def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
     bodies = [world.model.names[body] for body in np.flatnonzero(world.body_trees == tree)]
     count = int(np.count_nonzero(bad.any(axis=1)))
     text = (
-        f"the rule of the step gives {listed(bodies)}, one tree, {gained[i, k]:.3g} J where it has {kinetic[i, k]:.3g} "
-        f"J, in {name(step)} ({count} such steps): velocity products and inertia are those of its start, and a "
-        f"coordinate changes by {h[step] * fastest[step, tree]:.2g} in it; h = {0.2 * h[step]:.1g} s would do"
+        f"the integration rule adds {gained[i, k]:.3g} J to the tree of {listed(bodies)}, which "
+        f"has {kinetic[i, k]:.3g} J, in {name(step)} ({count} such steps): it uses velocity products and "
+        f"inertia of the step's start, and a coordinate changes by {h[step] * fastest[step, tree]:.2g} in it; h = {0.2 * h[step]:.1g} s would do"
     )
     if not moves_accurately(recording.stepper):
-        text += ", or integrator='rk4' while no row acts on it"
+        text += ", or integrator='rk4' if no row acts on it"
     yield Notice("integration", count, step, float(gained[i, k]), text)
 
 

@@ -162,7 +162,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
 def _amounts(error: MemoryError | None) -> str:
     if not isinstance(error, OutOfMemoryError):
         return ""
-    return f", which wants {error.wanted / 2**30:.3g} GiB where there are {error.there / 2**30:.3g}"
+    return f", which needs {error.wanted / 2**30:.3g} GiB ({error.there / 2**30:.3g} GiB available)"
 
 
 def _speed(driver: Driver, world: World, *, always: bool) -> str:
@@ -207,8 +207,7 @@ def _limit_advice(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult
         return ""
     return (
         f" The default gives an island {MAX_SECONDS:g} CPU seconds; a named solver has its own limits. "
-        "A smaller h, contacts that give way (Material.stiffness, cfm) and bodies less deep in one another make it "
-        "easier."
+        "A smaller h, compliant contacts (Material.stiffness, cfm) and smaller penetrations make it easier."
     )
 
 
@@ -242,7 +241,7 @@ def _uncertified_rejection(driver: Driver, stepper: TimeStepping) -> str:
     if worst <= layout.UNCERTIFIED_TOLERANCE:
         return " The best forces found make energy, so that they were not taken."
     taken = layout.UNCERTIFIED_TOLERANCE
-    return f" The best forces found are off by {worst:.2g} of their scale, and are taken up to {taken:g}."
+    return f" The best forces found violate a condition by {worst:.2g} of its scale; at most {taken:g} is accepted."
 
 
 def _save(problem: problem_data.ConstraintVelProblemData, step: int, path: Path | None) -> tuple[Path | None, str]:

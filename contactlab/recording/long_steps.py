@@ -83,8 +83,8 @@ def long_steps(moves: StepMotions) -> tuple[int, int, float, str] | None:
     h, count = float(moves.h[i]), np.unique(step).size
     least = "at least " if suspects.size > look else ""
     text = (
-        f"'{who}' {text}, in {when} of h = {h:g} s ({least}{count} such steps): contacts are seen as they stand where "
-        f"a step begins; h = {0.5 * h / ratio[0]:.1g} s would do"
+        f"'{who}' {text}, in {when} of h = {h:g} s ({least}{count} such steps): contacts are found at the "
+        f"start of a step; h = {0.5 * h / ratio[0]:.1g} s would do"
     )
     return count, int(i), float(ratio[0]), text
 

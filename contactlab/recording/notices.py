@@ -148,9 +148,9 @@ def overlap_notices(
     first = begins & (step[deep] == 0)
     # Contacts that start deep mostly stay deep: one notice is enough.
     old = depth <= 1.1 * np.max(depth[first], initial=begun)
-    mends = "forces hold a depth, they do not mend it"
+    mends = "forces stop a penetration, but do not correct it"
     if stepper.projection:
-        mends = "positions are moved until they are, at a bounded speed (`max_depenetration_velocity`)"
+        mends = "positions are corrected, at a bounded speed (`max_depenetration_velocity`)"
     for kind, own in (("overlap", old), ("penetration", ~old)):
         if not own.any() or (kind == "overlap" and begun):
             continue
@@ -167,7 +167,7 @@ def overlap_notices(
             text += f"take smaller steps; {mends}"
             pair = int(rows["contact_body_a"][row]), int(rows["contact_body_b"][row])
             for told in moving_as_prescribed(world, pair):
-                text += f"; '{told}' moves as prescribed, whatever the force, and pushes in what has no room left"
+                text += f"; '{told}' moves as prescribed, for any force, and presses bodies without space to move"
             yield Notice("penetration", steps, int(step[row]), worst, text)
 
 
@@ -213,7 +213,7 @@ def limit_violation_notices(
     steps = int(np.count_nonzero(np.any(off[:-1, first] > rounding[first], axis=1))) or 1
     text = (
         f"joints are beyond their limits from the start ({name(0)}) [rad or m]: {listed}{more} ({steps} such steps): "
-        "start inside, or take `erp` (0.2 returns a fifth in each step); a stop by itself holds what it finds"
+        "start inside, or set `erp` (0.2 corrects a fifth in each step); a stop alone does not correct the violation"
     )
     yield Notice("stop", steps, 0, float(off[0, first[0]]), text)
 
@@ -238,7 +238,7 @@ def pressed_by(names: tuple[str, ...]) -> str:
     listed = " and ".join(map(repr, names))
     moves, them, motion = ("moves", "it", "its motion") if len(names) == 1 else ("move", "them", "their motions")
     return (
-        f"{listed} {moves} as prescribed, whatever the force: if bodies have no room left, no forces solve the step at "
+        f"{listed} {moves} as prescribed, for any force: if bodies have no space left, no forces solve the step at "
         f"any h. Stop {them} earlier (change {motion}), let a drive with a `max_force` push, or give the materials a "
         "stiffness"
     )
@@ -284,11 +284,11 @@ def uncertified_notices(table: UncertifiedTable, world: World, rows: Rows, name:
     at, steps = table.worst, table.steps.size
     step, worst = int(table.step[at]), float(table.mechanical[at])
     text = (
-        f"nothing solved the forces of island {table.island[at]} ({table.contacts[at]} contacts) in {name(step)}, and "
-        f"the best found were taken, uncertified: their problem has a scaled residual of {table.residual[at]:.2g}, "
-        f"which decides, and the worst condition off by {worst:.2g} of its scale ({len(table)} such islands, in "
-        f"{steps} steps): a smaller h, materials that give way (Material(stiffness=, dissipation=)) or another solver "
-        "may do better; on_unsolved='raise' stops instead"
+        f"island {table.island[at]} ({table.contacts[at]} contacts) was not solved in {name(step)}, and "
+        f"the best forces found were accepted, uncertified: their scaled residual, which decides, is "
+        f"{table.residual[at]:.2g}, and the worst condition is violated by {worst:.2g} of its scale ({len(table)} "
+        f"such islands, in {steps} steps): a smaller h, compliant materials (Material(stiffness=, dissipation=)) or "
+        "another solver may help; on_unsolved='raise' stops instead"
     )
     own = (rows["contact_step"] == table.step[at]) & (rows["contact_island"] == table.island[at])
     told = moving_as_prescribed(world, np.concatenate([rows[f"contact_body_{side}"][own] for side in "ab"]).tolist())

@@ -66,7 +66,7 @@ class RecordWriteError(OSError):
         self.path = path
 
     def __str__(self) -> str:
-        return f"{self.path}: cannot be written ({self.strerror}); what was written before can be opened"
+        return f"{self.path}: cannot be written ({self.strerror}); earlier data can be opened"
 
     def __reduce__(self) -> tuple[object, ...]:
         return RecordWriteError, (self.path, OSError(self.errno, self.strerror))

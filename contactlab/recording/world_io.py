@@ -321,7 +321,7 @@ def _visual_from_json(entry: Json) -> Shape | VisualMesh:
         return VisualMesh(str(data["mesh"]), None, (x, y, z))
     shape = _shape_from_json(data)
     if not isinstance(shape, Shape):
-        raise SimulationConfigError("visuals", f"{data['type']!r} is nothing to be seen")
+        raise SimulationConfigError("visuals", f"{data['type']!r} is not a visual")
     return shape
 
 

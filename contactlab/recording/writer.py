@@ -106,7 +106,7 @@ class RecordWriter:
                     if path.exists()
                     else f"is the record of a run that was stopped ({writer.folder})"
                 )
-                raise RecordError(path, "", f"{what}: `resume` goes on with it, `overwrite` replaces it")
+                raise RecordError(path, "", f"{what}: `resume` continues it, `overwrite` replaces it")
             with writing(writer.folder):
                 _clear(writer.folder)
             # The description comes last, because it makes the folder a record.

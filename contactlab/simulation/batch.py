@@ -293,7 +293,7 @@ class Batch:
         aims = None if targets is None else self._array("targets", targets, (B, length, slots.target.shape[1]))
         wanted = length if aims is None else aims.shape[1]
         if wanted is None:
-            raise SimulationConfigError("steps", "say how many, or give taus or targets (B, steps, n)")
+            raise SimulationConfigError("steps", "must be given if there are no taus or targets (B, steps, n)")
         model = self._worlds.first.world.model
         wrenches = None if f_ext is None else checked_wrenches(model, f_ext, B, steps=wanted)
         # Not filled: the first write to new memory is slow, and the threads do it in parallel.

@@ -140,7 +140,7 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
         found = _explained(base, problem, error.result, stepper)
         if error.result.solved:
             # The unilateral part has a solution: the equations have none.
-            advice = ("Let loops give way (cfm), bound the force of drives, or look at the positions of the loops.",)
+            advice = ("Give loops a compliance (cfm), bound the force of drives, or check the positions of the loops.",)
             found = replace(found, reason=str(error), solved=False, advice=advice)
         view = _island_of(recording, error.h, tau, targets, problem)
         if view is None:

@@ -228,7 +228,7 @@ def _check_memory(
         there, place, advice = shutil.disk_usage(folder).free, "disk", "a longer h"
     if size > there:
         detail = f"at {stepper.h:g} s these are {left:.3g} steps, a record of {size / 1e9:.3g} GB at least"
-        raise SimulationConfigError("h", f"{detail}, and there are {there / 1e9:.3g} GB of {place}: take {advice}")
+        raise SimulationConfigError("h", f"{detail}, and there are {there / 1e9:.3g} GB of {place}: use {advice}")
 
 
 def _reporter(

@@ -217,7 +217,7 @@ class Simulation:
             The run was not made with ``record=True``.
         """
         if self._kept is None:
-            raise SimulationConfigError("record", "is False, so that no step was kept: Simulation(..., record=True)")
+            raise SimulationConfigError("record", "is False, so no step was kept: use Simulation(..., record=True)")
         return self._kept.recording()
 
     @property
@@ -393,7 +393,7 @@ class Simulation:
         """The certificate of each island of the last step."""
 
         def distance(step: int, island: int) -> float:
-            detail = "a Simulation keeps no step to select its forces anew: ask TimeStepping.step(world, state)"
+            detail = "a Simulation keeps no steps: use TimeStepping.step(world, state) to select their forces again"
             raise SimulationConfigError("certificate", detail)
 
         return CertificateTable.from_rows(self._rows("island"), distance)

@@ -302,7 +302,7 @@ class TimeStepping:
     def thresholds(self) -> Thresholds:
         """Margins and minimum impact speeds; only for a stepper that has all its numbers (`in_world`)."""
         if self.margin is None or self.restitution_threshold is None:
-            detail = "follows from the world: ask for in_world(world), or a record's stepper"
+            detail = "depends on the world: use in_world(world), or a record's stepper"
             raise SimulationConfigError("margin" if self.margin is None else "restitution_threshold", detail)
         angle_margin = self.margin if self.angle_margin is None else self.angle_margin
         angle_restitution_threshold = (
@@ -405,10 +405,10 @@ class TimeStepping:
             return
         if self.asks_backend:
             name = type(self.solver).__name__
-            detail = f"{name} does not know torsional and rolling friction; give an LCP solver such as lcp.Lemke()"
+            detail = f"{name} does not support torsional and rolling friction; give an LCP solver such as lcp.Lemke()"
             raise SimulationConfigError("solver", detail)
         if self.friction == "cone":
-            detail = '"cone" does not know torsional and rolling friction; use friction="pyramid"'
+            detail = '"cone" does not support torsional and rolling friction; use friction="pyramid"'
             raise SimulationConfigError("friction", detail)
 
     def _check_adaptive(self) -> None:

@@ -300,7 +300,7 @@ class WorldBuilder(ShapeBuilder):
             detail = f"no half-space is called {stand_on!r}{close_names(stand_on, self._half_spaces)}"
             raise SimulationConfigError("stand_on", detail)
         if stand_on is not None and not floating_base:
-            detail = "needs floating_base=True; where a fixed root stands, pose says"
+            detail = "needs floating_base=True; use pose for a fixed root"
             raise SimulationConfigError("stand_on", detail)
         by_joint = isinstance(q, Mapping)
         if floating_base and not (q is None or by_joint) and (pose is not None or stand_on is not None):

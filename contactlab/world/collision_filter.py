@@ -60,7 +60,7 @@ def check_model(model: Model) -> None:
     if apart.size:
         dof = int(iv[apart[0] + 1])
         name = next(body.name for body in model.bodies if dof < model.v_slice(body.name).stop)
-        detail = f"bodies of one tree must stand together, {name!r} does not; `WorldBuilder.add_model` puts them so"
+        detail = f"bodies of one tree must be consecutive, {name!r} is not; `WorldBuilder.add_model` sorts them"
         raise SimulationConfigError("model", detail)
 
 

@@ -226,7 +226,10 @@ class JointBuilder(ABC):
             if off.max() > FOLLOWS:
                 at = int(np.argmax(off))
                 name = next(joint.name for joint in model.joints if joint.q.start <= at < joint.q.stop)
-                detail = f"joint {name!r} is {off[at]:.3g} off what it follows; contactlab.multibody.apply_mimic"
+                detail = (
+                    f"joint {name!r} deviates by {off[at]:.3g} from the joint it follows; "
+                    "use contactlab.multibody.apply_mimic"
+                )
                 raise SimulationConfigError("q", detail)
         return wanted
 

@@ -162,7 +162,7 @@ def with_joints(model: UrdfModel, positions: Mapping[str, float], *, mimics: boo
         place = model.joint_q(name)
         q[place] = finite_array(position, f"q[{name!r}]", (), SimulationConfigError)
         if place.stop - place.start != 1:
-            detail = f"joint has {place.stop - place.start} numbers, must have 1; the whole q (nq,) takes any"
+            detail = f"joint has {place.stop - place.start} numbers, must have 1; use a whole q (nq,)"
             raise SimulationConfigError(f"q[{name!r}]", detail)
     return apply_mimic(model, q) if mimics else q
 

@@ -9,8 +9,8 @@ midpoint rule for gyroscopic impulses follow from the implicit function theorem.
 chains are differentiated by differences.
 
 The motion of free trees of several links (`free_motion` of the step) is also differentiated by differences: one
-coordinate of each tree at a time, for all such trees together. The number of substeps is the step's, so that the method makes the same decisions on both
-sides.
+coordinate of each tree at a time, for all such trees together. The number of substeps is the step's, so that the method
+makes the same decisions on both sides.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def actuators_of(source: Source) -> tuple[MjcfActuator, ...]:
     if source.is_flag_disabled("actuation"):
         return ()
     if getattr(m, "nactuator", m.nu) != m.nu:
-        raise MjcfError("actuator", "some have several controls, which is not taken")
+        raise MjcfError("actuator", "some have several controls, which is not supported")
     made, ranges = [_actuator(source, a) for a in range(m.nu)], force_ranges(source)
     return tuple(_within_range(one, made, ranges) if one.drive is not None else one for one in made)
 

@@ -158,9 +158,7 @@ class _Subtree:
         """Mass [kg]; raise if it is zero, because then there is no centre."""
         total = sum(part.mass for part in self.parts)
         if total <= 0.0:
-            raise SimulationConfigError(
-                "sensor", f"is of the mass of {self._body!r} and what hangs on it: there is none"
-            )
+            raise SimulationConfigError("sensor", f"needs a mass, but {self._body!r} and its descendants have none")
         return total
 
     @cached_property
@@ -282,7 +280,7 @@ def _transmitted(view: StepView, sensor: OnBody) -> FloatArray:
     """Return moment about the frame's origin and force (..., 6), in the frame's axes."""
     world, model, table = view.world, view.world.model, view.contact_table(sensor.body)
     if world.joint_actions.loops:
-        raise SimulationConfigError("sensor", "reads what a joint carries, and loops may carry some of it")
+        raise SimulationConfigError("sensor", "reads the force of a joint, and loops may carry a part of it")
     (q, v), lead = view.start_state, view.q.shape[:-1]
     frame, origin = view.pose(sensor.body, sensor.placement, before=True)
     rotations, origins = body_poses(model, q)

@@ -75,9 +75,7 @@ class StepView:
     def start_state(self) -> tuple[FloatArray, FloatArray]:
         """State (q, v) before the step."""
         if self.start is None:
-            raise SimulationConfigError(
-                "sensor", "reads what happens in a step, and none has been made: call step first"
-            )
+            raise SimulationConfigError("sensor", "reads a step, and none has been made: call step first")
         return self.start
 
     def pose(self, body: str, placement: Transform, *, before: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -134,7 +132,7 @@ class StepView:
 
     def _free(self, body: str) -> None:
         if self._told_row(body) is not None:
-            detail = f"is on {body!r}, which moves as it is told: its motion has the velocity"
+            detail = f"is on {body!r}, which is kinematic: read the velocity from its motion"
             raise SimulationConfigError("sensor", detail)
 
 

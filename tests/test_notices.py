@@ -298,7 +298,7 @@ def test_a_rule_that_gives_a_chain_energy_is_warned_of() -> None:
     whole = WorldBuilder()
     whole.add_model(builder.build())
     world = whole.build()
-    with pytest.warns(ImplausibleWarning, match=r"gives 'rod 0', 'rod 1', .* and 10 more, one tree, .* J"):
+    with pytest.warns(ImplausibleWarning, match=r"J to the tree of 'rod 0', 'rod 1', .* and 10 more, which has .* J"):
         run = simulate(world, TimeStepping(2e-3, integrator="euler"), 2.0)
     (notice,) = run.notices
     assert notice.kind == "integration"

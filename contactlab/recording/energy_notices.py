@@ -149,7 +149,8 @@ def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
     text = (
         f"the integration rule adds {gained[i, k]:.3g} J to the tree of {listed(bodies)}, which "
         f"has {kinetic[i, k]:.3g} J, in {name(step)} ({count} such steps): it uses velocity products and "
-        f"inertia of the step's start, and a coordinate changes by {h[step] * fastest[step, tree]:.2g} in it; h = {0.2 * h[step]:.1g} s would do"
+        f"inertia of the step's start, and a coordinate "
+        f"changes by {h[step] * fastest[step, tree]:.2g} in it; h = {0.2 * h[step]:.1g} s would do"
     )
     if not moves_accurately(recording.stepper):
         text += ", or integrator='rk4' if no row acts on it"

@@ -1,6 +1,6 @@
 """The mechanical certificate of a solved step: the violation of every condition of contact, and its scale.
 
-An LCP solver's own verdict says that a vector solves a matrix problem. The certificate says that the forces and the
+An LCP solver's verdict means that a vector solves a matrix problem. The certificate means that the forces and the
 velocity after the step obey mechanics; it is evaluated on the problem data, not on the LCP.
 """
 
@@ -68,39 +68,39 @@ ACCELERATION_FORMULAS = {
 }
 
 
-#: Forces count as those selected where they are this part of the largest from them, at most: what
-#: `ForceChoice.EQUAL_COMPLIANCE` states. The kernels that mark them have the number once more
+#: Maximum distance from the selected forces, relative to the largest force, of forces that count as selected:
+#: `ForceChoice.EQUAL_COMPLIANCE`. The kernels that mark them have the same number
 #: (`lcp.contacts.kernels.compliance_continuation`).
 SELECTED_WITHIN = 1e-3
-#: The tolerance of `verify`, which computes these forces with compliances of its own.
+#: The tolerance of `verify`, which computes these forces with other compliances.
 VERIFIED_WITHIN = 5e-3
 
 
 class ForceChoice(enum.IntEnum):
-    """Which of the forces that solve a problem of contacts an answer is; where they are unique, all are the same."""
+    """How the forces of a contact problem were selected among all its solutions; unique forces are the same for all."""
 
-    #: of a record older than the question
+    #: of a record that is too old to have it
     UNKNOWN = 0
-    #: any that solves it: a solver was named, or there is no contact
+    #: any solution: a solver was named, or there is no contact
     ANY = 1
-    #: the forces selected (`contactlab.EqualCompliance`), within `SELECTED_WITHIN` of the largest, or unique ones
+    #: the selected forces (`contactlab.EqualCompliance`), within `SELECTED_WITHIN` of the largest, or unique forces
     EQUAL_COMPLIANCE = 2
-    #: those selected were asked for and not found: another solution, as certified
+    #: another certified solution, because the selected forces were not found
     OTHER_SOLUTION = 3
-    #: none: nothing found solves it, and the run went on with the best (`TimeStepping.on_unsolved`)
+    #: no solution was found, and the run continued with the best forces (`TimeStepping.on_unsolved`)
     UNCERTIFIED = 4
 
 
 @dataclass(frozen=True)
 class Check:
-    """One condition on the row where it is violated most.
+    """One condition on the row with the largest violation.
 
     Parameters
     ----------
     violation : float
-        How far the condition is from holding, in its own unit (a rate, a force or a power); 0 where it holds.
+        Violation of the condition, in its unit (a rate, a force or a power); 0 if it is satisfied.
     scale : float
-        Size of the terms of that row before cancellation, in the same unit; 0 where there is no such row.
+        Size of the terms of that row before cancellation, in the same unit; 0 if there is no such row.
     """
 
     violation: float
@@ -108,7 +108,7 @@ class Check:
 
     @property
     def scaled(self) -> float:
-        """Violation over scale: rounding gives about 1e-15, a force that is wrong by one per cent about 1e-3."""
+        """Violation over scale: rounding gives about 1e-15, an error of one per cent in a force about 1e-3."""
         if self.scale > 0.0:
             return self.violation / self.scale
         return 0.0 if self.violation == 0.0 else math.inf
@@ -116,11 +116,11 @@ class Check:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The checks of one solved problem; `FORMULAS`, `CONE_FORMULAS` or `ACCELERATION_FORMULAS` state each.
+    """The checks of one solved problem; `FORMULAS`, `CONE_FORMULAS` or `ACCELERATION_FORMULAS` have the conditions.
 
-    Where softening acts, the cone is widened by gammaE lambda and maximum dissipation includes the softening's own
-    share (`lcp.contacts.kernels.certify`). A scaled value compares the violation with the size of the terms before
-    cancellation, so that units and mass ratios drop out (componentwise backward error, Oettli and Prager 1964).
+    With softening, the cone is widened by gammaE lambda, and maximum dissipation includes the dissipation of the
+    softening (`lcp.contacts.kernels.certify`). A scaled value compares the violation with the size of the terms before
+    cancellation, so it is independent of units and mass ratios (componentwise backward error, Oettli and Prager 1964).
     """
 
     normal_gap: Check
@@ -137,7 +137,7 @@ class Certificate:
     box_complementarity: Check = Check(0.0, 0.0)
     #: the formula of each condition
     formulas: Mapping[str, str] = field(default_factory=lambda: FORMULAS, repr=False)
-    #: conditions that the method did not impose: they are measured like the others, and may well be violated
+    #: conditions that the method did not impose: they are measured like the others, and may be violated
     not_enforced: tuple[str, ...] = ()
 
     @classmethod
@@ -150,7 +150,7 @@ class Certificate:
         formulas: Mapping[str, str] = FORMULAS,
         not_enforced: tuple[str, ...] = (),
     ) -> Certificate:
-        """Name the entries of the array (>= 16,) that the kernel `certify` filled, and (6,) of `certify_boxed`."""
+        """Return a certificate from the arrays that the kernels `certify` (>= 16,) and `certify_boxed` (6,) filled."""
         checks = {name: Check(float(cert[2 * c]), float(cert[2 * c + 1])) for c, name in enumerate(CONDITIONS)}
         if boxed is not None:
             for c, name in enumerate(BOXED_CONDITIONS):
@@ -163,11 +163,11 @@ class Certificate:
         )
 
     def checks(self) -> dict[str, Check]:
-        """Every check by the name of its condition, of those that the formulas state."""
+        """Return every check by the name of its condition, for conditions with a formula."""
         return {name: getattr(self, name) for name in self.formulas}
 
     def violated(self, tolerance: float = 1e-9) -> tuple[str, ...]:
-        """Names of the conditions whose scaled violation exceeds ``tolerance``."""
+        """Return the names of the conditions whose scaled violation exceeds ``tolerance``."""
         return tuple(name for name, check in self.checks().items() if not check.scaled <= tolerance)
 
     @property
@@ -182,7 +182,7 @@ class Certificate:
         return max(checks, key=lambda name: (math.isnan(checks[name].scaled), checks[name].scaled))
 
     def holds(self, tolerance: float = 1e-9) -> bool:
-        """Whether every scaled violation is at most ``tolerance``, also of conditions that were not enforced."""
+        """Return True if every scaled violation is at most ``tolerance``, also of conditions that were not enforced."""
         return self.worst <= tolerance
 
     def __str__(self) -> str:

@@ -72,40 +72,40 @@ __all__ = [
 
 S = TypeVar("S", bound=Solution)
 
-#: Treatment of bilateral equations that contradict one another.
+#: Treatment of inconsistent bilateral equations.
 OnInconsistency = Literal["accept_small", "accept", "refuse"]
 
 
 @dataclass(frozen=True)
 class ConstraintSolver(ForceHelpers):
-    """Solve constraint problems with one LCP solver.
+    """Solves constraint problems with one LCP solver.
 
     Parameters
     ----------
     lcp_solver : optional
-        A solver of `lcp`, with its options; `lcp.default_solver()` if not given. Or a friction backend, which takes the
-        LCP apart into quadratic programs: for impacts and steps `ConvexRelaxation()` or `StaggeredProjections()`, for
-        accelerations the latter. Where it solves another problem than Coulomb's, the solution is marked ``relaxed`` and
-        its certificate says how far off it is. With ``friction="cone"`` a friction solver, such as `lcp.NSGS`, and
-        `lcp.default_friction_solver()` if not given.
+        A solver of `lcp`, with its options; default `lcp.default_solver()`. Or a friction backend, which solves the
+        problem by quadratic programs: for impacts and steps `ConvexRelaxation()` or `StaggeredProjections()`, for
+        accelerations the latter. If its law differs from Coulomb's, the solution is marked ``relaxed``, and its
+        certificate has the violation of Coulomb's law. With ``friction="cone"`` a friction solver, such as `lcp.NSGS`;
+        default `lcp.default_friction_solver()`.
 
     tolerance : float, optional
-        Bound on the backward error of the LCP, or on the residuals of the cone's problem; a friction backend has its
-        own.
+        Bound on the backward error of the LCP, or on the residuals of the cone's problem; a friction backend uses its
+        own tolerance.
 
     friction : str, optional
-        The law of friction. Without it, ``data.friction`` decides, which problems of a recording bring with them.
+        Friction law. By default ``data.friction`` decides, which problems of a recording contain.
         ``"pyramid"``: the rows of F span a pyramid, an LCP. ``"cone"``: they are two orthonormal tangents per contact
-        (one in planar data) and friction is Coulomb's with its exact cone, the same in every direction; for impacts and
-        steps, without gammaE and moments. Limits are contacts without friction; z0 may also be a solution of the LCP,
-        each tangent being an edge and its negative another.
+        (one in planar data), and friction is Coulomb's law with its exact, isotropic cone. It applies to impacts and
+        steps, without gammaE and moments. Limits are contacts without friction. z0 may also be a solution of the LCP
+        whose edges are each tangent and its negative.
 
     on_inconsistency : str, optional
-        Bilateral equations that do not agree are met by least squares, in the rows' own units, and the certificate says
-        what is left (``certificate.bilateral``). ``"accept_small"``: up to what errors of assembly explain, that is 1 %
-        of a row's terms, and the terms kG of rows with position errors, ``errorG``; where the data of a step do not
-        say, these may be 1e-6 of a row's length. Beyond, they contradict one another, and the solve raises.
-        ``"accept"``: whatever is left. ``"refuse"``: nothing but rounding.
+        Bilateral equations that do not agree are solved by least squares, in the rows' units, and the certificate has
+        the residual (``certificate.bilateral``). ``"accept_small"``: accept residuals that errors of assembly explain:
+        1 % of a row's terms, plus the terms kG of rows with position errors, ``errorG``; if the data of a step do not
+        contain these, 1e-6 of a row's length. If the residual is larger, the solve raises an error.
+        ``"accept"``: accept any residual. ``"refuse"``: accept only rounding.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class ConstraintSolver(ForceHelpers):
             self._check_law(self.friction)
 
     def _check_law(self, friction: str) -> None:
-        """Refuse a law that there is not, and one that the solver does not know."""
+        """Raise for a friction law that is unknown, or that the solver does not support."""
         behind = self.lcp_solver.fallback if isinstance(self.lcp_solver, EqualCompliance) else None
         if friction == "cone" and behind is not None:
             raise lcp.ProblemError('otherwise solves LCPs alone: write friction="pyramid", or EqualCompliance()')
@@ -150,7 +150,7 @@ class ConstraintSolver(ForceHelpers):
             raise lcp.ProblemError(f"friction {why}" if field == "friction" else why)
 
     def _law(self, data: ConstraintVelProblemData | ConstraintAccelProblemData) -> str:
-        """The law of friction by which data are solved: the solver's, else their own."""
+        """Return the friction law for data: the solver's, or else the data's."""
         if self.friction is None:
             self._check_law(data.friction)
             return data.friction
@@ -159,30 +159,29 @@ class ConstraintSolver(ForceHelpers):
     def solve_constraint_problem(
         self, data: ConstraintAccelProblemData, *, z0: ArrayLike | None = None
     ) -> AccelerationSolution:
-        """Forces [N, N m] at one instant: M a = tau + (N - mu_s Q)' fN + F' fF + L' fL + G' fG, constraints on a.
+        """Return forces [N, N m] at an instant: M a = tau + (N - mu_s Q)' fN + F' fF + L' fL + G' fG, constraints on a.
 
-        With ``data.use_complementarity_problem_solver`` off, all rows are taken as active and one linear system is
-        solved; the certificate then lists as ``not_enforced`` what nothing imposed, and measures it all the same.
+        With ``data.use_complementarity_problem_solver`` off, all rows are active and one linear system is solved. The
+        certificate then lists the conditions that this does not impose as ``not_enforced``, and measures them as well.
 
         Parameters
         ----------
         data : ConstraintAccelProblemData
             Problem at one instant.
         z0 : array_like, shape (nc + 2 nr + nns + nl,), optional
-            LCP solution of a similar problem to start from; the linear path has no use for it.
+            LCP solution of a similar problem as initial value; not used for the linear system.
 
         Raises
         ------
         ProblemDataError
-            z0 does not fit.
+            z0 has a wrong shape.
         ConstraintSolveError
-            The problem was not solved (sliding friction may leave it without solution), or equations contradict one
-            another.
+            The problem was not solved (sliding friction may leave it without solution), or equations are inconsistent.
         """
         check_level(data, ConstraintAccelProblemData)
         if self.friction == "cone":
             detail = (
-                'applies to impacts and steps; accelerations know friction="pyramid" and given directions of sliding'
+                'applies to impacts and steps; accelerations support friction="pyramid" and given directions of sliding'
             )
             raise ProblemDataError("friction", detail)
         self._law(data)
@@ -225,21 +224,21 @@ class ConstraintSolver(ForceHelpers):
         )
 
     def solve_impact_problem(self, data: ConstraintVelProblemData, *, z0: ArrayLike | None = None) -> ImpactSolution:
-        """Impulses [N s, N m s] at one instant: M (v+ - v) = N' fN + F' fF + L' fL + G' fG + B' fB.
+        """Return impulses [N s, N m s] at one instant: M (v+ - v) = N' fN + F' fF + L' fL + G' fG + B' fB.
 
         Parameters
         ----------
         data : ConstraintVelProblemData
             Problem with Mv = M v before the impact, gammas in 1/kg, bounds of boxed rows in N s.
         z0 : array_like, shape (2 nc + 2 nr + nl and the variables of boxed rows,), optional
-            LCP solution of a similar problem to start from.
+            LCP solution of a similar problem as initial value.
 
         Raises
         ------
         ProblemDataError
-            z0 does not fit.
+            z0 has a wrong shape.
         ConstraintSolveError
-            The LCP solver failed, or the bilateral equations contradict one another.
+            The LCP solver failed, or the bilateral equations are inconsistent.
         """
         check_level(data, ConstraintVelProblemData)
         return self._velocity_level("the impact problem", data, form_impact_lcp(data), None, z0, ImpactSolution)
@@ -253,27 +252,28 @@ class ConstraintSolver(ForceHelpers):
         shrink_factor: float = 0.5,
         min_h: float | None = None,
     ) -> StepSolution:
-        """Forces [N, N m] over a step: M (v+ - v) = h (tau + N' fN + F' fF + L' fL + G' fG + B' fB).
+        """Return forces [N, N m] over a step: M (v+ - v) = h (tau + N' fN + F' fF + L' fL + G' fG + B' fB).
 
         Parameters
         ----------
         data : ConstraintVelProblemData, or callable h -> ConstraintVelProblemData
-            Problem with Mv = M v + h tau, gammas in s/kg, bounds of boxed rows in N. A callable is asked again for each
-            smaller h after a failure, because kN, kL, Mv and gamma depend on h; the solution says the h it holds for.
+            Problem with Mv = M v + h tau, gammas in s/kg, bounds of boxed rows in N. A callable is called again for
+            each smaller h after a failure, because kN, kL, Mv and gamma depend on h; the solution has the h that was
+            used.
         h : float
-            Step [s]; with a callable, the largest.
+            Step [s]; with a callable, the maximum.
         z0 : array_like, shape (2 nc + 2 nr + nl and the variables of boxed rows,), optional
-            LCP solution of a similar problem to start from. Of contacts alone, forces next to it that meet the LCP
-            almost to rounding are the answer, whatever the solver (`contactlab.formulation.strategy_solver`).
+            LCP solution of a similar problem as initial value. In problems with only contacts, forces near it that
+            solve the LCP almost to rounding are returned, for any solver (`contactlab.formulation.strategy_solver`).
         shrink_factor, min_h : float, optional
-            With a callable: factor from one step to the next, and the smallest step [s], h / 1024 if not given.
+            With a callable: factor from one step to the next, and the minimum step [s], default h / 1024.
 
         Raises
         ------
         ProblemDataError
-            h, shrink_factor or min_h is out of its range, or z0 does not fit.
+            h, shrink_factor or min_h is out of its range, or z0 has a wrong shape.
         ConstraintSolveError
-            The LCP solver failed, or the bilateral equations contradict one another; with a callable, at every step.
+            The LCP solver failed, or the bilateral equations are inconsistent; with a callable, at every step.
         """
         if callable(data):
             return solve_with_shrinking_step(
@@ -300,7 +300,7 @@ class ConstraintSolver(ForceHelpers):
         z0: ArrayLike | None,
         kind: Callable[..., S],
     ) -> S:
-        """Solution of the given kind: solved, unpacked and certified; the error carries h."""
+        """Return the solution of the given kind: solved, unpacked and certified; the error carries h."""
         blocks, law = data.blocks(), self._law(data)
         try:
             answer, z = self._answer(formed, law, h, z0)
@@ -339,11 +339,11 @@ class ConstraintSolver(ForceHelpers):
         motion: FloatArray,
         certificate: Certificate,
     ) -> None:
-        """Raise where bilateral equations contradict one another."""
+        """Raise if bilateral equations are inconsistent."""
         from contactlab.formulation.kernels.agreement import CONSISTENT
 
         check = certificate.bilateral
-        # Infinite: the solver's z is not finite.
+        # Infinite if the solver's z is not finite.
         if not CONSISTENT < check.scaled < math.inf or self.on_inconsistency == "accept":
             return
         blocks = data.blocks()
@@ -367,18 +367,18 @@ class ConstraintSolver(ForceHelpers):
     def _answer(
         self, formed: DiscretizedLCP, law: str, h: float | None, z0: ArrayLike | None
     ) -> tuple[FrictionAnswer, FloatArray]:
-        """Forces by a law of friction, and as a vector of the LCP; h is None for impacts."""
+        """Return forces by a friction law, and as a vector of the LCP; h is None for impacts."""
         blocks = formed.data.blocks()
         solver: Any = self.lcp_solver
         selects = isinstance(solver, EqualCompliance)
-        # Without contacts there is no cone: an LCP, as the compiled step has it.
+        # Without contacts there is no cone: an LCP, as in the compiled step.
         if law == "cone" and not (selects and blocks.nc == 0):
             return self._cone_answer(formed, z0)
         start = None if z0 is None else _start(z0, formed.n, lcp_size_text(blocks))
         if isinstance(solver, FrictionBackend) and blocks.nc > 0:
             answer = solver.solve_contacts(formed, z0=start)
         elif isinstance(solver, FrictionBackend):
-            # Without contacts there is no friction: an LCP, as the compiled step has it.
+            # Without contacts there is no friction: an LCP, as in the compiled step.
             problem = formed.problem
             plain = lcp.solve(problem, EqualCompliance().lcp_solver, z0=start, tolerance=self.tolerance)
             answer = FrictionAnswer(problem, plain, relaxed=False)
@@ -386,18 +386,18 @@ class ConstraintSolver(ForceHelpers):
             tries = selects or h is not None
             attempts = solver.strategies if selects else STRATEGY_NAMES
             result = solve_with_strategies(formed, start, self.tolerance, selects, attempts) if tries else None
-            # No error will name the problem of forces proposed without bilateral rows.
+            # Forces proposed without bilateral rows need no name for an error.
             named = formed.problem if result is None or blocks.nb > 0 else None
             if result is None:
                 assert named is not None
                 behind = solver.lcp_solver if selects else solver
                 result = lcp.solve(named, behind, z0=start, tolerance=self.tolerance)
             answer = FrictionAnswer(named, result, relaxed=False)
-        # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
+        # A copy, because the read-only z would be another type, with another compilation, for the kernels.
         return answer, answer.result.z.copy()
 
     def _cone_answer(self, formed: DiscretizedLCP, z0: ArrayLike | None) -> tuple[FrictionAnswer, FloatArray]:
-        """Forces with the exact cone, and as a vector of the LCP; z0 is one of these or of the cone's problem."""
+        """Return forces with the exact cone, and as a vector of the LCP; z0 is for either problem."""
         solver: Any = self.lcp_solver
         blocks = formed.data.blocks()
         check_cone_data(formed.data)
@@ -428,13 +428,14 @@ def _require(
     h: float | None,
     certificate: Certificate,
 ) -> None:
-    """Raise unless the solver solved what it was given."""
+    """Raise unless the solver solved its problem."""
     if result.solved:
         return
     if isinstance(result, LinearResult):
         how = (
-            f"not every row can be active at once: the {len(result.z)} forces leave {result.residual:.2g} of the terms "
-            f"of a row (rank {result.rank}). Let the complementarity problem find out which rows are."
+            f"not every row can be active at once: the {len(result.z)} forces leave a "
+            f"residual of {result.residual:.2g} of a row's terms (rank {result.rank}). "
+            "Let the complementarity problem find the active rows."
         )
     else:
         kind = "LCP" if isinstance(result, lcp.Result) else "cone problem"

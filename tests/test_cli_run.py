@@ -107,7 +107,7 @@ def test_a_record_that_is_there_is_kept(tmp_path, capsys):
     assert main(["run", str(scene), "--out", str(out), "--duration", "0.02"]) == 0
     before = out.read_bytes()
     assert main(["run", str(scene), "--out", str(out)]) == 2
-    assert "is there already: `resume` goes on with it, `overwrite` replaces it" in capsys.readouterr().err
+    assert "is there already: `resume` continues it, `overwrite` replaces it" in capsys.readouterr().err
     assert out.read_bytes() == before
     assert main(["run", str(scene), "--out", str(out), "--overwrite"]) == 0
     assert out.read_bytes() != before

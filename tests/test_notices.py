@@ -145,7 +145,7 @@ def arm_at(angle: float, **more: Any) -> World:
 
 def test_a_joint_that_begins_beyond_its_stop() -> None:
     """It stays there where nothing brings it back, and every kind of run says so; else none does."""
-    told = r"'arm' above 0\.5 by 0\.7 \(50 such steps\): start inside, or take `erp`"
+    told = r"'arm' above 0\.5 by 0\.7 \(50 such steps\): start inside, or set `erp`"
     world, stepper = arm_at(1.2), TimeStepping(h=0.01, projection=False)
     with pytest.warns(ImplausibleWarning, match=told):
         recording = simulate(world, stepper, steps=50)
@@ -298,7 +298,7 @@ def test_a_rule_that_gives_a_chain_energy_is_warned_of() -> None:
     whole = WorldBuilder()
     whole.add_model(builder.build())
     world = whole.build()
-    with pytest.warns(ImplausibleWarning, match=r"gives 'rod 0', 'rod 1', .* and 10 more, one tree, .* J"):
+    with pytest.warns(ImplausibleWarning, match=r"J to the tree of 'rod 0', 'rod 1', .* and 10 more, which has .* J"):
         run = simulate(world, TimeStepping(2e-3, integrator="euler"), 2.0)
     (notice,) = run.notices
     assert notice.kind == "integration"

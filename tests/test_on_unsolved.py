@@ -99,7 +99,9 @@ def test_raise_stops_as_ever():
     assert "best forces" not in stops(1e-6, on_unsolved="raise")
 
 
-@pytest.mark.parametrize(("share", "why"), [(1e-2, "off by 0.002 of their scale"), (np.nan, "off by inf")])
+@pytest.mark.parametrize(
+    ("share", "why"), [(1e-2, "a condition by 0.002 of its scale"), (np.nan, "a condition by inf")]
+)
 def test_forces_far_off_stop(share, why):
     assert why in stops(share)
 

@@ -173,7 +173,7 @@ def test_motion_that_diverges_ends_with_a_word_on_it(monkeypatch):
         )
     error = caught.value
     found = re.search(
-        r"wants ([0-9.]+) GiB where there are 0\.0466\. The fastest body, 'arm [abc]', moves at (\S+) m/s", str(error)
+        r"needs ([0-9.]+) GiB \(0\.0466 GiB available\)\. The fastest body, 'arm [abc]', moves at (\S+) m/s", str(error)
     )
     assert float(found[1]) > 0.0466
     assert float(found[2]) > 100.0

@@ -72,7 +72,7 @@ def test_interrupted_run_leaves_a_record(tmp_path):
     whole = simulate(world, stepper, steps=8, path=path, overwrite=True)
     assert np.array_equal(rest.q, whole.q[6:])
     assert not chunk_folder(path).exists()
-    with pytest.raises(RecordError, match=r"there already: `resume` goes on with it, `overwrite` replaces it"):
+    with pytest.raises(RecordError, match=r"there already: `resume` continues it, `overwrite` replaces it"):
         simulate(world, stepper, steps=9, path=path)
     assert same(whole, Recording.open(path))
     with pytest.raises(SimulationConfigError, match="give one of them"):

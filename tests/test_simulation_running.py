@@ -269,7 +269,7 @@ def test_runs_of_a_rollout_fail_alone() -> None:
 def test_wrong_rollouts_are_refused_before_they_run() -> None:
     world, stepper, state = driven(), TimeStepping(H), driven().initial_state()
     for arguments, message in (
-        ({}, "how many"),
+        ({}, "must be given"),
         ({"taus": np.zeros((1, 5, 2))}, "taus"),
         ({"targets": np.zeros((2, 5, 1))}, "targets"),
         ({"taus": np.zeros((1, 5, 1)), "steps": 6}, "taus"),

@@ -1,4 +1,4 @@
-"""Event-driven simulation: smooth motion between located events, impacts by a law of `contactlab.impact`."""
+"""Event-driven simulation: smooth motion between located events, with an impact law of `contactlab.impact`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,14 +1,15 @@
 """Candidate contacts of an event-driven run: support points and balls over half-spaces, balls against balls.
 
-Every pair has a gap, rows of its normal and tangential velocity, and the bias: the rate of these rows when only q
-changes. For a point or ball over a plane with unit normal n, centre c and radius rho on body B::
+Every pair has a gap, rows of its normal and tangential velocity, and a bias: the rate of these velocities at zero
+generalised acceleration. For a point or ball over a plane with unit normal n, centre c and radius rho on body B::
 
-    u_n = n . v_c        u_t = T (v_c - rho w x n)        bias: the same of the accelerations at zero generalised ones
+    u_n = n . v_c        u_t = T (v_c - rho w x n)        bias: the same with accelerations
 
-For two balls n turns with the line of centres. d is their distance and v_s the part of the relative velocity of the
-centres across n. The normal row gains |v_s|^2 / d, and the contact points move on the surfaces with n' = v_s / d.
+For two balls n turns with the line of centres. d is their distance and v_s the relative velocity of the centres across
+n. The normal bias includes |v_s|^2 / d, and the contact points move on the surfaces with n' = v_s / d.
 
-Events beyond the tolerance of the integrator: pairs that begin or get inside one another, balls that are missed.
+Penetrations and missed contacts are also reported: pairs that start inside one another or penetrate, and balls that
+pass through one another.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class PairKinematics:
     point: FloatArray
     normal: FloatArray
     tangents: FloatArray  # (2, 3) world axes
-    # (nv,) and (2, nv) rows of u_n and u_t, of B less A.
+    # (nv,) and (2, nv) rows of u_n and u_t, B relative to A.
     N: FloatArray
     T: FloatArray
     # Velocities [m/s], u_t (2,).
@@ -164,8 +165,8 @@ def edges_in_tangents(edges: int) -> FloatArray:
 def find_candidates(world: World) -> tuple[Candidate, ...]:
     """List every pair that may touch, in the order of bodies, half-spaces and points, then pairs of balls.
 
-    Shapes of two bodies that could meet and are not both balls are refused, and so are contents that event-driven runs
-    do not support.
+    Raise for two shapes of bodies that could touch and are not both balls, and for worlds that event-driven runs do not
+    support.
     """
     _check_rigid(world)
     names = world.model.names
@@ -189,14 +190,14 @@ def _check_rigid(world: World) -> None:
     if any(np.isfinite(material.stiffness) for material in materials):
         raise SimulationConfigError("world", "has surfaces with a stiffness: event-driven contacts are rigid")
     if world.has_moment_friction:
-        detail = "has torsional or rolling friction: event-driven runs do not know it; use TimeStepping"
+        detail = "has torsional or rolling friction: event-driven runs do not support it; use TimeStepping"
         raise SimulationConfigError("world", detail)
     if world.motions:
         detail = "has kinematic bodies: event-driven runs hold them fixed; use TimeStepping"
         raise SimulationConfigError("world", detail)
     if not world.joint_actions.is_empty:
         what = "stops, drives, friction, damping or loops"
-        raise SimulationConfigError("world", f"has {what}: event-driven runs know contacts alone; use TimeStepping")
+        raise SimulationConfigError("world", f"has {what}: event-driven runs support only contacts; use TimeStepping")
 
 
 def _balls(world: World, link: IntArray) -> list[Candidate]:
@@ -215,8 +216,8 @@ def _balls(world: World, link: IntArray) -> list[Candidate]:
             if not (isinstance(a.shape, Sphere) and isinstance(b.shape, Sphere)):
                 detail = (
                     f"has a {type(a.shape).__name__} of {names[body_a]!r} and a {type(b.shape).__name__} of "
-                    f"{names[body_b]!r} that may meet: event-driven runs know balls against balls, and anything "
-                    "against half-spaces; use TimeStepping, or body_contacts=False where they do not meet"
+                    f"{names[body_b]!r} that may touch: event-driven runs support balls against balls, and all "
+                    "shapes against half-spaces; use TimeStepping, or body_contacts=False if they do not touch"
                 )
                 raise SimulationConfigError("world", detail)
             mu, e = combine(a.material, b.material)
@@ -230,7 +231,7 @@ def _balls(world: World, link: IntArray) -> list[Candidate]:
 def penetration_text(
     world: World, candidates: Sequence[Candidate], time: FloatArray, gaps: FloatArray
 ) -> dict[str, str]:
-    """Say by kind which pairs are deeper than the integrator makes any; times (n,), gaps (n, pairs)."""
+    """Return by kind a text on pairs deeper than the integrator's errors; times (n,), gaps (n, pairs)."""
     thick: dict[str, float] = {}
     for body, size in zip(world.surface_bodies, world.extents.min_width, strict=True):
         name = world.model.names[body]
@@ -252,7 +253,7 @@ def penetration_text(
 
 
 def tunnelled_balls(world: World, candidates: Sequence[Candidate], time: FloatArray, q: FloatArray) -> str:
-    """Name the balls that went through one another between two states; do nothing if there are none.
+    """Return a text with the balls that passed through one another between two states, empty without any.
 
     Between two steps of the integrator their gap was positive at both ends, so that no event was found.
     """

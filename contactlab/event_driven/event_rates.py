@@ -1,12 +1,13 @@
 """Derivatives at events: the time of an event, and the derivative D_x R of the velocity after a jump with law R.
 
-Newton's simultaneous law, and a plastic impact, leave linear equations in the modes of their solution. They are
-differentiated as the phases are::
+Newton's simultaneous law, and a plastic impact, give linear equations in the modes of their solution. They are
+differentiated like the phases::
 
-    M (v+ - v-) = R' p        J v+ = -e J v- of normals, 0 of sticking directions
+    M (v+ - v-) = R' p        J v+ = -e J v- for normals, 0 for sticking directions
 
 A contact that slips along an edge of the pyramid has the row [N] and the force N + mu d T. Between two edges it also
-has the row that holds slip across them. A contact that sticks has [N; T] in both. Other laws are differenced.
+has the row that prevents slip across them. A sticking contact has [N; T] in both. Other laws are differentiated by
+differences.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from contactlab.multibody.derivatives import STENCIL
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
 
-#: Slip above this part of the speed up to which it keeps its direction has just fallen to it; below it has stopped.
+#: Above this fraction of the speed of slow slip, slip has just become slow; below it, slip has stopped.
 SLOW_FRACTION = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """A function of the state that ends the phase when it falls through zero."""
+    """A function of the state that ends the phase when it decreases through zero."""
 
     what: str
     place: int
@@ -54,7 +55,7 @@ class Crossing:
 
 
 def crossings(layout: Layout, at: SmoothRates, unloaded: Sequence[int], q: FloatArray) -> list[Crossing]:
-    """Return all events that could end a phase, as in `run`, but for "response"."""
+    """Return all functions that could end a phase, as in `run`, except "response"."""
     model, nv, width = layout.model, layout.model.nv, at.by.shape[1]
     inverse = np.linalg.inv(at.M)
     found: list[Crossing] = []
@@ -95,7 +96,7 @@ def crossings(layout: Layout, at: SmoothRates, unloaded: Sequence[int], q: Float
     return found
 
 
-#: Speeds and forces below this part of the largest are none, and modes nearer to another than this are told.
+#: Relative size of speeds and forces that count as zero, and distance to another mode below which a kink is reported.
 NEAR_KINK = 1e-6
 
 _NEGLIGIBLE = 1e-9
@@ -116,9 +117,9 @@ def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> J
 
 @dataclass(frozen=True, eq=False)
 class _Mode:
-    """A contact that bears an impulse: rows held, and forces per unknown with those per unit of mu, in (n, t1, t2)."""
+    """A contact with an impulse: its rows, and forces per unknown with their parts per unit of mu, in (n, t1, t2)."""
 
-    place: int  # in the pairs
+    place: int  # index in the pairs
     rows: FloatArray
     columns: FloatArray
     by_mu: FloatArray
@@ -142,7 +143,7 @@ def _plastic_modes(layout: Layout, jump: Jump) -> tuple[list[_Mode], list[tuple[
 
 
 def _modes(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> tuple[list[_Mode], list[tuple[int, float]]]:
-    """Return the modes of the outcome of Newton's law, each with its distance from the next one."""
+    """Return the modes of the outcome of Newton's law, each with its distance from the next mode."""
     edges, event = course.stepper.edges, jump.event
     turn = 2.0 * np.pi / edges
     kin = kinematics(layout.model, q, event.v_minus)
@@ -175,7 +176,7 @@ def _modes(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> tuple
         d = corners[int(np.argmax(shares))]
         columns, rows = np.concatenate(([1.0], candidate.mu * d))[None], normal
         by_mu = np.concatenate(([0.0], d))[None]
-        if float(shares.min()) > _NEGLIGIBLE:  # between two edges slip is held across
+        if float(shares.min()) > _NEGLIGIBLE:  # between two edges, slip across is prevented
             across = np.concatenate(([0.0], corners[1] - corners[0]))[None]
             columns, rows, by_mu = (
                 np.vstack((columns, across)),
@@ -192,7 +193,7 @@ def _modes(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> tuple
 
 
 def _edge(direction: FloatArray, turn: float) -> FloatArray:
-    """Return the force per unit of mu that a contact would have whose friction begins, along the nearest edge."""
+    """Return the force per unit of mu, along the nearest edge, of a contact whose friction begins."""
     if not direction.any():
         return np.zeros((1, 3))
     angle = turn * np.round(np.arctan2(direction[1], direction[0]) / turn)
@@ -200,7 +201,7 @@ def _edge(direction: FloatArray, turn: float) -> FloatArray:
 
 
 def _restitution(given: Restitution | None, u: FloatArray) -> FloatArray:
-    """Return the coefficients of contacts with normal velocities u (nc,), and of u_n in J v+ = -e u_n: (2, nc)."""
+    """Return (2, nc): e at normal velocities u (nc,), and the derivative of e u_n by u_n in J v+ = -e u_n."""
     assert given is not None
     approach = np.maximum(0.0, -u)
     e = coefficients(given, approach)
@@ -212,7 +213,7 @@ def _restitution(given: Restitution | None, u: FloatArray) -> FloatArray:
 def _linear(
     layout: Layout, jump: Jump, q: FloatArray, modes: list[_Mode], near: list[tuple[int, float]], e: FloatArray
 ) -> JumpRates:
-    """Differentiate the equations of a jump in its modes; e (2, nc) holds the restitution and its changes."""
+    """Differentiate the equations of a jump in its modes; e (2, nc) has the restitution and its derivative."""
     model, nv, width = layout.model, layout.model.nv, layout.width
     before, after, still = jump.event.v_minus, jump.event.v_plus, np.zeros(layout.model.nv)
 
@@ -239,32 +240,32 @@ def _linear(
         row[0, nv : 2 * nv] -= e[1, mode.place] * minus.L[0]
         row[0, layout.column("restitution", k)] -= minus.u[0]
         wanted.append(row)
-    # M moves with q: of inverse dynamics at rest, at the acceleration v+ - v-, gravity left out.
+    # M depends on q: use inverse dynamics at rest, at the acceleration v+ - v-, without gravity.
     pushed[:, :nv] -= inverse_dynamics_derivatives(model, q, still, after - before, wrenches).dtau_dq
     pushed[:, :nv] += inverse_dynamics_derivatives(model, q, still, still).dtau_dq
     pushed[:, nv : 2 * nv] += M
     return JumpRates(solved(M, J, R, pushed, np.vstack(wanted))[0], tuple(near))
 
 
-# Steps of differences, tried until two agree to this part.
+# Steps of differences, tried until two results agree to this fraction.
 _STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
 
 _AGREEMENT = 1e-7
 
-# Fourth order from one side, for coefficients at their bounds: of the values at 0, 1, 2, 3, 4 steps.
+# One-sided fourth order, for coefficients at their bounds: weights of the values at 0, 1, 2, 3, 4 steps.
 _ONE_SIDED = (-25.0 / 12.0, 4.0, -3.0, 4.0 / 3.0, -0.25)
 
 
 @dataclass(frozen=True, eq=False)
 class JumpRates:
-    """d(v+), (nv, layout.width), and the modes that it has almost left: contact, how far."""
+    """d(v+), (nv, layout.width), and the contacts close to another mode, with their distances."""
 
     by: FloatArray
     near: tuple[tuple[int, float], ...]
 
 
 def differenced_jump(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray, law: ImpactLaw) -> JumpRates:
-    """Return the differences of fourth order of any law, at steps that agree."""
+    """Differentiate any law by differences of fourth order, with a step at which two results agree."""
     nv, v = layout.model.nv, jump.event.v_minus
     pairs = [layout.candidates[k] for k in jump.pairs]
     given = _law_restitution(layout, jump, law)
@@ -290,11 +291,13 @@ def differenced_jump(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray
 
 
 def _law_restitution(layout: Layout, jump: Jump, law: ImpactLaw) -> FloatArray | None:
-    """Return the restitution of a law that is differentiated by it."""
+    """Return the restitution of a law, if it is differentiated by restitution."""
     if "restitution" not in layout.wrt or jump.event.problem is None:
         return None
     if not isinstance(law, RestitutedLaw):
-        raise SimulationConfigError("wrt", f"has 'restitution', and {law.title} takes none of materials")
+        raise SimulationConfigError(
+            "wrt", f"has 'restitution', and {law.title} does not use the restitution of materials"
+        )
     u = jump.event.problem.blocks().J[: len(jump.pairs)] @ jump.event.v_minus
     assert law.restitution is not None
     return coefficients(law.restitution, np.maximum(0.0, -u))
@@ -309,7 +312,7 @@ def _after(
     given: FloatArray | None,
     way: FloatArray,
 ) -> FloatArray:
-    """Return the velocity after a jump whose state and parameters are moved along the columns of a layout."""
+    """Return the velocity after a jump whose state and parameters are displaced along the columns of a layout."""
     model, nv, v = layout.model, layout.model.nv, jump.event.v_minus
     kin = kinematics(model, integrate(model, q, way[:nv], 1.0), v + way[nv : 2 * nv])
     pairs = [layout.candidates[k] for k in jump.pairs]

@@ -1,8 +1,9 @@
-"""Events of closed contacts: impacts, and which stick, slide or let go, one acceleration-level LCP.
+"""Events of closed contacts: impacts, and the modes stick, slide or open, from one acceleration-level LCP.
 
-A contact that slips has friction against its slip. One at rest gets a friction pyramid, whose solution shows whether it
-sticks, starts to slip and in which direction, or separates. A contact that the pyramid releases and the cone would hold
-sticks. Slip starts in the direction of the pyramid's solution; from then on friction opposes the present slip.
+A slipping contact has friction against its slip. A contact at rest gets a friction pyramid, whose solution shows
+whether it sticks, starts to slip and in which direction, or separates. A contact that slips in the pyramid but is
+inside the cone sticks. Slip starts in the direction of the pyramid's solution; after that, friction opposes the present
+slip.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from contactlab.multibody import Kinematics, Model, mass_matrix
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
-# Force below this part of the weight-like load, and acceleration below this part of the free one, count as none.
+# Relative to the weight-like load (forces) or the free acceleration (accelerations): smaller values count as zero.
 _NEGLIGIBLE = 1e-9
 
-#: A sliding contact whose normal response falls below this part of the frictionless one counts as jammed.
+#: A sliding contact is jammed if its normal response is below this fraction of the response without friction.
 MIN_RESPONSE = 1e-6
 
-# Inside the cone by less than this is on it: an event has just said so, or is about to.
+# Distance from the cone below which a force counts as on it, because of an event just before or after.
 _ON_CONE = 1e-9
 
-# LCPs up to this size are searched for a second solution if friction could leave one.
+# LCPs up to this size are searched for a second solution if friction may allow one.
 _MAX_ENUMERATED = 14
 
 _NO_DIRECTION = np.zeros(2)
@@ -45,9 +46,9 @@ def acceleration_problem(
     directions: Sequence[FloatArray | None],
     edges: int,
 ) -> ConstraintAccelProblemData:
-    """State the acceleration-level problem of closed contacts with coefficients mu.
+    """Return the acceleration-level problem of closed contacts with coefficients mu.
 
-    Each has its unit direction of slip (2,), or None at rest, when it gets a pyramid of this number of edges.
+    Each contact has its unit direction of slip (2,), or None at rest, for a pyramid with ``edges`` edges.
     """
     sliding = np.array([i for i, d in enumerate(directions) if d is not None], dtype=np.int64)
     resting = np.array([i for i, d in enumerate(directions) if d is None], dtype=np.int64)
@@ -80,13 +81,13 @@ def choose_modes(
     *,
     opens: bool = False,
 ) -> tuple[list[ContactMode], list[int]]:
-    """Return the contacts that bear a force with their modes, and those that ride along without one.
+    """Return the contacts with a force and their modes, and the closed contacts without a force.
 
-    The modes of ``phase`` are not used; in the state (t, y) none of the ``closed`` candidates, by their numbers,
-    approaches. A contact slower than ``slip_speed`` [m/s] is at rest and gets a pyramid of this number of edges.
-    Contacts that have just reached their cone and begin to slip are the exception: ``slips`` has their directions (2,)
-    by number. No solution, or several different ones, is an `InconsistentContact`; with ``opens`` not if one of several
-    leaves the contacts in question without force.
+    The modes of ``phase`` are not used. In the state (t, y) none of the ``closed`` candidates, given by number,
+    approaches. A contact slower than ``slip_speed`` [m/s] is at rest and gets a pyramid with ``edges`` edges. Contacts
+    that have just reached their cone and begin to slip are the exception: ``slips`` has their directions (2,) by
+    number. No solution, or several different ones, raises `InconsistentContact`; with ``opens`` not if one of several
+    solutions has no force at the contacts in question.
     """
     if not closed:
         return [], []
@@ -96,7 +97,7 @@ def choose_modes(
     for index, local in zip(closed, found, strict=True):
         speed = float(np.linalg.norm(local.u_t))
         if phase.candidates[index].mu == 0.0:
-            directions.append(_NO_DIRECTION)  # without friction nothing sticks, and nothing asks whereto it slips
+            directions.append(_NO_DIRECTION)  # without friction no contact sticks, and no direction is needed
         else:
             directions.append(local.u_t / speed if speed > slip_speed else slips.get(index))
     mu = np.array([phase.candidates[i].mu for i in closed])
@@ -127,12 +128,12 @@ def choose_modes(
 def _solve(
     data: ConstraintAccelProblemData, directions: Sequence[FloatArray | None], names: list[str], t: float, opens: bool
 ) -> AccelerationSolution:
-    """Solve the instant; raise `InconsistentContact` if it has no solution, more than one, or is about to."""
+    """Solve the instant; raise `InconsistentContact` if it has no solution, several, or is close to that."""
     formed = form_acceleration_lcp(data)
     response = formed.MM.diagonal()[: data.nc]
     plain = np.einsum("ij,ij->i", formed.rows.J[: data.nc], formed.rows.Y[: data.nc])
     slips = np.array([direction is not None for direction in directions], dtype=bool)
-    # sliding friction with a response that is not positive makes solutions vanish or multiply
+    # with sliding friction and a response that is not positive, solutions vanish or multiply
     jammed = slips & (response <= MIN_RESPONSE * plain)
     contacts = tuple(name for name, jam in zip(names, jammed, strict=True) if jam)
     count = -1
@@ -160,7 +161,7 @@ def _solve(
 
 
 def _refined(phase: Phase, t: float, y: FloatArray, sides: list[ContactMode], starting: set[int]) -> list[ContactMode]:
-    """Refine modes from the pyramid to the cone, which is wider: contacts that the cone still holds stick."""
+    """Refine modes from the pyramid to the cone, which is wider: contacts inside the cone stick."""
     if not starting:
         return sides
     still = np.zeros(2)
@@ -173,15 +174,15 @@ def _refined(phase: Phase, t: float, y: FloatArray, sides: list[ContactMode], st
     return sides
 
 
-# Speed of approach, relative to the slip, that stands for an infinitely small one: the impulse of a jam does not
-# depend on it.
+# Approach speed, relative to the slip, that represents an infinitely small one: the impulse of a jam is independent of
+# it.
 _APPROACH = 1e-13
 
 
 def impact_problem(
     model: Model, kin: Kinematics, found: Sequence[PairKinematics], candidates: Sequence[Candidate], edges: int
 ) -> ConstraintVelProblemData:
-    """State the impact problem of these contacts at the present velocity."""
+    """Return the impact problem of these contacts at the present velocity."""
     M = mass_matrix(model, kin)
     spread = edges_in_tangents(edges)
     assert kin.v is not None
@@ -196,17 +197,17 @@ def impact_problem(
 
 
 def law_of(given: ImpactLaw | None, candidates: Sequence[Candidate]) -> ImpactLaw:
-    """Return the law of an impact of these contacts: Newton's with their restitution by default."""
+    """Return the impact law of these contacts: Newton's with their restitution by default."""
     law: ImpactLaw = Newton() if given is None else given
     return law.of_materials([candidate.restitution for candidate in candidates])
 
 
 def plastic_impact(data: ConstraintVelProblemData) -> FloatArray:
-    """Return the velocity (nv,) after an impact that closes every one of the contacts, none of them rebounding.
+    """Return the velocity (nv,) after an impact that closes all contacts, without rebound.
 
-    The motion closest in the metric of M that moves no contact along its normal. No contact moves tangentially either
-    if its slip is slower than the loss by friction during the approach. An impact with e = 0 does not do this: a block
-    that rocks from corner to corner would go on, in ever shorter time.
+    It is the closest motion, in the metric of M, without normal velocity at any contact. If the slip is slower than the
+    loss by friction during the approach, there is no tangential velocity either. An impact with e = 0 differs: a block
+    that rocks from corner to corner would continue, in ever shorter time.
     """
     blocks = data.blocks()
     u = blocks.J @ blocks.v_free
@@ -220,10 +221,10 @@ def plastic_impact(data: ConstraintVelProblemData) -> FloatArray:
 
 
 def jamming_impact(data: ConstraintVelProblemData, contact: int) -> FloatArray | None:
-    """Return the velocity after an impact without collision: the impulse of a contact that is jammed (Genot 1999).
+    """Return the velocity after an impact without collision: the impulse of a jammed contact (Genot 1999).
 
-    The normal velocity is 0 before and after; in between, friction presses the bodies together until slip stops. None
-    if no impulse does it.
+    The normal velocity is 0 before and after; in between, friction presses the bodies together until slip stops. Return
+    None if no impulse has this effect.
     """
     problem = ImpactProblem(data, "an impact without collision")
     collision = problem.collisions[contact]

@@ -1,16 +1,16 @@
 """Smooth motion between two events, with contacts in fixed modes and forces from linear equations.
 
-With the closed contacts' rows, sticking ones with both tangents, sliding ones with friction against their slip::
+The rows are of the closed contacts: sticking ones with both tangents, sliding ones with friction against their slip::
 
     M a = tau - bias + sum (N - mu s T)' fN + sum T' fT
     N a + bias_n = -2 c u_n - c^2 gap          closed
     T a + bias_t = -c u_t                      sticking
 
-c, the stabilisation, only removes the drift that the integrator's errors leave. Redundant contacts share their forces
-by least squares.
+c, the stabilisation, only removes the drift from the integrator's errors. Forces of redundant contacts are the
+least-squares solution.
 
-The trace of a run, its arcs of such motion and the jumps between them, is kept for derivatives. The errors of a run
-that has to stop are here too.
+The trace of a run, with its arcs of smooth motion and the jumps between them, is kept for derivatives. The errors of
+runs that stop are also here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class EventError(RuntimeError):
-    """A run that had to stop; everything before it is in ``recording``.
+    """A run that had to stop; ``recording`` has everything before.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class InconsistentContact(EventError):
 
 Tau = Callable[[float, FloatArray, FloatArray], FloatArray]
 
-# Multiple of the speed of rest up to which slip keeps its direction.
+# Multiple of the speed of rest below which slip keeps its direction.
 SLOW = 1e3
 
 
@@ -94,7 +94,7 @@ class ContactMode:
 
     index: int  # number of the candidate
     mode: Mode
-    # (2,) of slip in the contact's tangents, at its start or last; unit length, zero for a sticking contact
+    # (2,) direction of slip in the contact's tangents, initial or last; unit length, zero for a sticking contact
     direction: FloatArray
 
 
@@ -106,14 +106,14 @@ class Forces:
     # (n,) and (n, 2) of the closed contacts [N].
     fN: FloatArray
     fT: FloatArray
-    # (n,) normal acceleration that a unit of each normal force brings, its friction included [1/kg]; at 0 and below
-    # rigid friction has no answer, or several.
+    # (n,) normal acceleration per unit of each normal force, its friction included [1/kg]; if it is not positive, rigid
+    # friction has no solution, or several.
     stiffness: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class Instant:
-    """A state taken apart: kinematics, mass matrix, motion without contacts."""
+    """Quantities of a state: kinematics, mass matrix, motion without contacts."""
 
     model: Model
     kin: Kinematics
@@ -124,8 +124,8 @@ class Instant:
 def slip_direction(local: PairKinematics, side: ContactMode, slow: float) -> FloatArray:
     """Return the direction of slip: of the velocity, or the known one if slip is slower than ``slow``.
 
-    Close to rest the direction is the stiffest thing there is (its rate is an acceleration over the speed), and beyond
-    a stop that an event is about to find it would jump.
+    Close to rest the direction is the stiffest variable (its rate is an acceleration over the speed). Beyond a stop
+    that an event will locate, it would jump.
     """
     speed = float(np.linalg.norm(local.u_t))
     return local.u_t / speed if speed > slow else side.direction
@@ -151,7 +151,7 @@ class Phase:
         return normalize(self.model, y[: self.model.nq]), y[self.model.nq :]
 
     def instant(self, t: float, y: FloatArray) -> Instant:
-        """Take a state apart."""
+        """Compute the quantities of a state."""
         q, v = self.split(y)
         kin = kinematics(self.model, q, v)
         a_free = forward_dynamics(self.model, kin, None, self.tau(t, q, v))
@@ -205,7 +205,7 @@ class Phase:
         return Forces(a, np.asarray(x[:n], dtype=np.float64), fT, np.array(np.diag(A)[:n], dtype=np.float64))
 
     def q_rate(self, q: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the rate of q: v itself, and q (0, w) / 2 of unit quaternions with w in body axes."""
+        """Return the rate of q: v itself, and q (0, w) / 2 for unit quaternions with w in body axes."""
         rate = np.empty(self.model.nq)
         at = place = 0
         while place < self.model.nq:
@@ -225,7 +225,7 @@ class Jump:
     """A jump of the velocity: an impact, a plastic impact or a jamming impact."""
 
     event: Event
-    pairs: tuple[int, ...]  # numbers of the contacts that its law was given, in their order
+    pairs: tuple[int, ...]  # numbers of the contacts in its law, in their order
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,11 +237,11 @@ class Arc:
     unloaded: tuple[int, ...]  # closed without a force
     start: float
     end: float
-    # y = (q, v), behind the jumps and at the end.
+    # y = (q, v), after the jumps and at the end.
     y: FloatArray
     y_end: FloatArray
-    # The event at the end: ("gap", contact), or "force", "slip", "response", "cone" with the place in ``sides``; none
-    # at the end of the run.
+    # Event at the end: ("gap", contact), or "force", "slip", "response", "cone" with the index in ``sides``; empty at
+    # the end of the run.
     ended: tuple[tuple[str, int], ...]
 
 

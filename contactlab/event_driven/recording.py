@@ -1,6 +1,6 @@
 """Result of an event-driven run: states, events, forces, contacts as a table, and its file on disk.
 
-The file is one ``.npz`` without pickle, written whole or not at all. Every entry is checked when it is read.
+The file is one ``.npz`` without pickle, written completely or not at all. Every entry is checked when it is read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class EventKind(Enum):
     """The kind of an event."""
 
     IMPACT = "impact"
-    #: an impact so soon after the last one of the same contact that it closed all that touch, without rebound
+    #: an impact so soon after the last one of the same contact that it closed all touching contacts, without rebound
     ZENO = "zeno"
     #: contact made without approach, or kept after an impact
     CLOSE = "close"
@@ -65,11 +65,11 @@ class Event:
     contacts : tuple of str
         Names of the contacts concerned.
     v_minus, v_plus : ndarray, shape (nv,)
-        Velocity before and after; the same but for impacts.
+        Velocity before and after; equal except for impacts.
     energy_before, energy_after : float
         Kinetic energy [J].
     impulses : ndarray, shape (nk, 3)
-        Impulse of each of the run's contacts on its body B, world axes [N s]; 0 but for impacts.
+        Impulse of each of the run's contacts on its body B, world axes [N s]; 0 except for impacts.
     problem : ConstraintVelProblemData or None
         Problem of an impact, for `impact.compare` and `impact.outcome_set`.
     """
@@ -109,14 +109,14 @@ class EventRecording:
     forces : ndarray, shape (n, nk, 3)
         Force of each on its body B, world axes [N].
     gaps : ndarray, shape (n, nk)
-        Distances [m]: how far closed contacts have drifted.
+        Distances [m], including the drift of closed contacts.
     evaluations : int
         Evaluations of the acceleration.
     notices : tuple of str
-        Decisions of a law that do not follow from the data, and energy it gave the bodies, impact by impact; pairs that
-        begin or get inside one another, and balls that are missed within a step of the integrator.
+        Decisions of an impact law that do not follow from the data, and energy that it added, for each impact; pairs
+        that start inside one another or penetrate, and balls missed within a step of the integrator.
     course : Course or None
-        How the run came about, for `transition`.
+        The trace of the run, for `transition`.
     """
 
     world: World
@@ -145,37 +145,37 @@ class EventRecording:
         return self.kinetic + self.potential
 
     def of_kind(self, *kinds: EventKind) -> tuple[Event, ...]:
-        """Return the events of some kinds."""
+        """Return the events of the given kinds."""
         return tuple(event for event in self.events if event.kind in kinds)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> EventRecording:
-        """Open a run that `save` wrote; the ``course`` of the run, and so `transition`, is not kept.
+        """Open a run that `save` wrote; its ``course`` is not stored, so `transition` cannot be used.
 
         Raises
         ------
         RecordError
-            Not there, truncated, foreign or inconsistent; names file and field.
+            The file is missing, truncated, foreign or inconsistent; the error names file and field.
         """
         return cls(**open_run(Path(path)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the run to exactly this path, as one ``.npz`` without pickle; whole or not at all.
+        """Write the run to exactly this path, as one ``.npz`` without pickle; completely or not at all.
 
         Raises
         ------
         RecordWriteError
-            The disk refuses.
+            The disk cannot be written.
         """
         save_run(Path(path), self)
 
     @cached_property
     def contacts(self) -> ContactTable:
-        """The contacts as `Recording.contacts` has them, for those that bear a force between two states.
+        """The contacts with a force between two states, as a table like `Recording.contacts`.
 
-        Step ``i`` leads from state ``i`` to ``i + 1``: where the two share a time through impacts, with their impulses,
-        else with the mean of the forces at its ends times the time between. An impact before the first state has no
-        step. The numbers ``id`` are those in `contact_names`.
+        Step ``i`` leads from state ``i`` to ``i + 1``. If both have the same time, at an impact, the table has the
+        impulses; otherwise the mean of the forces at both ends times the time between. An impact before the first state
+        has no step. The numbers ``id`` are indices in `contact_names`.
         """
         return contact_table(self)
 
@@ -184,7 +184,7 @@ class EventRecording:
         return self.forces[:, self._index[contact]]
 
     def state(self, i: int = -1) -> StepperState:
-        """Return state ``i``, the last by default, to go on from."""
+        """Return state ``i``, the last by default, from which a run can continue."""
         return StepperState(q=self.q[i], v=self.v[i], time=float(self.time[i]))
 
     def at(self, time: float) -> tuple[FloatArray, FloatArray]:
@@ -198,10 +198,10 @@ class EventRecording:
         return find_candidates(self.world)
 
     def sample(self, times: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return q (m, nq) and v (m, nv) at times (m,) [s], as cubics between the rows; after an impact at its time.
+        """Return q (m, nq) and v (m, nv) at times (m,) [s], by cubics between the rows; after an impact at its time.
 
-        Cubics in q that have v at their ends: exact in free fall, else off by the fourth power of the distance of rows,
-        which ``EventDriven.output_step`` bounds. v between rows is linear.
+        The cubics in q have the slopes v at their ends: exact in free fall, otherwise with an error of fourth order in
+        the distance of rows, which ``EventDriven.output_step`` bounds. v is linear between rows.
         """
         model = self.world.model
         wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
@@ -226,14 +226,14 @@ class EventRecording:
         return f"EventRecording({end}, {self.time.size} states, {len(self.events)} events)"
 
     def _repr_html_(self) -> str:
-        """Return the display text of notebooks."""
+        """Return the HTML for notebooks."""
         counts = {kind: len(self.of_kind(kind)) for kind in EventKind}
         said = ", ".join(f"{count} {kind.value}" for kind, count in counts.items() if count)
         rows = [("states", self.time.size), ("events", said or "none"), ("contacts", len(self.contact_names))]
         return html_of(repr(self), self.world, self.time, self.energy, rows)
 
 
-# Slip up to which a contact sticks [m/s]: the remainder that the integrator leaves.
+# Maximum slip of a sticking contact [m/s]: the error of the integrator.
 _STICK_SPEED = 1e-6
 
 
@@ -398,7 +398,7 @@ def _event(told: Mapping[str, Any], *rest: Any) -> Event:
 
 
 def _packed(problems: list[ConstraintVelProblemData]) -> Arrays:
-    """Return the members of all problems, by name one after the other, beside their numbers and their shapes."""
+    """Return the members of all problems, concatenated by name, with their counts and shapes."""
     packed: dict[str, list[NDArray[Any]]] = {}
     shapes: dict[str, list[list[int]]] = {}
     for i, problem in enumerate(problems):

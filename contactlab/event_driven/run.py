@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from contactlab.event_driven.stepper import EventDriven
 
 _MAX_AT_ONCE = 100
-# Part of the energy by which an impact that gains it is told.
+# Fraction of the energy: a larger gain by an impact is reported.
 _GAIN = 1e-6
-# Part of the tolerance that a gap must fall below its start again for its return to count.
+# Fraction of the tolerance by which a gap must decrease below its start again for its return to count.
 _SLACK = 1e-5
 
 
@@ -70,7 +70,7 @@ class Run:
         self.arcs: list[Arc] = []
         self.rows: list[tuple[Any, ...]] = []
         self.notices: list[str] = []
-        # Reasons to doubt a run, the first of each kind.
+        # Reasons for doubts, the first of each kind.
         self.doubts: dict[str, str] = {}
         self.last_impact: dict[int, float] = {}
         self.evaluations = 0
@@ -159,13 +159,13 @@ class Run:
         return slips
 
     def _arc(self, start: float, before: FloatArray, ended: tuple[tuple[str, int], ...]) -> None:
-        """Note the arc that has ended, for derivatives."""
+        """Store the completed arc, for derivatives."""
         sides, unloaded, jumps = tuple(self.sides), tuple(self.unloaded), tuple(self.jumps)
         self.arcs.append(Arc(jumps, sides, unloaded, start, self.t, before, self.y, ended))
         self.jumps = []
 
     def _events(self, phase: Phase) -> tuple[list[tuple[str, int]], list[Any]]:
-        """Return the functions that end the phase by a fall through zero, with meaning and pair or side."""
+        """Return the functions that end the phase by decreasing through zero, with meaning and pair or side."""
         names: list[tuple[str, int]] = []
         functions: list[Any] = []
 
@@ -179,8 +179,8 @@ class Run:
         for k, candidate in enumerate(self.candidates):
             if k in closed:
                 continue
-            # A contact that rides along at gap 0 without a force must not be found again and again; one that has
-            # just let go starts at gap 0, and only its return is an event.
+            # A closed contact without a force at gap 0 must not be found again and again. A contact that has just
+            # opened starts at gap 0, and only its return is an event.
             least = _SLACK * self.options.gap_tolerance
             slack = (
                 self.options.gap_tolerance if k in self.unloaded else max(0.0, least - candidate.gap(self.model, now))
@@ -201,7 +201,7 @@ class Run:
                 continue
             if side.mode is Mode.SLIDE:
                 now_u = candidate.local(self.model, kinematics(self.model, *self._state())).u_t
-                # The event that ends fast slip leaves its speed at the bound, to rounding.
+                # After the event that ends fast slip, the speed is at the bound, up to rounding.
                 fast = float(np.linalg.norm(now_u)) > phase.slow * (1.0 + 1e-6)
 
                 def slip(
@@ -209,7 +209,7 @@ class Run:
                 ) -> float:
                     u = candidate.local(self.model, kinematics(self.model, *phase.split(y))).u_t
                     speed = float(np.linalg.norm(u))
-                    # Fast slip that has become slow goes on in a phase of its own, with the direction it has then.
+                    # Fast slip that has become slow continues in a phase of its own, with the direction it has then.
                     if fast:
                         return speed - phase.slow
                     return float(u @ side.direction) if speed <= phase.slow else speed
@@ -231,7 +231,7 @@ class Run:
         return names, functions
 
     def _keep(self, phase: Phase, found: Any) -> None:
-        """Record a stretch of smooth motion."""
+        """Record an interval of smooth motion."""
         times, states = found.t, found.y
         if self.options.output_step is not None:
             step = self.options.output_step
@@ -251,7 +251,7 @@ class Run:
     # -- at events
 
     def _resolve_impacts(self, slips: dict[int, FloatArray]) -> None:
-        """Take the impacts of this instant, then choose the modes of the contacts that stay closed."""
+        """Apply the impacts of this instant, then choose the modes of the contacts that stay closed."""
         o = self.options
         for _ in range(_MAX_AT_ONCE):
             touching = self._touching()
@@ -283,14 +283,14 @@ class Run:
         held = {side.index for side in self.sides} | set(self.unloaded)
         found = []
         for k, candidate in enumerate(self.candidates):
-            # a closed contact stays closed despite its drift, until its force vanishes
+            # a closed contact stays closed despite its drift, until its force is zero
             reach = self.options.gap_tolerance * (1e3 if k in held else 1.0)
             if candidate.gap(self.model, kin) <= reach:
                 found.append((k, candidate.local(self.model, kin)))
         return found
 
     def _impact(self, pairs: list[tuple[int, PairKinematics]], approaching: list[int]) -> None:
-        """Replace the velocity by the one after the impact of these contacts."""
+        """Replace the velocity by the velocity after the impact of these contacts."""
         o = self.options
         q, v = self._state()
         candidates = [self.candidates[k] for k, _ in pairs]
@@ -326,7 +326,7 @@ class Run:
         self._change(EventKind.IMPACT, approaching, pairs, outcome.v_plus, impulses, problem=data)
 
     def _jamming_impact(self, error: InconsistentContact, closed: list[int]) -> None:
-        """Stop the slip of the contact that is jammed by an impact without collision."""
+        """Stop the slip of a jammed contact by an impact without collision."""
         kin = kinematics(self.model, *self._state())
         pairs = [(k, self.candidates[k].local(self.model, kin)) for k in closed]
         data = impact_problem(
@@ -353,7 +353,7 @@ class Run:
         self.y = np.concatenate((q, v_plus))
 
     def _note_changes(self, sides: list[ContactMode], unloaded: list[int]) -> None:
-        """List the changes of mode: contacts that close, open, stick and slip."""
+        """Record the changes of mode: contacts that close, open, stick and slip."""
         before = {side.index: side.mode for side in self.sides}
         after = {side.index: side.mode for side in sides}
         held = set(before) | set(self.unloaded)

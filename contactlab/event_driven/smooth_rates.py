@@ -1,17 +1,17 @@
-"""How acceleration and contact forces of a phase change with state, time and parameters, and pairs with the state.
+"""Derivatives of acceleration and contact forces of a phase by state, time and parameters, and of pairs by the state.
 
-From the differentiated equations of `phase`, with the contact forces x::
+They follow from the differentiated equations of `phase`, with the contact forces x::
 
     M da - R' dx = d(tau) - d(inverse dynamics at a) + (dR)' x        J da = d(wanted) - (dJ) a
 
-A pair's gap, velocities, their rates, and the work of forces are in its own frame (n, t1, t2), which turns as the axes
-of `tangent_frame` do. With ends i of centre velocity v_i, angular velocity w_i and arm r_i n (r_i = -radius of B,
-+radius of A; signs of B less A)::
+A pair's gap, velocities, their rates, and the work of forces are expressed in its frame (n, t1, t2), which turns as the
+axes of `tangent_frame` do. Let the ends i have centre velocity v_i, angular velocity w_i and arm r_i n (r_i = -radius
+of B, +radius of A; positive sign for B, negative for A)::
 
     u = frame . sum +-(v_i + r_i w_i x n)
     rate of u_n = n . sum +-a_i + n' . sum +-v_i        rate of u_t = T . sum +-(a_i + r_i (alpha_i x n + w_i x n'))
 
-where n' = 0 over a half-space, and the part across n of the relative velocity of centres over their distance for balls.
+where n' = 0 over a half-space. For balls n' is the relative velocity of the centres across n over their distance.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from contactlab.spatial.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """One body of a pair: its centre's motion and how this changes, (3, nv) each; by q, by v, position by q."""
+    """One body of a pair: motion of its centre, and derivatives (3, nv) each: by q, by v, position by q."""
 
     body: str
     sign: float
-    radius: float  # of the arm along n, negative if it points against n
+    radius: float  # length of the arm along n, negative if it points against n
     x: FloatArray
     v: FloatArray
     w: FloatArray
@@ -69,7 +69,7 @@ class ContactRates:
     L: FloatArray  # (3, nv): u = L v
     u: FloatArray  # (3,)
     u_q: FloatArray  # (3, nv)
-    # (3,) rate of u at the acceleration given, and (3, nv) each; by the acceleration it is L.
+    # (3,) rate of u at the given acceleration, and its derivatives (3, nv) by q and v; by the acceleration it is L.
     rate: FloatArray
     rate_q: FloatArray
     rate_v: FloatArray
@@ -88,7 +88,7 @@ class ContactRates:
         return found
 
     def carried(self, force: FloatArray) -> FloatArray:
-        """Return the change (nv, nv) of the generalized force by q as a force (3,) moves with the bodies."""
+        """Return the derivative (nv, nv) by q of the generalized force of a force (3,) that moves with the bodies."""
         F = force @ self.frame
         F_q = np.einsum("i,ijk->jk", force, self.frame_q)
         n_q = self.frame_q[0]
@@ -131,7 +131,7 @@ def _end(
 
 
 def _line_of_centres(b: _End, a: _End) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the frame of two balls, how it changes by q, n', and how n' changes by q and v."""
+    """Return the frame of two balls, its derivative by q, n', and the derivatives of n' by q and v."""
     across = b.x - a.x
     distance = float(np.linalg.norm(across))
     n = across / distance
@@ -146,7 +146,7 @@ def _line_of_centres(b: _End, a: _End) -> tuple[FloatArray, FloatArray, FloatArr
 
 
 def _turns(n: FloatArray) -> FloatArray:
-    """Return the change of the tangents with n, (2, 3, 3), by fourth-order differences; the axes are a convention."""
+    """Return the derivatives of the tangents by n, (2, 3, 3), by fourth-order differences."""
     total = np.zeros((2, 3, 3))
     for place, weight in STENCIL:
         for k, way in enumerate(place * STEP * np.eye(3)):
@@ -190,13 +190,13 @@ def _assembled(
     return ContactRates(frame @ slip_v, frame @ slip, u_q, rate, rate_q, rate_v, frame, frame_q, n, ends)
 
 
-# A part of the forces that redundant contacts share as they like moves the bodies when it is larger than this.
+# Indeterminate parts of redundant contact forces move the bodies if their effect is larger than this.
 _SHARED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Columns: q and v (nv each), time, parameters, and two of the slip's direction for every side of a phase."""
+    """Columns: q and v (nv each), time, parameters, and two for the slip direction of every side of a phase."""
 
     model: Model
     candidates: tuple[Candidate, ...]
@@ -204,7 +204,7 @@ class Layout:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Columns of each parameter."""
+        """Number of columns of each parameter."""
         nk = len(self.candidates)
         known = {"tau": self.model.nv, "gravity": 3, "mu": nk, "restitution": nk}
         return {name: known[name] for name in self.wrt}
@@ -216,11 +216,11 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """All columns except the columns of directions."""
+        """Number of columns, without the columns of directions."""
         return self.time + 1 + sum(self.sizes.values())
 
     def of(self, name: str) -> slice:
-        """Return the columns of a parameter; none unless it is differentiated by."""
+        """Return the columns of a parameter; none if it is not differentiated by."""
         at = self.time + 1
         for other, size in self.sizes.items():
             if other == name:
@@ -229,7 +229,7 @@ class Layout:
         return slice(at, at)
 
     def column(self, name: str, contact: int) -> list[int]:
-        """Return the column of a contact's parameter; none unless it is differentiated by."""
+        """Return the column of a contact's parameter; none if it is not differentiated by."""
         return [self.of(name).start + contact] if name in self.wrt else []
 
 
@@ -247,7 +247,7 @@ class SmoothRates:
     fT_by: FloatArray  # (n, 2, width)
     rates: tuple[ContactRates, ...]
     sides: tuple[ContactMode, ...]
-    shared: bool  # redundant contacts whose share of the forces moves the bodies
+    shared: bool  # whether indeterminate forces of redundant contacts move the bodies
     slow: float
 
     @property
@@ -260,7 +260,7 @@ class SmoothRates:
         return float(np.linalg.norm(self.rates[i].u[1:]))
 
     def turning(self, i: int) -> FloatArray:
-        """Return the change of the direction of slip by the columns, (2, width)."""
+        """Return the derivative of the direction of slip by the columns, (2, width)."""
         speed, rates = self.speed(i), self.rates[i]
         s = rates.u[1:] / speed
         by = np.zeros((2, self.by.shape[1]))
@@ -269,7 +269,7 @@ class SmoothRates:
         return by
 
     def slip(self, i: int) -> tuple[FloatArray, FloatArray]:
-        """Return the direction of slip (2,) and its change; if slower than ``slow``, the side's own."""
+        """Return the direction of slip (2,) and its derivative; if slower than ``slow``, the side's direction."""
         if self.speed(i) > self.slow:
             return self.rates[i].u[1:] / self.speed(i), self.turning(i)
         by = np.zeros((2, self.by.shape[1]))
@@ -281,7 +281,7 @@ class SmoothRates:
 def smooth_rates(
     course: RunTrace, layout: Layout, sides: Sequence[ContactMode], t: float, y: FloatArray, part: float = 1.0
 ) -> SmoothRates:
-    """Differentiate a phase at (t, y); slip keeps its direction up to a fraction of the speed."""
+    """Differentiate a phase at (t, y); slip slower than ``part`` of the speed keeps its direction."""
     model, nv, o = layout.model, layout.model.nv, course.stepper
     phase = phase_of(course, layout, sides, part)
     instant, _, forces = phase.forces(t, y)
@@ -308,7 +308,7 @@ def smooth_rates(
             continue
         s, s_by = bare.slip(i)
         columns.append(r.L[:1] - mu * s @ r.L[1:])
-        # turn and growth of friction at the same normal force
+        # rotation and change of friction at the same normal force
         turned[i] = -mu * forces.fN[i] * s_by
         turned[i][:, layout.column("mu", side.index)] -= forces.fN[i] * s[:, None]
         pushed += r.L[1:].T @ turned[i]
@@ -338,7 +338,7 @@ def phase_of(course: RunTrace, layout: Layout, sides: Sequence[ContactMode], par
 def solved(
     M: FloatArray, J: FloatArray, R: FloatArray, pushed: FloatArray, wanted: FloatArray
 ) -> tuple[FloatArray, FloatArray, bool]:
-    """Return x and f of M x - R' f = pushed, J x = wanted, f the shortest; whether f leaves x open."""
+    """Solve M x - R' f = pushed, J x = wanted for x and the shortest f; return also if x depends on this choice."""
     free, responses = np.linalg.solve(M, pushed), np.linalg.solve(M, R.T)
     A = J @ responses
     f, _, rank, _ = np.linalg.lstsq(A, wanted - J @ free, rcond=1e-11)
@@ -350,7 +350,7 @@ def solved(
 
 
 def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: FloatArray, width: int) -> FloatArray:
-    """Return the applied force by the columns (nv, width); functions of the user's by fourth-order differences."""
+    """Return the applied force by the columns (nv, width); a user's functions by fourth-order differences."""
     model, nv = layout.model, layout.model.nv
     by = np.zeros((nv, width))
     by[:, layout.of("tau")] = np.eye(nv)[:, : layout.sizes.get("tau", 0)]
@@ -368,7 +368,7 @@ def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: Float
 
 
 def coupling(model: Model, v: FloatArray) -> FloatArray:
-    """Return W (nv, nv) of the variation dq' = dv - W dq: a turn in body axes is itself turned by w."""
+    """Return W (nv, nv) of the variation dq' = dv - W dq: a rotation in body axes is itself rotated by w."""
     W = np.zeros((model.nv, model.nv))
     at = place = 0
     places = model.quaternion_starts

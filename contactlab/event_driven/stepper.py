@@ -26,49 +26,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EventDriven:
-    """Smooth motion by an adaptive integrator between events that are located; an impact law at impacts.
+    """Smooth motion by an adaptive integrator between located events, with an impact law at impacts.
 
     Between events every closed contact has a mode, stick or slip, with friction exactly against its slip, and forces
     from linear equations. An event ends a mode: a gap closes, a normal force vanishes, slip stops, a friction force
     reaches its cone. One acceleration-level LCP then gives the next modes. Balls and support points may touch
-    half-spaces, balls one another. `TimeStepping` supports all shapes, needs no events, and is the choice for many
-    contacts.
+    half-spaces, and balls may touch one another. `TimeStepping` supports all shapes, needs no events, and is better for
+    many contacts.
 
     Parameters
     ----------
     impact
-        Law of impact; None for Newton's, at once. A law without restitution, such as ``Stronge()``, takes the
+        Impact law; None for Newton's, simultaneously. A law without restitution, such as ``Stronge()``, uses the
         restitution of the materials.
     rtol, atol
         Tolerances of the integrator (DOP853).
     max_step
-        Longest step of the integrator [s]: a gap that closes and opens again within one is not seen.
+        Maximum step of the integrator [s]: a gap that closes and opens again within one is missed.
     output_step
-        Time between the rows of the recording [s]; None for the integrator's own steps.
+        Time between the rows of the recording [s]; None for the integrator's steps.
     edges
-        Edges of the friction pyramid in which contacts at rest, and impacts, are decided.
+        Edges of the friction pyramid for contacts at rest and for impacts.
     gap_tolerance
         Gap up to which a contact is closed [m].
     rest_speed
-        Speed of approach up to which a contact closes without an impact [m/s].
+        Maximum approach speed at which a contact closes without an impact [m/s].
     slip_speed
-        Tangential speed up to which a contact is at rest [m/s].
+        Maximum tangential speed of a contact at rest [m/s].
     zeno_interval
-        An impact that follows one of the same contact within this time [s] closes all that touch, without rebound:
-        infinitely many impacts in finite time end so, early by about this interval times e / (1 - e).
+        An impact that follows another of the same contact within this time [s] closes all touching contacts, without
+        rebound. So infinitely many impacts in finite time end, early by about this interval times e / (1 - e).
     max_events
-        The run stops with an error beyond.
+        Number of events above which the run stops with an error.
     stabilisation
-        Rate [1/s] at which drift of closed contacts is pulled back; 0 for none.
+        Rate [1/s] at which drift of closed contacts is corrected; 0 for none.
     on_inconsistency
-        Response if rigid friction has no acceleration, or several (Painleve): "raise" an `InconsistentContact`, or take
-        an "impulse" without collision, which stops the slip. "open" takes, of several, the acceleration that leaves the
-        contacts in question without force, and the impulse if there is none.
+        Response if rigid friction has no acceleration, or several (Painleve). "raise": raise `InconsistentContact`.
+        "impulse": stop the slip by an impulse without collision. "open": of several accelerations use the one without
+        force at the contacts in question, and the impulse if there is none.
 
     Raises
     ------
     SimulationConfigError
-        Naming the field and the value.
+        A value is invalid; the error names the field and the value.
 
     References
     ----------
@@ -128,7 +128,7 @@ class EventDriven:
         Parameters
         ----------
         world
-            The moving world; its contacts must be of the kinds above.
+            The world; its contacts must be of the kinds above.
         duration
             [s].
         state
@@ -136,7 +136,7 @@ class EventDriven:
         tau
             Applied generalized force (nv,), or a function of (time, q, v), which must be continuous between events.
         f_ext
-            Wrenches on bodies, by their names, as in `simulate`, at every instant where the bodies are then; also a
+            Wrenches on bodies, by name, as in `simulate`, applied to the bodies' poses at every instant; also a
             function of (time, q, v), continuous between events.
         progress
             Called with (time, end) [s] after every event.
@@ -144,12 +144,12 @@ class EventDriven:
         Warns
         -----
         ImplausibleWarning
-            The run is doubtful for the reason in `EventRecording.notices`: once for each kind.
+            The run is doubtful, for the reason in `EventRecording.notices`: once for each kind.
 
         Raises
         ------
         SimulationConfigError
-            An argument that cannot be used, or shapes that event-driven runs do not know.
+            An argument is invalid, or event-driven runs do not support a shape.
         InconsistentContact
             Rigid friction has no acceleration, or several, and ``on_inconsistency`` is "raise".
         EventError
@@ -176,7 +176,7 @@ def _force(tau: Tau, nv: int) -> Callable[[float, np.ndarray, np.ndarray], np.nd
 
 @dataclass(frozen=True, eq=False)
 class _ConstantForce:
-    """A constant force; recordings keep it, and can be pickled with it."""
+    """A constant force, which can be pickled with recordings."""
 
     tau: FloatArray
 

@@ -1,7 +1,7 @@
 """Derivatives of event-driven runs: the state transition matrix, through events by saltation matrices.
 
-Along smooth motion x = (q, v) the variation X' = A X is integrated with it, A exact. An event at g(x) = 0 comes earlier
-or later with the state, and X passes through it by (Aizerman and Gantmakher 1958)::
+Along smooth motion x = (q, v) the variation X' = A X is integrated with it, with exact A. The time of an event at
+g(x) = 0 depends on the state, and X crosses the event by (Aizerman and Gantmakher 1958)::
 
     X+ = [D_x R + (f+ - D_x R f-) (dg/dx) / (dg/dx f-)] X
 
@@ -27,16 +27,16 @@ from contactlab.multibody import kinematics
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.errors import SimulationConfigError
 
-# Events closer than this [s] are at once.
+# Events closer than this [s] are simultaneous.
 _SIMULTANEOUS = 1e-9
 
 # Largest relative tolerance of the variation.
 _RTOL = 1e-10
 
-# Slip that has just fallen to the speed is there to rounding.
+# Slip that has just decreased to the speed is at it only up to rounding.
 _JUST_ABOVE = 1.0 + 1e-6
 
-# Motion across the slip, against that along it, below which there is none.
+# Ratio of the motion across the slip to the motion along it below which slip is planar.
 _PLANAR = 1e-9
 
 
@@ -49,14 +49,14 @@ class TransitionIntegrator:
         self.kinks: list[EventKink] = []
         total = 2 * self.nv + layout.width - layout.time - 1
         self.X = np.eye(2 * self.nv, total)
-        # constant changes of parameters, and changes of the directions of slow slip: two rows for every side
+        # constant derivatives of parameters, and of the directions of slow slip: two rows for every side
         self.own = np.eye(total)[2 * self.nv :]
         self.D = np.zeros((0, total))
         # The contact of the last event.
         self.last = -1
 
     def run(self) -> None:
-        """Return all arcs."""
+        """Integrate all arcs."""
         last: Arc | None = None
         for arc in self.course.arcs:
             if last is None:
@@ -75,7 +75,7 @@ class TransitionIntegrator:
             self.kinks.append(kink)
 
     def _total(self, by: FloatArray, dt: FloatArray | None = None) -> FloatArray:
-        """Convert from the columns of a layout to the columns of X, at an instant that moves by dt."""
+        """Convert from the columns of a layout to the columns of X, at an instant that is shifted by dt."""
         t, width = self.layout.time, self.layout.width
         found = by[..., :t] @ self.X + by[..., t + 1 : width] @ self.own
         if by.shape[-1] > width:
@@ -83,7 +83,7 @@ class TransitionIntegrator:
         return np.asarray(found if dt is None else found + np.multiply.outer(by[..., t], dt))
 
     def _smooth(self, arc: Arc) -> None:
-        """Integrate X beside the motion."""
+        """Integrate X with the motion."""
         from scipy.integrate import solve_ivp
 
         phase, nv, nx = phase_of(self.course, self.layout, arc.sides), self.nv, self.nq + self.nv
@@ -129,7 +129,7 @@ class TransitionIntegrator:
             z = np.concatenate((z[:nx], self.X.ravel()))
 
     def _released(self, arc: Arc, i: int, t: float, y: FloatArray) -> None:
-        """Advance X until slip that began at rest has become fast; from then on its direction is its own, and jumps."""
+        """Advance X until slip from rest has become fast; then its direction follows from the state: X jumps."""
         before, after = (
             smooth_rates(self.course, self.layout, arc.sides, t, y, part) for part in (_JUST_ABOVE, 1.0 / _JUST_ABOVE)
         )
@@ -140,7 +140,7 @@ class TransitionIntegrator:
             self.X = self.X + np.outer(after.flow - before.flow, by @ self.X / rate)
 
     def _begin(self, arc: Arc) -> None:
-        """Return the start; impacts there belong to a start a little earlier."""
+        """Initialise X at the start; impacts at the start belong to a start a little earlier."""
         at = self._rates(arc.sides, arc.start, arc.y)
         for i in self._slow(arc, at):
             self._kink(arc.start, [arc.sides[i].index], "from rest", 0.0)
@@ -158,7 +158,7 @@ class TransitionIntegrator:
         self.D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
 
     def _cross(self, last: Arc, arc: Arc) -> None:
-        """Take X through the event between two arcs."""
+        """Advance X through the event between two arcs."""
         t, q = last.end, last.y_end[: self.nq]
         before, after = self._rates(last.sides, t, last.y_end), self._rates(arc.sides, t, arc.y)
         what, place = last.ended[0]
@@ -178,7 +178,7 @@ class TransitionIntegrator:
             self._kink(t, [hit.contact], "grazing", 0.0)
         slides = any(side.index == hit.contact and side.mode is Mode.SLIDE for side in arc.sides)
         across = before.speed(place) if what == "slip" and slides else 0.0
-        # Slow slip that ends across its direction goes on in another: how it does is a convention of the run.
+        # Slow slip that ends across its direction continues in another, by a convention of the run.
         if self.course.stepper.slip_speed < across < SLOW_FRACTION * before.slow:
             self._kink(t, [hit.contact], "turns at rest", across)
         self.X = self.X + np.outer(before.flow, dt)
@@ -188,7 +188,7 @@ class TransitionIntegrator:
         self.X, self.D = self.X - np.outer(after.flow, dt), D
 
     def _finish(self, last: Arc) -> None:
-        """Add the events at the end, or just behind it."""
+        """Add the events at the end, or shortly after it."""
         if last.ended or (last.end == last.start and len(self.course.arcs) > 1):
             contacts = {self.names.index(name) for jump in last.jumps for name in jump.event.contacts}
             self._kink(last.end, sorted(contacts), "at the end", 0.0)
@@ -205,7 +205,7 @@ class TransitionIntegrator:
         return rates
 
     def _shift(self, hit: Crossing, t: float) -> FloatArray:
-        """Return the delay of the event by the columns of X; none for a grazing one."""
+        """Return the derivative of the event time by the columns of X; zero for a grazing event."""
         if abs(hit.rate) <= NEAR_KINK * hit.scale:
             self._kink(t, [hit.contact], "grazing", abs(hit.rate) / max(hit.scale, 1e-300))
         if abs(hit.rate) <= 1e-12 * hit.scale:
@@ -213,7 +213,7 @@ class TransitionIntegrator:
         return np.asarray(-self._total(hit.by) / hit.rate)
 
     def _others(self, found: list[Crossing], hit: Crossing, t: float, dt: FloatArray) -> None:
-        """Name the other events at this instant, unless they always occur."""
+        """Report the other events at this instant, unless they always occur together."""
         others, off = [], 0.0
         for one in found:
             if one is hit or one.rate >= 0.0 or abs(one.value / one.rate) >= _SIMULTANEOUS:
@@ -225,7 +225,7 @@ class TransitionIntegrator:
             self._kink(t, sorted({hit.contact, *others}), "at once", off)
 
     def _jump(self, arc: Arc, q: FloatArray) -> None:
-        """Take X through the jumps at the start of an arc."""
+        """Advance X through the jumps at the start of an arc."""
         nv = self.nv
         for jump in arc.jumps:
             rates = jump_rates(self.course, self.layout, jump, q)
@@ -237,19 +237,19 @@ class TransitionIntegrator:
                     self._kink(arc.start, [k], "mode", off)
 
     def _slow(self, arc: Arc, at: SmoothRates) -> list[int]:
-        """Return the places of contacts with slip of a direction that does not follow from the state."""
+        """Return the indices of contacts whose slip direction does not follow from the state."""
         slides = [i for i, side in enumerate(arc.sides) if side.mode is Mode.SLIDE]
         bound = at.slow * _JUST_ABOVE
         return [i for i in slides if self.layout.candidates[arc.sides[i].index].mu > 0.0 and at.speed(i) <= bound]
 
     def _cone_direction_rate(self, before: SmoothRates, i: int, dt: FloatArray) -> FloatArray:
-        """Return the change of the direction in which a contact on its cone begins to slip."""
+        """Return the derivative of the direction in which a contact on its cone begins to slip."""
         size = float(np.linalg.norm(before.fT[i]))
         s = before.fT[i] / size
         return self._total(-(np.eye(2) - np.outer(s, s)) @ before.fT_by[i] / size, dt)
 
     def _directions(self, arc: Arc, after: SmoothRates, contact: int, coned: FloatArray | None) -> FloatArray:
-        """Return the change of the directions of slow slip at an event: with the slip, or with the holding force."""
+        """Return the derivatives of slow slip's directions at an event: from the slip, or from the sticking force."""
         D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
         for i in self._slow(arc, after):
             side, rows = arc.sides[i], slice(2 * i, 2 * i + 2)
@@ -267,24 +267,24 @@ class TransitionIntegrator:
 
 @dataclass(frozen=True)
 class EventKink:
-    """Why a run has no derivative, or almost none.
+    """Reason for which a run has no derivative, or almost none.
 
     Parameters
     ----------
     time : float
         [s].
     contacts : tuple of str
-        Which.
+        Names of the contacts.
     reason : str
-        "grazing": an event function that hardly crosses zero, or a gap that does not quite close; "at once": events at
-        one instant, whose order another start changes; "at the start", "at the end": an event there; "mode": an impact
-        about to stick instead of slip, or the other way, or whose friction pyramid is about to turn; "from rest": slip
-        that begins at rest, its direction open; "turns at rest": slip in space whose direction turns too fast to be
-        followed as it comes to rest; "jam": Painleve's paradox; "sharing": redundant contacts whose share of
-        the forces, a convention, moves the bodies.
+        "grazing": an event function that hardly crosses zero, or a gap that almost closes; "at once": events at one
+        instant, whose order depends on the start; "at the start", "at the end": an event there; "mode": an impact close
+        to another mode (stick or slip), or whose friction pyramid is about to turn; "from rest": slip that begins at
+        rest, with undetermined direction; "turns at rest": slip in space whose direction turns too fast at its stop;
+        "jam": Painleve's paradox; "sharing": redundant contacts whose undetermined forces, chosen by convention, move
+        the bodies.
     distance : float
-        Distance: the rate of crossing over its largest possible value, or the gap left [m]; the time between the events
-        [s]; the slip left [m/s], or slip or friction in parts; 0 on the kink.
+        Distance: the rate of crossing over its maximum, or the gap left [m]; the time between the events [s]; the slip
+        left [m/s], or slip or friction as a fraction; 0 on the kink.
     """
 
     time: float
@@ -300,14 +300,14 @@ _PARAMETERS = ("tau", "gravity", "mu", "restitution")
 
 @dataclass(frozen=True, eq=False)
 class Transition:
-    """How the end of a run changes with its start and with parameters.
+    """The derivative of a run's end by its start and by parameters.
 
     Parameters
     ----------
     matrix : ndarray, shape (2 nv, 2 nv)
-        d(dq, dv) at the end by (dq, dv) at the start, q along `integrate`.
+        d(dq, dv) at the end by (dq, dv) at the start, with q along `integrate`.
     parameters : mapping of str to ndarray, shape (2 nv, n)
-        By parameters: "tau" (nv columns) and "gravity" (3), constant ones added to the acting ones; "mu" and
+        By name: "tau" (nv columns) and "gravity" (3), constants added to the acting ones; "mu" and
         "restitution", a column for each of ``contacts``.
     contacts : tuple of str
         The run's contacts.
@@ -325,7 +325,7 @@ class Transition:
 
     @property
     def unique(self) -> bool:
-        """Whether there is one derivative, for all directions."""
+        """Return True if there is one derivative, for all directions."""
         return not self.kinks
 
     def jvp(self, dx: ArrayLike | None = None, parameters: Mapping[str, ArrayLike] | None = None) -> FloatArray:
@@ -349,7 +349,7 @@ class Transition:
 
 
 def transition(recording: EventRecording, wrt: Iterable[Parameter] = ()) -> Transition:
-    """Differentiate an event-driven run: its end by its start, and by parameters.
+    """Return the derivative of an event-driven run: of its end by its start, and by parameters.
 
     Parameters
     ----------
@@ -361,14 +361,14 @@ def transition(recording: EventRecording, wrt: Iterable[Parameter] = ()) -> Tran
     Returns
     -------
     Transition
-        Exact for Newton's law up to the integrator's tolerances; other laws are differenced, and so are forces that
-        are functions, each of whose steps then costs some 8 nv calls. Where there is no derivative `Transition.kinks`
-        names why.
+        Exact for Newton's law up to the integrator's tolerances. Other laws are differentiated by differences, and so
+        are forces that are functions, at about 8 nv calls per step. If there is no derivative, `Transition.kinks` has
+        the reasons.
 
     Raises
     ------
     SimulationConfigError
-        ``wrt`` or a recording that no run left.
+        ``wrt`` is invalid, or the recording has no ``course``.
 
     References
     ----------

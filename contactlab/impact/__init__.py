@@ -1,4 +1,4 @@
-"""Impacts: laws of restitution side by side, the path of a single impact, and Painleve's paradox.
+"""Impacts: comparison of restitution laws, the impulse path of a single impact, and Painleve's paradox.
 
 Every law takes one `problem_data.ConstraintVelProblemData`, whose Mv is the momentum before the impact, and returns an
 `ImpactOutcome`. No law is right for all impacts: `compare` shows how far they differ, and which of them gain energy.
@@ -19,7 +19,7 @@ from contactlab.impact.stronge import Stronge
 from contactlab.naming import module_hooks
 from contactlab.spatial.errors import ImpactError
 
-#: Every law, as a class; `all_laws` has those three of them that have an order, in both.
+#: All laws, as classes; `all_laws` has the three laws with an order, in both orders.
 ALL_LAWS = (Newton, Poisson, Stronge, ChatterjeeRuina, Brach, Smith, TangentialCompliance)
 
 __all__ = [

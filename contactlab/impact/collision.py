@@ -1,8 +1,8 @@
-"""An impact problem as the laws need it: coefficients of restitution, and rows contact by contact.
+"""An impact problem in the form used by the laws: coefficients of restitution, and rows contact by contact.
 
-The bilateral rows are eliminated. A *collision* is one contact or limit on its own. In its own coordinates, normal
-velocity u_n and tangential velocity u_t (0, 1 or 2 components), an impulse (p_n, p_t) changes them by W (p_n, p_t),
-W = J C J'. If the bodies can move only along one line of the tangent plane, as a mechanism in a plane does, u_t is the
+The bilateral rows are eliminated. A *collision* is a single contact or limit. Its coordinates are the normal velocity
+u_n and the tangential velocity u_t (0, 1 or 2 components). An impulse (p_n, p_t) changes them by W (p_n, p_t),
+W = J C J'. If the bodies can move only along one line of the tangent plane, as in a planar mechanism, u_t is the
 velocity along it.
 """
 
@@ -23,12 +23,12 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
-#: A coefficient or a law of the speed, for all contacts; or one per contact, numbers and laws as they come.
+#: A coefficient, or a law that depends on speed, for all contacts; or one number or law per contact.
 Restitution = ArrayLike | RestitutionLaw | Sequence[float | RestitutionLaw]
 
 
 def check_restitution(restitution: Restitution) -> None:
-    """Refuse values that cannot be restitution, before there is a problem to compare lengths with."""
+    """Raise for values that cannot be restitution, before there is a problem to compare lengths with."""
     if isinstance(restitution, RestitutionLaw):
         return
     if _mixed(restitution):
@@ -45,7 +45,7 @@ def check_restitution(restitution: Restitution) -> None:
 
 
 def coefficients(restitution: Restitution, approach: FloatArray) -> FloatArray:
-    """Return the coefficient of each contact (nc,) for its speed of approach (nc,) [m/s]."""
+    """Return the coefficient of each contact (nc,) for its approach speed (nc,) [m/s]."""
     if isinstance(restitution, RestitutionLaw):
         values = np.array([float(restitution.at(max(0.0, float(speed)))) for speed in approach])
         _check_range(values)
@@ -62,7 +62,7 @@ def coefficients(restitution: Restitution, approach: FloatArray) -> FloatArray:
 
 
 def _mixed(restitution: Restitution) -> TypeGuard[Sequence[float | RestitutionLaw]]:
-    """Return True if some contacts have a law of their own."""
+    """Return True if restitution is a sequence with some laws."""
     return isinstance(restitution, Sequence) and any(isinstance(one, RestitutionLaw) for one in restitution)
 
 
@@ -72,10 +72,10 @@ def _check_range(values: FloatArray) -> None:
         raise ImpactError("restitution", f"must lie between 0 and 1, got {bad[0]}")
 
 
-# Rows of a pyramid may be off the regular one by rounding of the placement they come from.
+# Tolerance of a regular pyramid, for rounding of the rows' placement.
 _REGULAR = 1e-9
 
-# Motion across a line of the tangent plane that is rounding, of that along it.
+# Ratio of motion across a line of the tangent plane to motion along it that is rounding.
 _PLANAR = 1e-12
 
 
@@ -90,13 +90,13 @@ class Collision:
     mu : float
         Coefficient of friction; 0 for limits.
     J, Y : ndarray, shape (1 + m, nv)
-        Rows of u_n and u_t, m = 0, 1 or 2 tangents, and C J_i.
+        Rows of u_n and u_t, m = 0, 1 or 2 tangents; and Y_i = C J_i.
     k : ndarray, shape (1 + m,)
         Their velocity terms: u = J v + k.
     W : ndarray, shape (1 + m, 1 + m)
         Response to impulses.
     along : ndarray, shape (t, m)
-        Its t tangents in terms of the data's tangents; one if the bodies can move only along it.
+        Its m directions in terms of the data's t tangents; one if the bodies can move only along one line.
     """
 
     index: int
@@ -114,12 +114,12 @@ class Collision:
 
 @dataclass(frozen=True, eq=False)
 class ImpactProblem:
-    """Problem data as all laws need them; ``v_minus`` (nv,) already meets the bilateral equations.
+    """Problem data in the form used by all laws; ``v_minus`` (nv,) satisfies the bilateral equations.
 
     Raises
     ------
     ImpactError
-        Boxed rows or softening, which impact laws other than the impact LCP do not know.
+        The data have boxed rows or softening, which only the impact LCP supports.
     """
 
     data: ConstraintVelProblemData
@@ -137,17 +137,17 @@ class ImpactProblem:
 
     @cached_property
     def rows(self) -> UnilateralRows:
-        """Rows with the bilateral ones eliminated."""
+        """Rows after elimination of the bilateral ones."""
         return unilateral_rows(self.blocks)
 
     @cached_property
     def v_minus(self) -> FloatArray:
-        """Velocity before the impact, led onto the bilateral rows."""
+        """Velocity before the impact, projected onto the bilateral rows."""
         return self.rows.terms(self.blocks)[1]
 
     @cached_property
     def bilateral_impulses(self) -> ConstraintForces:
-        """The bilateral impulses alone that led the velocity before onto the bilateral rows."""
+        """The bilateral impulses of this projection."""
         b = self.blocks
         return self.outcome_of(np.zeros(b.nc + b.nr + b.nl + b.nbox))[0]
 
@@ -168,7 +168,7 @@ class ImpactProblem:
             select = along.T @ select
             J = np.vstack((self.rows.J[c : c + 1], select @ self.rows.J[friction]))
             Y = np.vstack((self.rows.Y[c : c + 1], select @ self.rows.Y[friction]))
-            # Laws set the normal term; data made for the LCP have Newton's restitution in it.
+            # Laws set the normal term; data for the LCP may contain Newton's restitution in it.
             terms = np.concatenate(([0.0], select @ k[friction]))
             collisions.append(Collision(c, float(b.mu[c]), J, Y, terms, J @ Y.T, along))
         for i in range(b.nl):
@@ -182,7 +182,7 @@ class ImpactProblem:
         """Raise if the data have rows or terms that a rigid impact does not support."""
         b = self.blocks
         if b.nbox:
-            raise ImpactError("data", f"has {b.nbox} boxed rows: {self.law} acts on contacts and limits alone")
+            raise ImpactError("data", f"has {b.nbox} boxed rows: {self.law} acts only on contacts and limits")
         if b.ncone > b.nc:
             detail = (
                 f"has {b.ncone - b.nc} further cones of friction, of moments: {self.law} knows one for each contact"
@@ -194,7 +194,7 @@ class ImpactProblem:
     def rows_of(self, collision: Collision, p: FloatArray) -> FloatArray:
         """Return the impulse p (1 + m,) of one collision along the rows [N; F; L] (nu,).
 
-        A tangential impulse in the plane goes to the two neighbouring edges of the pyramid that span it.
+        A tangential impulse in the plane is split between the two neighbouring edges of the pyramid.
         """
         b = self.blocks
         f = np.zeros(b.nc + b.nr + b.nl)
@@ -219,14 +219,14 @@ class ImpactProblem:
         return f
 
     def outcome_of(self, f: FloatArray) -> tuple[ConstraintForces, FloatArray]:
-        """Return all impulses, bilateral ones included, and v+ (nv,) of impulses (nu + nbox,) along [N; F; L; B]."""
+        """Return all impulses, bilateral ones included, and v+ (nv,) for impulses (nu + nbox,) along [N; F; L; B]."""
         b = self.blocks
         fG, v_plus = add_bilateral_forces(1.0, self.rows, b, f)
         nu = b.nc + b.nr + b.nl
         return ConstraintForces.from_packed(self.data, np.concatenate((f[:nu], fG, f[nu:]))), v_plus
 
     def _check_regular(self, c: int, friction: slice, tangents: FloatArray) -> None:
-        """Refuse directions that do not form a regular pyramid, because their tangents are not determined."""
+        """Raise if directions do not form a regular pyramid, because their tangents are then not determined."""
         r = friction.stop - friction.start
         if r < 2:
             return

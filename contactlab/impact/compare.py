@@ -1,4 +1,4 @@
-"""Impact laws side by side: on one problem, and over a family of problems as maps of energies and outcomes."""
+"""Comparison of impact laws: on one problem, and over a family of problems as maps of energies and outcomes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from problem_data import ConstraintVelProblemData
 
 
 def all_laws(restitution: Restitution) -> dict[str, ImpactLaw]:
-    """Return the laws that have an order, each in both, with one coefficient, by name."""
+    """Return the laws with an order, each in both orders, with one coefficient, by name."""
     return {
         "Newton": Newton(restitution),
         "Newton, sequential": Newton(restitution, "sequential"),
@@ -46,11 +46,11 @@ class Comparison:
     outcomes : dict
         `ImpactOutcome` by the name of the law.
     failures : dict
-        Messages of the solver, by the name of the law that has no outcome.
+        Error messages of the solver, by name of a law without outcome.
     uniqueness : Uniqueness
-        Whether the simultaneous Newton problem has one velocity; impulses of redundant contacts need not be unique.
+        Number of velocities that solve the simultaneous Newton problem; impulses of redundant contacts may vary.
     outcomes_of_orders : OutcomeSet or None
-        Velocities that orders and interleavings of the contacts leave open under Stronge's law, if requested.
+        Velocities for all orders and interleavings of the contacts under Stronge's law, if requested.
     """
 
     data: ConstraintVelProblemData
@@ -65,17 +65,17 @@ class Comparison:
 
     @property
     def gains(self) -> tuple[str, ...]:
-        """Names of the laws that gave the bodies energy."""
+        """Names of the laws that increased the energy."""
         return tuple(name for name, outcome in self.outcomes.items() if outcome.gains_energy)
 
     @property
     def unique(self) -> bool | None:
-        """Whether the simultaneous Newton problem has exactly one velocity; None if that is not known."""
+        """Whether the simultaneous Newton problem has exactly one velocity; None if this is not known."""
         return self.uniqueness.unique
 
     @property
     def solutions(self) -> int | None:
-        """How many solutions enumeration lists, None if it was not needed or the problem is too large for it."""
+        """Number of solutions found by enumeration, None if it was not needed or the problem is too large for it."""
         return self.uniqueness.enumerated
 
     def __str__(self) -> str:
@@ -119,19 +119,19 @@ def compare(
     data : ConstraintVelProblemData
         Problem with Mv = M v before the impact.
     laws : mapping or sequence of ImpactLaw, optional
-        By name, or by their title; by default the laws of `all_laws`, which need ``restitution``.
-        ``[law(e) for law in ALL_LAWS]`` has the laws of one collision, too.
+        By name, or by their title; default the laws of `all_laws`, which need ``restitution``.
+        ``[law(e) for law in ALL_LAWS]`` also has the laws of a single collision.
     restitution : float, (nc,) or RestitutionLaw, optional
         For the laws of `all_laws`, and for the enumeration.
     max_n, max_nodes : int
-        Largest LCP to enumerate the solutions of, and nodes of the search of larger ones; see `motion_is_unique`.
+        Maximum size of an LCP whose solutions are enumerated, and search nodes for larger ones; see `motion_is_unique`.
     samples : int
-        Interleavings of single impacts for `outcome_set`; 0 for no such set. Needs ``restitution``.
+        Number of interleavings of single impacts for `outcome_set`; 0 for no such set. Needs ``restitution``.
 
     Raises
     ------
     ImpactError
-        Neither laws nor restitution, or data that a law does not fit.
+        Neither laws nor restitution are given, or a law does not support the data.
     """
     if laws is None:
         if restitution is None:
@@ -165,14 +165,14 @@ def uniqueness(
 ) -> Uniqueness:
     """Return whether Newton's simultaneous problem has one velocity, several or none; see `motion_is_unique`.
 
-    Without restitution the data's kN is taken.
+    Without restitution the data's kN is used.
     """
     if restitution is not None:
         data = with_newtons_terms(ImpactProblem(data, "uniqueness"), restitution)
     return motion_is_unique(data, max_n=max_n, max_nodes=max_nodes)
 
 
-# Of the contact's speed before: slip below it has stopped, speed of separation below it is none.
+# Relative to the contact's speed before: smaller slip has stopped, and a smaller separation speed counts as zero.
 _NO_SPEED = 1e-7
 
 
@@ -180,16 +180,16 @@ T = TypeVar("T")
 
 
 class ContactMotion(enum.IntEnum):
-    """Motion after an impact of the contact that approached fastest."""
+    """Motion after an impact of the contact with the highest approach speed."""
 
-    #: nothing approached
+    #: no contact approached
     NO_IMPACT = -2
-    #: the law has no outcome, or did not finish
+    #: the law has no outcome, or did not end
     NOT_SOLVED = -1
     #: slip continues as it was
     CONTINUES_SLIDING = 0
     STICKS = 1
-    #: slip has turned round, in space by more than a right angle
+    #: slip has reversed, in space by more than a right angle
     SLIPS_BACK = 2
 
 
@@ -208,11 +208,11 @@ class ImpactMap:
     energy_ratio : ndarray
         Energy after over energy before; NaN if the law was not solved.
     motion : ndarray of int
-        `ContactMotion` of the contact that approached fastest.
+        `ContactMotion` of the contact with the highest approach speed.
     v_plus : ndarray, shape (..., nv)
-        Velocity after; NaN if the law was not solved.
+        Velocity after the impact; NaN if the law was not solved.
     notices : ndarray of bool
-        Mask of points at which the order of contacts decided the outcome.
+        True at points at which the order of contacts decided the outcome.
     """
 
     axes: dict[str, FloatArray]
@@ -225,12 +225,12 @@ class ImpactMap:
 
     @property
     def energy_gain_mask(self) -> np.ndarray:
-        """Return a mask of the points at which a law gave the bodies energy."""
+        """Return a mask of the points at which a law increased the energy."""
         return np.asarray(self.energy_ratio > 1.0 + 1e-6)
 
     @property
     def spread(self) -> FloatArray:
-        """Largest difference of the energy ratios of the laws, over restitution and parameters."""
+        """Maximum difference between the laws' energy ratios, over restitution and parameters."""
         return np.asarray(np.ptp(self.energy_ratio, axis=0))
 
     def __str__(self) -> str:
@@ -253,27 +253,28 @@ def impact_map(
     laws: Callable[[float], Mapping[str, ImpactLaw]] = all_laws,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImpactMap:
-    """Solve a family of impacts under several laws; `contactlab.lab.ImpactGrid` is for several processes.
+    """Solve a family of impacts under several laws; `contactlab.lab.ImpactGrid` uses several processes.
 
     Parameters
     ----------
     problem : callable
-        Returns the impact for parameters given by name: of any mechanism, as of
+        Function that returns the impact for parameters given by name. It may be of any mechanism, for example
         ``formulation.problem_data_from(model, q, v, contacts=..., h=None).velocity``.
     axes : mapping
         Values (k,) of each parameter by its name; all combinations are solved.
     restitutions : (ne,)
         Coefficients.
     laws : callable
-        Returns laws by name for a coefficient; `all_laws` if not given, which has Newton's, Poisson's and Stronge's,
-        each in both orders. ``lambda e: {law.title: law(e) for law in ALL_LAWS}`` is all of the package.
+        Function that returns laws by name for a coefficient; default `all_laws`, which has Newton's, Poisson's and
+        Stronge's, each in both orders. ``lambda e: {law.title: law(e) for law in ALL_LAWS}`` has all laws of the
+        package.
     progress : callable, optional
         Called with (points done, points in all).
 
     Raises
     ------
     ImpactError
-        An axis without values, or a problem that is none, with its parameters.
+        An axis has no values, or ``problem`` returns no problem; the error names the parameters.
 
     Examples
     --------
@@ -295,14 +296,14 @@ def impact_map(
     return assemble_map(values, e, tuple(by_restitution[0]), found)
 
 
-#: Of one point: energy ratio, motion, notice, each (laws, restitutions), and v+ (laws, restitutions, nv).
+#: For one point: energy ratio, motion, notice, each (laws, restitutions), and v+ (laws, restitutions, nv).
 Point = tuple[FloatArray, IntArray, NDArray[np.bool_], FloatArray]
 
 
 def parameter_grid(
     axes: Mapping[str, ArrayLike],
 ) -> tuple[dict[str, FloatArray], list[tuple[tuple[int, ...], dict[str, float]]]]:
-    """Return the values (k,) of each parameter, and of all combinations the place and the parameters."""
+    """Return the values (k,) of each parameter, and the index and parameters of every combination."""
     if not axes:
         raise ImpactError("axes", "are none: give values of at least one parameter")
     values = {name: finite_array(given, f"axes[{name!r}]", (None,), ImpactError) for name, given in axes.items()}
@@ -317,7 +318,7 @@ def parameter_grid(
 
 
 def coefficients_of(restitutions: Sequence[float] | FloatArray) -> FloatArray:
-    """Return checked coefficients (ne,), one at least."""
+    """Return checked coefficients (ne,), at least one."""
     e = finite_array(restitutions, "restitutions", (None,), ImpactError)
     if not e.size:
         raise ImpactError("restitutions", "are none")
@@ -325,7 +326,7 @@ def coefficients_of(restitutions: Sequence[float] | FloatArray) -> FloatArray:
 
 
 def problem_at(problem: Callable[..., T], at: Mapping[str, float], kind: type[T]) -> T:
-    """Return the problem of a point; anything else than the ``kind`` wanted is named with its parameters."""
+    """Return the problem of a point; raise with its parameters if it has another type than ``kind``."""
     data = problem(**at)
     if not isinstance(data, kind):
         raise ImpactError("problem", f"must return {kind.__name__}, got {type(data).__name__} at {dict(at)}")
@@ -352,7 +353,7 @@ def solve_point(data: ConstraintVelProblemData, by_restitution: Sequence[Mapping
 def assemble_map(
     values: dict[str, FloatArray], restitutions: FloatArray, laws: tuple[str, ...], found: Sequence[Point]
 ) -> ImpactMap:
-    """Lay the points, in the order of `parameter_grid`, out as a map."""
+    """Return the map of points in the order of `parameter_grid`."""
     sizes = tuple(given.size for given in values.values())
 
     def over(number: int) -> Any:

@@ -1,9 +1,9 @@
 """Impact laws: base classes, checks of their parameters, outcomes, and several contacts in sequence.
 
-Each collision of a sequence is solved as if the other contacts were absent. It can make them, or itself, approach
-again. The sequence ends when no contact approaches. The choice among simultaneous contacts can matter, and is part of
-the law: the fastest first, among equals the lowest number (Han and Gilmore 1993). If the highest number leads to
-another outcome, the order broke a symmetry, and a notice says so.
+In a sequence each collision is solved as if the other contacts were absent. It can make any contact approach again. The
+sequence ends when no contact approaches. The choice among simultaneous contacts can matter, and is part of the law: the
+fastest first, among equals the lowest number (Han and Gilmore 1993). If the highest number leads to another outcome,
+the order broke a symmetry, and a notice reports it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
-# Growth of the energy that rounding explains, relative to the energy before.
+# Growth of the energy by rounding, relative to the energy before.
 _ENERGY_ROUNDING = 1e-12
 
 
 class ImpactStatus(Enum):
-    """End of a law."""
+    """How a law ended."""
 
     SOLVED = "solved"
-    #: a sequential law was still at it at its largest number of collisions
+    #: a sequential law reached its maximum number of collisions
     SEQUENCE_LIMIT = "the sequence of collisions did not end"
     #: the bodies are jammed: no impulse, however large, separates them
     JAMMED = "no impulse separates the bodies"
@@ -49,26 +49,26 @@ class ImpactOutcome:
     law : str
         Name of the law.
     status : ImpactStatus
-        SOLVED, or why the velocity below is only as far as the law got.
+        SOLVED, or the reason why ``v_plus`` is only the last velocity reached.
     v_minus, v_plus : ndarray, shape (nv,)
-        Generalised velocity before (led onto the bilateral rows) and after.
+        Generalised velocity before (projected onto the bilateral rows) and after.
     impulses : ConstraintForces
         By class of constraint [N s, N m s].
     u_minus, u_plus : ndarray, shape (nc,)
         Normal velocities of the contacts before and after [m/s], without normal terms.
     work_normal, work_tangential : ndarray, shape (nc,)
-        Work of each contact's normal and friction impulse [J]: along its path, if the law follows one; otherwise
-        impulse times mean velocity. Only the sum equals the work along a path: the part of friction may be positive.
+        Work of each contact's normal and friction impulse [J]: along its path, if the law has one; otherwise impulse
+        times mean velocity. Then only the sum equals the work along a path: the part of friction may be positive.
     energy_before, energy_after : float
         Kinetic energy [J].
     sequence : tuple of SingleImpact
-        Collisions of a sequential law in their order, with the path of each if the law integrates one.
+        Collisions of a sequential law in their order, with their impulse paths if the law integrates them.
     certificate : Certificate or None
-        Conditions of the impact LCP, of laws that solve one.
+        Conditions of the impact LCP, for laws that solve one.
     message : str
         Reason for a failure; otherwise empty.
     accuracy : float
-        Error of the energy, relative to the energy before, that the law's arithmetic explains: rounding or integration.
+        Error of the energy by the law's arithmetic (rounding or integration), relative to the energy before.
     notice : str
         Choices in a solved outcome that do not follow from the data, such as the order of contacts with equal speeds.
     """
@@ -92,12 +92,12 @@ class ImpactOutcome:
 
     @property
     def solved(self) -> bool:
-        """Whether the law finished."""
+        """Return True if the law ended regularly."""
         return self.status is ImpactStatus.SOLVED
 
     @property
     def collisions(self) -> int:
-        """How many collisions a law took one after the other; 0 of one of all contacts at once."""
+        """Number of collisions of a sequential law; 0 for a simultaneous one."""
         return len(self.sequence)
 
     @property
@@ -109,12 +109,12 @@ class ImpactOutcome:
 
     @property
     def gains_energy(self) -> bool:
-        """Whether the law gave the bodies energy, which no passive impact does."""
+        """Return True if the law increased the energy, which no passive impact does."""
         return self.energy_after > self.energy_before * (1.0 + self.accuracy)
 
     @property
     def separates(self) -> bool:
-        """Whether no contact approaches any more (to rounding of the velocities)."""
+        """Return True if no contact approaches any more (up to rounding of the velocities)."""
         size = float(np.abs(self.u_minus).max(initial=0.0))
         return bool((self.u_plus >= -1e-9 * size).all())
 
@@ -134,10 +134,10 @@ def outcome(
     message: str = "",
     accuracy: float = _ENERGY_ROUNDING,
 ) -> ImpactOutcome:
-    """Complete the answer of a law from its impulses f (nu + nbox,) along [N; F; L; B].
+    """Return the complete outcome of a law from its impulses f (nu + nbox,) along [N; F; L; B].
 
-    ``work`` (normal, tangential), if the law knows the course; otherwise impulse times mean velocity, which is exact
-    in sum over all contacts.
+    ``work`` (normal, tangential), if the law knows the path; otherwise impulse times mean velocity, which is exact
+    in the sum over all contacts.
     """
     blocks = problem.blocks
     nc, nr = blocks.nc, blocks.nr
@@ -149,18 +149,18 @@ def outcome(
         friction = np.zeros(nc)
         np.add.at(friction, np.repeat(np.arange(nc), blocks.r), f[nc : nc + nr] * mean[nc:])
         work = f[:nc] * mean[:nc], friction
-    # M v of the velocities on the bilateral rows; their cause belongs to the state before.
+    # M v of the velocities on the bilateral rows; the projection onto them precedes the impact.
     before = 0.5 * float((blocks.Mv + problem.bilateral_impulses.packed() @ J) @ v_minus)
     after = 0.5 * float((blocks.Mv + impulses.packed() @ J) @ v_plus)
     told = J[:nc] @ v_minus, J[:nc] @ v_plus, *work, before, after, sequence, certificate, message
     return ImpactOutcome(problem.law, status, v_minus, v_plus, impulses, *told, accuracy=accuracy)
 
 
-# Speed of approach below this part of the first one counts as rest: a ball between two others comes to rest only in
-# infinitely many collisions.
+# Approach speed, relative to the first one, that counts as rest, because a ball between two others comes to rest only
+# after infinitely many collisions.
 _REST_SPEED = 1e-13
 
-# Speeds of approach, of the fastest, that are equal; and velocities after, of those before.
+# Relative differences of equal approach speeds (to the fastest), and of equal final velocities (to the initial ones).
 _TIE = 1e-9
 
 
@@ -171,7 +171,7 @@ Collide = Callable[[Collision, FloatArray, float], SingleImpact]
 def solve_in_sequence(
     problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int
 ) -> ImpactOutcome:
-    """Return the outcome of collision after collision, each up to its ``ending``, until nothing approaches."""
+    """Return the outcome of collisions in sequence, each up to its ``ending``, until no contact approaches."""
     found, tied = _run_sequence(problem, restitution, ending, max_collisions, last=False)
     if not tied or not found.solved:
         return found
@@ -192,7 +192,8 @@ def solve_if_decoupled(
 ) -> ImpactOutcome | None:
     """Return the outcome if contacts are independent, so that their order does not matter; otherwise None.
 
-    Contacts that do not move one another, or one that approaches and causes no other to approach on its whole course.
+    Contacts are independent if they do not move one another, or if the only approaching one causes no other to
+    approach.
     """
     collisions = problem.collisions
     responses = [float(np.abs(one.W).max(initial=0.0)) for one in collisions]
@@ -221,13 +222,13 @@ def solve_if_decoupled(
 def _run_sequence(
     problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int, *, last: bool
 ) -> tuple[ImpactOutcome, tuple[int, ...]]:
-    """Return the outcome of a sequence, of equal contacts the first before, or the last; and which tied at first."""
+    """Return the outcome of a sequence, beginning with the first or the ``last`` of equal contacts, and the ties."""
     b = problem.blocks
     collisions = problem.collisions
     v = problem.v_minus.copy()
     f = np.zeros(b.nc + b.nr + b.nl)
     work = np.zeros((2, b.nc + b.nl))
-    # Checked before the first collision, and for laws of the speed with the speeds there are.
+    # Checked before the first collision; laws that depend on speed are checked at the present speeds.
     approach = np.array([max(0.0, -float(c.velocity(v)[0])) for c in collisions])
     coefficients(restitution, approach[: b.nc])
     rest = _REST_SPEED * float(approach.max(initial=0.0))
@@ -272,8 +273,8 @@ def _run_sequence(
 class ImpactLaw(Protocol):
     """An impact law: a frozen value that turns problem data into an outcome.
 
-    A law of your own that takes no restitution of materials may derive from this class and write `title` and `solve`
-    alone; one of a single collision derives from `SequentialLaw`.
+    A user's law that does not use restitution of materials may derive from this class and define only `title` and
+    `solve`; a law for single collisions derives from `SequentialLaw`.
     """
 
     @property
@@ -282,7 +283,7 @@ class ImpactLaw(Protocol):
         ...
 
     def of_materials(self, restitution: Restitution) -> ImpactLaw:
-        """Return the law for contacts whose materials have this restitution; itself if it does not use theirs."""
+        """Return the law with this restitution of materials; itself if it does not use it."""
         return self
 
     def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
@@ -299,7 +300,7 @@ class RestitutedLaw(ABC):
     title: ClassVar[str]
 
     def of_materials(self, restitution: Restitution) -> Self:
-        """Return the law with the restitution of materials; itself if it has its own."""
+        """Return the law with the restitution of materials; itself if it has its own values."""
         return self if self.restitution is not None else replace(self, restitution=restitution)
 
     @abstractmethod
@@ -309,19 +310,19 @@ class RestitutedLaw(ABC):
 
 @dataclass(frozen=True, eq=False)
 class SequentialLaw(RestitutedLaw):
-    """A law of a single collision, several contacts one after the other, the fastest first: `collide` is the law.
+    """A law for a single collision, `collide`; several contacts collide one after the other, the fastest first.
 
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Coefficient. Without it, the one of the materials, which event-driven runs know.
+        Coefficient; default the materials' coefficient, which event-driven runs supply.
     max_collisions : int
-        After which the outcome is `SEQUENCE_LIMIT`.
+        Number of collisions after which the outcome is `SEQUENCE_LIMIT`.
     """
 
     max_collisions: int = field(default=10_000, kw_only=True)
 
-    #: Error of the energy that the arithmetic of ``collide`` explains, of the energy before.
+    #: Error of the energy by the arithmetic of ``collide``, relative to the energy before.
     accuracy: ClassVar[float] = 1e-12
 
     def __post_init__(self) -> None:
@@ -330,7 +331,7 @@ class SequentialLaw(RestitutedLaw):
     def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
         """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before.
 
-        Raises `ImpactError`: data that the law does not fit.
+        Raises `ImpactError` if the law does not support the data.
         """
         restitution = given_restitution(self.restitution, self.title)
         found = solve_in_sequence(ImpactProblem(data, self.title), restitution, self.collide, self.max_collisions)
@@ -338,12 +339,12 @@ class SequentialLaw(RestitutedLaw):
 
     @abstractmethod
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact alone from its velocity u (1 + m,), u[0] < 0."""
+        """Return the impact of one contact, without the others, from its velocity u (1 + m,), u[0] < 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class OrderedLaw(RestitutedLaw):
-    """A law for all contacts together, or for one after the other, with the fields of `Newton` and `Poisson`."""
+    """A law for all contacts together, or one after the other, with the fields of `Newton` and `Poisson`."""
 
     order: Literal["simultaneous", "sequential"] = "simultaneous"
     solver: lcp.Solver | None = None
@@ -357,7 +358,7 @@ class OrderedLaw(RestitutedLaw):
         Raises
         ------
         ImpactError
-            Data that the law does not fit.
+            The law does not support the data.
         ConstraintSolveError
             An LCP of the simultaneous law was not solved.
         """
@@ -373,7 +374,7 @@ class OrderedLaw(RestitutedLaw):
 
 
 def check_law(restitution: Restitution | None, order: str, max_collisions: int) -> None:
-    """Check the parameters that every law has."""
+    """Check the parameters common to all laws."""
     if order not in ("simultaneous", "sequential"):
         raise ImpactError("order", f"must be 'simultaneous' or 'sequential', got {order!r}")
     if restitution is not None:
@@ -387,9 +388,11 @@ def check_law(restitution: Restitution | None, order: str, max_collisions: int) 
 
 
 def given_restitution(restitution: Restitution | None, title: str) -> Restitution:
-    """Return the restitution of a law; raise if it has none because only materials would have one."""
+    """Return the restitution of a law; raise if it has none, because only event-driven runs supply the materials'."""
     if restitution is None:
-        detail = "event-driven runs take the materials' restitution, and only Newton's simultaneous law kN of the data"
+        detail = (
+            "event-driven runs supply the materials' restitution, and only Newton's simultaneous law uses the data's kN"
+        )
         raise ImpactError("restitution", f"{title}'s law was given none: {detail}")
     return restitution
 
@@ -408,7 +411,7 @@ def with_normal_terms(
 
 
 def with_newtons_terms(problem: ImpactProblem, restitution: Restitution) -> ConstraintVelProblemData:
-    """Return the problem with kN = e N v- of the contacts that approach."""
+    """Return the problem with kN = e N v- for the contacts that approach."""
     u = problem.blocks.J[: problem.data.nc] @ problem.v_minus
     e = coefficients(restitution, np.maximum(0.0, -u))
     return with_normal_terms(problem.data, e * np.minimum(0.0, u))

@@ -1,18 +1,18 @@
-"""Newton's and Poisson's laws, for all contacts together or for one contact after the other.
+"""Newton's and Poisson's laws, for all contacts together or one after the other.
 
 Newton: u_n+ >= -e u_n- at every contact that approaches. Simultaneous: one impact LCP with kN = e N v- (Moreau 1988;
 Anitescu and Potra 1997). Sequential: contact after contact, each by Routh's method until u_n = -e u_n-. With friction
-both can give the bodies energy (Kane 1984), and the outcome reports it.
+both can increase the energy (Kane 1984), and the outcome reports it.
 
 Poisson: the normal impulse of restitution is e times the normal impulse of compression. Simultaneous (Anitescu and
 Potra 1997, section 5; Pfeiffer and Glocker 1996): the compression is the impact LCP with kN = 0. Then every contact
-pushes with e times its compression impulse. A second LCP adds the impulses that keep the bodies apart, with friction
+acts with e times its compression impulse. A second LCP adds the impulses that keep the bodies apart, with friction
 within the cone of the whole impulse of restitution::
 
     0 <= x  _|_  N v+ >= 0        0 <= lambda  _|_  mu (e f_c + x) - E' (fF+ + fF-) >= 0
 
 With tangential restitution (Glocker and Pfeiffer 1995) friction also returns e_T e times its impulse of compression,
-like a sheared spring. Further friction stays within the remaining cone and does not restrain the spring. Sequential:
+like a sheared spring. Additional friction stays within the remaining cone and does not oppose the spring. Sequential:
 contact after contact, each by Routh's method until p = (1 + e) p_c.
 """
 
@@ -51,18 +51,18 @@ class Newton(OrderedLaw):
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Coefficient; a contact that does not approach has none. Without it, simultaneous only: the data's kN as it is.
+        Coefficient; a contact that does not approach has none. Without it, and only simultaneously, the data's kN.
     order : {"simultaneous", "sequential"}
-        All contacts at once, or one after the other.
+        All contacts simultaneously, or one after the other.
     solver : lcp.Solver, optional
-        For the simultaneous law; `lcp.default_solver()` if not given.
+        For the simultaneous law; default `lcp.default_solver()`.
     max_collisions : int
-        Of the sequential law.
+        Maximum number for the sequential law.
 
     Raises
     ------
     ImpactError
-        A parameter out of its range.
+        A parameter is out of its range.
 
     References
     ----------
@@ -71,7 +71,7 @@ class Newton(OrderedLaw):
 
     Examples
     --------
-    Three equal balls in a row, the first arriving at 1 m/s. At once, and one after the other:
+    Three equal balls in a row, the first arriving at 1 m/s. Simultaneous, and in sequence:
 
     >>> import numpy as np
     >>> from problem_data import ConstraintVelProblemData
@@ -103,23 +103,23 @@ class Poisson(OrderedLaw):
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Coefficient. The simultaneous law applies it to every contact that compression presses, also to one at rest
-        before; in sequence, a contact that does not approach has none. Without it, the one of the materials, which
-        event-driven runs know. The data's kN is not used.
+        Coefficient. The simultaneous law applies it to every contact with an impulse of compression, also to one at
+        rest before; in sequence, a contact that does not approach has none. Default the materials' coefficient, which
+        event-driven runs supply. The data's kN is not used.
     order : {"simultaneous", "sequential"}
-        All contacts at once, or one after the other.
+        All contacts simultaneously, or one after the other.
     solver : lcp.Solver, optional
-        For the simultaneous law; `lcp.default_solver()` if not given.
+        For the simultaneous law; default `lcp.default_solver()`.
     max_collisions : int
-        Of the sequential law.
+        Maximum number for the sequential law.
     tangential : float or (nc,)
         Coefficient of tangential restitution, 0 to 1, of the simultaneous law: 0 for dry bodies, about 0.5 to 0.9 for
-        rubber balls, whose slip turns round.
+        rubber balls, whose slip reverses.
 
     Raises
     ------
     ImpactError
-        A parameter out of its range.
+        A parameter is out of its range.
 
     References
     ----------
@@ -151,13 +151,15 @@ class Poisson(OrderedLaw):
         if tangential.ndim > 1 or not ((tangential >= 0.0) & (tangential <= 1.0)).all():
             raise ImpactError("tangential", f"must lie between 0 and 1, got {self.tangential!r}")
         if tangential.any() and self.order != "simultaneous":
-            raise ImpactError("tangential", "must be 0 of a sequential law: the course of an impact shears no spring")
+            raise ImpactError("tangential", "must be 0 for a sequential law: the path of an impact shears no spring")
 
     def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
         problem.refuse_soft_rows()
         data, b = problem.data, problem.blocks
         if data.friction != "pyramid" and b.mu.any():
-            detail = 'friction="cone": Poisson\'s law, simultaneous, knows pyramids: data.with_friction("pyramid")'
+            detail = (
+                'friction="cone": Poisson\'s simultaneous law supports only pyramids: data.with_friction("pyramid")'
+            )
             raise ImpactError("data", detail)
         u = b.J[: b.nc] @ problem.v_minus
         e = coefficients(given_restitution(self.restitution, self.title), np.maximum(0.0, -u))
@@ -175,7 +177,7 @@ class Poisson(OrderedLaw):
         if not push.any():
             return outcome(problem, first, certificate=compression.certificate)
 
-        # The push is known: it belongs to the momentum of the second LCP, and to the cones' right-hand side.
+        # The impulse is known: it is added to the momentum of the second LCP, and to the cones' right-hand side.
         given = first + push
         momentum = b.Mv + given @ b.J[: len(given)]
         velocity = b.v_free + given @ b.Y[: len(given)]
@@ -200,7 +202,7 @@ class Poisson(OrderedLaw):
 
     @staticmethod
     def _restrained_edges(problem: ImpactProblem, push: FloatArray) -> NDArray[np.bool_]:
-        """Return the unknowns of the second LCP (n,) that would hold a sheared spring: edges against its push."""
+        """Return a mask (n,) of unknowns of the second LCP that would oppose a sheared spring."""
         b = problem.blocks
         held = np.zeros(2 * b.nc + 2 * b.nr + b.nl, dtype=bool)
         first = b.nc

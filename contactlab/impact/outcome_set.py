@@ -1,10 +1,10 @@
-"""Every outcome of an impact that the order of its contacts leaves open: all orders, and interleavings.
+"""All outcomes of an impact for different orders of its contacts, and for interleavings.
 
-For rigid bodies, contacts that close at once have an unknown order. Each impulse consists of single ones, of one
-contact at a time along its own course. A contact compresses while it approaches, and otherwise gives back according to
-its restitution. Any of them may go next, by any amount; the velocity after all of them is a member. Whole impacts in
-every order are members. So is, for ever smaller pieces, every result of a mixture of contacts (Halm and Posa's
-differential inclusion, the closure by Filippov and Wazewski's theorem).
+For rigid bodies, the order of contacts that close simultaneously is unknown. Each impulse consists of parts, of one
+contact at a time along its impulse path. A contact compresses while it approaches, and otherwise returns impulse by
+its restitution. Any contact may act next, by any amount; the final velocity is a member of the set. Outcomes of whole
+impacts in every order are members. In the limit of small parts, so is every result of a mixture of contacts (Halm and
+Posa's differential inclusion, the closure by Filippov and Wazewski's theorem).
 
 M. Halm, M. Posa, Set-valued rigid-body dynamics for simultaneous, inelastic, frictional impacts, Int. J. Robotics
 Research 43 (2024); Modeling and analysis of non-unique behaviors in multiple frictional impacts, RSS (2019).
@@ -34,29 +34,30 @@ from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData
 
-# Speed of approach, of the first, that is none; extent, of the speed before, that is none.
+# Approach speed, relative to the first, that counts as zero; extent, relative to the initial speed, that counts as
+# zero.
 _REST, _FLAT = 1e-8, 1e-6
 _MAX_DIMENSIONS = 6
-# Courses in which all contacts take small pieces in turn.
+# Number of courses in which all contacts take small parts in turn.
 _EVEN = 4
 
 
 @dataclass(frozen=True, eq=False)
 class OutcomeSet:
-    """Velocities after an impact, members of the set of all; `str` is a summary.
+    """Velocities after an impact, as members of the set of all outcomes; `str` is a summary.
 
     Parameters
     ----------
     v_minus : ndarray, shape (nv,)
         Velocity before.
     v_plus : ndarray, shape (m, nv)
-        Members: first outcomes of whole impacts one after the other, then of interleavings.
+        Members: first the outcomes of whole impacts in sequence, then of interleavings.
     orders : int
-        How many of them are of whole impacts.
+        Number of outcomes of whole impacts.
     complete : bool
-        Whether these are all orders there are.
+        Whether all orders are included.
     unfinished : int
-        Courses that did not end within their limits, left out.
+        Number of courses that did not end within their limits, and are omitted.
     M : ndarray, shape (nv, nv)
         Mass matrix: distances are measured by kinetic energy.
     """
@@ -75,16 +76,16 @@ class OutcomeSet:
 
     @property
     def lowest(self) -> FloatArray:
-        """Least of each velocity (nv,)."""
+        """Minimum of each velocity (nv,)."""
         return np.asarray(self.v_plus.min(axis=0))
 
     @property
     def highest(self) -> FloatArray:
-        """Largest of each velocity (nv,)."""
+        """Maximum of each velocity (nv,)."""
         return np.asarray(self.v_plus.max(axis=0))
 
     def extremes(self, direction: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the members (nv,) with least and largest velocity along a direction (nv,)."""
+        """Return the members (nv,) with minimum and maximum velocity along a direction (nv,)."""
         along = self.v_plus @ finite_array(direction, "direction", (self.v_plus.shape[1],), ImpactError)
         return self.v_plus[int(np.argmin(along))], self.v_plus[int(np.argmax(along))]
 
@@ -95,12 +96,12 @@ class OutcomeSet:
 
     @property
     def spread(self) -> float:
-        """Largest extent of the set along a principal axis, in the norm of M, of the speed before."""
+        """Maximum extent of the set along a principal axis, in the norm of M, relative to the initial speed."""
         return float(np.ptp(self._flat, axis=0).max(initial=0.0))
 
     @cached_property
     def measure(self) -> float:
-        """Volume of the convex hull in that flat space, lengths in the norm of M, of the speed before; 0 of a point."""
+        """Volume of the convex hull in its affine space, in the norm of M, by the initial speed; 0 for a point."""
         from scipy.spatial import ConvexHull
 
         if self.dimension == 0:
@@ -113,7 +114,7 @@ class OutcomeSet:
 
     @cached_property
     def hull(self) -> FloatArray:
-        """Members that are corners of the convex hull (k, nv)."""
+        """Members that are vertices of the convex hull (k, nv)."""
         from scipy.spatial import ConvexHull
 
         if self.dimension == 0:
@@ -125,17 +126,17 @@ class OutcomeSet:
         return self.v_plus[ConvexHull(self._flat, qhull_options="QJ").vertices]
 
     def distance(self, v: ArrayLike) -> float:
-        """Return how far a velocity (nv,) is from the nearest member, in the norm of M, of the speed before."""
+        """Return the distance of a velocity (nv,) from the closest member, in the norm of M, by the initial speed."""
         off = self.v_plus - finite_array(v, "v", (self.v_plus.shape[1],), ImpactError)
         return float(np.sqrt(np.einsum("mi,ij,mj->m", off, self.M, off).min())) / self._size
 
     def hull_distance(self, v: ArrayLike) -> float:
-        """Return how far a velocity (nv,) is from the convex hull, in the norm of M, of the speed before."""
+        """Return the distance of a velocity (nv,) from the convex hull, in the norm of M, by the initial speed."""
         from scipy.optimize import nnls
 
         wanted = self._root @ finite_array(v, "v", (self.v_plus.shape[1],), ImpactError)
         points = self.v_plus @ self._root.T
-        # Weights that sum to one, by a heavy row; then as they are.
+        # Weights with sum one, enforced by a heavy row; then normalised.
         heavy = 1e6 * self._size
         weights, _ = nnls(np.vstack((points.T, np.full(len(points), heavy))), np.append(wanted, heavy))
         return float(np.linalg.norm(points.T @ weights / weights.sum() - wanted)) / self._size
@@ -150,7 +151,7 @@ class OutcomeSet:
 
     @cached_property
     def _flat(self) -> FloatArray:
-        """Coordinates (m, dimension) along the principal axes in which there is any extent."""
+        """Coordinates (m, dimension) along the principal axes with nonzero extent."""
         points = (self.v_plus - self.v_plus.mean(axis=0)) @ self._root.T / self._size
         _, _, axes = np.linalg.svd(points, full_matrices=False)
         along = points @ axes.T
@@ -188,27 +189,27 @@ def outcome_set(
     data : ConstraintVelProblemData
         Problem with Mv = M v before the impact; its normal terms are not used.
     restitution : float, (nc,) or RestitutionLaw
-        Coefficient; limits have none. For a law of the speed it is the one at the speed before, or at the speed of the
-        fastest contact.
+        Coefficient; limits have none. A law that depends on speed is evaluated at the initial speed, or at the speed of
+        the fastest contact.
     law : {"newton", "poisson", "stronge"}
-        Law of restitution: Newton's law has no parts of an impact, so there are whole impacts only.
+        Restitution law; for Newton's there are only whole impacts, because it does not define parts of an impact.
     contacts : (k,), optional
-        Numbers of the contacts that take part, such as the closed ones of a recorded step; all if not given.
+        Numbers of the contacts that take part, such as the closed ones of a recorded step; default all.
     samples, seed : int
-        Number of random interleavings, and their source.
+        Number of random interleavings, and the seed.
     max_orders : int
-        Orders of whole impacts that are enumerated; if there are more, as many are drawn.
+        Maximum number of orders of whole impacts; if there are more, this number of random ones.
     max_collisions : int
-        Of one course, pieces included.
+        Maximum number in one course, parts included.
 
     Raises
     ------
     ImpactError
-        Data that laws of impact do not fit, or no course that ended.
+        The laws do not support the data, or no course ended.
 
     Examples
     --------
-    A dumbbell that falls flat: whichever end strikes first lifts, or both stay; inelastic.
+    A dumbbell that falls flat, inelastic: the end that strikes first lifts, or both stay down.
 
     >>> import problem_data
     >>> data = problem_data.ConstraintVelProblemData(
@@ -235,7 +236,7 @@ def outcome_set(
 
 
 class _ImpactSequences:
-    """Sequences of one impact: states of the contacts, possible next pieces, and their effects."""
+    """Sequences of one impact: states of the contacts, possible next parts, and their effects."""
 
     def __init__(
         self, problem: ImpactProblem, chosen: IntArray, restitution: Restitution, law: Ending, max_collisions: int
@@ -258,7 +259,7 @@ class _ImpactSequences:
         return np.asarray(self.u_rows @ v + self.u_terms)
 
     def orders(self, most: int, random: np.random.Generator) -> tuple[list[FloatArray], bool]:
-        """Return the outcomes of whole impacts in every order, or of some drawn at random, and whether it is all."""
+        """Return the outcomes of whole impacts in every order, or in random ones, and whether these are all."""
         found: list[FloatArray] = []
         waiting = [(self.problem.v_minus, 0)]
         while waiting and len(found) + len(waiting) <= most:
@@ -270,7 +271,7 @@ class _ImpactSequences:
                 waiting += [(after, count + 1) for after in following]
         if not waiting:
             return found, True
-        # Too many: random orders, which are as likely to begin with any contact.
+        # Too many orders: random ones, which begin with any contact with equal probability.
         found, self.unfinished = [], 0
         for _ in range(most):
             v, count = self.problem.v_minus, 0
@@ -305,11 +306,11 @@ class _ImpactSequences:
                 self.unfinished += 1
 
     def interleaved(self, random: np.random.Generator, *, even: bool = False) -> FloatArray | None:
-        """Return the velocity after a course of random, or of even, pieces; None if it does not end."""
+        """Return the velocity after a course of random, or of even, parts; None if it does not end."""
         n = len(self.collisions)
         v, left = self.problem.v_minus, np.zeros(n)
         prefer = random.dirichlet(np.full(n, 0.5)) + 1e-3
-        late = random.choice([0.02, 0.3, 1.0, 5.0, 50.0])  # how readily contacts give back while others still compress
+        late = random.choice([0.02, 0.3, 1.0, 5.0, 50.0])  # weight of restitution while other contacts still compress
         pieces = float(np.exp(random.uniform(np.log(0.03), np.log(0.06) if even else 0.0)))
         # For each contact: impulse so far, impulse of its longest compression, and its largest restitution impulse.
         taken, longest, stored = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -349,7 +350,7 @@ class _ImpactSequences:
 
     @staticmethod
     def _compress(one: Collision, start: State, piece: float) -> State:
-        """Compress by a piece of impulse, or to the end."""
+        """Compress by a part of the impulse, or to the end."""
         if one.mu == 0.0:
             u, w = float(start.u[0]), float(one.W[0, 0])
             p = min(piece, -u / w) * np.eye(len(one.J))[0]

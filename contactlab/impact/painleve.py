@@ -1,8 +1,8 @@
-"""Painleve's paradox: rigid friction may admit no acceleration, or several, in any mechanism and for his rod.
+"""Painleve's paradox: rigid friction may admit no acceleration, or several, in any mechanism and for Painleve's rod.
 
-At one instant the normal acceleration of a contact that slides is A fN + b, with A = N M^-1 (N - mu Q)' and b for
-the motion without it. 0 <= fN _|_ A fN + b >= 0 has one solution if A > 0; if A < 0 it has two for b > 0, none for
-b < 0: then an impulse stops the slip. Several contacts, and those at rest, are decided by their LCP.
+At one instant the normal acceleration of a sliding contact is A fN + b, with A = N M^-1 (N - mu Q)' and b for
+the motion without it. 0 <= fN _|_ A fN + b >= 0 has one solution if A > 0. If A < 0 it has two for b > 0 and none for
+b < 0: then an impulse stops the slip. Several contacts, and contacts at rest, need their LCP.
 
 For a rod of half length l that slides on its low end, away from under its centre (Genot and Brogliato 1999; inertia m
 l^2 / kappa, kappa = 3 for a uniform rod)::
@@ -29,20 +29,20 @@ from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite
 from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintAccelProblemData
 
-# Of the largest force or acceleration there is: none.
+# Relative to the largest force or acceleration: smaller values count as zero.
 _NONE = 1e-9
 
 
 class InstantMode(enum.IntEnum):
     """Accelerations that rigid friction admits at a contact at one instant."""
 
-    #: on a boundary, to rounding, or too many unknowns
+    #: on a boundary up to rounding, or too many unknowns
     UNDECIDED = -1
-    #: no acceleration obeys the laws: an impulse stops the slip
+    #: no acceleration satisfies the laws: an impulse stops the slip
     JAMS = 0
     #: no force
     LEAVES = 1
-    #: it bears a force and slides, or begins to
+    #: it has a force and slides, or begins to
     SLIDES = 2
     STICKS = 3
 
@@ -56,13 +56,13 @@ class PainleveMap:
     axes : dict
         Values of each parameter, by name, in the order of the array axes.
     solutions : ndarray of int
-        Number of accelerations (`motion_is_unique`); -1 if it is not decided.
+        Number of accelerations (`motion_is_unique`); -1 if it is undecided.
     mode : ndarray of int
-        `InstantMode` of the contact that was asked for, in the branch that was.
+        `InstantMode` of the chosen contact in the chosen branch.
     force : ndarray
-        Its normal force in that branch [N]; NaN if there is not a solution.
+        Its normal force in that branch [N]; NaN without a solution.
     acceleration : ndarray, shape (..., nv)
-        Acceleration in that branch; NaN if there is none.
+        Acceleration in that branch; NaN without a solution.
     """
 
     axes: dict[str, FloatArray]
@@ -79,25 +79,25 @@ def painleve_map(
     contact: int = 0,
     branch: Literal["open", "pressed"] = "open",
 ) -> PainleveMap:
-    """Count and tell apart the solutions of the contact problem of any mechanism at one instant.
+    """Count and classify the solutions of the contact problem of any mechanism at one instant.
 
     Parameters
     ----------
     problem : callable
-        Returns the problem for parameters given by name, as of
+        Function that returns the problem for parameters given by name, for example
         ``formulation.problem_data_from(model, q, v, contacts=...).acceleration``.
     axes : mapping
         Values (k,) of each parameter by its name; all combinations are solved.
     contact : int
-        Number of the contact whose mode and force are kept.
+        Number of the contact whose mode and force are returned.
     branch : {"open", "pressed"}
-        Of several solutions, that in which this contact bears least, or most. Their laws do not say which; on stiff
-        springs the pressed one is unstable, and the contact opens or jams.
+        Choice among several solutions: the one with the smallest, or the largest, force at this contact. The laws do
+        not decide; on stiff springs the pressed solution is unstable, and the contact opens or jams.
 
     Raises
     ------
     ImpactError
-        An axis without values, a problem that is none or has no such contact, with its parameters.
+        An axis has no values, or a problem has a wrong type or no such contact; the error names the parameters.
     """
     if branch not in ("open", "pressed"):
         raise ImpactError("branch", f"must be 'open' or 'pressed', got {branch!r}")
@@ -170,12 +170,12 @@ def painleve_scan(
     spin, gravity, half_length
         State and size of the rod; b > 0 if half_length spin^2 sin > gravity.
     branch
-        As of `painleve_map`.
+        As for `painleve_map`.
 
     Raises
     ------
     ImpactError
-        An argument out of its range.
+        An argument is out of its range.
     """
     theta = finite_array(angles, "angles", (None,), ImpactError)
     friction = finite_array(mus, "mus", (None,), ImpactError)

@@ -1,18 +1,19 @@
-"""One collision by Routh's method: its impulse path, the end that a law of restitution sets, and its diagram.
+"""One collision by Routh's method: its impulse path, its end by a restitution law, and its diagram.
 
-In the coordinates (p_t, p_n) of a planar contact: the line of sticking u_t = 0, the line of greatest compression
-u_n = 0, the two edges of friction, and the path from the origin. The laws differ only in its end.
+The diagram has the coordinates (p_t, p_n) of a planar contact: the line of sticking u_t = 0, the line of maximum
+compression u_n = 0, the two edges of friction, and the path from the origin. The laws differ only in its end.
 
-The impulse path over the normal impulse p follows Routh's method (1877), in the plane and in space. With u = (u_n, u_t)
-of the contact and its response W::
+The impulse path over the normal impulse p follows Routh's method (1877), in the plane and in space. With the contact's
+velocity u = (u_n, u_t) and its response W::
 
     slip       du/dp = W (1, -mu s),   s = u_t / |u_t|
     stick      du/dp = W (1, f),       f = -W_tt^-1 W_tn,  possible while |f| <= mu
     from rest  if |f| > mu: slip along the direction s in which s stays constant (Batlle 1996)
 
 Slip in the plane, stick, and slip from rest are straight lines. Slip in space turns: it is integrated over
-dtau = dp / |u_t|, in which the stop of the slip lies at infinity and nothing is singular (Bhatt and Koechling 1995).
-The work of the normal impulse, the integral of u_n dp, is computed along with it, for energetic restitution.
+dtau = dp / |u_t|. In this variable the stop of the slip is at infinity, and there is no singularity (Bhatt and
+Koechling 1995). The work of the normal impulse, the integral of u_n dp, is integrated as well, for energetic
+restitution.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData
 
-# Slip below this part of the contact's speed before the impact has stopped; rounding leaves about 1e-16.
+# Slip below this fraction of the contact's initial speed has stopped; rounding is about 1e-16.
 _STOPPED = 1e-12
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -45,13 +46,13 @@ class Phase(Enum):
 
     SLIP = "slip"
     STICK = "stick"
-    #: slip along a direction that stays the same, from rest
+    #: slip along a constant direction, from rest
     REVERSED = "slip from rest"
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A point of the course.
+    """A point of an impulse path.
 
     Parameters
     ----------
@@ -70,17 +71,17 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """A stretch of one phase: states from its start to its end, at least these two."""
+    """A part of a path in one phase: states from its start to its end, at least these two."""
 
     phase: Phase
     states: tuple[State, ...]
 
 
 class NoSeparationError(Exception):
-    """The course cannot reach its end: no impulse, however large, separates the bodies."""
+    """Error for a path without end: no impulse, however large, separates the bodies."""
 
 
-#: Which part of a state a course ends at: normal velocity, normal impulse, or normal work.
+#: Quantity of a state that defines the end of a path: normal velocity, normal impulse, or normal work.
 Quantity = Callable[[State], float]
 
 
@@ -100,12 +101,12 @@ def normal_work(state: State) -> float:
 
 
 def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end: float) -> tuple[Segment, ...]:
-    """Follow the course from ``start`` until ``quantity`` has risen to ``end``.
+    """Follow the path from ``start`` until ``quantity`` has increased to ``end``.
 
-    Raise `NoSeparationError` if it never reaches it.
+    Raise `NoSeparationError` if it never reaches ``end``.
 
     The response W (1 + m, 1 + m) of the contact is symmetric positive semidefinite, m = 0, 1, 2. The quantity is
-    `normal_velocity`, `normal_impulse` or `normal_work`; work must begin at or after the greatest compression.
+    `normal_velocity`, `normal_impulse` or `normal_work`; work must begin at or after maximum compression.
     """
     segments: list[Segment] = []
     state = start
@@ -131,7 +132,7 @@ def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end
 
 
 def _from_rest(W: FloatArray, mu: float, state: State, quantity: Quantity, end: float) -> Segment:
-    """Stick if friction can hold, otherwise slip along the invariant direction, to the end."""
+    """Stick if friction suffices, otherwise slip along the invariant direction, to the end."""
     still = State(state.p, np.concatenate((state.u[:1], np.zeros(len(W) - 1))), state.work)
     if mu == 0.0:
         return _straight(Phase.SLIP, W, state, np.eye(len(W))[0], quantity, end, np.inf)
@@ -139,7 +140,7 @@ def _from_rest(W: FloatArray, mu: float, state: State, quantity: Quantity, end: 
     if float(np.linalg.norm(hold)) <= mu * (1.0 + 8.0 * _EPS):
         force = np.concatenate(([1.0], hold))
         segment = _straight(Phase.STICK, W, still, force, quantity, end, np.inf)
-        # At rest is at rest: no rounding of W f may make it creep.
+        # The contact stays exactly at rest: rounding of W f must not make it creep.
         kept = tuple(State(s.p, np.concatenate((s.u[:1], np.zeros(len(W) - 1))), s.work) for s in segment.states)
         return Segment(Phase.STICK, kept)
     direction = invariant_direction(W, mu)
@@ -150,7 +151,7 @@ def invariant_direction(W: FloatArray, mu: float) -> FloatArray:
     """Return the unit slip velocity s with W_tn - mu W_tt s = c s, c > 0: the direction of slip from rest."""
     if len(W) == 2:
         return np.sign(W[1:, 0])
-    # (mu W_tt + c 1) s = W_tn with |s| = 1: the length falls with c, from above 1 at c = 0.
+    # (mu W_tt + c 1) s = W_tn with |s| = 1: the length decreases with c, from above 1 at c = 0.
     values, vectors = np.linalg.eigh(W[1:, 1:])
     parts = vectors.T @ W[1:, 0]
     low, high = 0.0, float(np.linalg.norm(W[1:, 0]))
@@ -167,7 +168,7 @@ def invariant_direction(W: FloatArray, mu: float) -> FloatArray:
 def _slip_in_plane(
     W: FloatArray, mu: float, state: State, quantity: Quantity, end: float, size: float
 ) -> tuple[Segment, bool]:
-    """Slip in a constant direction until the slip stops or the course ends; return whether it ended."""
+    """Slip in a constant direction until the slip stops or the path ends; return the segment and if it ended."""
     sign = float(np.sign(state.u[1]))
     force = np.array([1.0, -mu * sign])
     rate = float((W @ force)[1])
@@ -182,7 +183,7 @@ def _slip_in_plane(
 def _straight(
     phase: Phase, W: FloatArray, state: State, force: FloatArray, quantity: Quantity, end: float, longest: float
 ) -> Segment:
-    """Follow a constant force per normal impulse until the quantity is reached, or for ``longest`` [N s]."""
+    """Follow a constant force per normal impulse until the quantity reaches ``end``, or for ``longest`` [N s]."""
     rate = W @ force
     steps = _distance(state, float(rate[0]), quantity, end)
     step = min(steps, longest)
@@ -198,7 +199,7 @@ def _straight(
 
 
 def _distance(state: State, rate: float, quantity: Quantity, end: float) -> float:
-    """Return the normal impulse until the quantity reaches ``end`` at a constant rate of u_n; infinite for never."""
+    """Return the normal impulse until the quantity reaches ``end`` at a constant rate of u_n; infinite if never."""
     if quantity is normal_impulse:
         return end - float(state.p[0])
     missing = end - quantity(state)
@@ -215,7 +216,7 @@ def _distance(state: State, rate: float, quantity: Quantity, end: float) -> floa
 def _slip_in_space(
     W: FloatArray, mu: float, state: State, quantity: Quantity, end: float, size: float
 ) -> tuple[Segment, bool]:
-    """Slip in a changing direction until the slip stops or the course ends; return whether it ended."""
+    """Slip in a changing direction until the slip stops or the path ends; return the segment and whether it ended."""
     from scipy.integrate import solve_ivp
 
     x = state.u[1:]
@@ -242,7 +243,7 @@ def _slip_in_space(
 
     reached.terminal = stopped.terminal = True  # type: ignore[attr-defined]
     y0 = np.array([*state.p, state.u[0], 0.0, np.arctan2(x[1], x[0]), state.work])
-    # tau has the unit of 1 / W: the slope of slip is of the order of W.
+    # tau has the unit of 1 / W, because the slope of slip is of the order of W.
     horizon = 1e6 / float(np.abs(W).max())
     scale = np.array([1.0, 1.0, 1.0, 1.0, 1e3, 1e3, 1.0])
     sizes = np.array([*[size / np.abs(W).max()] * 3, size, 1.0, 1.0, size**2 / np.abs(W).max()])
@@ -251,8 +252,8 @@ def _slip_in_space(
     if found.status != 1:
         raise NoSeparationError(f"slip neither stops nor gets there: {found.message}")
     halted = bool(found.t_events is not None and found.t_events[1].size)
-    # Events are found on an interpolant of lower order than the steps, up to 1e-7 away if these are long: the last
-    # stretch is integrated again until the quantity itself reaches its end.
+    # Events are located on an interpolant of lower order than the steps, with errors up to 1e-7 for long steps. So the
+    # last step is integrated again until the quantity reaches its end.
     before, tau = found.t[-2], found.t[-1]
     entries: dict[Quantity, int] = {normal_impulse: 0, normal_velocity: 3, normal_work: 6}
     at = entries[quantity]
@@ -269,7 +270,7 @@ def _slip_in_space(
         last = states[-1]
         states[-1] = State(last.p, np.array([last.u[0], 0.0, 0.0]), last.work)
     else:
-        # from the impulse, to the last digit; the integrated slip only finds the end of the course
+        # computed from the impulse, to the last digit; the integrated slip only locates the end of the path
         last = states[-1]
         u = state.u + W @ (last.p - state.p)
         if quantity is normal_velocity:
@@ -284,7 +285,7 @@ Ending = Literal["newton", "poisson", "stronge"]
 
 @dataclass(frozen=True, eq=False)
 class SingleImpact:
-    """The impact of one contact on its own.
+    """The impact of a single contact.
 
     Parameters
     ----------
@@ -295,11 +296,11 @@ class SingleImpact:
     u_minus, u_plus : ndarray, shape (1 + m,)
         Velocity of the contact before and after, normal and tangential [m/s].
     impulse : ndarray, shape (1 + m,)
-        [N s], in the same coordinates.
+        Impulse [N s], in the same coordinates.
     work_normal, work_tangential : float
         Work of the normal and of the friction impulse [J].
     segments : tuple of Segment
-        The course, compression first; empty for algebraic laws.
+        The impulse path, compression first; empty for algebraic laws.
     """
 
     contact: int
@@ -322,8 +323,8 @@ class SingleImpact:
 def single_impact(collision: Collision, u: FloatArray, e: float, ending: Ending) -> SingleImpact:
     """Follow a collision from its velocity u (1 + m,), u[0] < 0, through compression and restitution.
 
-    Its end: u_n+ = -e u_n-; p = (1 + e) p_c; or W_r = -e^2 W_c (Stronge 1990), c for compression and r for restitution.
-    It raises `NoSeparationError` if no impulse, however large, separates the bodies.
+    The end is u_n+ = -e u_n-, or p = (1 + e) p_c, or W_r = -e^2 W_c (Stronge 1990), c for compression and r for
+    restitution. `NoSeparationError` is raised if no impulse, however large, separates the bodies.
     """
     zero = np.zeros(len(u))
     course = list(impulse_path(collision.W, collision.mu, State(zero, u, 0.0), normal_velocity, 0.0))
@@ -345,7 +346,7 @@ _ENDINGS: tuple[Ending, ...] = ("newton", "poisson", "stronge")
 
 @dataclass(frozen=True, eq=False)
 class RouthDiagram:
-    """The course of a single impact and its end under each law.
+    """The impulse path of a single impact and its end under each law.
 
     Parameters
     ----------
@@ -358,7 +359,7 @@ class RouthDiagram:
     impulse_paths : dict
         `SingleImpact` by law: "newton", "poisson", "stronge".
     failures : dict
-        Why a law has no end, by law.
+        Reasons, by law, why there is no end.
     """
 
     contact: Collision
@@ -369,7 +370,7 @@ class RouthDiagram:
 
     @property
     def planar(self) -> bool:
-        """Whether the diagram can be drawn in the plane."""
+        """Return True if the diagram can be drawn in the plane."""
         return len(self.u_minus) == 2
 
     def sticking_line(self, p_n: FloatArray) -> FloatArray:
@@ -383,12 +384,12 @@ class RouthDiagram:
         return np.asarray(-(u[1] + W[1, 0] * np.asarray(p_n)) / W[1, 1])
 
     def compression_line(self, p_t: FloatArray) -> FloatArray:
-        """Return the normal impulse of greatest compression, for tangential impulses [N s]; planar contacts."""
+        """Return the normal impulse of maximum compression, for tangential impulses [N s]; planar contacts."""
         W, u = self._planar()
         return np.asarray(-(u[0] + W[0, 1] * np.asarray(p_t)) / W[0, 0])
 
     def path(self, law: str = "stronge") -> FloatArray:
-        """Return the course under a law, normal impulse first, shape (k, 1 + m) [N s]."""
+        """Return the impulse path under a law, normal impulse first, shape (k, 1 + m) [N s]."""
         states = [s.p for segment in self.impulse_paths[law].segments for s in segment.states[:-1]]
         return np.array([*states, self.impulse_paths[law].impulse])
 
@@ -399,12 +400,12 @@ class RouthDiagram:
 
 
 def routh_diagram(data: ConstraintVelProblemData, contact: int = 0, *, restitution: Restitution = 0.0) -> RouthDiagram:
-    """Follow the impact of one contact of a problem, the others not acting.
+    """Follow the impact of one contact of a problem, without the other contacts.
 
     Raises
     ------
     ImpactError
-        There is no such contact, or it does not approach.
+        The contact does not exist, or does not approach.
     """
     problem = ImpactProblem(data, "Routh's diagram")
     if not 0 <= contact < data.nc:

@@ -2,9 +2,9 @@
 
 Several contacts collide one after the other. P is the impulse of one contact, u its velocity, W its response.
 
-Brach: P = P_n (1, -mu d) with d the direction of slip before and u_n+ = -e u_n-. The ratio mu rises from 0 to the
-first of three values: the coefficient of friction, with either sign; the ratio with which slip stops at the end; and
-the ratio with which no energy is lost, beyond which the bodies would gain energy.
+Brach: P = P_n (1, -mu d) with d the direction of slip before and u_n+ = -e u_n-. The ratio mu is limited by the
+smallest of three values: the coefficient of friction, with either sign; the ratio with which slip stops at the end; and
+the ratio without energy loss, beyond which the bodies would gain energy.
 
 Chatterjee and Ruina: P_I stops the approach without friction, and P_II stops approach and slip, W P_II = -u-. The
 impulse is (1 + e) P_I + (1 + e_t) (P_II - P_I). If this is outside the friction cone, the law uses the point of the
@@ -17,8 +17,8 @@ Smith: friction acts along the mean of the slip s before and after, each weighte
 The work of friction is never positive, and the work of the normal impulse is (1 - e) P_n u_n- / 2. So the law gains no
 energy in any geometry.
 
-Tangential compliance: contacts are compliant along the normal and along the tangent. The tangential spring holds while
-its force is below mu times the normal force, and returns its energy; otherwise it slides. Slip can be reversed, as with
+Tangential compliance: contacts are compliant along the normal and along the tangent. The tangential spring sticks while
+its force is below mu times the normal force, and returns its energy; otherwise it slides. Slip can reverse, as for
 rubber balls. Normal restitution is energetic, so the law gains no energy.
 """
 
@@ -36,7 +36,7 @@ from contactlab.impact.single import NoSeparationError, SingleImpact, invariant_
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.spatial.errors import ImpactError
 
-# Slip that is none, of the contact's speed.
+# Slip, relative to the contact's speed, that counts as zero.
 _NO_SLIP = 1e-12
 
 
@@ -44,8 +44,8 @@ _NO_SLIP = 1e-12
 class Brach(SequentialLaw):
     """Kinematic restitution and a bounded ratio of impulses, several contacts one after the other.
 
-    In the plane it is Newton's law with friction on the velocity after the impact, unless this would gain energy:
-    there the ratio is the one that keeps it. In space friction acts along the slip before alone.
+    In the plane it is Newton's law with friction on the velocity after the impact, unless this would gain energy; then
+    the ratio is the one that conserves energy. In space friction acts only along the initial slip.
 
     References
     ----------
@@ -68,7 +68,7 @@ class Brach(SequentialLaw):
     title: ClassVar[str] = "Brach"
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact alone."""
+        """Return the impact of one contact, without the others."""
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -90,7 +90,7 @@ class Brach(SequentialLaw):
 
 
 def slip_direction(collision: Collision, u: FloatArray) -> FloatArray:
-    """Return the unit direction (m,) of the slip before, or of the slip that the normal impulse would start."""
+    """Return the unit direction (m,) of the initial slip, or of the slip that the normal impulse would start."""
     W = collision.W
     for way, least in ((u[1:], _NO_SLIP * float(np.linalg.norm(u))), (W[1:, 0], _NO_SLIP * float(W[0, 0]))):
         size = float(np.linalg.norm(way))
@@ -106,18 +106,18 @@ class ChatterjeeRuina(SequentialLaw):
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Coefficient of the normal velocity, u_n+ = -e u_n-. Without it, the one of the materials, which event-driven
-        runs know.
+        Coefficient of the normal velocity, u_n+ = -e u_n-. Default the materials' coefficient, which event-driven runs
+        supply.
     tangential : float
         Coefficient of tangential restitution, -1 (no friction) to 1 (reversed slip): u_t+ = -e_t u_t-, within the limit
         of friction, if normal and tangent are decoupled; otherwise -e_t u_t- + (e - e_t) W_tn P_I.
     max_collisions : int
-        As of the sequential laws.
+        As for sequential laws.
 
     Raises
     ------
     ImpactError
-        A parameter out of its range.
+        A parameter is out of its range.
 
     References
     ----------
@@ -126,7 +126,7 @@ class ChatterjeeRuina(SequentialLaw):
 
     Examples
     --------
-    A ball of rubber in the plane, inertia 2/5, that skids forward: half of its slip comes back.
+    A rubber ball in the plane, inertia 2/5, that skids forward: half of its slip is reversed.
 
     >>> from problem_data import ConstraintVelProblemData
     >>> M = np.diag([1.0, 1.0, 0.4])
@@ -146,7 +146,7 @@ class ChatterjeeRuina(SequentialLaw):
         object.__setattr__(self, "tangential", tangential)
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact alone."""
+        """Return the impact of one contact, without the others."""
         W, mu = collision.W, collision.mu
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -162,7 +162,7 @@ class ChatterjeeRuina(SequentialLaw):
         return SingleImpact.of_impulse(collision, u, e, P)
 
 
-# By which the law's own equation may be missed in space; starts of the search.
+# Tolerance of the law's equation in space; number of starts of the search.
 _TOLERANCE, _MAX_STARTS = 1e-9, 20
 
 
@@ -170,7 +170,7 @@ _TOLERANCE, _MAX_STARTS = 1e-9, 20
 class Smith(SequentialLaw):
     """Kinematic restitution with friction of the mean slip, several contacts one after the other.
 
-    In the plane the answer is the only one; in space one is found, or the outcome says that none was.
+    In the plane the solution is unique. In space one solution is searched; the outcome reports if none was found.
 
     References
     ----------
@@ -178,7 +178,7 @@ class Smith(SequentialLaw):
 
     Examples
     --------
-    A disk whose slip outlasts the impact, and one whose slip would be stopped by Coulomb's friction: it continues.
+    A disk that still slips after the impact, and one whose slip Coulomb's friction would stop: here it continues.
 
     >>> import numpy as np
     >>> from problem_data import ConstraintVelProblemData
@@ -193,7 +193,7 @@ class Smith(SequentialLaw):
     title: ClassVar[str] = "Smith"
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact alone."""
+        """Return the impact of one contact, without the others."""
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -226,7 +226,7 @@ def mean_slip(before: FloatArray, after: FloatArray) -> FloatArray:
 
 
 def _planar_friction(W: FloatArray, mu: float, wanted: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Return the root of f - wanted(f), which rises: slip after falls with f, where the impulse stays positive."""
+    """Return the root of f - wanted(f), which increases: final slip decreases with f while the impulse is positive."""
     edge = float(W[0, 0] / (mu * W[0, 1])) if W[0, 1] else np.inf  # no impulse separates the bodies from here on
     low, high = max(-1.0, edge) if edge < 0.0 else -1.0, min(1.0, edge) if edge > 0.0 else 1.0
     for _ in range(100):
@@ -255,7 +255,7 @@ def _spatial_friction(wanted: Callable[[FloatArray], FloatArray], before: FloatA
     raise NoSeparationError("no friction of Smith's law was found")
 
 
-# Part of the springs' own time that a step takes: the energy is then right to the accuracy below.
+# Step as a fraction of the springs' time, for the accuracy of the energy below.
 _RESOLUTION, _MAX_STEPS = 1e-3, 2_000_000
 
 
@@ -266,17 +266,17 @@ class TangentialCompliance(SequentialLaw):
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Root of the ratio of normal works. Without it, the one of the materials.
+        Root of the ratio of normal works. Default the materials' coefficient, which event-driven runs supply.
     stiffness_ratio : float
         eta^2, normal over tangential stiffness: (2 - nu) / (2 (1 - nu)) between bodies of Poisson's ratio nu, 1.21 for
-        nu = 0.3. Large, the spring takes little; at 0 friction would hold at once, as of Coulomb.
+        nu = 0.3. If it is large, the spring stores little; at 0 friction would stick immediately, like Coulomb's.
     max_collisions : int
-        As of the sequential laws.
+        As for sequential laws.
 
     Raises
     ------
     ImpactError
-        A parameter out of its range.
+        A parameter is out of its range.
 
     References
     ----------
@@ -285,8 +285,8 @@ class TangentialCompliance(SequentialLaw):
 
     Examples
     --------
-    A ball, whose slip W_tt / W_nn = 7/2 makes 7/2 times as easy to change as its fall: with the same ratio of
-    stiffnesses both springs swing together, and the ball is a superball.
+    A ball whose slip changes by W_tt / W_nn = 7/2 times as much per impulse as its normal velocity. With the same ratio
+    of stiffnesses both springs oscillate together, and the ball is a superball.
 
     >>> import numpy as np
     >>> from problem_data import ConstraintVelProblemData
@@ -308,7 +308,7 @@ class TangentialCompliance(SequentialLaw):
         object.__setattr__(self, "stiffness_ratio", ratio)
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact alone."""
+        """Return the impact of one contact, without the others."""
         from contactlab.impact.kernels.compression import solve_two_springs
 
         n = len(u)

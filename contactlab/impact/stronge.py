@@ -1,10 +1,11 @@
 """Stronge's law: the normal work of restitution is -e^2 times the normal work of compression.
 
-One contact by its impulse course; several compressed all at once, by stiffness, or one after the other. No friction and
-no geometry makes it gain energy: restitution returns only energy that compression has absorbed.
+One contact follows its impulse path; several are compressed simultaneously, by their stiffness, or collide one after
+the other. The law never gains energy, for any friction and geometry, because restitution returns only energy that
+compression has absorbed.
 
-All at once: between rigid bodies only ratios of the stiffnesses matter. A contact gives back e^2 of the work that it
-absorbed. This work depends on the course, which is followed step by step: for steel balls, Hertz's.
+Simultaneous: for rigid bodies only ratios of the stiffnesses matter. A contact returns e^2 of its absorbed work. This
+work depends on the path, which is integrated step by step: for steel balls, with Hertz's law.
 
 C. Liu, Z. Zhao, B. Brogliato, Frictionless multiple impacts in multibody systems I and II, Proc. R. Soc. A 464 (2008)
 and 465 (2009); V. Acary, B. Brogliato, Concurrent multiple impacts modelling, MIT Conf. Comput. Fluid Solid Mech.
@@ -42,22 +43,22 @@ class Stronge(RestitutedLaw):
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Coefficient. Without it, the one of the materials, which event-driven runs know. The data's kN is not used.
+        Coefficient; default the materials' coefficient, which event-driven runs supply. The data's kN is not used.
     order : {"simultaneous", "sequential"}
-        All contacts are compressed at once and share the work by their stiffness (Liu, Zhao and Brogliato); or they
-        collide one after the other, the fastest first, which breaks a symmetry of the contacts.
+        All contacts are compressed simultaneously and share the work by their stiffness (Liu, Zhao and Brogliato); or
+        they collide one after the other, the fastest first, which breaks symmetries of the contacts.
     max_collisions : int
-        Of the sequential law.
+        Maximum number for the sequential law.
     stiffness : float or (nc,)
-        Stiffness of the contacts relative to one another, of the simultaneous law.
+        Relative stiffness of the contacts, for the simultaneous law.
     exponent : float
-        Of force over compression: 3/2 for round bodies (Hertz), 1 for springs. A chain of steel balls is
+        Exponent of force over compression: 3/2 for round bodies (Hertz), 1 for springs. A chain of steel balls is
         ``Stronge(1.0)``.
 
     Raises
     ------
     ImpactError
-        A parameter out of its range.
+        A parameter is out of its range.
 
     References
     ----------
@@ -66,7 +67,7 @@ class Stronge(RestitutedLaw):
 
     Examples
     --------
-    Three steel balls in a row, the first arriving at 1 m/s: it comes back a little, and the second follows the third.
+    Three steel balls in a row, the first arriving at 1 m/s: it bounces back slightly, and the second follows the third.
 
     >>> import numpy as np
     >>> from problem_data import ConstraintVelProblemData
@@ -95,7 +96,7 @@ class Stronge(RestitutedLaw):
         Raises
         ------
         ImpactError
-            Data that the law does not fit.
+            The law does not support the data.
         """
         restitution = given_restitution(self.restitution, self.title)
         problem = ImpactProblem(data, f"{self.title}, {self.order}")
@@ -112,9 +113,9 @@ class Stronge(RestitutedLaw):
         return np.full(nc, float(stiffness)) if stiffness.ndim == 0 else stiffness / stiffness.max(initial=1e-300)
 
 
-# Step in parts of a contact's own time, which makes chains of balls accurate to 1e-7; and the accepted energy error.
+# Step as a fraction of a contact's time, accurate to 1e-7 for chains of balls; and the accepted energy error.
 _RESOLUTION, _ACCURACY = 1e-3, 1e-6
-# Speed of approach, of the first, that counts as none; restitution whose work is lost in rounding.
+# Approach speed, relative to the first, that counts as zero; restitution so small that its work is rounding.
 _REST, _NO_RESTITUTION = 1e-12, 1e-4
 _MAX_STEPS = 5_000_000
 
@@ -122,9 +123,9 @@ _MAX_STEPS = 5_000_000
 def solve_compressed(
     problem: ImpactProblem, restitution: Restitution, stiffness: FloatArray, exponent: float
 ) -> ImpactOutcome:
-    """Return the outcome of compressing all contacts at once, each of a relative stiffness (nc,).
+    """Return the outcome of simultaneous compression of all contacts, with relative stiffness (nc,).
 
-    Restitution that depends on speed is taken at the speed before; a contact that does not approach then has the
+    Restitution that depends on speed is evaluated at the initial speed; a contact that does not approach has the
     restitution of the fastest.
     """
     from contactlab.impact.kernels.compression import DONE, JAMMED, compress

@@ -1,8 +1,8 @@
 """Derivatives of steps, exact to rounding, with the names of nearby kinks.
 
-The equations of a solved step are differentiated on its linear piece, in the step's memory. Modes of contacts and rows
-of joints follow from the forces. The right-hand side is minus the change of h (inverse dynamics) and of the rows at v+,
-with the forces fixed. One small system for each island gives the derivatives of forces and velocities.
+The equations of a solved step are differentiated on its linear piece, in the step's memory. Modes of contacts and joint
+rows follow from the forces. The right-hand side is minus the derivatives, at fixed forces, of the bias h (by inverse
+dynamics) and of the rows at v+. One small system for each island gives the derivatives of forces and velocities.
 
 - Redundant forces keep their selection: the compliance is 1e-9 of the smallest response, extrapolated to zero.
 - Points and normals of a pair of shapes are differenced, which is accurate to 1e-10 and shows where features change.

@@ -38,7 +38,7 @@ REASONS = (
     "depth is pushed out at the largest speed, or as fast as it bounces",
     "closes its gap without restitution, and bounces with any",
 )
-#: The same of spin and of rolling.
+#: The same for spin and rolling.
 TURNING = (
     {AT_CONE: "at the bound of its spin, may spin", NEARLY_STICKING: "hardly spins, may stick"},
     {
@@ -56,17 +56,17 @@ class Kink:
     Attributes
     ----------
     reason
-        Which change of the piece happens there.
+        The change of the piece at the kink.
     contact
         Number of the contact in the step, -1 for none.
     row
-        Number of the row of joints (`World.joint_rows`), -1 for none.
+        Number of the joint row (`World.joint_rows`), -1 for none.
     label
         The two bodies of the contact, or the name of the row.
     distance
-        How far off, as a velocity [m/s, rad/s].
+        Distance as a velocity [m/s, rad/s].
     state_distance
-        Length of the shortest change of (dq, dv) that gets there, to first order.
+        Length of the shortest change of (dq, dv) to the kink, to first order.
     """
 
     reason: str
@@ -78,7 +78,7 @@ class Kink:
 
     @classmethod
     def of(cls, world: World, number: Sequence[int], touching: Sequence[list[int]], how_far: Sequence[float]) -> Kink:
-        """Return the kink of these rows of the memory."""
+        """Return the kink of one row of the memory."""
         reason, place, row, _, cone = number
         if row >= 0:
             label = world.joint_rows[row].label
@@ -95,15 +95,15 @@ class Kink:
 
 @dataclass(frozen=True, eq=False)
 class NearbyKinks:
-    """The kinks near a step, as its memory has them; values are made on request."""
+    """The kinks near a step, as arrays; `Kink` values are made on request."""
 
     world: World
-    numbers: NDArray[np.int64]  # (k, 5): reason, contact, row of joints, neighbour, cone
+    numbers: NDArray[np.int64]  # (k, 5): reason, contact, joint row, neighbour, cone
     touching: NDArray[np.int64]  # (nc, columns) of the step's contacts
     distances: FloatArray  # (k, 3)
 
     def kinks(self) -> tuple[Kink, ...]:
-        """Return them, the nearest first."""
+        """Return the kinks, the closest first."""
         order = np.argsort(self.distances[:, 1], kind="stable")
         touching, far = self.touching.tolist(), self.distances.tolist()
         numbers = self.numbers.tolist()
@@ -112,7 +112,7 @@ class NearbyKinks:
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """The derivative of one step: of (dq, dv) at its end, dq along `integrate`, dv as v is.
+    """The derivative of one step: of (dq, dv) at its end, with dq along `integrate`, and dv the change of v.
 
     Attributes
     ----------
@@ -123,13 +123,13 @@ class Linearization:
     targets
         (2 nv, n drives) by the drives' targets.
     parameters
-        By name, (2 nv,) by each parameter asked for.
+        By name, (2 nv,) by each parameter of ``wrt``.
     forces
         (nc, 3, columns) of the contact forces on bodies B [N], in world axes, in the order of the step's contacts;
-        columns by (dq, dv), tau, targets and parameters, one behind the other. Moments are not among them.
+        columns by (dq, dv), tau, targets and parameters, in this order. Moments are not included.
     joint_forces
-        (nj, columns) of the forces of the rows of joints that took part, in the order of the step's `joint_rows`: of a
-        stop away from it, of others along the coordinate.
+        (nj, columns) of the forces of the active joint rows, in the order of the step's `joint_rows`: of a stop, away
+        from it; of other rows, along the coordinate.
     next
         The state at its end.
     """
@@ -146,26 +146,27 @@ class Linearization:
 
     @functools.cached_property
     def kinks(self) -> tuple[Kink, ...]:
-        """Return the kinks within 1e-4 of the state, the nearest first."""
+        """Return the kinks within 1e-4 of the state, the closest first."""
         return self._near.kinks()
 
     @property
     def unique(self) -> bool:
-        """Return True if the derivative is the same from all sides: no kink within 1e-6 of the state."""
+        """Return True if all one-sided derivatives are equal: there is no kink within 1e-6 of the state."""
         return not bool((self._near.distances[:, 1] <= ON_KINK).any())
 
     def jvp(self, dx: ArrayLike, du: ArrayLike | None = None) -> FloatArray:
-        """A dx + B du: the change (2 nv,) of the end by one of the start (2 nv,) and of tau (nv,)."""
+        """Return A dx + B du: the change (2 nv,) at the end for changes of the start (2 nv,) and of tau (nv,)."""
         n, nv = self.B.shape
         change = self.A @ finite_array(dx, "dx", (n,), SimulationConfigError)
         return change if du is None else change + self.B @ finite_array(du, "du", (nv,), SimulationConfigError)
 
     def directional(self, dx: ArrayLike, du: ArrayLike | None = None) -> FloatArray:
-        """The one-sided derivative (2 nv,) along a change of the start (2 nv,) and of tau (nv,).
+        """Return the one-sided derivative (2 nv,) along a change of the start (2 nv,) and of tau (nv,).
 
-        Of the step from x + t dx as t goes to 0 from above, by the small complementarity problem of the kinks on which
-        the state stands: which of them does dx cross. If it is on none, the result is ``jvp(dx, du)``. Jumps, features
-        of shapes and forces that are not selected are no kinks of that problem: for these the present piece counts.
+        It is the derivative of the step from x + t dx as t goes to 0 from above. A small complementarity problem
+        decides which kinks at the state dx crosses. If the state is on no kink, the result is ``jvp(dx, du)``. Jumps,
+        features of shapes and forces that are not selected are not part of that problem: for these the present piece
+        counts.
 
         Raises
         ------
@@ -178,6 +179,6 @@ class Linearization:
         return self.jvp(dx, du) if self.unique else self._along(dx, du)
 
     def vjp(self, w: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """A^T w and B^T w: what a cost of gradient w (2 nv,) at the end has at the start, by (dq, dv) and by tau."""
+        """Return A^T w and B^T w: the gradients by (dq, dv) at the start and by tau, for w (2 nv,) at the end."""
         w = finite_array(w, "w", (self.B.shape[0],), SimulationConfigError)
         return np.asarray(self.A.T @ w), np.asarray(self.B.T @ w)

@@ -1,4 +1,4 @@
-"""Derivatives of a step, by the implicit function theorem on the piece that it found."""
+"""Derivatives of a step, by the implicit function theorem on its linear piece."""
 
 from __future__ import annotations
 
@@ -53,45 +53,46 @@ def linearize(
     targets: Wanted = None,
     wrt: Sequence[str | Parameter] = (),
 ) -> Linearization | tuple[Linearization, ...]:
-    """Derivative of the step from a state, or of the steps from several.
+    """Return the derivative of the step from a state, or of the steps from several states.
 
-    The derivative is of the equations that the step has solved, on their linear piece: which contacts are
-    open, stick and slide, which rows of joints hold. Forces that redundant contacts share are the selected ones, and
-    so are their derivatives.
+    The equations that the step has solved are differentiated on their linear piece: which contacts are open, stick and
+    slide, and which joint rows are active. Forces of redundant contacts are the selected ones, and so are their
+    derivatives.
 
     Parameters
     ----------
     world, stepper, state
         As for `TimeStepping.step`; or n states, whose steps are differentiated on as many threads as there are cores.
     tau
-        Applied force (nv,), None for none. Of n states (n, nv), one for each.
+        Applied force (nv,), None for none. For n states (n, nv), one for each.
     targets
-        Of the drives, an array of all or numbers by name; those not given are the world's. Of n states also (n, nd).
+        Targets of the drives, an array of all or numbers by name; the default is the world's. For n states also (n,
+        nd).
     wrt
-        Names of numbers of the world (`parameter`), or `Parameter` values, to differentiate by as well.
+        Names of numbers of the world (`parameter`), or `Parameter` values, by which to differentiate as well.
 
     Returns
     -------
     Linearization, or a tuple of one for each state
-        A and B of the next (dq, dv), the next state, and the kinks near by.
+        A and B of the next (dq, dv), the next state, and the nearby kinks.
 
     Raises
     ------
     SimulationConfigError
-        An argument that cannot be used; a stepper with a relaxed law of friction, or a world with custom constraints,
-        of which there are no derivatives. Of several states, with the number of the one.
+        An argument is invalid; or the stepper has a relaxed friction law, or the world custom constraints, for which
+        there are no derivatives. For several states the error has the state's number.
     SimulationError
         The step failed.
 
     Notes
     -----
-    If rigid contacts rest with ``erp=0``, any gap opens a kink: s >= -gap/h while open, s >= 0 in penetration. The
+    If rigid contacts rest with ``erp=0``, any gap is at a kink: s >= -gap/h while open, s >= 0 in penetration. The
     result is the derivative of the first case: closed contacts stay closed.
 
-    If a step undoes depth in the positions, the gaps that pushed end at fixed values, and sticking contacts are not
-    moved along the surface. That is exact for one contact of a free body with a half-space, and nearly so for others.
-    The displacement is the result of a relaxation that ends early: all these steps are reported as kinks. A depth close
-    to the allowed depth is not reported: there q jumps by a tenth of the allowed depth.
+    If a step corrects depth in the positions, the gaps with a multiplier end at fixed values, and sticking contacts are
+    not moved along the surface. This is exact for one contact of a free body with a half-space, and nearly so for
+    others. The displacement comes from a relaxation that ends early: all these steps are reported as kinks. A depth
+    close to the allowed depth is not reported: there q jumps by a tenth of the allowed depth.
 
     An impact without restitution closes its gap, and with any restitution it bounces. The derivative by a restitution
     of 0 is the derivative of the bounce without this jump, which is reported as a kink.
@@ -103,12 +104,12 @@ def linearize(
     return linearizer_of(world, stepper, wrt).of_state(state, tau, targets)
 
 
-#: The last one of each thread: to make its memory takes as long as five steps and their derivatives.
+#: The last linearizer of each thread: allocating its memory takes as long as five steps and their derivatives.
 _LAST = threading.local()
 
 
 def linearizer_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> StepLinearizer:
-    """Return one for this world and stepper: the last of this thread, or another."""
+    """Return a linearizer for this world and stepper: the thread's last one, or a new one."""
     last: StepLinearizer | None = getattr(_LAST, "linearizer", None)
     if last is None or not last.serves(world, stepper, wrt):
         last = _LAST.linearizer = StepLinearizer(world, stepper, wrt)
@@ -123,7 +124,7 @@ def _of_states(
     targets: Wanted,
     wrt: Sequence[str | Parameter],
 ) -> tuple[Linearization, ...]:
-    """Derivatives of the steps from several states, on threads, each with memory of its own."""
+    """Return the derivatives of the steps from several states, on threads with separate memory."""
     check_run(world, stepper)
     n, drives = len(states), len(world.joint_actions.drives)
     tau = None if taus is None else finite_array(taus, "tau", (n, world.nv), SimulationConfigError)
@@ -148,7 +149,7 @@ def _of_states(
     for _ in map_threads(work, threads, threads):
         pass
     if errors:
-        # All before it have been begun, and so have ended.
+        # All states before it have been started, and have ended.
         i = min(errors)
         error = errors[i]
         if isinstance(error, SimulationConfigError):
@@ -159,7 +160,7 @@ def _of_states(
 
 
 class StepLinearizer:
-    """Makes steps of a world and differentiates them in the same memory, which is one thread's at a time.
+    """Makes steps of a world and differentiates them in the same memory, for one thread at a time.
 
     ``driver`` makes them; ``differentiator`` has the results for the last one.
     """
@@ -181,7 +182,7 @@ class StepLinearizer:
         return self._made(state, tau, targets)
 
     def of_run(self, run: Driver, tau: FloatArray, targets: Wanted = None) -> Linearization:
-        """Differentiate the step that a run of this world would make next."""
+        """Differentiate the next step of a run of this world."""
         self.driver.copy_state_from(run)
         self.driver.restart_step()
         self.driver.set_inputs(tau, targets)
@@ -189,9 +190,9 @@ class StepLinearizer:
         return self._made(begin, tau, targets)
 
     def steps(self, state: StepperState, taus: FloatArray, targets: FloatArray) -> Iterator[tuple[int, int]]:
-        """Make steps from a state, one for each force (n, nv) and targets (n, nd); yield number and kinks of each.
+        """Make steps from a state, one for each force (n, nv) and targets (n, nd); yield their numbers and kink counts.
 
-        Results of each step are in the memory of ``differentiator``, until the next one.
+        The results of a step are in the memory of ``differentiator`` until the next one.
         """
         self.driver.restart(state)
         driver = self.driver
@@ -203,13 +204,13 @@ class StepLinearizer:
             yield k, self._counted(self.differentiator(*self._step()))
 
     def kinks(self, count: int) -> tuple[Kink, ...]:
-        """The kinks of the last step, the nearest first."""
+        """Return the kinks of the last step, the closest first."""
         return near_kinks(self.driver, self.differentiator, count).kinks()
 
     def along(
         self, state: StepperState, tau: ArrayLike | None, targets: Wanted, dx: FloatArray, du: FloatArray
     ) -> FloatArray:
-        """The one-sided derivative of the step from a state."""
+        """Return the one-sided derivative of the step from a state."""
         self._stand_at(state, tau, targets)
         q, v = self._step()
         direction = np.zeros(self.differentiator.columns)
@@ -225,10 +226,10 @@ class StepLinearizer:
         self.driver.set_inputs(applied, targets)
 
     def _step(self) -> tuple[FloatArray, FloatArray]:
-        """Make the next step, alone in its chunk, and return where it began."""
+        """Make the next step, alone in its chunk, and return q and v at its start."""
         driver = self.driver
         q, v = driver.work.q.copy(), driver.work.v.copy()
-        # To the derivative of the step before.
+        # They may belong to the derivative of the previous step.
         driver.invalidate_kinematics()
         driver.advance(1)
         if driver.failed:
@@ -254,7 +255,7 @@ class StepLinearizer:
         nc, nj = int(driver.control.n_contacts), int(driver.control.chunk_joints)
         drives = 3 * nv + len(world.joint_actions.drives)
         A = m.A.copy()
-        # Arrays and mappings may be the caller's to write to.
+        # Copies, because the caller may modify arrays and mappings.
         acting = None if tau is None else np.array(tau)
         aims = dict(targets) if isinstance(targets, Mapping) else None if targets is None else np.array(targets)
         return Linearization(
@@ -279,16 +280,16 @@ def _along(
     dx: FloatArray,
     du: FloatArray,
 ) -> FloatArray:
-    # Of a module, so that a derivative can be pickled as its world can.
+    # A function of the module, so that a derivative can be pickled like its world.
     return linearizer_of(world, stepper).along(state, tau, targets, dx, du)
 
 
 def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> NearbyKinks:
-    """Return the kinks of the step just differentiated, so many."""
+    """Return the ``count`` kinks of the step just differentiated."""
     m, numbers = differentiator.memory, differentiator.memory.kinks[:count].copy()
     of_rows = numbers[:, layout.ROW] >= 0
     if of_rows.any():
-        # There by their records.
+        # The memory has the indices of their records.
         numbers[of_rows, layout.ROW] = driver.chunk.joint["row"][numbers[of_rows, layout.ROW]]
     touching = driver.work.contact_int[: int(driver.control.n_contacts)].copy()
     return NearbyKinks(driver.prepared.world, numbers, touching, m.kink_distances[:count].copy())

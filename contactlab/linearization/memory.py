@@ -1,11 +1,11 @@
 """The memory in which steps of one driver are differentiated, the calls that use it, and the position projection.
 
-The displacement that undoes depth (`stepping.kernels.projection`) changes the derivative of a step. The gaps that
-pushed end at fixed values, whatever the start, and contacts that stick are not moved along the surface. The
-displacement with both properties, at constant rows and masses, is differentiated. That is exact for one contact of a
+The displacement of the position projection (`stepping.kernels.projection`) changes the derivative of a step. The gaps
+with a multiplier end at fixed values for any start, and sticking contacts are not moved along the surface. The
+displacement with both properties, at constant rows and masses, is differentiated. This is exact for one contact of a
 free body with a half-space, whose normal and mass do not change with q. Neglected terms are of the order of the
-displacement: changes of rows and masses, friction that slides, and relaxation that ends before it has solved several
-rows. Steps with a displacement are therefore reported as kinks.
+displacement: changes of rows and masses, sliding friction, and relaxation that ends before it has solved several rows.
+Steps with a displacement are therefore reported as kinks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lcp.compiler.bound_call import BoundCall
 
 
-#: Largest friction of a sticking contact, relative to its bound.
+#: Maximum friction of a sticking contact, relative to its bound.
 HOLDS = 1.0 - 1e-6
 
 
@@ -53,7 +53,7 @@ def hold_gaps(driver: Driver, m: DerivativeWork) -> None:
     if not moved:
         return
     shifting = _shifting(driver, set(joints["island"]))
-    # Of rows R of the displacement, how R dq changes, but for its sign.
+    # The rows R of the displacement, and the change of R dq, negated.
     rows, wanted = list[FloatArray](), list[FloatArray]()
     none = np.zeros(m.A.shape[1])
     for c, row in enumerate(contacts):
@@ -84,7 +84,7 @@ def hold_gaps(driver: Driver, m: DerivativeWork) -> None:
 
 
 def _shifting(driver: Driver, joined: set[int]) -> FloatArray:
-    """Return `PackedWorld.shifting`, 0 also in islands with rows of joints."""
+    """Return `PackedWorld.shifting`, with 0 in islands with joint rows."""
     packed, work = driver.prepared.arrays.packed, driver.work
     shifting = packed.shifting.copy()
     for i in joined:
@@ -94,7 +94,7 @@ def _shifting(driver: Driver, joined: set[int]) -> FloatArray:
 
 
 def _fastest(driver: Driver, *shapes: int) -> float:
-    """Return the speed at which the depth of a contact of these shapes, -1 for none, is undone at most."""
+    """Return the maximum correction speed of a contact of these shapes, -1 for none."""
     from contactlab.stepping.kernels.blocks import PROJECTION_RATE
 
     if driver.parameters.fastest >= 0.0:
@@ -107,7 +107,7 @@ def _fastest(driver: Driver, *shapes: int) -> float:
 def _add_joint_row(
     driver: Driver, entry: np.void, m: DerivativeWork, h: float, rows: list[FloatArray], wanted: list[FloatArray]
 ) -> None:
-    """Add a stop that pushed, or an equation that the displacement keeps."""
+    """Add a stop with a multiplier, or an equation that the displacement keeps."""
     from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC
     from contactlab.stepping.kernels.blocks import STOP_PROJECTION_RATE
 
@@ -130,26 +130,26 @@ def _add_joint_row(
     wanted.append(change)
 
 
-#: Share of a parameter's scale that it is differenced by: laws are smooth in it, and most are linear.
+#: Difference of a parameter, as a fraction of its scale: laws are smooth in it, and most are linear.
 STRIDE = 1e-5
 
 
 @functools.cache
 def _announce() -> None:
-    """Print once per process why the first derivative takes long; kernels read from disk are not announced."""
+    """Print once per process why the first derivative takes long; nothing if kernels are read from disk."""
     text = "compiling the derivatives of steps: about a minute, once for each kind of world on this machine"
     print(f"contactlab: {text} (contactlab warmup derivatives compiles them ahead) ...", file=sys.stderr, flush=True)
 
 
 class Differentiator:
-    """Differentiates the steps of one driver, each right after it was made.
+    """Differentiates the steps of one driver, each immediately after it is made.
 
     Parameters
     ----------
     driver
-        Whose steps.
+        Driver of the steps.
     parameters
-        Of its world, by which they are differentiated.
+        Parameters of its world by which steps are differentiated.
     """
 
     def __init__(self, driver: Driver, parameters: Sequence[Parameter] = ()) -> None:
@@ -163,9 +163,9 @@ class Differentiator:
         self.memory: DerivativeWork
 
     def __call__(self, q: FloatArray, v: FloatArray, direction: FloatArray | None = None) -> int:
-        """Differentiate the step that was made from (q, v), alone in the chunk; how many kinks it has.
+        """Differentiate the step from (q, v), which is alone in the chunk; return the number of its kinks.
 
-        With a ``direction`` (columns,), on the piece that the step goes to along it.
+        With a ``direction`` (columns,), use the piece along it.
         """
         driver = self._driver
         contacts, joints = int(driver.control.n_contacts), int(driver.control.chunk_joints)
@@ -196,7 +196,7 @@ class Differentiator:
         return 3 * world.nv + len(world.joint_actions.drives) + len(self.parameters)
 
     def _weigh(self) -> None:
-        """Fill the effect of the parameters, from nearby worlds."""
+        """Add the columns of the parameters, by differences of nearby worlds."""
         if not self._near:
             return
         from contactlab.linearization.kernels.parameter_columns import add_parameter_difference
@@ -217,7 +217,7 @@ class Differentiator:
             )  # fmt: skip
 
     def _differentiate_free_trees(self, parts: IntArray) -> None:
-        """Replace the rows of free trees of several links in A, moved in ``parts`` (nt,) parts."""
+        """Replace the rows of free trees of several links in A, moved in ``parts`` (nt,) substeps."""
         from contactlab.linearization.kernels.free_rates import add_free_parameter, free_tree_rates
 
         driver, memory, parameters = self._driver, self.memory, self._driver.parameters
@@ -257,7 +257,7 @@ class Differentiator:
         loops = 0 if driver.joints is None else driver.joints.loop_G.shape[0]
         moments = driver.prepared.arrays.moments
         cones, axes, changing = (1, 3, nv) if moments is None else (layout.CONES, layout.NAXES, 2 * nv)
-        # As many as there can be.
+        # The maximum numbers.
         m, kinks = (1 + 2 * cones) * contacts + joints, (11 + 4 * cones) * contacts + 5 * joints
         size = max(derivatives_size(nl, nv), row_rates_size(nl, nv), point_rates_size(nl, nv), 256)
         floats: dict[str, tuple[int, ...]] = {
@@ -298,13 +298,13 @@ class Differentiator:
 
 
 def _lengths(arrays: WorldArrays) -> FloatArray:
-    """Lengths (2, n, n) of torsional and rolling friction by pair of materials; n = 0 without such friction."""
+    """Return the lengths (2, n, n) of torsional and rolling friction by pair of materials; n = 0 without friction."""
     moments = arrays.moments
     return np.zeros((2, 0, 0)) if moments is None else np.stack([moments.torsional, moments.rolling])
 
 
 def _perturbed_worlds(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:
-    """The arrays of the worlds in which a parameter is a little larger and smaller, with their weights."""
+    """Return the arrays of the worlds with a slightly larger and smaller parameter, with their weights."""
     own, way = driver.prepared, STRIDE * one.scale
     near, refused = [], None
     for place in (one.value + way, one.value - way):
@@ -313,11 +313,9 @@ def _perturbed_worlds(driver: Driver, one: Parameter) -> list[tuple[Any, float]]
         except ValueError as error:
             refused = error
     if not near:
-        raise SimulationConfigError(
-            "wrt", f"{one.name!r}: there is no world of a value near by: {refused}"
-        ) from refused
+        raise SimulationConfigError("wrt", f"{one.name!r}: no world exists for a nearby value: {refused}") from refused
     if refused is not None:
-        # At the end of its range, from one side.
+        # One-sided at the end of its range.
         near.append((one.value, own.world))
     weight = 1.0 / (near[0][0] - near[1][0])
     found = []

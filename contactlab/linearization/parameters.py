@@ -1,4 +1,4 @@
-"""Numbers of a world by name, and the world in which one of them is another."""
+"""Numbers of a world by name, and worlds in which one of them has another value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.world import World
 
-#: Every body and half-space at once.
+#: All bodies and half-spaces together.
 ALL = "*"
 MATERIAL = ("mu", "restitution", "stiffness", "dissipation", "torsional", "rolling")
 INERTIAL = ("mass", "com_x", "com_y", "com_z", "I_xx", "I_yy", "I_zz", "I_xy", "I_xz", "I_yz")
@@ -26,19 +26,19 @@ _PLACES = {"x": 0, "y": 1, "z": 2}
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of a world that its motion can be differentiated by, and fitted in.
+    """A number of a world by which its motion can be differentiated, and which can be fitted.
 
     Attributes
     ----------
     name
-        Name of the derivatives.
+        Its name in derivatives.
     value
         Its value in the world.
     world
-        The world in which it is another. Only numbers may change: masses and inertias, materials, gains, bounds,
-        gravity; not where bodies and surfaces are.
+        Function that returns the world with another value. Only numbers may change: masses and inertias, materials,
+        gains, bounds, gravity; not the positions of bodies and surfaces.
     scale
-        A change of it that is not small.
+        Unit of its changes.
     """
 
     name: str
@@ -66,7 +66,7 @@ def parameter(world: World, name: str) -> Parameter:
     Raises
     ------
     SimulationConfigError
-        There is none of that name, or it has no one value.
+        The name is unknown, or the number has no unique value.
     """
     owner, _, quantity = name.rpartition(".")
     if owner == "gravity" and quantity in _PLACES:
@@ -85,7 +85,7 @@ def parameter(world: World, name: str) -> Parameter:
         names = close_names(owner, [*known, *drives])
         raise SimulationConfigError("wrt", f"{name!r} names no body, half-space or drive{names}")
     every = ", ".join(dict.fromkeys((*MATERIAL, *INERTIAL, *JOINT, *DRIVE)))
-    raise SimulationConfigError("wrt", f"{name!r} asks for {quantity!r}; there are {every}")
+    raise SimulationConfigError("wrt", f"{name!r} has the unknown quantity {quantity!r}; known are {every}")
 
 
 def _gravity(world: World, name: str, axis: int) -> Parameter:

@@ -1,4 +1,4 @@
-"""Gradient of a cost over a record, by the adjoint: one pass through its steps, one back; or over events."""
+"""Gradient of a cost over a record by the adjoint method, with one forward and one backward pass; or over events."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from contactlab.recording import Recording
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import SimulationConfigError
 
-#: Steps whose derivatives are kept at once; before and after them only states are.
+#: Number of steps whose derivatives are kept together; of other steps only states are kept.
 PORTION = 256
-#: And the bytes that these may take, but for eight steps.
+#: Maximum bytes of these derivatives, with at least eight steps.
 ROOM = 2**26
-#: Stride of differences of a cost that has no gradient of its own.
+#: Stride of differences for a cost without gradient.
 STRIDE = 1e-6
 
-#: A term of the cost: of (number of the state, q, v). A number, or it with its gradients by dq and by v.
+#: A term of the cost: function of (number of the state, q, v). It returns a number, or also the gradients by dq and v.
 Cost = Callable[[int, FloatArray, FloatArray], float | tuple[float, FloatArray, FloatArray]]
-#: A term of (number of the step, forces on bodies B of its contacts (nc, 3) [N]); a number, or it with its gradient.
+#: Function of (number of the step, forces on bodies B of its contacts (nc, 3) [N]); returns a number, or also a
+#: gradient.
 ForceCost = Callable[[int, FloatArray], float | tuple[float, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """A cost over n steps, and how it changes.
+    """A cost over n steps, and its gradient.
 
     Attributes
     ----------
@@ -45,10 +46,10 @@ class Gradient:
     targets
         (n, n drives) by the targets of the drives in each step.
     parameters
-        By name; of event-driven runs arrays, as `Transition.parameters` has them.
+        By name; for event-driven runs arrays, as in `Transition.parameters`.
     kinks
-        Steps on a kink, with the nearest kink: the piece of each step was used. Of event-driven
-        runs those of `Transition.kinks`.
+        Steps on a kink, with the closest kink; the piece of each step was used. For event-driven runs the kinks of
+        `Transition.kinks`.
     """
 
     value: float
@@ -82,40 +83,42 @@ def gradient(
     at: Sequence[int] | None = None,
     wrt: Sequence[str | Parameter] = (),
 ) -> Gradient:
-    """Gradient of a cost over a record, by start, forces, targets and parameters.
+    """Return the gradient of a cost over a record, by start, forces, targets and parameters.
 
     Parameters
     ----------
     recording
-        Of `simulate`, of `Simulation.recording` or of a file. Its steps are made again, to the same bits. Or of
-        `EventDriven.run`, whose derivatives are `transition`'s: its end alone costs, ``wrt`` are its names, and there
-        are no rows of tau and targets.
+        Record of `simulate`, of `Simulation.recording` or of a file. Its steps are made again, with the same bits. Or a
+        record of `EventDriven.run`, with the derivatives of `transition`. Then only the final state has a cost, ``wrt``
+        are the names of `transition`, and there are no rows of tau and targets.
     cost
         Cost of a state, summed over states: a function of (number of the state, q, v), in plain numpy. If it returns
-        only a number, its gradient is from differences, 4 nv calls for a state; it can return the gradient as well:
-        (number, by dq (nv,), by v (nv,)).
+        only a number, its gradient is computed by differences, with 4 nv calls per state. It can also return the
+        gradient: (number, by dq (nv,), by v (nv,)).
     force_cost
         Cost of the contact forces of a step: a function of (number of the step, forces (nc, 3)).
     at
-        Numbers of the states that cost, such as ``(-1,)`` for the last alone; all of them if not given.
+        Numbers of the states with a cost, such as ``(-1,)`` for only the last; default all.
     wrt
         As for `linearize`.
 
     Returns
     -------
     Gradient
-        With the steps on a kink: the result of `linearize` was used for these, closed contacts included.
+        Includes the steps on a kink: for these the result of `linearize` was used, closed contacts included.
 
     Raises
     ------
     SimulationConfigError
-        A record with contacts from outside; a cost that is not a number; steps without derivatives, see `linearize`.
+        The record has external contacts, a cost is not a number, or a step has no derivative, see `linearize`.
 
-    Notes ----- Applied forces and targets are the recorded ones, step by step: the gradient does not contain the effect
-    of feedback, or of a wrench with fixed world axes, on another motion.
+    Notes
+    -----
+    Applied forces and targets are the recorded ones, step by step. The gradient does not contain the effect of
+    feedback, or of a wrench with fixed world axes, on another motion.
 
-    Takes three to four times the run. Of 256 steps at a time the derivatives are kept, 8 bytes for each of
-    256 x 2 nv x (3 nv + drives + parameters) numbers, or of fewer in 64 MiB; of all others states alone.
+    It takes three to four times the run. Derivatives are kept for 256 steps at a time, with 8 bytes for each of 256 x 2
+    nv x (3 nv + drives + parameters) numbers, or for fewer steps in 64 MiB. For all others only states are kept.
     """
     if isinstance(recording, EventRecording):
         return _of_events(recording, cost, force_cost, at, wrt)
@@ -128,7 +131,7 @@ def gradient(
     )
     tau, targets, value = np.zeros((n, nv)), np.zeros((n, drives)), 0.0
     parameters, kinks = np.zeros(len(names)), list[tuple[int, Kink]]()
-    # Gradient by the present state, and the states whose cost is not added yet.
+    # Gradient by the present state, and the states whose cost is not yet added.
     w, left = np.zeros(2 * nv), set(states)
 
     def add_state(i: int) -> float:
@@ -170,7 +173,7 @@ def _of_events(
     if force_cost is not None or {_state(i, n) for i in ((0,) if at is None else at)} != {n}:
         raise SimulationConfigError("at", "must be (-1,), and no force may cost: of an event-driven run its end does")
     value, w = _of_state(recording, cost, n)
-    # Names are checked there.
+    # `transition` checks the names.
     found = transition(recording, wrt)  # type: ignore[arg-type]
     by = found.vjp(w)
     parameters = {name: found.vjp(w, name) for name in found.parameters}
@@ -185,7 +188,7 @@ def _state(i: int, n: int) -> int:
 
 
 def _portion(linearizer: StepLinearizer, recording: Recording, first: int, last: int, *, keep_forces: bool) -> _Portion:
-    """Make the steps first .. last again, and differentiate them."""
+    """Repeat the steps first .. last, and differentiate them."""
     rows, nv = recording.rows, recording.world.nv
     taus = rows["tau"] if rows["tau"].shape[0] else np.zeros((recording.n_steps, nv))
     found = _Portion(np.empty((last - first, 2 * nv, linearizer.differentiator.columns)), [], [])

@@ -1,4 +1,4 @@
-"""Records of runs: written while they last, opened, read, and continued."""
+"""Records of runs: they are written during a run, opened, read, and continued."""
 
 from __future__ import annotations
 

@@ -1,47 +1,48 @@
-"""The energy ledger: where the energy of a recorded run went, step by step.
+"""The energy ledger: the change of energy in a recorded run by cause, step by step.
 
-A step leads from (q, v) to (q+, v+) over h. With M and the contact Jacobians at q, and b the bias forces (gravity,
-centripetal and gyroscopic) in the form that the step gives them,
+A step leads from (q, v) to (q+, v+) over h. Let M and the contact Jacobians be at q, and b the bias forces (gravity,
+centripetal and gyroscopic) in the form used by the step. Then
 
-    M (v+ - v) = h (tau + b) + sum_c J_c^T p_c,
+    M (v+ - v) = h (tau + b) + sum_c J_c^T p_c
 
-p_c the impulse of contact c on body B; what acts on joints adds its own impulses in the same way. Multiplied by the
-mean velocity v_m = (v + v+)/2 the left side is the change of 1/2 v M v at fixed q, so every impulse has a work,
-exactly: impulse times mean velocity. With u, u+ the velocity of contact c's point before and after the step, _n its
-normal and _t its tangential part, to which moments and turning are added where there is torsional or rolling friction:
+with p_c the impulse of contact c on body B; joint actions add their impulses in the same way. Multiply by the mean
+velocity v_m = (v + v+)/2: the left side becomes the change of 1/2 v M v at fixed q. So every impulse has an exact work:
+impulse times mean velocity. Let u, u+ be the velocity of contact c's point before and after the step, _n its normal and
+_t its tangential part. With torsional or rolling friction, _t includes moments and relative rotation::
 
     applied            = h tau . v_m
-    friction_sliding   = sum_c p_t . u+_t                       force times the way slid in this step
+    friction_sliding   = sum_c p_t . u+_t                       force times the sliding distance in this step
     friction_stopping  = sum_c p_t . (u_t - u+_t)/2             the rest of p_t . (u_t + u+_t)/2
     impact_absorbed    = sum_c p_n * integral_0^1 min(0, u_n + s (u*_n - u_n)) ds
     impact_returned    = sum_c p_n * integral_0^1 max(0, u_n + s (u*_n - u_n)) ds
     stabilisation      = sum_c p_n (u+_n - u*_n)/2
-    compliance         = sum_c p_n (u_n + u+_n)/2               of contacts with a stiffness of their own alone
+    compliance         = sum_c p_n (u_n + u+_n)/2               only of contacts with a stiffness
     kinematic          = sum_c p_c . V_c                        V_c of the surface of a kinematic body at the contact
     projection         = [T + V](q+, v+) - [T + V](q*, v+)
-    sleep              = -T(q, v) of what falls asleep, whose velocity is set to 0; h b and h tau do no work on it
+    sleep              = -T(q, v) of trees that fall asleep     their velocity is set to 0; h b and h tau do no work
     limits, joint_friction, joint_damping, drives, loops
                        = force times mean rate of the rows and dampers of that kind
     integration_error  = [T(q*, v+) - T(q, v+)] + [V(q*) - V(q)] + h b . v_m
 
-Of a free tree that the Runge-Kutta method moves, h b is what its equations of motion add in the step, and q* is where
-it ends.
+For a free tree that the Runge-Kutta method moves, h b is the change of momentum by its equations of motion in the step,
+and q* is its end.
 
-u*_n is the normal velocity that contact c would be left with if the step did nothing about its gap: u+_n for an impact
-with restitution (kN = e u_n), 0 for any other (kN = gap/h or erp gap/h: the whole of u+_n comes from the gap, and from
-cfm). q* is q moved along v+ alone: q+ but for the displacement of a position projection. The three normal entries, or
-that of compliance, add up to p_n (u_n + u+_n)/2, the two of friction to p_t . (u_t + u+_t)/2, all entries to the change
-of T + V: in exact arithmetic for every step, h of any size, impacts included. A spring at a contact keeps energy that
-is in neither T nor V: its entry is negative while it is compressed.
+u*_n is the normal velocity after the step without correction of the gap. It is u+_n for an impact with restitution (kN
+= e u_n), and 0 for any other contact (kN = gap/h or erp gap/h: u+_n comes only from the gap and from cfm). q* is q
+moved only along v+: q+ without the displacement of a position projection. The three normal entries, or the entry of
+compliance, add up to p_n (u_n + u+_n)/2, the two of friction to p_t . (u_t + u+_t)/2. All entries add up to the change
+of T + V, in exact arithmetic for every step, with any h and with impacts. A spring at a contact stores energy that is
+neither in T nor in V: its entry is negative while it is compressed.
 
-Where A is a kinematic body, u and u+ are relative to its surface, and the work of p_c on the moving body is the rest.
+If A is a kinematic body, u and u+ are relative to its surface, and the rest of the work of p_c is ``kinematic``.
 
-Signs. friction_sliding <= 0: that is maximal dissipation, and it vanishes where a contact sticks. friction_stopping is
+Signs. friction_sliding <= 0: this is maximal dissipation, and it is zero for a sticking contact. friction_stopping is
 of order h^2 in steady motion; in an impact it is the tangential work of the stop, mostly negative. It can be positive,
-as in any scheme with impulses: friction that ends or turns a motion back is credited with half the speed it met.
-impact_absorbed <= 0 <= impact_returned; a single frictionless bounce returns e^2 of what it absorbs, 1 - e^2 is lost.
-The integration error contains no contact impulse: potential and inertia are taken at q while the bodies move on to q+.
-It is of order h times the change of velocity: h^2 in a smooth step (in free fall -m |h g|^2 / 2), h in an impact.
+as in any scheme with impulses: friction that stops or reverses a motion is credited with half the initial speed.
+impact_absorbed <= 0 <= impact_returned; a single frictionless bounce returns e^2 of the absorbed energy, and 1 - e^2 is
+lost. The integration error contains no contact impulse: potential and inertia are taken at q while the bodies move on
+to q+. It is of order h times the change of velocity: h^2 in a smooth step (in free fall -m |h g|^2 / 2), h in an
+impact.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EnergyLedger:
-    """Energies of the n + 1 states and entries of the n steps of a record [J]; formulas in the module's text.
+    """Energies of the n + 1 states and entries of the n steps of a record [J]; formulas are in the module's docstring.
 
     Attributes
     ----------
@@ -86,24 +87,24 @@ class EnergyLedger:
     applied
         (n,) work of the applied generalized force tau.
     friction_sliding, friction_stopping
-        (n,) work of the tangential impulses on the velocity they left, and the rest of it.
+        (n,) work of the tangential impulses at the velocity after the step, and the rest of their work.
     impact_absorbed, impact_returned
-        (n,) work of the normal impulses, taken from an approach and given to a separation.
+        (n,) work of the normal impulses during approach, and during separation.
     stabilisation
-        (n,) work done by closing gaps and pushing out penetrations, and lost to cfm.
+        (n,) work of closing gaps and correcting penetrations, and of cfm.
     compliance
         (n,) work of the springs and dampers of contacts whose materials have a stiffness.
     kinematic
-        (n,) work of the kinematic bodies on those that touch them.
+        (n,) work of the kinematic bodies on the bodies that touch them.
     projection
         (n,) energy gained by the displacements of the position projection.
     sleep
         (n,) kinetic energy lost by falling asleep.
     limits, joint_friction, joint_damping, drives, loops
-        (n,) work of stops, dry friction, viscous damping, motors and springs between points, and of loops and
-        joints that follow others.
+        (n,) work of stops, dry friction, viscous damping, motors and springs between points, and of loops and mimic
+        joints.
     integration_error
-        (n,) of the scheme: inertia and potential held at the start of each step.
+        (n,) error of the scheme, which keeps inertia and potential of the start of each step.
     """
 
     time: FloatArray
@@ -148,12 +149,12 @@ class EnergyLedger:
 
     @property
     def residual(self) -> FloatArray:
-        """Change less all entries (n,) [J]: rounding, for a record that obeys its equation of motion."""
+        """Change minus all entries (n,) [J]: rounding, if the record satisfies its equation of motion."""
         return np.asarray(self.change - np.sum([getattr(self, name) for name in ENTRIES], axis=0))
 
     @property
     def summary(self) -> Mapping[str, FloatArray]:
-        """The entries (n,) [J] by name, friction as one and impacts as one; of joints, what did work."""
+        """The entries (n,) [J] by name, one each for friction and impacts; of joints only nonzero entries."""
         told = ("applied", "friction", "impact", "stabilisation", "compliance", "kinematic", "projection", "sleep")
         joints = (name for name in JOINT_ENTRIES if getattr(self, name).any())
         return {name.replace("_", " "): getattr(self, name) for name in (*told, *joints, "integration_error")}
@@ -171,12 +172,12 @@ class EnergyLedger:
         return f"{self.energy[0]:.4g} -> {self.energy[-1]:.4g} J: {account}, unaccounted {self.residual.sum():+.0e}"
 
 
-#: Names of the entries, in the order of the account.
+#: Names of the entries, in the order of the ledger.
 ENTRIES = tuple(field.name for field in fields(EnergyLedger))[3:]
 
 
 def energy_ledger(recording: Record) -> EnergyLedger:
-    """Compute the ledger of a record from its states, steps and contact impulses; in memory is a portion at a time."""
+    """Compute the ledger of a record from its states, steps and contact impulses, one portion at a time."""
     parts = [_entries(part) for part in iter_slices(recording)]
     return EnergyLedger(
         time=recording.time,
@@ -214,17 +215,17 @@ def _entries(recording: Record) -> dict[str, FloatArray]:
 
 
 def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Recompute terms of the steps that a record has not: see `contactlab.stepping.kernels.account`.
+    """Recompute terms of the steps that are not in a record: see `contactlab.stepping.kernels.account`.
 
-    Impulses h b (n, nv), kinetic energy (n,) of v+ at q, velocities (contacts, 6) of the touching points and of
-    turning, B less A, before and after the step.
+    Return the impulses h b (n, nv), the kinetic energy (n,) of v+ at q, and the velocities (contacts, 6) of the contact
+    points and of rotation, B less A, before and after the step.
     """
     from contactlab.stepping.kernels.account import recompute_energy_terms
 
     world, n, table = recording.world, recording.n_steps, recording.contacts
     bias, kinetic = np.zeros((n, world.nv)), np.zeros(n)
     u, u_plus = np.zeros((len(table), 6)), np.zeros((len(table), 6))
-    # Copies: to the compiler the read-only arrays of a record are of another type.
+    # Copies, because for the compiler the read-only arrays of a record have another type.
     q, v, tau, h = (np.array(one) for one in (recording.q, recording.v, recording.rows["tau"], recording.h))
     pairs, parameters = np.stack((table.body_a, table.body_b), axis=1), new_record(Parameters)
     parameters.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
@@ -246,7 +247,7 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
 
 
 def held_trees(recording: Record) -> IntArray:
-    """Return which trees (n, nt) each step has in an island, or asleep."""
+    """Return for each step the trees (n, nt) that are in an island, or asleep."""
     world, table, rows = recording.world, recording.contacts, recording.joint_rows
     held = np.zeros((recording.n_steps, world.tree_starts.size - 1), dtype=np.int64)
     for body in (table.body_a, table.body_b):
@@ -261,7 +262,7 @@ def held_trees(recording: Record) -> IntArray:
 
 
 def _asleep_dofs(recording: Record) -> NDArray[np.bool_]:
-    """Return flags (n, nv) of the velocities that were held at 0 through each step."""
+    """Return flags (n, nv) of the velocities that were kept at 0 through each step."""
     asleep = recording.rows["asleep"] != 0
     if not asleep.shape[1]:
         return np.zeros((recording.n_steps, recording.world.nv), dtype=bool)
@@ -282,14 +283,14 @@ def _fallen_asleep(recording: Record, asleep: NDArray[np.bool_]) -> FloatArray:
 
 
 def _projected(recording: Record) -> FloatArray:
-    """Return the energy that the displacements of the position projection brought, (n,)."""
+    """Return the energy (n,) added by the displacements of the position projection."""
     from contactlab.stepping.kernels.projection import energies_unmoved
 
     without, work = np.zeros((recording.n_steps, 2)), new_work(recording.world, 1, 4)
     q, v, h = (np.array(one) for one in (recording.q, recording.v[1:], recording.h))
     way = v.copy()
     if moves_accurately(recording.stepper):
-        # Where no row acts nothing is pushed, and a tree of several links may go another way than along v+.
+        # Without active rows nothing is projected, and a tree of several links may not move along v+.
         free = (held_trees(recording) == 0) & (free_kinds(recording.world) != FREE_EULER)
         gone = difference_batch(recording.world.model, q[:-1], q[1:]) / h[:, None]
         way = np.where(np.repeat(free, np.diff(recording.world.tree_starts), axis=1), gone, v)
@@ -304,7 +305,7 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
     un, un_plus = (np.einsum("ij,ij->i", one[:, :3], table.normal) for one in (u, u_plus))
     friction = np.concatenate((table.impulse - table.impulse_normal[:, None] * table.normal, table.moment), axis=1)
 
-    # Which rule left the contact at u+_n is seen from u+_n itself: where an impulse acts, u+_n = -kN - cfm fN.
+    # u+_n shows which rule applied to the contact: if an impulse acts, u+_n = -kN - cfm fN.
     e = table.restitution
     rigid = rigid_contacts(recording)
     left = un_plus + stepper.cfm * table.impulse_normal / recording.h[step]
@@ -329,7 +330,7 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
 
 
 def rigid_contacts(recording: Record) -> NDArray[np.bool_]:
-    """Return for every contact whether it has no spring; one without two known surfaces is rigid."""
+    """Return True for each contact without a spring; contacts without two known surfaces are rigid."""
     packed, table = world_arrays(recording.world).packed, recording.contacts
     known, a, b = touching_materials(packed, table.half_space, table.shape_a, table.shape_b)
     rigid = np.ones(known.size, dtype=np.bool_)
@@ -338,7 +339,7 @@ def rigid_contacts(recording: Record) -> NDArray[np.bool_]:
 
 
 def surface_velocities(recording: Record) -> FloatArray:
-    """Return (n, 6), velocity and turning of body A's surface at every contact: 0 but for kinematic bodies."""
+    """Return (n, 6), velocity and angular velocity of body A's surface at every contact; 0 if A is not kinematic."""
     table = recording.contacts
     out = np.zeros((len(table), 6))
     for row, (body, _) in enumerate(recording.world.motions):
@@ -348,7 +349,7 @@ def surface_velocities(recording: Record) -> FloatArray:
         belt = belt_twist(pose[step, row], pose[step + 1, row], twist, recording.h[step])
         arm, n = table.point[own] - pose[step, row, 9:], table.normal[own]
         out[own, :3] = twist[:, 3:] + np.cross(twist[:, :3], arm)
-        # along the normal the body moves, not its belt
+        # along the normal count the body's velocity, not its belt's
         along = np.sum(n * (belt[:, 3:] + np.cross(belt[:, :3], arm)), axis=1, keepdims=True)
         out[own, :3] -= along * n
         out[own, 3:] = twist[:, :3]
@@ -356,8 +357,8 @@ def surface_velocities(recording: Record) -> FloatArray:
 
 
 def _path_means(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Means of min(0, y) and max(0, y) over the straight path of y from a to b; they add up to (a + b)/2."""
-    # A path that changes sign splits at the share |a| / (|a| + |b|).
+    """Return the means of min(0, y) and max(0, y) for y linear from a to b; they add up to (a + b)/2."""
+    # A path that changes sign is split at the fraction |a| / (|a| + |b|).
     crossing = a * b < 0.0
     span = np.where(crossing, np.abs(a) + np.abs(b), 1.0)
     first, second = 0.5 * a * np.abs(a) / span, 0.5 * b * np.abs(b) / span
@@ -372,7 +373,7 @@ JOINT_ENTRIES = ("limits", "joint_friction", "joint_damping", "drives", "loops")
 
 
 def joint_entries(recording: Record) -> dict[str, FloatArray]:
-    """Return the entries (n_steps,) [J] of what acts on joints."""
+    """Return the entries (n_steps,) [J] of joint actions."""
     n, world = recording.n_steps, recording.world
     entries = {name: np.zeros(n) for name in JOINT_ENTRIES}
     if world.joint_actions.is_empty:
@@ -399,7 +400,7 @@ def joint_entries(recording: Record) -> dict[str, FloatArray]:
 def implicit_forces(
     world: World, q: FloatArray, v_plus: FloatArray, targets: FloatArray, h: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the forces (n, nv) of damping, and of drives without a bound, over n steps from q (n, nq) to v+ (n, nv).
+    """Return the forces (n, nv) of damping and of unbounded drives over n steps from q (n, nq) to v+ (n, nv).
 
     ``targets`` (n, drives), ``h`` (n,).
     """

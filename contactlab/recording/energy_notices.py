@@ -1,4 +1,4 @@
-"""Energy that no force should have given: by kinematic bodies where there is no room left, by the rule of the step."""
+"""Notices of energy gained without cause: from kinematic bodies that jam others, or from the integration rule."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
     from contactlab.world.world import World
 
-#: Work of a kinematic body in a step, of the energy that the island would have at the speed of its surface.
+#: Work of a kinematic body in a step, relative to the island's kinetic energy at the speed of its surface.
 JAM = 100.0
-#: Gain of velocity products in a step, of the kinetic energy of a tree; least turn of a step that may have it [rad];
-#: share of the largest kinetic energy of the run below which none counts; steps looked at, the fastest first.
+#: Gain of velocity products in a step, relative to a tree's kinetic energy; minimum rotation of such a step [rad];
+#: kinetic energy below which a step is ignored, relative to the largest of the run; number of steps inspected, the
+#: fastest first.
 GAINED, TURN, LEAST, LOOK = 0.01, 0.05, 1e-3, 500
-#: Bodies named.
+#: Maximum number of bodies named.
 NAMES = 6
 
 
 def listed(names: list[str]) -> str:
-    """Return names in a row, the first few."""
+    """Return a list of names, shortened after the first few."""
     shown = ", ".join(map(repr, names[:NAMES]))
     return shown + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
 
 
 def jams(recording: Recording, name: Named) -> Iterator[Notice]:
-    """Steps in which a kinematic body that moves gives an island far more energy than its speed can.
+    """Yield steps in which a moving kinematic body gives an island far more energy than its speed explains.
 
-    More than `JAM` times the kinetic energy of the island's bodies at the surface's speed, or at the speed that weight
-    gives in a step where this is larger: whatever a lift carries is below. Contacts that give way keep what they take.
+    The limit is `JAM` times the kinetic energy of the island's bodies at the surface's speed. If the speed gained by
+    weight in a step is larger, it replaces the surface's speed, so that a lift with its load is below the limit.
+    Compliant contacts are left out, because they store the energy.
     """
     from contactlab.recording.energy_ledger import rigid_contacts, surface_velocities
     from contactlab.recording.notices import Notice, pressed_by
@@ -63,7 +65,7 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     np.maximum.at(speed, place, np.linalg.norm(surface, axis=1))
     step[place] = table.step[rows]
     mass, fall = _tree_masses(world), float(np.linalg.norm(world.model.gravity)) * recording.h[step]
-    # The lightest island that could jam tells of most runs that none does.
+    # For most runs the lightest island shows that no island jams.
     scale = 0.5 * JAM * (speed**2 + fall**2)
     suspects = np.flatnonzero(given > scale * np.min(mass[mass > 0.0], initial=np.inf))
     found: list[tuple[float, float, int, float]] = []
@@ -91,7 +93,7 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
 
 
 def least_jam(world: World, h: float) -> float:
-    """Return the work [J] below which no step of h is a jam: the lightest tree's at the speed of its weight."""
+    """Return the minimum work [J] of a jam in a step of h: for the lightest tree, at the speed gained by weight."""
     mass = _tree_masses(world)
     return (
         0.5
@@ -111,9 +113,10 @@ def _tree_masses(world: World) -> FloatArray:
 
 
 def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
-    """Steps whose rule gives a tree of several links energy: velocity products and inertia are taken at their start.
+    """Yield steps in which the integration rule adds energy to a tree of several links.
 
-    Of free trees that the Runge-Kutta method moves there are none.
+    The rule evaluates velocity products and inertia at the start of the step. Free trees moved by the Runge-Kutta
+    method are excluded.
     """
     from contactlab.recording.notices import Notice
 
@@ -144,20 +147,21 @@ def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
     bodies = [world.model.names[body] for body in np.flatnonzero(world.body_trees == tree)]
     count = int(np.count_nonzero(bad.any(axis=1)))
     text = (
-        f"the rule of the step gives {listed(bodies)}, one tree, {gained[i, k]:.3g} J where it has {kinetic[i, k]:.3g} "
-        f"J, in {name(step)} ({count} such steps): velocity products and inertia are those of its start, and a "
-        f"coordinate changes by {h[step] * fastest[step, tree]:.2g} in it; h = {0.2 * h[step]:.1g} s would do"
+        f"the integration rule adds {gained[i, k]:.3g} J to the tree of {listed(bodies)}, which "
+        f"has {kinetic[i, k]:.3g} J, in {name(step)} ({count} such steps): it uses velocity products and "
+        f"inertia of the step's start, and a coordinate "
+        f"changes by {h[step] * fastest[step, tree]:.2g} in it; h = {0.2 * h[step]:.1g} s would do"
     )
     if not moves_accurately(recording.stepper):
-        text += ", or integrator='rk4' while no row acts on it"
+        text += ", or integrator='rk4' if no row acts on it"
     yield Notice("integration", count, step, float(gained[i, k]), text)
 
 
 def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return what the rule gives trees in steps (n, k) [J] but for weights, and their kinetic energies before (n, k).
+    """Return the energy (n, k) [J] that the rule adds to trees in steps, without weights, and their kinetic energies.
 
-    That part of the integration error which is of velocity products and inertia: T(q+, v+) - T(q, v+) + h b . v_m, b
-    without weights.
+    The energy is the part of the integration error due to velocity products and inertia: T(q+, v+) - T(q, v+) + h b .
+    v_m, with b without weights. The kinetic energies (n, k) are from before the steps.
     """
     from contactlab.stepping.kernels.account import recompute_energy_terms
 

@@ -1,4 +1,4 @@
-"""Versions and processor, on which the bits of a record depend besides its input. No names of machines or folders."""
+"""Versions and processor, on which the bits of a record depend besides its input; without names of machines."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lcp.compiler.releases import target_cpu
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
 
-# Entries that can differ between two runs that give the same bits.
+# Entries that can differ between two runs with the same bits.
 _FREE = ("date", "platform", "cores", "resumed")
 
-# Instruction sets that decide which sums a compiler can form at once.
+# Instruction sets that decide which sums a compiler vectorizes.
 _FEATURES = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512dq", "avx512vl", "asimd", "sve", "sve2")
 
 
 def environment() -> dict[str, str]:
-    """Return the stamp of a record that begins now; all entries are text.
+    """Return the stamp of a new record; all entries are text.
 
     ``contactlab``, ``python``, ``numpy``, ``numba``, ``llvmlite``, ``scipy``: versions; ``machine``, ``cpu``,
     ``cpu_features``: the processor; ``tier``: of processors that kernels are compiled for, ``at hand`` where it is the
@@ -33,7 +33,7 @@ def environment() -> dict[str, str]:
 
 
 def environment_changes(old: dict[str, str], new: dict[str, str]) -> list[str]:
-    """Return what of two stamps differs and may change bits, as ``numpy 2.0.0 -> 2.1.0``."""
+    """Return the differences of two stamps that may change bits, as ``numpy 2.0.0 -> 2.1.0``."""
     names = sorted((old.keys() & new.keys()) - set(_FREE))
     return [f"{name} {old[name]} -> {new[name]}" for name in names if old[name] != new[name]]
 
@@ -54,7 +54,7 @@ def _fixed() -> dict[str, str]:
 
 
 def _processor() -> tuple[str, str]:
-    """Return the processor's name and the names of its instruction sets that matter, as the system tells them."""
+    """Return the processor's name and its relevant instruction sets, as the system reports them."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

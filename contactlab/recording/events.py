@@ -1,4 +1,4 @@
-"""The events of a record: contacts made and broken, sliding, what the solver did, islands that nothing solved."""
+"""The events of a record: contacts made and broken, sliding, solver statistics, unsolved islands."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class UncertifiedTable:
-    """Islands whose forces are the best that were found, and no solution; rows in the order of step and island.
+    """Islands with the best forces found in place of a solution; rows in order of step and island.
 
     Attributes
     ----------
     step, island, contacts
-        Which, and how many contacts each has.
+        Step, island, and its number of contacts.
     residual
-        Scaled residual of its LCP, or problem of cones: what the stepper's ``tolerance`` bounds where it is solved. An
-        LCP has slacks besides forces: where those alone are wrong the forces are right, and this is up to 1. Of the
-        answer of a friction backend the residual of the law that it states.
+        Scaled residual of its LCP, or of its problem with cones, which the stepper's ``tolerance`` bounds in solved
+        islands. It is up to 1 if only slacks of the LCP are wrong and the forces are right. For a friction backend it
+        is the residual of its own law.
     mechanical
-        How far forces and velocity are from the laws of contact: violation over scale of the worst condition; at most
-        1e-4, or the run would have stopped. Where a backend relaxes Coulomb's law, from the law that it states.
+        Violation of the laws of contact by forces and velocity, relative to the scale, in the worst condition; at most
+        1e-4, otherwise the run stops. If a backend relaxes Coulomb's law, the violation of its own law.
     """
 
     step: IntArray
@@ -41,7 +41,7 @@ class UncertifiedTable:
 
     @classmethod
     def of(cls, certificates: CertificateTable, *, relaxed: bool = False) -> UncertifiedTable:
-        """Return those among the islands of a table; ``relaxed``: its residuals are of another law than Coulomb's."""
+        """Return the uncertified islands of a table; ``relaxed``: its residuals are not about Coulomb's law."""
         own = certificates.rows(np.flatnonzero(certificates.choice == ForceChoice.UNCERTIFIED))
         return cls(own.step, own.island, own.n_contacts, own.scaled, own.scaled if relaxed else own.mechanical)
 
@@ -54,12 +54,12 @@ class UncertifiedTable:
 
     @property
     def steps(self) -> IntArray:
-        """The steps that have such islands, each once."""
+        """The steps with such islands, without repetition."""
         return np.unique(self.step)
 
     @property
     def worst(self) -> int:
-        """The row that is furthest from the laws of contact; there must be one."""
+        """The row with the largest violation; there must be one."""
         return int(np.argmax(self.mechanical))
 
 
@@ -70,12 +70,12 @@ class ContactEvent:
     Attributes
     ----------
     kind
-        ``made``: an impulse passes between them, which did not in the step before; ``broken``: no longer; ``slip``: one
-        of their contacts slides, where all stuck; ``stick``: all stick, where one slid.
+        ``made``: an impulse acts between them, and none did in the previous step; ``broken``: none acts any more;
+        ``slip``: one of their contacts slides, and all stuck before; ``stick``: all stick, and one slid before.
     step, time
-        The first step in which it is so, and its start [s].
+        The first step after the change, and its start [s].
     a, b
-        Names: body or half-space, and body. "world" where a contact from outside touches the world.
+        Names: body or half-space, and body. "world" if an external contact touches the world.
     """
 
     kind: str
@@ -92,15 +92,15 @@ class SolverStatistics:
     Attributes
     ----------
     pivots, warm_start_solves, islands, contacts
-        Iterations of the solver, islands that the previous step's contacts solved, islands, and contacts.
+        Iterations of the solver, islands solved by the warm start, islands, and contacts.
     selected, not_selected
-        Islands whose forces are those selected, and those in which they were to be and are not
+        Islands with selected forces, and islands without them in which forces should be selected
         (`contactlab.ForceChoice`).
     uncertified
-        Islands that nothing solved, and that the run went on with (`Recording.uncertified`).
+        Unsolved islands with which the run continued (`Recording.uncertified`).
     portions, seconds
-        (m,) The run by portions: the step each ended before, and its time [s] without waiting for kernels. Empty where
-        the record has none. They are no part of what is the same in every run.
+        (m,) The run by portions: the step before which each ended, and its time [s] without compilation. Empty if the
+        record has no timings. Timings differ between runs that are otherwise equal.
     """
 
     pivots: np.ndarray
@@ -131,7 +131,7 @@ def contact_events(recording: Record) -> tuple[ContactEvent, ...]:
     """Return the events of a record in the order of their steps; in its first step contacts are made."""
     table = recording.contacts
     names, grounds = recording.world.model.names, recording.world.half_space_names
-    # One number for each pair, whichever of the two bodies is A in a step.
+    # One number for each pair, independent of which body is A.
     first = np.where(table.half_space >= 0, -2 - table.half_space, np.minimum(table.body_a, table.body_b))
     second = np.where(table.half_space >= 0, table.body_b, np.maximum(table.body_a, table.body_b))
     touching = table.mode != OPEN
@@ -158,7 +158,7 @@ def contact_events(recording: Record) -> tuple[ContactEvent, ...]:
 
 
 def solver_statistics(recording: Record) -> SolverStatistics:
-    """Return what the solver did in a record."""
+    """Return the solver statistics of a record."""
     contacts = np.bincount(recording.rows["contact_step"], minlength=recording.n_steps)
     empty = np.zeros(0)
     return SolverStatistics(

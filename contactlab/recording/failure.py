@@ -1,4 +1,4 @@
-"""The files of a run that had to stop: the problem, the solver's result, and the record so far."""
+"""The files of a failed run: the problem, the solver's result, and the record so far."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-# The errors that a diverging motion ends with.
+# Failures in which a diverging motion ends.
 _OF_SPEED = (layout.FAILURE_NOT_FINITE, layout.FAILURE_LARGE, layout.FAILURE_SPACE)
 
 _STRICTER = (
@@ -38,18 +38,18 @@ _STRICTER = (
 
 
 class SimulationError(RuntimeError):
-    """A run that had to stop. Every step before it is in ``recording``.
+    """A run that had to stop. ``recording`` has every step before.
 
     Attributes
     ----------
     problem
-        The island's problem data, or None when no problem was formed (a velocity ran out of range).
+        The island's problem data, or None if no problem was formed (a velocity out of range).
     problem_path
-        The file it was saved to, which `problem_data.load` reopens, or None.
+        The file with the problem, for `problem_data.load`, or None.
     step, time
         The step that failed, counted from 0 in this run, and the time at its start [s].
     h
-        The step size of ``problem`` [s]; of an adaptive stepper the last one tried.
+        The step size of ``problem`` [s]; for an adaptive stepper the last one tried.
     result
         The solver's result, or None without a problem.
     recording
@@ -73,13 +73,13 @@ class SimulationError(RuntimeError):
         self.problem, self.problem_path, self.result = problem, problem_path, result
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Keyword arguments survive pickling between processes only this way.
+        # Keyword arguments need this to be pickled between processes.
         fields = ("step", "time", "h", "problem", "problem_path", "result", "recording")
         return functools.partial(SimulationError, str(self), **{name: getattr(self, name) for name in fields}), ()
 
 
 def simulation_error(driver: Driver, recording: Recording, *, path: Path | None = None) -> SimulationError:
-    """Describe the failed step of ``driver`` and save its problem.
+    """Return an error that describes the failed step of ``driver``, and save its problem.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
     recording
         The record up to the failed step.
     path
-        The record's file: the problem is saved beside it as ``<stem>_failed_step<i>.npz``; None: in the folder for
+        The record's file: the problem is saved next to it as ``<stem>_failed_step<i>.npz``. None: in the folder for
         temporary files.
     """
     world, stepper = recording.world, recording.stepper
@@ -162,13 +162,13 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
 def _amounts(error: MemoryError | None) -> str:
     if not isinstance(error, OutOfMemoryError):
         return ""
-    return f", which wants {error.wanted / 2**30:.3g} GiB where there are {error.there / 2**30:.3g}"
+    return f", which needs {error.wanted / 2**30:.3g} GiB ({error.there / 2**30:.3g} GiB available)"
 
 
 def _speed(driver: Driver, world: World, *, always: bool) -> str:
-    """Return a sentence or two on the fastest body, where most contacts are there for its speed alone, or ``always``.
+    """Return sentences about the fastest body, if its speed caused most contacts, or ``always``.
 
-    Contacts at a distance are those that h times a speed may close: of motion that diverges there are more and more.
+    Distant contacts are the ones that may close at the present speeds within h: a diverging motion has more and more.
     """
     work, parameters = driver.work, driver.parameters
     gaps = work.contact_float[: int(driver.control.n_contacts), layout.GAP]
@@ -183,7 +183,7 @@ def _speed(driver: Driver, world: World, *, always: bool) -> str:
         return ""
     if not twists.size or not np.isfinite(twists).all():
         return ""
-    # How far a body's surface is from its origin.
+    # Largest distance of a body's surface from its origin.
     reach = np.zeros(len(names))
     owners = np.repeat(np.arange(len(names)), np.diff(packed.point_start))
     np.maximum.at(reach, owners, np.linalg.norm(packed.points, axis=1) + packed.radii)
@@ -202,18 +202,17 @@ def _speed(driver: Driver, world: World, *, always: bool) -> str:
 
 
 def _limit_advice(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult) -> str:
-    """Say what to do where the default solvers ran out of time or of pivots."""
+    """Return advice for default solvers that reached their limit of time or pivots."""
     if stepper.solver is not None or result.status.name != "ITERATION_LIMIT":
         return ""
     return (
         f" The default gives an island {MAX_SECONDS:g} CPU seconds; a named solver has its own limits. "
-        "A smaller h, contacts that give way (Material.stiffness, cfm) and bodies less deep in one another make it "
-        "easier."
+        "A smaller h, compliant contacts (Material.stiffness, cfm) and smaller penetrations make it easier."
     )
 
 
 def _stricter(driver: Driver) -> str:
-    """Say what a step asks for of an answer that is enough elsewhere."""
+    """Return the condition of a step that is stricter than the solver's own."""
     law = _law_residual(driver)
     if law is None:
         return _STRICTER
@@ -224,7 +223,7 @@ def _stricter(driver: Driver) -> str:
 
 
 def _law_residual(driver: Driver) -> float | None:
-    """Return the residual of the law that a friction backend states; None where no backend was asked."""
+    """Return the residual of a friction backend's own law; None without a backend."""
     from lcp.kernels.residuals import SCALED
 
     asked = driver.parameters.backend and driver.progress.nc
@@ -232,7 +231,7 @@ def _law_residual(driver: Driver) -> float | None:
 
 
 def _uncertified_rejection(driver: Driver, stepper: TimeStepping) -> str:
-    """Say of a run that would have gone on with forces nearly right why it did not with those found."""
+    """Return the reason why the best forces were rejected, for a run that accepts uncertified forces."""
     if not stepper.accepts_uncertified:
         return ""
     conditions = np.reshape(driver.island.certificate, (-1, 2))
@@ -242,11 +241,11 @@ def _uncertified_rejection(driver: Driver, stepper: TimeStepping) -> str:
     if worst <= layout.UNCERTIFIED_TOLERANCE:
         return " The best forces found make energy, so that they were not taken."
     taken = layout.UNCERTIFIED_TOLERANCE
-    return f" The best forces found are off by {worst:.2g} of their scale, and are taken up to {taken:g}."
+    return f" The best forces found violate a condition by {worst:.2g} of its scale; at most {taken:g} is accepted."
 
 
 def _save(problem: problem_data.ConstraintVelProblemData, step: int, path: Path | None) -> tuple[Path | None, str]:
-    """Save the problem; a disk that refuses must not hide the failure itself."""
+    """Save the problem; an error of the disk must not hide the failure itself."""
     made = None
     try:
         if path is None:

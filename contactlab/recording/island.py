@@ -33,7 +33,7 @@ def solution_of(recording: Record, i: int, island: int) -> FloatArray:
 
 
 def _of_contacts(recording: Record, i: int, island: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return fN, fF+, fF- and lambda of an island; moments stand behind sliding friction, contact by contact."""
+    """Return fN, fF+, fF- and lambda of an island; moments follow sliding friction, contact by contact."""
     z = island_rows(recording, "contact_z", i, island)
     r = recording.stepper.edges_in(recording.world) // 2
     fN, *sliding = np.split(z[:, : 2 + 2 * r], [1, 1 + r, 1 + 2 * r], axis=1)
@@ -55,7 +55,7 @@ def _of_contacts(recording: Record, i: int, island: int) -> tuple[FloatArray, Fl
 
 
 def forces_of(recording: Record, i: int, island: int) -> ConstraintForces:
-    """Return the forces of contacts [N] and of rows of joints [N, N m] of an island of step ``i``."""
+    """Return the forces of contacts [N] and of joint rows [N, N m] of an island of step ``i``."""
     fN, plus, minus, _ = _of_contacts(recording, i, island)
     numbers, force = island_rows(recording, "joint_row", i, island), island_rows(recording, "joint_force", i, island)
     classes = row_classes(recording.world, recording.stepper, numbers)
@@ -63,7 +63,7 @@ def forces_of(recording: Record, i: int, island: int) -> ConstraintForces:
 
 
 def distance_of(recording: Record, i: int, island: int) -> float:
-    """Return how far the contact forces of an island are from those selected, of the largest."""
+    """Return the distance of an island's contact forces from the selected ones, relative to the largest force."""
     from contactlab.formulation.strategy_solver import distance_from_selected
 
     (data, z0), stepper = formed(recording, i, island), recording.stepper
@@ -72,7 +72,7 @@ def distance_of(recording: Record, i: int, island: int) -> float:
 
 
 def trees_of(recording: Record, i: int, island: int) -> IntArray:
-    """Ascending, as the islands list them."""
+    """Return the trees of an island in ascending order."""
     names = ("contact_body_a", "contact_body_b")
     touching = np.concatenate([island_rows(recording, name, i, island) for name in names])
     rows = island_rows(recording, "joint_row", i, island)
@@ -82,8 +82,8 @@ def trees_of(recording: Record, i: int, island: int) -> IntArray:
 
 
 def formed(recording: Record, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
-    """Return the problem data of an island, and what its solver was started from."""
-    supply = _supply(recording, i)  # first: it refuses a step that there is not
+    """Return the problem data of an island, and its solver's initial value."""
+    supply = _supply(recording, i)  # first, because it checks the step number
     tau = recording.rows["tau"][i] if recording.rows["tau"].shape[0] else None
     h, poses, twists = float(recording.h[i]), recording.rows["motion_pose"], recording.rows["motion_twist"]
     motions: Motions | None = (lambda _, __: (poses[i], twists[i], poses[i + 1])) if recording.world.motions else None
@@ -97,7 +97,7 @@ def formed(recording: Record, i: int, island: int) -> tuple[ConstraintVelProblem
 
 
 def _list_rows(recording: Record, i: int, driver: Driver) -> None:
-    """Let the contacts and stops take part that did: what was looked for again depends on a solution that is gone."""
+    """List the contacts and stops that took part; a repeated search depends on data that are not recorded."""
     own, rows = recording.rows_of_step("contact_step", i), recording.rows
     ids, gaps = np.sort(rows["contact_id"][own]), rows["contact_gap"][own]
     driver.work.v_seen[0] = recording.v[i + 1]
@@ -108,7 +108,7 @@ def _list_rows(recording: Record, i: int, driver: Driver) -> None:
 
 
 def _supply(recording: Record, i: int) -> Supply | None:
-    """Return what gives step ``i`` its contacts from outside the loop again, None where there were none."""
+    """Return a function that gives step ``i`` its external contacts again, None if it has none."""
     own = recording.rows_of_step("contact_step", i)
     chosen = own.start + np.flatnonzero(recording.rows["contact_id"][own] >= layout.EXTERNAL_ID)
     if not chosen.size:

@@ -1,8 +1,8 @@
-"""File lock of a record folder: a second process gets `LockHeldError`, which names the owner, and ends.
+"""File lock of a record folder: a second process gets `LockHeldError`, which names the owner.
 
-A lock of the operating system on a file, which the end of the process lifts, whatever ended it. In the file stands the
-owner: process, host, since when. Where a file system has no locks, that alone decides: the lock of a process that is
-dead on this host is taken over, and one of another host, which cannot be asked, is respected.
+It is a lock of the operating system on a file, released at the end of the process in any case. The file names the
+owner: process, host, start time. In a file system without locks only these entries decide: the lock of a dead process
+on this host is taken over, and a lock of another host is respected.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from pathlib import Path
 _TAKEN = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _MAX_BYTES = 1000
-_FAR = 1 << 30  # beyond the text, which Windows lets nobody read where it is locked
+_FAR = 1 << 30  # after the text, because Windows forbids reading the locked bytes
 
 
 class LockHeldError(Exception):
-    """The place is another's; the text says whose."""
+    """Error for a locked folder; the text names the owner."""
 
 
 class Lock:
-    """The right to write in a folder, made where it is not: from construction, or `LockHeldError`, until `release`."""
+    """Exclusive right to write in a folder, which is created if needed; held until `release`, or `LockHeldError`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -36,11 +36,11 @@ class Lock:
             try:
                 handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
             except FileNotFoundError:
-                continue  # its owner before has just removed the folder
+                continue  # the previous owner has just removed the folder
             self._close = weakref.finalize(self, os.close, handle)
             try:
                 _acquire(handle, path)
-                # Its owner before may have removed it between the two lines above: then it locks nothing.
+                # The previous owner may have removed the file between the two lines above: then the lock is void.
                 if _stands(handle, path):
                     break
             except BaseException:
@@ -49,7 +49,7 @@ class Lock:
             self._close()
 
     def release(self) -> None:
-        """Give the right up, and remove the file."""
+        """Release the lock, and remove the file."""
         if self._close.alive:
             try:
                 with contextlib.suppress(OSError):
@@ -77,7 +77,7 @@ def _acquire(handle: int, path: Path) -> None:
             raise
         if owner is not None and not _dead(*owner[:2]):
             raise LockHeldError(f"{_owner_text(owner)}; if it has ended, remove {path}") from None
-    # A disk that is full keeps nobody from holding the lock.
+    # A full disk does not prevent the lock.
     with contextlib.suppress(OSError):
         os.ftruncate(handle, 0)
         os.lseek(handle, 0, os.SEEK_SET)

@@ -1,10 +1,11 @@
-"""Steps too long for what moves: contacts are seen as they stand where a step begins, as planes with a depth.
+"""Steps too long for the motion: a step sees contacts at its start, as planes with a depth.
 
-What only shifts, however far, meets a half-space where it should: the plane is the same all along. Of anything else it
-may miss what it would have met, or be held up where it would have passed; so may what turns, whose points leave their
-tangents. Hence no motion is too long by itself. It is too long for what is near: a shape passed by more than its own
-length, by the step or at the velocity before it, or beside which its surface turns by more than a radian; and for a
-half-space in which it ends. Turning about an axis of symmetry moves no surface.
+A body that only shifts, however far, meets a half-space correctly, because the plane is the same everywhere. For any
+other shape it may miss a contact, or be stopped where it would have passed. The same is true for rotating bodies, whose
+points leave their tangents. So no motion is too long by itself, only relative to nearby shapes. A step is too long if a
+shape passes another by more than its own length, by the step or at the velocity before it. It is also too long if a
+surface turns by more than a radian near another shape, or if a shape ends inside a half-space. Rotation about an axis
+of symmetry moves no surface.
 """
 
 from __future__ import annotations
@@ -24,27 +25,26 @@ from contactlab.stepping.prepared import world_arrays
 from contactlab.world.collision_filter import build_collision_filter
 from contactlab.world.world import World
 
-#: Way past something in a step, of the own length; angle that a surface turns by beside something [rad].
+#: Distance past another shape in a step, in own lengths; angle by which a surface turns near another shape [rad].
 WAY, TURN = 1.0, 1.0
-#: How far beside a shape, of its own length, what passes may still be held up by it.
+#: Lateral distance, in own lengths, within which a passed shape counts.
 BESIDE = 0.5
-#: Depth at which a step ends in a half-space, of the thickness, from which on it is no rounding of the geometry.
+#: Final depth in a half-space, relative to the thickness, above which it is not rounding of the geometry.
 DEPTH = 0.1
-# How many such steps are looked at closely, the longest first; how many shapes in all of them together; and how many
-# of their motions.
+# Limits: steps inspected closely, the longest first; shapes in all of them together; motions of these shapes.
 LOOK, SHAPES, CLOSE = 1000, 200_000, 20_000
-# Bound of all steps together below which none is suspected: rounding may take a little off it.
+# Bound of all steps together below which no step is suspected; below 1, because of rounding.
 SURELY = 0.9
-# Whose squares still are numbers.
+# Maximum speed whose square is finite.
 FASTEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
 class StepMotions:
-    """Steps of a world: n of them, not necessarily in a row."""
+    """n steps of a world, not necessarily consecutive."""
 
     world: World
-    q: FloatArray  # (n, nq) where each begins
+    q: FloatArray  # (n, nq) start of each step
     v: FloatArray  # (n, nv)
     q_next: FloatArray
     v_next: FloatArray
@@ -56,17 +56,17 @@ class StepMotions:
     name: Callable[[int], str] = "step {}".format
 
     def of(self, steps: IntArray) -> StepMotions:
-        """Return some of them."""
+        """Return the selected steps."""
         states = {part: getattr(self, part)[steps] for part in ("q", "v", "q_next", "v_next", "h", "pose", "pose_next")}
         return replace(self, **states)
 
 
 def long_steps(moves: StepMotions) -> tuple[int, int, float, str] | None:
-    """Return how many steps are too long, which is so the most, how much, and what to say of it; None without any."""
+    """Return the number of too long steps, the worst one, its ratio, and a text about it; None without any."""
     world = moves.world
     if not len(moves.h) or not world.surfaces or len(world.surfaces) + len(world.half_spaces) < 2:
         return None
-    with np.errstate(all="ignore"):  # motion that diverges
+    with np.errstate(all="ignore"):  # diverging motion
         if not world.motions and np.max(_bounds(_fastest(moves))) <= SURELY:
             return None
         bounds = _bounds(moves)
@@ -83,21 +83,21 @@ def long_steps(moves: StepMotions) -> tuple[int, int, float, str] | None:
     h, count = float(moves.h[i]), np.unique(step).size
     least = "at least " if suspects.size > look else ""
     text = (
-        f"'{who}' {text}, in {when} of h = {h:g} s ({least}{count} such steps): contacts are seen as they stand where "
-        f"a step begins; h = {0.5 * h / ratio[0]:.1g} s would do"
+        f"'{who}' {text}, in {when} of h = {h:g} s ({least}{count} such steps): contacts are found at the "
+        f"start of a step; h = {0.5 * h / ratio[0]:.1g} s would do"
     )
     return count, int(i), float(ratio[0]), text
 
 
 def _fastest(moves: StepMotions) -> StepMotions:
-    """Return one step as long in every coordinate as the longest: its bound is one of all."""
+    """Return one step with the largest motion in every coordinate: its bound covers all steps."""
     speeds = np.maximum(np.max(np.abs(moves.v), axis=0), np.max(np.abs(moves.v_next), axis=0))[None]
     q, ways = np.max(np.abs(moves.q), axis=0)[None], np.max(np.abs(moves.q_next - moves.q), axis=0)[None]
     return replace(moves, q=q, v=speeds, q_next=q + ways, v_next=speeds, h=np.max(moves.h, keepdims=True))
 
 
 def _bounds(moves: StepMotions) -> FloatArray:
-    """Bounds (n,) of the ratios of each step, from velocities alone."""
+    """Return bounds (n,) of the ratios of each step, computed only from velocities."""
     world, model = moves.world, moves.world.model
     out, still = np.zeros((2, len(moves.h)))
     speeds = np.maximum(np.abs(moves.v), np.abs(moves.v_next))
@@ -142,7 +142,7 @@ def _bounds(moves: StepMotions) -> FloatArray:
     return np.maximum(out, _bounds_of_free(moves, speeds, free, shapes)) if free else out
 
 
-# Which coordinates of each body turn and which shift it; a world never changes.
+# Coordinates that rotate and that shift each body; a world never changes.
 _AXES: WeakKeyDictionary[World, list[tuple[list[int], list[int]]]] = WeakKeyDictionary()
 
 
@@ -158,7 +158,7 @@ def _axes_of(world: World) -> list[tuple[list[int], list[int]]]:
 def _bounds_of_free(
     moves: StepMotions, speeds: FloatArray, free: list[int], shapes: dict[int, list[int]]
 ) -> FloatArray:
-    """Bounds (n,) of bodies that fly and carry no others, all at once: there may be thousands."""
+    """Return bounds (n,) for free bodies without children, all at once, because there may be thousands."""
     model, extents = moves.world.model, moves.world.extents
     names = [model.names[number] for number in free]
     turns = [k for k, axis in enumerate(joint_axes(model.bodies[free[0]].joint)) if "R" in axis]
@@ -176,12 +176,12 @@ def _bounds_of_free(
 
 
 def _angle(R: FloatArray, after: FloatArray) -> FloatArray:
-    """Angles (n,) between rotations as rows (n, 9)."""
+    """Return the angles (n,) between rotations given as rows (n, 9)."""
     return np.asarray(np.arccos(np.clip(0.5 * (np.sum(R * after, axis=1) - 1.0), -1.0, 1.0)))
 
 
 def _inspect_motions(moves: StepMotions) -> tuple[IntArray, IntArray, FloatArray, str]:
-    """Return steps, shapes and ratios of the motions that are too long, the worst first, and what to say of that."""
+    """Return steps, shapes and ratios of the motions that are too long, the worst first, and a text about the first."""
     world, n = moves.world, len(moves.h)
     extents, bodies = world.extents, np.array(world.surface_bodies)
     R, p = body_poses(world.model, np.concatenate((moves.q, moves.q_next)))
@@ -205,14 +205,14 @@ def _inspect_motions(moves: StepMotions) -> tuple[IntArray, IntArray, FloatArray
     for first in range(0, step.size, portion):
         rows = slice(first, first + portion)
         i, k = step[rows], shape[rows]
-        # A ball about the one moves as it does relatively to the other: does it come near a box about that one?
+        # A ball around the first shape moves relative to the second: does it come near the second's box?
         apart, shift = at[i, k][:, None] - at[i], way[i, k][:, None] - way[i]
         long = np.linalg.norm(shift, axis=2) > WAY * extents.max_length[k][:, None]
         doubtful = may[k] & (long & np.isfinite(extents.reach) | (turned[i, k] > 1.0)[:, None])
         apart, shift = (np.einsum("nkji,nkj->nki", frames[i], part) for part in (apart, shift))
         room = extents.half + (extents.reach[k] + BESIDE * extents.max_length[k])[:, None, None]
         enters, leaves = np.sort(((-room - apart) / shift, (room - apart) / shift), axis=0)
-        # Along an axis on which nothing shifts.
+        # Axes without relative motion.
         still = shift == 0.0
         enters[still], leaves[still] = -np.inf, np.where(np.abs(apart[still]) <= room[still], np.inf, -np.inf)
         when = np.maximum(np.max(enters, axis=2), 0.0)
@@ -235,7 +235,7 @@ def _inspect_motions(moves: StepMotions) -> tuple[IntArray, IntArray, FloatArray
 
 
 def _rates(moves: StepMotions, R: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ways (n, k, 3) that middles of shapes would make at the velocity before [m]; angles (n, k) of their surfaces."""
+    """Return motions (n, k, 3) of shapes' middles at the initial velocity [m], and angles (n, k) of surfaces."""
     world, n = moves.world, len(moves.h)
     ways, angles = np.zeros((n, len(world.surfaces), 3)), np.zeros((n, len(world.surfaces)))
     kinematic = {body for body, _ in world.motions}
@@ -265,7 +265,7 @@ def _planes(
     step: IntArray,
     shape: IntArray,
 ) -> tuple[IntArray, FloatArray]:
-    """Numbers of the half-spaces that motions end in, or turn beside, -1 for none; and how deep they end."""
+    """Return the half-spaces in which motions end, or next to which they turn (-1 for none), and their final depths."""
     world, n = moves.world, len(moves.h)
     extents, out, deep = world.extents, np.full(step.size, -1), np.zeros(step.size)
     bodies, may = np.array(world.surface_bodies), world_arrays(world).packed.pair_mu
@@ -285,7 +285,7 @@ def _planes(
 
 
 def _may_touch(world: World) -> NDArray[np.bool_]:
-    """Return which shapes of bodies can touch which."""
+    """Return which pairs of shapes of bodies can touch."""
     touching, n = build_collision_filter(world), len(world.surfaces)
     may = np.zeros((n, n), dtype=bool)
     if touching is None:

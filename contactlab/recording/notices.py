@@ -1,8 +1,8 @@
-"""Doubts that no certificate covers: bodies that overlap, steps too long for what moves, impacts that gain energy.
+"""Doubts that no certificate covers: bodies that overlap, steps too long for the motion, impacts that gain energy.
 
-A step certifies that its forces solve the problem it posed. Whether the problem was a sensible one is another question:
-a cube that begins inside the floor, or falls ten times its own length in a step, is answered to rounding. Nor does a
-certificate say anything for an island that nothing solved.
+A certificate proves that a step's forces solve its problem. It does not prove that the problem is sensible: a cube that
+starts inside the floor, or falls ten times its own length in a step, is also solved to rounding. Unsolved islands have
+no certificate.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ImplausibleWarning", "Notice", "find_notices", "warn_of"]
 
-#: Energy gained in the impacts of a step, of the energy before it.
+#: Energy gained in the impacts of a step, relative to the energy before it.
 GAIN = 1e-3
-#: Beyond a limit by more than rounding [rad; of the size of the world's bodies], and how many joints are named.
+#: Rounding of joint limits [rad; relative to the size of the world's bodies], and the maximum number of joints named.
 BEYOND, NAMES = 1e-3, 4
 
 # The name of a step.
@@ -50,25 +50,24 @@ class ImplausibleWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Notice:
-    """Something about a run that no certificate says.
+    """A doubt about a run that no certificate covers.
 
     Attributes
     ----------
     kind
-        ``overlap``: bodies begin inside one another; ``penetration``: they get there during the run; ``long step``:
-        something moves past another by more than its length in a step, turns by more than a radian beside one, or ends
-        in a half-space;
-        ``stop``: joints begin beyond their limits, which hold what they find; ``energy``: an impact gained energy;
-        ``jam``: a kinematic body gave far more energy than its speed can; ``integration``: the rule of the step gave a
-        tree of several links energy; ``uncertified``: nothing solved an island, and the run went on.
+        ``overlap``: bodies start inside one another. ``penetration``: they penetrate during the run. ``long step``: a
+        shape passes another by more than its length in a step, turns by more than a radian next to one, or ends in a
+        half-space. ``stop``: joints start beyond their limits, which do not move them back. ``energy``: an impact
+        gained energy. ``jam``: a kinematic body added far more energy than its speed explains. ``integration``: the
+        integration rule added energy to a tree of several links. ``uncertified``: an island was not solved, and the run
+        continued.
     steps
-        In how many steps.
+        Number of such steps.
     step, worst
-        Where it is worst, and how bad: depth by thickness, way by length or angle [rad], way beyond a limit [rad or m],
-        energy gained or given [J],
-        violation of the mechanical certificate over its scale.
+        The worst step, and its measure: depth by thickness, distance by length or angle [rad], distance beyond a limit
+        [rad or m], energy gained or added [J], or violation of the mechanical certificate over its scale.
     text
-        The bodies, the amount and the remedy.
+        The bodies, the amount and a remedy.
     """
 
     kind: Literal["overlap", "penetration", "long step", "stop", "energy", "jam", "integration", "uncertified"]
@@ -82,10 +81,10 @@ class Notice:
 
 
 def find_notices(recording: Recording) -> tuple[Notice, ...]:
-    """Return what a run should be doubted for; none where nothing is wrong."""
+    """Return all notices of a record; empty for most records."""
     begins, rows = bool(recording.time[0] == 0.0), recording.rows
     stops = limit_violation_notices(recording.world, recording.stepper, recording.q) if begins else ()
-    # Of most runs a look at a column tells that there is nothing, and no table is made.
+    # One column shows for most runs that there are no deep contacts, and no table is made.
     deep = bool((read_column(rows, "contact_gap") < penetration_threshold(recording.world)).any())
     deep_ones = overlap_notices(recording.world, recording.stepper, rows, begins=begins) if deep else ()
     left = (read_column(rows, "island_choice") == ForceChoice.UNCERTIFIED).any()
@@ -97,24 +96,24 @@ def find_notices(recording: Recording) -> tuple[Notice, ...]:
 
 
 def penetration_threshold(world: World) -> float:
-    """The gap [m] below which a contact of a world may be too deep."""
+    """Return the gap [m] below which a contact of a world may be too deep."""
     return -DEPTH * float(np.min(world.extents.min_width, initial=np.inf))
 
 
 def new_kinds(found: Iterable[Notice], known: tuple[Notice, ...]) -> tuple[Notice, ...]:
-    """Return the notices whose kind is not known yet."""
+    """Return the notices of kinds that are not yet known."""
     kinds = {notice.kind for notice in known}
     return tuple(notice for notice in found if notice.kind not in kinds)
 
 
 def warn_of(notices: Iterable[Notice]) -> None:
-    """Warn of each, at the line that called the library."""
+    """Issue a warning for each notice, at the line that called the library."""
     for notice in notices:
         warn_caller(notice.text, ImplausibleWarning)
 
 
 def deep_contact_text(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
-    """Say of the contacts of a failed step which is deeper than rounding makes any; nothing where none is."""
+    """Return a sentence about the deepest contact of a failed step, or an empty text if its depth is rounding."""
     deepest = min(contacts, key=lambda contact: contact.gap, default=None)
     if deepest is None or deepest.gap >= 0.0:
         return ""
@@ -131,26 +130,27 @@ def deep_contact_text(world: World, contacts: Iterable[ViewedContact], step: int
 def overlap_notices(
     world: World, stepper: TimeStepping, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED
 ) -> Iterator[Notice]:
-    """Yield contacts that are deeper than rounding makes any.
+    """Yield notices of contacts whose depth is not rounding.
 
-    ``begins``: step 0 is the world's, not of a run that goes on; ``begun``: the worst overlap told before.
+    ``begins``: step 0 is the world's first step, not the start of a continued run; ``begun``: the largest depth already
+    reported.
     """
     gap, step = rows["contact_gap"], rows["contact_step"]
     deep = np.flatnonzero(gap < 0.0)
     if not deep.size:
         return
-    # One more, for what has no shape here: half-spaces and contacts from outside, number -1.
+    # One more entry, for half-spaces and external contacts, which have no shape and the number -1.
     thick = np.append(world.extents.min_width, np.inf)
     size = np.minimum(thick[rows["contact_shape_a"][deep]], thick[rows["contact_shape_b"][deep]])
     depth = -gap[deep] / size
     found = depth > DEPTH
     deep, depth = deep[found], depth[found]
     first = begins & (step[deep] == 0)
-    # Contacts that begin deep mostly stay deep: one notice.
+    # Contacts that start deep mostly stay deep: one notice is enough.
     old = depth <= 1.1 * np.max(depth[first], initial=begun)
-    mends = "forces hold a depth, they do not mend it"
+    mends = "forces stop a penetration, but do not correct it"
     if stepper.projection:
-        mends = "positions are moved until they are, at a bounded speed (`max_depenetration_velocity`)"
+        mends = "positions are corrected, at a bounded speed (`max_depenetration_velocity`)"
     for kind, own in (("overlap", old), ("penetration", ~old)):
         if not own.any() or (kind == "overlap" and begun):
             continue
@@ -167,26 +167,26 @@ def overlap_notices(
             text += f"take smaller steps; {mends}"
             pair = int(rows["contact_body_a"][row]), int(rows["contact_body_b"][row])
             for told in moving_as_prescribed(world, pair):
-                text += f"; '{told}' moves as prescribed, whatever the force, and pushes in what has no room left"
+                text += f"; '{told}' moves as prescribed, for any force, and presses bodies without space to move"
             yield Notice("penetration", steps, int(step[row]), worst, text)
 
 
 def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
-    """The joints' limits that hold what they find."""
+    """Return the joints' rigid limits, which do not correct a violation."""
     if stepper.erp > 0.0 or stepper.projection:
         return []
     return [row for row in world.joint_rows if row.kind == RowKind.LIMIT and row.stiffness == 0.0]
 
 
 def limit_violation(stops: list[JointRow], q: FloatArray) -> FloatArray:
-    """By how much configurations q (n, nq) are beyond limits, (n, limits)."""
+    """Return the violations (n, limits) of limits by configurations q (n, nq)."""
     bound, sign = np.array([row.bound for row in stops]), np.array([row.sign for row in stops])
     off: FloatArray = (bound - q[:, [row.place for row in stops]]) * sign
     return off
 
 
 def roundings(world: World, stops: list[JointRow]) -> FloatArray:
-    """Return how far beyond limits (limits,) is rounding."""
+    """Return the violations of limits (limits,) that are rounding."""
     length = ARM * size_of(world)
     return BEYOND * np.array([1.0 if row.angular else length for row in stops])
 
@@ -194,7 +194,7 @@ def roundings(world: World, stops: list[JointRow]) -> FloatArray:
 def limit_violation_notices(
     world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED
 ) -> Iterator[Notice]:
-    """Yield joints that begin beyond rigid limits, at configurations q (n, nq) of a run's start."""
+    """Yield notices of joints beyond rigid limits, at configurations q (n, nq) at a run's start."""
     stops = rigid_stops(world, stepper)
     if not stops:
         return
@@ -213,13 +213,13 @@ def limit_violation_notices(
     steps = int(np.count_nonzero(np.any(off[:-1, first] > rounding[first], axis=1))) or 1
     text = (
         f"joints are beyond their limits from the start ({name(0)}) [rad or m]: {listed}{more} ({steps} such steps): "
-        "start inside, or take `erp` (0.2 returns a fifth in each step); a stop by itself holds what it finds"
+        "start inside, or set `erp` (0.2 corrects a fifth in each step); a stop alone does not correct the violation"
     )
     yield Notice("stop", steps, 0, float(off[0, first[0]]), text)
 
 
 def _touched(world: World, rows: Rows, row: int, side: str) -> str:
-    """Name of what a contact touches."""
+    """Return the name of a body, half-space or the world on one side of a contact."""
     body, half_space = int(rows[f"contact_body_{side}"][row]), int(rows["contact_half_space"][row])
     if body >= 0:
         return f"'{world.model.names[body]}'"
@@ -227,32 +227,32 @@ def _touched(world: World, rows: Rows, row: int, side: str) -> str:
 
 
 def moving_as_prescribed(world: World, bodies: Iterable[int]) -> tuple[str, ...]:
-    """Return the names of the kinematic bodies among ``bodies`` that change their place, in the order of the world."""
+    """Return the names of the kinematic bodies among ``bodies`` that move, in the order of the world."""
     there = set(bodies)
     moving = (body for body, motion in world.motions if not isinstance(motion, Conveyor))
     return tuple(world.model.names[body] for body in moving if body in there)
 
 
 def pressed_by(names: tuple[str, ...]) -> str:
-    """Return what to do about kinematic bodies that press others."""
+    """Return advice about kinematic bodies that press others."""
     listed = " and ".join(map(repr, names))
     moves, them, motion = ("moves", "it", "its motion") if len(names) == 1 else ("move", "them", "their motions")
     return (
-        f"{listed} {moves} as prescribed, whatever the force: if bodies have no room left, no forces solve the step at "
+        f"{listed} {moves} as prescribed, for any force: if bodies have no space left, no forces solve the step at "
         f"any h. Stop {them} earlier (change {motion}), let a drive with a `max_force` push, or give the materials a "
         "stiffness"
     )
 
 
 def long_step_notices(moves: StepMotions) -> Iterator[Notice]:
-    """Return the motions that steps are too long for."""
+    """Yield a notice of motion for which steps are too long."""
     found = long_steps(moves)
     if found is not None:
         yield Notice("long step", *found)
 
 
 def energy_gain_notices(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
-    """Steps with impacts in which the energy rose, and the impacts' own part of it in the ledger too."""
+    """Yield notices of steps with impacts in which the energy rose, also by the impacts' entry of the ledger."""
     energy = recording.kinetic + recording.potential
     if not (np.diff(energy) > GAIN * recording.kinetic[:-1]).any():
         return
@@ -278,17 +278,17 @@ def energy_gain_notices(recording: Recording, name: Named = NAMED) -> Iterator[N
 
 
 def uncertified_notices(table: UncertifiedTable, world: World, rows: Rows, name: Named = NAMED) -> Iterator[Notice]:
-    """Islands that nothing solved, and whose best forces were taken; ``rows`` have the contacts of their steps."""
+    """Yield a notice of islands with uncertified forces; ``rows`` have the contacts of their steps."""
     if not len(table):
         return
     at, steps = table.worst, table.steps.size
     step, worst = int(table.step[at]), float(table.mechanical[at])
     text = (
-        f"nothing solved the forces of island {table.island[at]} ({table.contacts[at]} contacts) in {name(step)}, and "
-        f"the best found were taken, uncertified: their problem has a scaled residual of {table.residual[at]:.2g}, "
-        f"which decides, and the worst condition off by {worst:.2g} of its scale ({len(table)} such islands, in "
-        f"{steps} steps): a smaller h, materials that give way (Material(stiffness=, dissipation=)) or another solver "
-        "may do better; on_unsolved='raise' stops instead"
+        f"island {table.island[at]} ({table.contacts[at]} contacts) was not solved in {name(step)}, and "
+        f"the best forces found were accepted, uncertified: their scaled residual, which decides, is "
+        f"{table.residual[at]:.2g}, and the worst condition is violated by {worst:.2g} of its scale ({len(table)} "
+        f"such islands, in {steps} steps): a smaller h, compliant materials (Material(stiffness=, dissipation=)) or "
+        "another solver may help; on_unsolved='raise' stops instead"
     )
     own = (rows["contact_step"] == table.step[at]) & (rows["contact_island"] == table.island[at])
     told = moving_as_prescribed(world, np.concatenate([rows[f"contact_body_{side}"][own] for side in "ab"]).tolist())

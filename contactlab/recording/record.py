@@ -1,6 +1,6 @@
 """The arrays of a run, read as states, contacts and certificates of its steps.
 
-Of a large record steps can be taken some at a time: what is computed of it then takes no memory for the whole.
+A large record can be read in portions of steps: computations from it then need no memory for the whole.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class RecordError(FileError):
-    """A record that cannot be read: not there, truncated, foreign, or inconsistent.
+    """A record that cannot be read: missing, truncated, foreign, or inconsistent.
 
     Attributes
     ----------
     path
         The file or folder.
     field
-        The array or entry at fault, empty when it is the file as a whole.
+        The array or entry at fault, empty if it is the file as a whole.
     """
 
     def __init__(self, path: Path, field: str, detail: str) -> None:
@@ -51,9 +51,9 @@ class RecordError(FileError):
 
 
 class RecordWriteError(OSError):
-    """A record that cannot be written: the disk is full, the folder gone or closed.
+    """A record that cannot be written: the disk is full, or the folder is missing or read-only.
 
-    Data written before remain readable: the file is replaced completely or not at all.
+    Data written earlier remain readable: a file is replaced completely or not at all.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class RecordWriteError(OSError):
         self.path = path
 
     def __str__(self) -> str:
-        return f"{self.path}: cannot be written ({self.strerror}); what was written before can be opened"
+        return f"{self.path}: cannot be written ({self.strerror}); earlier data can be opened"
 
     def __reduce__(self) -> tuple[object, ...]:
         return RecordWriteError, (self.path, OSError(self.errno, self.strerror))
@@ -74,19 +74,19 @@ class RecordWriteError(OSError):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Record:
-    """The arrays of a run with the world and the stepper they are about; `Recording` computes more of them."""
+    """The arrays of a run with its world and stepper; `Recording` adds computed quantities."""
 
     # The world and the stepper.
     world: World
     stepper: TimeStepping
     rows: Rows  # the arrays by name (`contactlab.stepping.record_schema`)
-    # As of a `Recording`.
+    # As in `Recording`.
     environment: Mapping[str, str] = field(default_factory=dict)
     solver_description: str = ""
     timings: Rows = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # With the numbers that the world gave: what reads a record asks for them.
+        # With all numbers of the stepper in this world, which readers of a record need.
         object.__setattr__(self, "stepper", self.stepper.in_world(self.world))
 
     @property
@@ -101,7 +101,7 @@ class Record:
 
     @property
     def h(self) -> FloatArray:
-        """Sizes of the steps (n_steps,) [s]: one number throughout unless the stepper is adaptive."""
+        """Sizes of the steps (n_steps,) [s]: constant unless the stepper is adaptive."""
         return self.rows["h"]
 
     @property
@@ -146,18 +146,18 @@ class Record:
     def force_on(self, body: str) -> FloatArray:
         """Return the sum of the contact forces on a body, mean over each step, world axes (n_steps, 3) [N].
 
-        Likewise on a half-space, or on the "world": on all that is its own.
+        ``body`` may also be the name of a half-space, or "world" for all shapes fixed to the world.
 
         Raises
         ------
         SimulationConfigError
-            A name that there is not, with the close ones.
+            A name is unknown; the error lists similar ones.
         """
         return self.contacts.between(body).force_on(body)
 
     @cached_property
     def joint_rows(self) -> JointTable:
-        """All rows of joints of all steps: stops, drives, friction, followers and loops."""
+        """All joint rows of all steps: stops, drives, friction, followers and loops."""
         return JointTable.from_rows(self.rows)
 
     @cached_property
@@ -167,24 +167,24 @@ class Record:
 
     @property
     def uncertified(self) -> UncertifiedTable:
-        """The islands that nothing solved, and that the run went on with: see `TimeStepping.on_unsolved`."""
+        """The unsolved islands with which the run continued: see `TimeStepping.on_unsolved`."""
         return UncertifiedTable.of(self.certificates, relaxed=self.stepper.law != "coulomb")
 
     @property
     def coulomb_misfit(self) -> FloatArray:
-        """Distance (n_steps,) of each step from Coulomb's law: its worst condition, violation over scale.
+        """Violation of Coulomb's law (n_steps,) in each step: its worst condition, violation over scale.
 
-        Rounding where that law was solved. A friction backend may state another one, such as
-        `contactlab.ConvexRelaxation`; ``certificates.scaled`` is then the residual of the law that it states.
+        It is rounding if this law was solved. A friction backend may have another law, such as
+        `contactlab.ConvexRelaxation`; ``certificates.scaled`` is then the residual of the backend's law.
         """
         worst = np.zeros(self.n_steps)
         np.maximum.at(worst, self.rows["island_step"], self.certificates.coulomb_misfit)
         return worst
 
     def selection(self, i: int, island: int = 0) -> float:
-        """Return how far the contact forces of an island of step ``i`` are from those selected, of the largest.
+        """Return the distance of an island's contact forces in step ``i`` from the selected ones, by the largest force.
 
-        0 where no other forces make the same velocities, infinite where none are selected.
+        It is 0 if no other forces give the same velocities, and infinite if no forces are selected.
         """
         from contactlab.recording.island import distance_of
 
@@ -196,16 +196,16 @@ class Record:
 
     @property
     def pivots(self) -> IntArray:
-        """Solver iterations per step, all islands together (n_steps,)."""
+        """Solver iterations per step, summed over islands (n_steps,)."""
         return self._per_step("island_pivots")
 
     @property
     def warm_start_solves(self) -> IntArray:
-        """Islands per step solved without a pivot, starting from the previous step's contacts (n_steps,)."""
+        """Islands per step solved from the warm start without a pivot (n_steps,)."""
         return self._per_step("island_warm")
 
     def count_by_choice(self, choice: ForceChoice) -> IntArray:
-        """Return the number of islands per step whose forces are of this choice (n_steps,)."""
+        """Return the number of islands per step with this choice of forces (n_steps,)."""
         own = self.rows["island_choice"] == choice
         return np.bincount(self.rows["island_step"][own], minlength=self.n_steps)
 
@@ -217,7 +217,7 @@ class Record:
     def state(self, i: int) -> StepperState:
         """Return state ``i`` (0 .. n_steps): a run restarted from it gives the same bits.
 
-        Raises `RecordError`: the record does not hold a state, because its file is damaged.
+        Raise `RecordError` if the record has no such state, because its file is damaged.
         """
         if not 0 <= i <= self.n_steps:
             raise IndexError(f"state {i}: the record holds 0 .. {self.n_steps}")
@@ -239,7 +239,7 @@ class Record:
             raise RecordError(Path("record"), f"state {i}, {error.field}", error.detail) from error
 
     def rows_of_step(self, name: str, i: int) -> slice:
-        """Return where the rows of step ``i`` stand in arrays whose steps are the array ``name``."""
+        """Return the rows of step ``i`` in arrays whose step numbers are in the array ``name``."""
         if not 0 <= i < self.n_steps:
             raise IndexError(f"step {i}: the record holds 0 .. {self.n_steps - 1}")
         first, last = np.searchsorted(self.rows[name], (i, i + 1))
@@ -251,18 +251,17 @@ class Record:
         return counts
 
 
-# A portion has at most so many steps, and about so many contacts, whatever the record.
+# Maximum number of steps in a portion, and its approximate number of contacts.
 STEPS, CONTACTS = 1 << 14, 1 << 16
 
-# Fields whose first axis counts neither states nor steps nor rows of steps.
+# Fields whose first axis is neither states nor steps nor rows of steps.
 _WHOLE = ("origins", "start", "start_rows")
 
 
 def slice_steps(recording: Record, first: int, last: int) -> Record:
     """Return the steps ``first`` .. ``last`` - 1 as a record whose step 0 is ``first``.
 
-    What it says of its steps is what the record says of them. What the first one was started from, beyond its state
-    (``start_...``), remains the record's: questions about steps, not runs to go on with.
+    Its values are the record's. The warm start (``start_...``) is not updated, so a run cannot continue from it.
     """
     ranges = {"states": slice(first, last + 1), "steps": slice(first, last), "taus": slice(first, last)}
     for axis in ("contacts", "joints", "islands"):
@@ -277,7 +276,7 @@ def slice_steps(recording: Record, first: int, last: int) -> Record:
 
 
 def iter_slices(recording: Record) -> Iterator[Record]:
-    """Yield all steps in portions, in order; one without steps for a record that has none."""
+    """Yield all steps in portions, in order; a record without steps gives one portion without steps."""
     n = recording.n_steps
     ends = np.unique([*range(0, n, STEPS), *map(int, recording.rows["contact_step"][::CONTACTS]), 0, n])
     for first, last in list(pairwise(map(int, ends))) or [(0, 0)]:

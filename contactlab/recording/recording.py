@@ -47,16 +47,17 @@ class Recording(Record):
     Attributes
     ----------
     world, stepper
-        The world and the stepper. A record opened from a file whose solver was none of `lcp`'s own has a stepper with
-        the default solver; ``solver_description`` names the one used.
+        The world and the stepper. If the solver is not one of `lcp`'s, a record opened from a file has a stepper with
+        the default solver; ``solver_description`` names the solver used.
     rows
         The arrays by name (`contactlab.stepping.record_schema`).
     environment
-        The environment that the bits depend on besides the input: `contactlab.recording.environment.environment`.
+        Versions and processor, on which the bits depend besides the input:
+        `contactlab.recording.environment.environment`.
     solver_description
         The solver used.
     timings
-        How long the run took, in portions: their last steps (exclusive) and seconds. See `statistics`.
+        Timings of the run by portion: last steps (exclusive) and seconds. See `statistics`.
     """
 
     @classmethod
@@ -68,7 +69,7 @@ class Recording(Record):
         pieces: list[Rows],
         stamp: Mapping[str, str] | None = None,
     ) -> Recording:
-        """Keep the pieces of a run in memory (`RunRows`); ``stamp``: further entries of its environment."""
+        """Return a record from the pieces of a run in memory (`RunRows`); ``stamp`` is added to its environment."""
         from contactlab.recording.environment import environment
 
         stepper = stepper.in_world(world)
@@ -82,20 +83,20 @@ class Recording(Record):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, mesh_roots: Iterable[str | os.PathLike[str]] = ()) -> Recording:
-        """Open a record: the packed ``.npz`` file, or the folder of chunks that an unfinished run left beside it.
+        """Open a record: the packed ``.npz`` file, or the folder of chunks of an unfinished run.
 
         Parameters
         ----------
         path
-            The one given to `simulate`. Where both forms are there, the folder is of the later run.
+            The path given to `simulate`. If both forms exist, the folder belongs to the later run.
         mesh_roots
-            Folders in which the mesh files of visuals are looked for. A record names them and leads to none itself;
-            what is not found is drawn by the shapes it touches with.
+            Folders in which the mesh files of visuals are searched. A record has only their names. Missing meshes are
+            drawn as the shapes used for contact.
 
         Raises
         ------
         RecordError
-            Not there, truncated, foreign or inconsistent; names file and field.
+            The record is missing, truncated, foreign or inconsistent; the error names file and field.
         """
         opened = cls(*read_recording(Path(path)))
         folders = [Path(root).resolve() for root in mesh_roots]
@@ -104,21 +105,22 @@ class Recording(Record):
         return replace(opened, world=replace(opened.world, visuals=resolve_mesh_files(opened.world.visuals, folders)))
 
     def save(self, path: str | os.PathLike[str], *, compress: bool | None = None) -> None:
-        """Write the record to exactly this path, as one ``.npz`` without pickle; whole or not at all.
+        """Write the record to exactly this path, as one ``.npz`` without pickle; completely or not at all.
 
-        ``compress``: None compresses up to 64 MB. A larger record is not, so that opening it takes no memory.
+        ``compress``: None compresses up to 64 MB. A larger record is not compressed, so that opening it takes no
+        memory.
 
         Raises
         ------
         RecordError
-            A record of more than 1 GiB is to be compressed, which could not be opened.
+            A record of more than 1 GiB is to be compressed; it could not be opened.
         RecordWriteError
-            The disk refuses.
+            The disk cannot be written.
         """
         save_recording(Path(path), self, compress=compress)
 
     def first(self, n: int) -> Recording:
-        """Return the record of the first ``n`` steps (0 .. n_steps), as the run would have left it there."""
+        """Return the record of the first ``n`` steps (0 .. n_steps), as if the run had ended there."""
         if not 0 <= n <= self.n_steps:
             raise IndexError(f"{n} steps: the record holds 0 .. {self.n_steps}")
         portions = np.searchsorted(self.timings["timing_step"], n, "right") if self.timings else 0
@@ -134,25 +136,25 @@ class Recording(Record):
 
     @cached_property
     def notices(self) -> tuple[Notice, ...]:
-        """Doubts that no certificate covers: overlaps, steps too long, impacts that gained energy; mostly none.
+        """Doubts that no certificate covers: overlaps, steps too long, impacts that gained energy; mostly empty.
 
-        Nor does one say anything where there is none: see `uncertified`.
+        Unsolved islands have no certificate: see `uncertified`.
 
-        `simulate` warns of each (`ImplausibleWarning`).
+        `simulate` issues a warning for each (`ImplausibleWarning`).
         """
         from contactlab.recording.notices import find_notices
 
         return find_notices(self)
 
     def events(self) -> tuple[ContactEvent, ...]:
-        """Return what happened between bodies: contacts made and broken, sliding begun and ended, in order."""
+        """Return contacts made and broken, and sliding begun and ended, in order."""
         from contactlab.recording.events import contact_events
 
         return contact_events(self)
 
     @property
     def statistics(self) -> SolverStatistics:
-        """The solver's work step by step, and the time of the run."""
+        """Solver statistics step by step, and the time of the run."""
         from contactlab.recording.events import solver_statistics
 
         return solver_statistics(self)
@@ -160,13 +162,13 @@ class Recording(Record):
     def problem(self, i: int, island: int = 0) -> ConstraintVelProblemData:
         """Return the problem data of an island of step ``i``, formed again by the same kernels from the recorded state.
 
-        ``stepper.constraint_solver`` with ``h[i]``, started at `warm_start`, gives the
-        recorded forces and velocities to the last bit, on the machine and with the versions of ``environment``.
+        ``stepper.constraint_solver`` with ``h[i]``, started at `warm_start`, gives the recorded forces and velocities
+        to the last bit, with the processor and versions of ``environment``.
         """
         return formed(self, i, island)[0]
 
     def warm_start(self, i: int, island: int = 0) -> FloatArray | None:
-        """Return the vector z0 an island of step ``i`` was started from, None for a cold start."""
+        """Return the warm start z0 of an island of step ``i``, None for a cold start."""
         return formed(self, i, island)[1]
 
     def z(self, i: int, island: int = 0) -> FloatArray:
@@ -177,7 +179,7 @@ class Recording(Record):
         return solution_of(self, i, island)
 
     def forces(self, i: int, island: int = 0) -> ConstraintForces:
-        """Return the forces of contacts [N] and of rows of joints [N, N m] of an island of step ``i``."""
+        """Return the forces of contacts [N] and of joint rows [N, N m] of an island of step ``i``."""
         return forces_of(self, i, island)
 
     def v_plus(self, i: int, island: int = 0) -> FloatArray:
@@ -186,11 +188,11 @@ class Recording(Record):
         return v_plus
 
     def bodies(self, i: int, island: int = 0) -> IntArray:
-        """Return the numbers of the bodies of an island of step ``i``: those that touch and those joined to them."""
+        """Return the body numbers of an island of step ``i``: bodies in contact and bodies connected to them."""
         return np.flatnonzero(np.isin(self.world.body_trees, trees_of(self, i, island)))
 
     def dofs(self, i: int, island: int = 0) -> IntArray:
-        """Return where the velocities of an island of step ``i`` stand in v, in the order of its problem."""
+        """Return the indices in v of the velocities of an island of step ``i``, in the order of its problem."""
         starts = self.world.tree_starts
         return np.concatenate([np.arange(starts[tree], starts[tree + 1]) for tree in trees_of(self, i, island)])
 
@@ -203,12 +205,12 @@ class Recording(Record):
         return R, p
 
     def read(self, sensor: Sensor) -> FloatArray:
-        """Return the readings (n_steps, d) of a sensor (`contactlab.simulation.sensors`): of each step when it ended.
+        """Return the readings (n_steps, d) of a sensor (`contactlab.simulation.sensors`) at the end of each step.
 
         Raises
         ------
         SimulationConfigError
-            Nothing that could be read: a name that there is not, contacts of what sleeps.
+            Nothing can be read: an unknown name, or contacts of sleeping bodies.
         """
         poses = self.rows["motion_pose"]
         asleep = None if self.stepper.sleep is None else self.asleep
@@ -224,7 +226,7 @@ class Recording(Record):
         )
 
     def _repr_html_(self) -> str:
-        """Return what notebooks show."""
+        """Return the HTML for notebooks."""
         from contactlab.recording.recording import html_of
 
         solved = self.certificates
@@ -243,7 +245,7 @@ class Recording(Record):
         return html_of(repr(self), self.world, self.time, self.kinetic + self.potential, rows)
 
 
-# Single steps that are joined to a piece: twenty arrays for each would take more memory than what is in them.
+# Number of single steps joined to a piece, because twenty small arrays per step take more memory than their contents.
 PIECE = 256
 
 
@@ -258,7 +260,7 @@ class StepCollector:
         self._recording: Recording | None = None
 
     def add(self, rows: Rows) -> None:
-        """Keep the rows of a chunk (`copy_of_chunk`), which belong to the next step."""
+        """Store the rows of a chunk (`copy_of_chunk`) as the next step."""
         self._recording = None
         self._steps.append(rows)
         if len(self._steps) >= PIECE:
@@ -283,7 +285,7 @@ MAX_NAMES = 8
 
 
 def html_of(title: str, world: World, time: FloatArray, energy: FloatArray, rows: Sequence[tuple[str, object]]) -> str:
-    """Return what a notebook shows of a run: its times, its bodies, further rows, its energy (n,) [J]."""
+    """Return the HTML of a run for notebooks: its times, its bodies, further rows, its energy (n,) [J]."""
     names = world.model.names
     listed = ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
     first = [("time", f"{time[0]:g} .. {time[-1]:g} s")] if len(time) else []
@@ -291,7 +293,7 @@ def html_of(title: str, world: World, time: FloatArray, energy: FloatArray, rows
 
 
 def _energy(time: FloatArray, energy: FloatArray) -> str:
-    """Return a line of the energy over time; nothing of less than two numbers."""
+    """Return an SVG curve of the energy over time; empty for less than two values."""
     finite = np.flatnonzero(np.isfinite(energy))
     shown = finite[np.unique(np.linspace(0, len(finite) - 1, MAX_POINTS).astype(np.int64))] if len(finite) else finite
     if len(shown) < 2 or time[shown[-1]] <= time[shown[0]]:

@@ -1,14 +1,14 @@
-"""Records on disk: chunk files while a run lasts, one packed ``.npz`` when it is done.
+"""Records on disk: chunk files during a run, one packed ``.npz`` at its end.
 
 A run recorded at ``run.npz`` keeps its chunks in ``run.npz.chunks/``: ``meta.json`` (world, stepper, versions) and
-``chunk_000000.npz``, ``chunk_000001.npz``, ... Every file appears whole or not at all (written beside its place, then
-renamed), the first chunk before ``meta.json``: with that the folder is the record. At the end they are packed into
-``run.npz`` and the folder is removed; a run that was stopped leaves the folder, and it opens like the file. While a run
-writes, ``lock`` in the folder names it.
+``chunk_000000.npz``, ``chunk_000001.npz``, ... Every file appears completely or not at all (it is written under another
+name, then renamed). The first chunk is written before ``meta.json``, which makes the folder a record. At the end the
+chunks are packed into ``run.npz`` and the folder is removed. A stopped run leaves the folder, which opens like the
+file. During a run, ``lock`` in the folder names the process.
 
-Chunks are not compressed: that would take longer than many a step. A packed record is, up to `LOAD_BYTES`; a larger one
-is not, so that opening it takes no memory: its arrays are mapped, and read where they are looked at. Whether the files
-hold together (names, types, shapes, order) is checked in parts, however large they are.
+Chunks are not compressed, because that would take longer than many a step. A packed record is compressed up to
+`LOAD_BYTES`. A larger one is not, so that opening it takes no memory: its arrays are mapped, and read on access. The
+consistency of the files (names, types, shapes, order) is checked in parts, for any size.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FORMAT = "contactlab.Recording"
 META = "meta"
 META_FILE = "meta.json"
 
-# Up to this size in memory a record is compressed when packed, and read whole when opened.
+# A record up to this size is compressed when it is packed, and read completely when it is opened.
 LOAD_BYTES = 1 << 26
 
 
@@ -64,7 +64,7 @@ class RecordParts(NamedTuple):
 
 
 class LazyRows(Mapping[str, NDArray[Any]]):
-    """Arrays by name, each made when it is first looked at."""
+    """Arrays by name, each made on first access."""
 
     def __init__(self, makers: Mapping[str, Callable[[], NDArray[Any]]]) -> None:
         self._makers = makers
@@ -90,7 +90,7 @@ def chunk_folder(path: Path) -> Path:
 
 
 def chunk_files(folder: Path) -> list[Path]:
-    """Return the chunk files in a folder, in order; a `RecordError` names one that is missing."""
+    """Return the chunk files in a folder, in order; raise `RecordError` if one is missing."""
     files = sorted(folder.glob("chunk_*.npz"))
     for i, file in enumerate(files):
         if file.name != f"chunk_{i:06d}.npz":
@@ -99,18 +99,18 @@ def chunk_files(folder: Path) -> list[Path]:
 
 
 def record_file(path: Path) -> NpzFile:
-    """Open one file of a record; arrays of older schemas have their present names."""
+    """Open one file of a record; arrays of older schemas get their present names."""
     return NpzFile(path, RecordError, RENAMED)
 
 
 def is_record(folder: Path) -> bool:
-    """Whether a folder of chunks holds a record; one without a state, as early releases began with, does not."""
+    """Return True if a folder of chunks is a record; early releases began with a folder without a state."""
     return (folder / META_FILE).is_file() and bool(chunk_files(folder))
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Tell what the disk refuses as a `RecordWriteError`."""
+    """Convert errors of the disk to `RecordWriteError`."""
     try:
         yield
     except OSError as error:
@@ -118,7 +118,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def save_recording(path: Path, recording: Record, *, compress: bool | None = None) -> None:
-    """Write a record to exactly this path, as one ``.npz``; whole or not at all."""
+    """Write a record to exactly this path, as one ``.npz``; completely or not at all."""
     meta = meta_text(recording.world, recording.stepper, dict(recording.environment), recording.solver_description)
     arrays = {**recording.rows, **recording.timings}
     size = sum(array.nbytes for array in arrays.values())
@@ -134,7 +134,7 @@ def save_recording(path: Path, recording: Record, *, compress: bool | None = Non
 
 
 def pack(path: Path, meta: str, chunks: Sequence[Path], lengths: Mapping[str, int]) -> None:
-    """Write the packed record of a run from its chunks; in memory is a part of one array at a time."""
+    """Write the packed record of a run from its chunks, with a part of one array in memory at a time."""
     files = [record_file(chunk) for chunk in chunks]
     sources = {META: Source.of(np.array(meta))}
     for name, field in (FIELDS | TIMINGS).items():
@@ -147,7 +147,7 @@ def pack(path: Path, meta: str, chunks: Sequence[Path], lengths: Mapping[str, in
 
 
 def read_recording(path: Path) -> RecordParts:
-    """Return what a `Recording` is made of from a record in either form; see `Recording.open`."""
+    """Return the values of a `Recording` from a record in either form; see `Recording.open`."""
     if path.is_dir():
         return _open_folder(path)
     folder = chunk_folder(path)
@@ -179,7 +179,7 @@ def _open_folder(folder: Path) -> RecordParts:
     check_files(files, lengths, folder)
     rows, timings = (_joined(files, fields, lengths) for fields in (FIELDS, TIMINGS))
     if _size(files) <= LOAD_BYTES:
-        # Now, while the files are there: the run may go on and be packed.
+        # Read now, because the files may be packed when the run continues.
         rows, timings = dict(rows.items()), dict(timings.items())
     return RecordParts(world, stepper, rows, meta["environment"], meta["solver"], timings)
 
@@ -200,7 +200,7 @@ def _row_count(file: NpzFile, name: str) -> int:
 
 
 def _parts(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> Iterator[NDArray[Any]]:
-    """Yield a field of all files; where a file is older than the field, zeros for its rows."""
+    """Yield a field of all files; zeros if a file is older than the field."""
     for file in files:
         if name in file.members:
             yield from file.iter_chunks(name)
@@ -221,7 +221,7 @@ def _world_and_stepper(path: Path, meta: dict[str, Any]) -> tuple[World, TimeSte
 
 
 def meta_text(world: World, stepper: TimeStepping, stamp: dict[str, str], solver: str) -> str:
-    """Return the description that stands with a record's arrays."""
+    """Return the description that is stored with a record's arrays."""
     meta = {
         "format": FORMAT,
         "schema": SCHEMA,
@@ -261,9 +261,9 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 
 def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path) -> None:
-    """Check the files of one record, in order: its chunks, or the packed file alone; a `RecordError` names the field.
+    """Check the files of one record, in order: its chunks, or the packed file; a `RecordError` names the field.
 
-    ``path`` leads to the record as a whole; ``lengths``: nq, nv, w.
+    ``path`` is the path of the whole record; ``lengths``: nq, nv, w.
     """
     totals: dict[str, int] = {}
     for file in files:
@@ -307,7 +307,7 @@ def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
             wanted = ", ".join(["n", *map(str, tail)])
             raise RecordError(file.path, name, f"has shape {member.shape}, not ({wanted})")
         rows = member.shape[0]
-        # A piece has a step for each of its states, but for the start.
+        # A piece has a step for each of its states except the start.
         if name == "h" and not counts["states"] - 1 <= rows <= counts["states"]:
             raise RecordError(file.path, name, f"has {rows} rows for {counts['states']} states")
         if counts.setdefault(field.axis, rows) != rows:

@@ -1,4 +1,4 @@
-"""Worlds and steppers as JSON values. Floats are written with all their digits: a world read back has the same bits."""
+"""Worlds and steppers as JSON values. Floats are written with all digits, so that a world is read back exactly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from contactlab.world.world import World
 from lcp.contacts.strategies import strategies_of
 
 Json = dict[str, Any]
-_fields: Any = dataclasses.fields  # of a class known only when running
+_fields: Any = dataclasses.fields  # of a class known only at run time
 
 _JOINTS: dict[str, Any] = {kind.__name__: kind for kind in joints.ALL_JOINTS}
 _MOTIONS: dict[str, Any] = {kind.__name__: kind for kind in (ConstantVelocity, Conveyor, Oscillation)}
@@ -60,19 +60,19 @@ def joint_to_json(joint: joints.Joint) -> Json:
 
 
 def joint_from_json(data: Json) -> joints.Joint:
-    """Return the joint; its values are checked as on the first time."""
+    """Return the joint; its values are checked again."""
     if data["type"] not in _JOINTS:
         raise SimulationConfigError("joint", f"unknown type {data['type']!r}")
     joint: joints.Joint = _from_json(_JOINTS[data["type"]], data)
     for field in _fields(joint):
         if field.type == "FloatArray":
-            # Normalising a direction once more may move its last bit.
+            # Another normalisation could change the last bit of a direction.
             object.__setattr__(joint, field.name, read_only(np.array(data[field.name], dtype=np.float64)))
     return joint
 
 
 def limits_to_json(limits: JointLimits) -> Json:
-    """Return the limits that are finite, with None for an end that is not."""
+    """Return the finite limits, with None for an infinite end."""
     values = {field.name: np.asarray(getattr(limits, field.name)) for field in dataclasses.fields(limits)}
     return {
         name: [float(one) if np.isfinite(one) else None for one in value]
@@ -82,7 +82,7 @@ def limits_to_json(limits: JointLimits) -> Json:
 
 
 def limits_from_json(data: Json) -> JointLimits:
-    """Return the limits; values are checked as on the first time."""
+    """Return the limits; values are checked again."""
     free = {"lower": -np.inf}
     return JointLimits(
         **{name: [free.get(name, np.inf) if one is None else one for one in value] for name, value in data.items()}
@@ -90,7 +90,7 @@ def limits_from_json(data: Json) -> JointLimits:
 
 
 def actions_to_json(actions: JointActions) -> Json:
-    """Return what acts on joints as JSON values; a constraint of the user's own cannot be kept."""
+    """Return joint actions as JSON values; custom constraints raise an error."""
     values: Json = {name: [_to_json(one) for one in getattr(actions, field)] for field, (name, _) in _PLAIN.items()}
     values["drives"] = [{"type": type(one).__name__, **_to_json(one)} for one in actions.drives]
     values["loops"] = [_loop_to_json(loop) for loop in actions.loops]
@@ -98,7 +98,7 @@ def actions_to_json(actions: JointActions) -> Json:
 
 
 def actions_from_json(data: Json) -> JointActions:
-    """Return what acts on joints; values are checked as on the first time, names of bodies by the world."""
+    """Return joint actions; values are checked again, and names of bodies by the world."""
     plain = {
         field: tuple(_from_json(kind, entry) for entry in data.get(name, ())) for field, (name, kind) in _PLAIN.items()
     }
@@ -112,28 +112,28 @@ def _loop_to_json(loop: Loop) -> Json:
     if not isinstance(loop.constraint, tuple(_LOOPS.values())):
         raise SimulationConfigError("loop", f"{name} is none of the library's own, a record cannot keep it")
     values = _to_json(loop.constraint)
-    # Loops of worlds have none.
+    # Loops of worlds do not have this field.
     values.pop("baumgarte", None)
     return {"type": name, **values, "erp": loop.erp}
 
 
 class RecordedMotion:
-    """A user's motion as a record has it: its poses in the recorded steps, and no others."""
+    """A user's motion as stored in a record: its poses in the recorded steps only."""
 
     def __init__(self, start: Transform) -> None:
         self.start = start
 
     def pose(self, t: float) -> Transform:
-        """Refuse: the record does not hold the function."""
+        """Raise an error: the record does not contain the function."""
         raise SimulationConfigError("motion", f"is a function that the record does not hold (asked at time {t:.9g})")
 
     def twist(self, t: float) -> FloatArray:
-        """Refuse, as `pose`."""
+        """Raise an error, as `pose`."""
         raise SimulationConfigError("motion", f"is a function that the record does not hold (asked at time {t:.9g})")
 
 
 def motion_to_json(motion: PrescribedMotion, start: Transform) -> Json:
-    """Return a ready motion as JSON values; of any other where it began."""
+    """Return a motion of the library as JSON values; for any other motion only its start."""
     name = type(motion).__name__
     if _MOTIONS.get(name) is not type(motion):
         return {"type": "Motion", "start": _value_to_json(start)}
@@ -151,12 +151,12 @@ def motion_from_json(data: Json) -> PrescribedMotion:
 
 
 def _to_json(value: Any, kind: Any = None) -> Json:
-    """Return the fields of a value, of one class where it has more."""
+    """Return the fields of a value; of the class ``kind`` only, if it is given."""
     return {field.name: _value_to_json(getattr(value, field.name)) for field in _fields(kind or value)}
 
 
 def _from_json(kind: Any, data: Json) -> Any:
-    """Return a value of a class from its fields; the class refuses names that it does not know."""
+    """Return an instance of a class from its fields; the class rejects unknown names."""
     types = {field.name: field.type for field in _fields(kind)}
     values = {name: value for name, value in data.items() if name not in ("type", "erp")}
     return kind(**{name: _value_from_json(types.get(name, ""), value) for name, value in values.items()})
@@ -169,12 +169,12 @@ def _value_to_json(value: Any) -> Any:
         return [value.R.tolist(), value.p.tolist()]
     if isinstance(value, tuple):
         return [joint_to_json(one) for one in value]
-    # JSON knows no infinity.
+    # JSON has no infinity.
     return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 def _value_from_json(kind: str, value: Any) -> Any:
-    """Return a value of a field of this type, by its name."""
+    """Return the value of a field whose type has this name."""
     if kind == "Transform":
         return Transform(*value)
     if kind == "FloatArray":
@@ -187,7 +187,7 @@ def _value_from_json(kind: str, value: Any) -> Any:
 def world_to_json(world: World) -> Json:
     """Return the world as JSON values.
 
-    A shape of another kind than the library's own is kept as its support points and radii.
+    A shape of a user's class is stored as its support points and radii.
     """
     return {
         "gravity": world.model.gravity.tolist(),
@@ -212,14 +212,14 @@ def world_to_json(world: World) -> Json:
 
 
 def world_from_json(data: Json) -> World:
-    """Build the world again; every value is checked as on the first time."""
+    """Build the world again; every value is checked again."""
     builder = WorldBuilder(data["gravity"], body_contacts=data["body_contacts"], planar=data.get("planar"))
     for entry in data["half_spaces"]:
         half_space = HalfSpace(entry["normal"], entry["offset"])
         builder.add_half_space(entry["name"], half_space, _material_from_json(entry["material"]), **_filter(entry))
     bodies = ModelBuilder(data["gravity"])
     for entry in data["bodies"]:
-        # A free body says nothing of its joint, as in records from before there were others.
+        # A free body has no entry for its joint, as in records from before there were other joints.
         bodies.add_body(
             entry["name"],
             parent=entry.get("parent", WORLD),
@@ -231,7 +231,7 @@ def world_from_json(data: Json) -> World:
             limits=limits_from_json(entry.get("limits", {})),
         )
     q, v = ([number for entry in data["bodies"] for number in entry[name]] for name in "qv")
-    # The stops are among the actions below.
+    # The actions below contain the stops.
     builder.add_model(bodies.build(), q, v, limits=None)
     for entry in data["bodies"]:
         for one in entry["shapes"]:
@@ -251,7 +251,7 @@ def world_from_json(data: Json) -> World:
 
 
 def _body_to_json(world: World, i: int) -> Json:
-    """Return one body with its surface and its share of the start."""
+    """Return one body with its surface and its part of the initial state."""
     body = world.model.bodies[i]
     surfaces = [s for s, owner in zip(world.surfaces, world.surface_bodies, strict=True) if owner == i]
     inertia, place = body.inertia, body.placement
@@ -286,7 +286,7 @@ def _body_to_json(world: World, i: int) -> Json:
 
 
 def _material_to_json(material: Material) -> Json:
-    """A rigid one says nothing of a stiffness, which would be no number, and one without moments nothing of them."""
+    """Return a material; rigid ones without the infinite stiffness, and ones without moments without their lengths."""
     values = dataclasses.asdict(material)
     said = ["mu", "restitution", *(name for name in ("torsional", "rolling", "priority") if values[name] != 0)]
     if material.stiffness < np.inf:
@@ -307,7 +307,7 @@ def _surface_to_json(surface: Collider) -> Json:
 
 
 def _visual_to_json(visual: Visual) -> Json:
-    """Return a visual; of a mesh the name and the scale, for a record holds no mesh and no path of this machine."""
+    """Return a visual; for a mesh only name and scale, because a record contains neither meshes nor paths."""
     seen = visual.shape
     shape = {"mesh": seen.name, "scale": list(seen.scale)} if isinstance(seen, VisualMesh) else _shape_to_json(seen)
     color = {} if visual.rgba is None else {"rgba": list(visual.rgba)}
@@ -321,12 +321,12 @@ def _visual_from_json(entry: Json) -> Shape | VisualMesh:
         return VisualMesh(str(data["mesh"]), None, (x, y, z))
     shape = _shape_from_json(data)
     if not isinstance(shape, Shape):
-        raise SimulationConfigError("visuals", f"{data['type']!r} is nothing to be seen")
+        raise SimulationConfigError("visuals", f"{data['type']!r} is not a visual")
     return shape
 
 
 def _filter_to_json(category: int, mask: int) -> Json:
-    """Return a filter; nothing of one that lets everything through."""
+    """Return a filter; an empty mapping if it excludes nothing."""
     return {} if (category, mask) == (1, ALL) else {"category": category, "mask": mask}
 
 
@@ -346,7 +346,7 @@ def _inertia(entry: Json) -> RigidInertia:
 
 
 def stepper_to_json(stepper: TimeStepping) -> Json:
-    """Return the stepper's options as JSON values; a solver that is none of `lcp`'s own by its name."""
+    """Return the stepper's options as JSON values; a solver that is not one of `lcp`'s by its name."""
     values = {field.name: getattr(stepper, field.name) for field in dataclasses.fields(stepper)}
     if stepper.max_depenetration_velocity == math.inf:
         values["max_depenetration_velocity"] = "inf"
@@ -357,33 +357,33 @@ def stepper_to_json(stepper: TimeStepping) -> Json:
 
 @dataclasses.dataclass(frozen=True)
 class ForgottenBackend:
-    """A user's friction backend, or one with a user's code, as a record has it: these fields only."""
+    """A user's friction backend, or one with a user's code, as stored in a record: only these fields."""
 
     name: str
     law: str
     tolerance: float
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
-        """Refuse: the record does not hold the code."""
+        """Raise an error: the record does not contain the code."""
         detail = f"{self.name} is code that the record does not hold; give the stepper one: dataclasses.replace"
         raise SimulationConfigError("solver", detail)
 
 
 def stepper_from_json(data: Json) -> TimeStepping:
-    """Return the stepper; with the default solver where the record's was not one of `lcp`'s own.
+    """Return the stepper; with the default solver if the record's was not one of `lcp`'s.
 
-    So too where it was a code for quadratic programs, which a stepper took once, of worlds without friction.
+    The default also replaces quadratic programming solvers, which steppers once accepted for worlds without friction.
     """
     solver = None if data["solver"] is None else _solver_from_json(data["solver"])
     solver = None if qp_code_objection(solver) else solver
     sleep = None if data.get("sleep") is None else Sleep(**data["sleep"])
-    # Before schema 8 a run stopped where nothing was solved, and before schema 9 impacts knew no gap; records without
-    # the integrator are of Euler's rule.
+    # Before schema 8 a run stopped at unsolved islands, and before schema 9 impacts ignored the gap. Records without
+    # the integrator used Euler's rule.
     early = {"on_unsolved": "raise", "integrator": "euler", "max_depenetration_velocity": "inf"}
     given = {**early, **data, "solver": solver, "sleep": sleep}
     if given["max_depenetration_velocity"] == "inf":
         given["max_depenetration_velocity"] = math.inf
-    # Older records name attempts; each attempt is now a part of one strategy.
+    # Older records have ``attempts``; each is now a part of one strategy.
     if "attempts" in given:
         given["strategies"] = strategies_of(given.pop("attempts"))
     return TimeStepping(**given)
@@ -398,7 +398,7 @@ _BACKENDS = (ConvexRelaxation, StaggeredProjections)
 _OWN = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS, *_COMBINATORS, *_BACKENDS)
 
 
-# Friction solvers of old records, and the ones that do their work now.
+# Friction solvers of old records, and their present replacements.
 _RENAMED = {
     "FrictionCascade": "ContactStrategies",
     "ContactAttempts": "ContactStrategies",
@@ -415,7 +415,7 @@ def _solver_to_json(solver: Any) -> Json:
     fields: Any = dataclasses.fields
     backend = {}
     if isinstance(solver, FrictionBackend):
-        # Kept for backends, and codes within them, that a record cannot hold: a step is judged by them.
+        # Stored for backends, and solvers within them, that a record cannot contain: a step is checked by these values.
         backend = {"law": law_of(solver), "tolerance": getattr(solver, "tolerance", VERIFIED)}
     if _own_solvers().get(type(solver).__name__) is not type(solver):
         return {"name": type(solver).__name__, "options": None, **backend}
@@ -430,9 +430,9 @@ def _option_to_json(value: Any) -> Any:
 
 
 def _solver_from_json(data: Json) -> Any:
-    """Return the solver, or None for one that is not of `lcp`, alone or within a combinator.
+    """Return the solver, or None for one that is not of `lcp`, or contains one.
 
-    Of a backend the law and its tolerance are known in any case.
+    For a backend, law and tolerance are always known.
     """
     forgotten = ForgottenBackend(data["name"], data["law"], data["tolerance"]) if "law" in data else None
     if data["options"] is None:
@@ -456,7 +456,7 @@ def _option_from_json(value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SupportPoints:
-    """Shape whose support points alone are recorded: points (n, 3) [m] in body axes, radii (n,) [m]."""
+    """Shape of which only support points are recorded: points (n, 3) [m] in body axes, radii (n,) [m]."""
 
     points: FloatArray
     radii: FloatArray
@@ -474,14 +474,14 @@ class SupportPoints:
         return self.points.copy(), self.radii.copy()
 
 
-#: The shapes a record knows, by name.
+#: The shapes of records, by name.
 _SHAPES: dict[str, Any] = {cls.__name__: cls for cls in (*ALL_SHAPES, SupportPoints)}
 
 
 def _shape_to_json(shape: Shape | BodyShape) -> Json:
     """Return the name of its class and its fields."""
     if not isinstance(shape, tuple(_SHAPES.values())):
-        points, radii = shape.support_points()  # type: ignore[union-attr]  # what is no shape of ours offers them
+        points, radii = shape.support_points()  # type: ignore[union-attr]  # shapes of other classes have this method
         shape = SupportPoints(points, radii)
     name, cls = next((name, cls) for name, cls in _SHAPES.items() if isinstance(shape, cls))
     values = ((field.name, getattr(shape, field.name)) for field in dataclasses.fields(cls))

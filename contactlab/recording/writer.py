@@ -1,4 +1,4 @@
-"""Writing the record of a run while it lasts, and going on with one that was stopped."""
+"""Writing the record of a run while it lasts, and continuing a stopped one."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-# A chunk file is written when this much has gathered, whatever the time.
+# A chunk file is written when the rows have this size, whatever the time.
 FILE_BYTES = 1 << 24
 LOCK_FILE = "lock"
 
-# Parts of a world that no motion depends on.
+# Parts of a world that do not affect the motion.
 LOOKS = {"visuals", "shown"}
 
 
 class RecordWriter:
-    """Writes the pieces of one run; made by `begin` or `resume`. A context manager: until its end nobody else writes.
+    """Writes the pieces of one run; made by `begin` or `resume`. A context manager that excludes other writers.
 
-    ``start`` is the state that the record begins with, ``done`` the steps it holds already, ``state`` the one it ends
-    with: where the run is to set out from.
+    ``start`` is the initial state of the record, ``done`` the number of its steps, ``state`` its last state, from which
+    the run continues.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class RecordWriter:
         self.folder = chunk_folder(path)
         self._path, self._world = path, world
         self._meta = meta
-        self.stepper = stepper  # with its numbers in the world
+        self.stepper = stepper  # with its numbers for the world
         self._lengths = row_lengths(world, stepper)
         self._flush_seconds = flush_seconds
-        # Whether the record stands in the packed file, and whether its folder has been made the record of this run.
+        # Whether the record is in the packed file, and whether its folder is already the record of this run.
         self._packed, self._described = packed, False
         self._right = contextlib.ExitStack()
-        # One value, so that Ctrl-C finds files and pieces as they belong together.
+        # One value, so that files and pieces stay consistent under Ctrl-C.
         self._held: tuple[int, list[Rows]] = (files, [])
         self._last = time.monotonic()
 
@@ -91,10 +91,10 @@ class RecordWriter:
         stamp: Mapping[str, str],
         overwrite: bool = False,
     ) -> RecordWriter:
-        """Begin a record. To ``overwrite`` discards the chunks of an earlier run; its packed record stays until `pack`.
+        """Begin a record. ``overwrite`` discards the chunks of an earlier run; its packed record stays until `pack`.
 
-        Raises `RecordError`: ``path`` is a folder, or something is there that is not to be overwritten;
-        `RecordWriteError`: nothing can be written there.
+        Raise `RecordError` if ``path`` is a folder, or exists and must not be overwritten; `RecordWriteError` if
+        nothing can be written there.
         """
         stepper = stepper.in_world(world)
         meta = meta_text(world, stepper, {**environment(), **stamp}, stepper.solver_text)
@@ -106,10 +106,10 @@ class RecordWriter:
                     if path.exists()
                     else f"is the record of a run that was stopped ({writer.folder})"
                 )
-                raise RecordError(path, "", f"{what}: `resume` goes on with it, `overwrite` replaces it")
+                raise RecordError(path, "", f"{what}: `resume` continues it, `overwrite` replaces it")
             with writing(writer.folder):
                 _clear(writer.folder)
-            # The description last of all: with it the folder is the record.
+            # The description comes last, because it makes the folder a record.
             writer._described = True
             writer.add(start_rows(world, start, writer._lengths))
             writer.flush()
@@ -123,13 +123,14 @@ class RecordWriter:
     def resume(
         cls, path: Path, world: World, stepper: TimeStepping, *, with_tau: bool, flush_seconds: float
     ) -> RecordWriter | None:
-        """Go on with the record at ``path``, packed or not; None where there is none.
+        """Continue the record at ``path``, packed or not; return None if there is none.
 
-        Nothing is written before there is something to add. ``with_tau``: whether forces are applied, which is recorded
-        for all steps or for none.
+        Nothing is written before there are new rows. ``with_tau``: whether forces are applied, which are recorded for
+        all steps or for none.
 
-        Raises `RecordError`: it cannot be read, is of another world or stepper, where the first entry that differs is
-        named, or is being written by another process; `RecordWriteError`: nothing can be written there.
+        Raise `RecordError` if the record cannot be read, or is being written by another process. It is also raised,
+        with the first difference, if the record has another world or stepper. Raise `RecordWriteError` if nothing can
+        be written there.
         """
         folder = chunk_folder(_file_path(path))
         if not (path.is_file() or is_record(folder)):
@@ -140,7 +141,7 @@ class RecordWriter:
                 return None
             meta = read_meta(path if packed else folder)
             if isinstance(meta.get("stepper"), dict):
-                # Of an older record: nothing was unsolved in it, so that it is of either kind of run.
+                # An older record: all its islands are solved, so it fits either option.
                 meta["stepper"].setdefault("on_unsolved", stepper.on_unsolved)
                 stepper = _with_numbers_of(stepper, meta["stepper"])
             _same_run(path, meta, json.loads(meta_text(world, stepper, {}, "")))
@@ -155,7 +156,7 @@ class RecordWriter:
             text = json.dumps(meta, indent=1, allow_nan=False)
             writer = cls(path, world, stepper, text, len(files), flush_seconds, packed=packed)
             writer.done = done
-            # A file may hold no step: of a run that was gone on with where there was nothing left to do.
+            # A file may have no step, if a complete run was resumed.
             ends = files[0], next((file for file in reversed(files) if file.members["h"].shape[0]), files[0])
             first, last = (file.memory_map([name for name in FIELDS if name in file.members]) for file in ends)
             writer.start = _last_state(first, 0)
@@ -174,7 +175,7 @@ class RecordWriter:
         self._right.close()
 
     def add(self, rows: Rows) -> None:
-        """Keep a piece, and write a file when enough, or enough time, has gathered."""
+        """Store a piece, and write a file when enough data or time has accumulated."""
         if not rows["time"].size:
             return
         self._held[1].append(rows)
@@ -183,7 +184,7 @@ class RecordWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is kept."""
+        """Write the stored pieces."""
         files, pieces = self._held
         if not pieces:
             return
@@ -197,7 +198,7 @@ class RecordWriter:
         self._last = time.monotonic()
 
     def _describe(self) -> None:
-        """Make the folder the record of this run."""
+        """Write the description, which makes the folder the record of this run."""
         with writing(self.folder):
             if self._packed:
                 _clear(self.folder)
@@ -213,14 +214,14 @@ class RecordWriter:
         with writing(self.folder):
             _clear(self.folder)
         opened = Recording.open(self._path)
-        # The file names the meshes of visuals; the world that was run has them.
+        # The file has only names of meshes; the world of the run has the meshes.
         visuals, owners = self._world.visuals, self._world.visual_bodies
         return replace(opened, world=replace(opened.world, visuals=visuals, visual_bodies=owners))
 
 
 @contextlib.contextmanager
 def _write_lock(path: Path) -> Iterator[contextlib.ExitStack]:
-    """Hold the right to write a record; what is yielded gives it up, with the folder if that is empty."""
+    """Lock a record for writing; the yielded stack releases the lock, and removes the folder if it is empty."""
     folder = chunk_folder(path)
     with contextlib.ExitStack() as right:
         with writing(folder):
@@ -230,7 +231,7 @@ def _write_lock(path: Path) -> Iterator[contextlib.ExitStack]:
                 raise RecordError(path, "", f"is being written by {owner}") from None
             right.callback(_leave, folder)
             right.callback(lock.release)
-            # Files that a killed run was writing.
+            # Unfinished files of a killed run.
             for file in (*partial_files(path), *folder.glob(".*.partial")):
                 file.unlink(missing_ok=True)
         yield right
@@ -238,26 +239,26 @@ def _write_lock(path: Path) -> Iterator[contextlib.ExitStack]:
 
 def _file_path(path: Path) -> Path:
     if path.is_dir():
-        # Found now rather than when hours of simulation are to be packed.
+        # Checked now, not after hours of simulation.
         raise RecordError(path, "", "is a folder; the packed record is a file")
     return path
 
 
 def _leave(folder: Path) -> None:
-    # Where a run is gone on with, it holds what was written.
+    # The folder stays if the run is resumed, because it has the written chunks.
     with contextlib.suppress(OSError):
         folder.rmdir()
 
 
 def _clear(folder: Path) -> None:
-    # The description first: without it the folder is no record, however far the removal gets.
+    # Remove the description first: without it the folder is not a record, even if the removal is interrupted.
     (folder / META_FILE).unlink(missing_ok=True)
     for file in folder.glob("chunk_*.npz"):
         file.unlink()
 
 
 def _link(source: Path, target: Path) -> None:
-    """Let a packed record be the first chunk: it has the same arrays."""
+    """Link a packed record as the first chunk, because it has the same arrays."""
     try:
         os.link(source, target)
     except OSError:
@@ -265,7 +266,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _last_state(rows: Mapping[str, NDArray[Any]], step: int) -> StepperState:
-    """Return state ``step``, with which these rows end or, for 0, begin."""
+    """Return state ``step``, the last state of these rows or, for 0, the first."""
     if step == 0:
         ids, z, h, at = rows["start_contact_ids"], rows["start_z"], rows["start_h"][0], 0
         row_ids, row_z = rows["start_row_ids"], rows["start_row_z"]
@@ -275,7 +276,7 @@ def _last_state(rows: Mapping[str, NDArray[Any]], step: int) -> StepperState:
         ids, z, h, at = rows["contact_id"][first:], rows["contact_z"][first:], rows["h"][-1], -1
         first = np.searchsorted(rows["joint_step"], step - 1)
         row_ids, row_z = by_number(rows["joint_row"][first:], rows["joint_z"][first:])
-        # Kept only where bodies may sleep, as in `Recording.state`.
+        # Stored only if bodies may sleep, as in `Recording.state`.
         tau = rows["tau"][-1] if rows["start_tau"].shape[1] and rows["tau"].shape[0] else np.zeros(0)
     time, rest = float(rows["time"][at]), np.array(rows["rest"][at])
     return StepperState(
@@ -303,7 +304,7 @@ def _difference(name: str, a: Any, b: Any) -> tuple[str, Any, Any] | None:
 
 
 def _resumed(old: dict[str, str], done: int) -> dict[str, str]:
-    """Add to a record's stamp that it was gone on with, where, and what has changed since."""
+    """Add to a record's stamp the step at which it was resumed, and the changes since."""
     now = environment()
     changed = environment_changes(old, now)
     line = f"{now['date']} at step {done}" + (f" ({', '.join(changed)})" if changed else "")
@@ -312,9 +313,9 @@ def _resumed(old: dict[str, str], done: int) -> dict[str, str]:
 
 
 def _with_numbers_of(stepper: TimeStepping, told: dict[str, Any]) -> TimeStepping:
-    """Return a stepper with the record's thresholds where it has none, so that the run continues as it began.
+    """Return a stepper with the record's thresholds if it has none, so that the run continues unchanged.
 
-    Older records have the same numbers for angles as for lengths.
+    Older records have the same thresholds for angles as for lengths.
     """
     found: dict[str, Any] = {}
     for name, of_angles in (("margin", "angle_margin"), ("restitution_threshold", "angle_restitution_threshold")):

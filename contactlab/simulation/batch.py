@@ -1,8 +1,9 @@
 """Many runs held in memory, stepped together on threads.
 
-There is one driver for each thread. The states of the runs are side by side (`BatchState`), and a kernel exchanges one
-for the next. Runs that need no Python are in a queue (`process_queue`), from which threads take them in compiled code.
-A thread that finds the queue empty polls for 100 us before it sleeps, because to wake it takes as long as several runs.
+There is one driver for each thread. The states of the runs are in one `BatchState`, and a kernel exchanges the run in a
+driver's memory. Runs that need no Python are in a queue (`process_queue`), from which threads claim them in compiled
+code. A thread that finds the queue empty polls for 100 us before it sleeps, because waking it takes as long as several
+runs.
 """
 
 from __future__ import annotations
@@ -41,33 +42,33 @@ from lcp.interruptible import available_cpus
 
 Mask = NDArray[np.bool_]
 
-# Steps whose motion is looked at together, afterwards: of more the copies leave the nearest memory.
+# Number of steps whose motion is inspected together; copies of more do not fit the cache.
 LOOKED_AT = 4000
 
 
 class Batch:
-    """B runs held in memory and stepped together, on threads; each has the bits that `Simulation` gives it alone.
+    """B runs held in memory and stepped together, on threads; each equals a separate `Simulation`, bit for bit.
 
-    The forces of one step are where the next one starts from, so that many short calls have the bits of one long run.
-    One run takes some two microseconds of each step beside its arithmetic. What fails stops alone: `failed` says which,
-    `errors` why, and `reset` revives it. A batch is one thread's at a time; copies and pickles stand where it stands.
+    The warm start is kept between calls, so many short calls give the same bits as one long run. The overhead of a run
+    is about two microseconds per step. A failed run stops without stopping others: `failed` marks it, `errors` has the
+    reason, and `reset` restarts it. Only one thread at a time may use a batch; copies and pickles start at its state.
 
     Parameters
     ----------
     worlds
-        What is stepped: one world; or B of one layout, one for each run, whose masses, friction, gravity, gains or
-        sizes of shapes differ.
+        One world for all runs; or B worlds of one layout, one for each run, which may differ in masses, friction,
+        gravity, gains or sizes of shapes.
     stepper
-        How.
+        The stepper of all runs.
     states
-        B states to start from; None: each world's own.
+        B states to start from; None: each world's initial state.
     threads
-        Runs under way at a time; None for as many as the process has processors.
+        Number of runs in progress at a time; None for the number of processors of the process.
 
     Raises
     ------
     SimulationConfigError
-        An argument that cannot be used; of worlds which one, and in what it differs from the first.
+        An argument is invalid. For worlds the error names the world and its difference from the first.
 
     Examples
     --------
@@ -111,7 +112,7 @@ class Batch:
             values.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Memory of the compiled step cannot be copied: it holds where its arrays lie.
+        # The memory of the compiled step cannot be copied, because it contains addresses of its arrays.
         arguments = self._worlds.given, self.stepper, self.states, self.threads
         return _batch, (*arguments, self._begins, self._runs.errors)
 
@@ -128,12 +129,12 @@ class Batch:
 
     @property
     def q(self) -> FloatArray:
-        """Configurations (B, nq): a read-only view that always shows the present ones. Copy what is to be kept."""
+        """Configurations (B, nq): a read-only view that always shows the present ones. Copy it to keep values."""
         return self._q
 
     @property
     def v(self) -> FloatArray:
-        """Velocities (B, nv): a read-only view that always shows the present ones. Copy what is to be kept."""
+        """Velocities (B, nv): a read-only view that always shows the present ones. Copy it to keep values."""
         return self._v
 
     @property
@@ -143,30 +144,30 @@ class Batch:
 
     @property
     def steps(self) -> IntArray:
-        """Steps that each run has made since it began, or since `reset`, (B,)."""
+        """Number of steps of each run since its start, or since `reset`, (B,)."""
         return self._runs.slots.steps.copy()
 
     @property
     def states(self) -> tuple[StepperState, ...]:
-        """The present states, from which any other run can go on."""
+        """The present states, from which any other run can continue."""
         return tuple(arrays_of_run(self._runs.slots, i).read() for i in range(len(self)))
 
     @property
     def failed(self) -> Mask:
-        """Flags (B,) of the runs that have stopped; each is where the step that failed began."""
+        """Flags (B,) of the runs that have stopped; each is at the start of its failed step."""
         return np.isin(np.arange(len(self)), list(self._runs.errors))
 
     @property
     def errors(self) -> tuple[Exception | None, ...]:
-        """Why each run stopped, None for those that go on. The record of a `SimulationError` is of no step."""
+        """The error of each stopped run, None for the others. The record of a `SimulationError` has no steps."""
         return tuple(self._runs.errors.get(i) for i in range(len(self)))
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """Doubts that no certificate covers (`Recording.notices`), the worst of each kind when it was first found.
+        """Doubts that certificates do not cover (`Recording.notices`), the worst of each kind when it was first found.
 
-        Contacts and motion are looked at in the first call, and ever more rarely to every 1024th step (in `rollout` all
-        steps of the call); impacts that gain energy and islands that nothing solved in all.
+        Contacts and motion are inspected in the first call, and then less and less often, down to every 1024th step; in
+        `rollout` in all steps of the call. Impacts that gain energy and unsolved islands are found in every step.
         """
         return self._notices
 
@@ -186,19 +187,19 @@ class Batch:
         taus
             (B, nv) applied generalized forces, dual to v; None for none.
         targets
-            (B, nd) of the drives, in the order of `World.joint_actions`; None for the targets of each world.
+            (B, nd) targets of the drives, in the order of `World.joint_actions`; None for the targets of each world.
         n
-            How many.
+            Number of steps.
         mask
-            (B,) of bool: which runs; None for all.
+            (B,) bool, True for the runs to step; None for all.
         f_ext
-            Wrenches on bodies, by their names: (B, 6) moments [N m] and forces [N] in world axes about the body's
-            origin, or a `Wrench` for all or of (B, 3). At the start of every step they are added to ``taus``.
+            Wrenches on bodies, by name: (B, 6) moments [N m] and forces [N] in world axes about the body's origin, or a
+            `Wrench` for all runs or of (B, 3). They are added to ``taus`` at the start of every step.
 
         Raises
         ------
         SimulationConfigError
-            An argument of the wrong shape or value. Nothing is stepped.
+            An argument has a wrong shape or value. No step is made.
 
         Warns
         -----
@@ -217,13 +218,13 @@ class Batch:
             return
         base = slots.tau.copy()
         for _ in range(count):
-            # Growth makes others of them.
+            # Growth replaces them.
             slots = self._runs.slots
             slots.tau[:] = base + self._worlds.applied_by(slots.q, wrenches)
             warn_of(self._step_runs(1, chosen))
 
     def _step_runs(self, count: int, chosen: IntArray) -> tuple[Notice, ...]:
-        """Make steps of these runs under the forces that the slots hold; return what is newly found."""
+        """Step these runs under the inputs in the slots; return the new notices."""
         slots = self._runs.slots
         look = self._look_at(count)
         found = self._runs.step_runs(count, look, chosen)
@@ -235,7 +236,7 @@ class Batch:
         return self._new(_worst(found)) if found else ()
 
     def _new(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
-        """Keep the first of each kind; return what is new."""
+        """Store the first notice of each kind; return the new ones."""
         new = new_kinds(found, self._notices)
         self._notices += new
         return new
@@ -248,35 +249,35 @@ class Batch:
         *,
         f_ext: Wrenches | None = None,
     ) -> Rollout:
-        """Make steps under controls given for each of them, and keep the states; without Python in the steps.
+        """Step all runs under controls given for each step, without Python in the steps; return the states.
 
         Parameters
         ----------
         taus
             (B, steps, nv) applied generalized forces of every step; None for none.
         targets
-            (B, steps, nd) targets of the drives, in the order of `World.joint_actions`; None for the worlds' own.
+            (B, steps, nd) targets of the drives, in the order of `World.joint_actions`; None for the worlds' targets.
         steps
-            How many; not needed where ``taus`` or ``targets`` say so.
+            Number of steps; not needed with ``taus`` or ``targets``.
         f_ext
-            Wrenches on bodies, as in `step`, or (B, steps, 6), and of a `Wrench` (B, steps, 3): each step of its own.
-            With them Python makes J^T f at the start of every step, which then takes as long as one of `step`.
+            Wrenches on bodies, as in `step`, or for each step (B, steps, 6), and of a `Wrench` (B, steps, 3). Python
+            then computes J^T f at the start of every step, which makes a step as slow as `step`.
 
         Returns
         -------
         Rollout
-            Of a run that had failed before NaN but for where it stands.
+            The states of the runs. For a run that had already failed all states but the first are NaN.
 
         Warns
         -----
         ImplausibleWarning
-            No step failed, and some run should be doubted all the same, once for each kind: see `Rollout.notices`,
-            which has them each time, and `notices` for what is looked at.
+            No step failed, but some run is doubtful, once for each kind: see `Rollout.notices`, which always has all
+            kinds, and `notices` for the inspected steps.
 
         Raises
         ------
         SimulationConfigError
-            An argument that cannot be used. Nothing is stepped.
+            An argument is invalid. No step is made.
         """
         found = self._rollout(taus, targets, steps, f_ext)
         warn_of(self._new(found.notices))
@@ -292,10 +293,10 @@ class Batch:
         aims = None if targets is None else self._array("targets", targets, (B, length, slots.target.shape[1]))
         wanted = length if aims is None else aims.shape[1]
         if wanted is None:
-            raise SimulationConfigError("steps", "say how many, or give taus or targets (B, steps, n)")
+            raise SimulationConfigError("steps", "must be given if there are no taus or targets (B, steps, n)")
         model = self._worlds.first.world.model
         wrenches = None if f_ext is None else checked_wrenches(model, f_ext, B, steps=wanted)
-        # Not filled: memory that is new is slow to be written the first time, which threads do side by side.
+        # Not filled: the first write to new memory is slow, and the threads do it in parallel.
         kept = StateHistory(*(np.empty((B, wanted + 1, *one.shape[1:])) for one in (slots.q, slots.v, slots.time)))
         kept.q[:, 0], kept.v[:, 0], kept.time[:, 0] = slots.q, slots.v, slots.time
         slots.tau[:], slots.target[:] = 0.0, self._worlds.targets
@@ -322,7 +323,7 @@ class Batch:
         return Rollout(kept.q, kept.v, self.failed, self.errors, _worst(found), copy_of_states(self._runs.slots))
 
     def _look_at(self, steps: int) -> bool:
-        """Whether contacts and motion of the so many steps to come are looked at."""
+        """Return True if contacts and motion of the next ``steps`` steps must be inspected."""
         self._contacts = None
         self._steps += steps
         if self._steps <= self._next_look:
@@ -331,19 +332,19 @@ class Batch:
         return True
 
     def reset(self, mask: ArrayLike | None = None, states: StepperState | Sequence[StepperState] | None = None) -> None:
-        """Begin runs anew, those that failed too, as if nothing had run before.
+        """Restart runs, also failed ones, as if they had made no step.
 
         Parameters
         ----------
         mask
-            (B,) of bool: which; None for all.
+            (B,) bool, True for the runs to restart; None for all.
         states
-            Where they begin: one state for each of them, or one for all; None: where they began at first.
+            One state for each of these runs, or one for all; None: the states from which the batch began.
 
         Raises
         ------
         SimulationConfigError
-            An argument that does not fit. Nothing changes.
+            An argument is invalid. Nothing changes.
         """
         runs = self._chosen(mask)
         if states is None:
@@ -431,9 +432,9 @@ def rollout(
     threads: int | None = None,
     f_ext: Wrenches | None = None,
 ) -> Rollout:
-    """Run a world from many states under given controls: a `Batch` made for one `Batch.rollout`, which see.
+    """Run a world from many states under given controls: a new `Batch` and one call of `Batch.rollout` (see there).
 
-    To continue, keep the batch or pass ``found.states`` to the next one: both give the bits of one long run.
+    To continue, keep the batch or pass ``found.states`` to the next call: both give the same bits as one long run.
     """
     found = Batch(world, stepper, states, threads=threads)._rollout(taus, targets, steps, f_ext)
     warn_of(found.notices)
@@ -448,7 +449,7 @@ def _batch(
     begins: list[StepperState],
     errors: dict[int, Exception],
 ) -> Batch:
-    """A batch that stands where another one stood."""
+    """Return a batch in the state of another one."""
     batch = Batch(worlds, stepper, states, threads=threads)
     batch._begins = list(begins)
     batch._runs.errors.update(errors)
@@ -456,7 +457,7 @@ def _batch(
 
 
 def _worst(notices: Iterable[Notice]) -> tuple[Notice, ...]:
-    """The worst of each kind."""
+    """Return the worst notice of each kind."""
     told = list(notices)
     kinds = sorted({notice.kind for notice in told})
     return tuple(max((one for one in told if one.kind == kind), key=lambda one: one.worst) for kind in kinds)

@@ -1,4 +1,4 @@
-"""The runs of a batch: their worlds, of one layout, their states, the threads that step them, what becomes of them."""
+"""The runs of a batch: their worlds, of one layout, their states, and the threads that step them."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from lcp.interruptible import POLL_SECONDS, ThreadTeam, cpu_seconds
 
 
 class BatchWorlds:
-    """The world that each of B runs steps: ``of_run``; all have the layout of the ``first``.
+    """The world of each of B runs: ``of_run``; all have the layout of the ``first``.
 
-    ``watches`` watch runs of each world, and have found nothing; ``targets`` (B, nd) are what drives of each run aim at
-    where nothing is told.
+    ``watches`` are monitors for each world, still without notices; ``targets`` (B, nd) are the default targets of the
+    drives of each run.
     """
 
     def __init__(self, worlds: Sequence[World], stepper: TimeStepping, runs: int | None) -> None:
-        """One world for each of so many runs (None: as many as there are worlds), or one for all."""
+        """Check one world for each of ``runs`` runs (None: as many as there are worlds), or one for all."""
         if not worlds:
             raise SimulationConfigError("worlds", "must be a world, or one for each run, got none")
         different = list(dict.fromkeys(worlds))
@@ -73,13 +73,13 @@ class BatchWorlds:
         self._different = different
 
     def by_world(self, runs: IntArray) -> Iterator[tuple[World, IntArray]]:
-        """Yield each world and the places in ``runs`` of those that step it."""
+        """Yield each world and the places in ``runs`` of its runs."""
         numbers = self._number[runs]
         for number in np.unique(numbers):
             yield self._different[number], np.flatnonzero(numbers == number)
 
     def applied_by(self, q: FloatArray, wrenches: Mapping[str, Wrench]) -> FloatArray:
-        """Generalized forces (B, nv) of wrenches, by body, at the configurations q (B, nq) of all runs."""
+        """Return the generalized forces (B, nv) of wrenches, by body, at the configurations q (B, nq) of all runs."""
         found = np.empty((q.shape[0], self.first.world.nv))
         for world, own in self.by_world(np.arange(q.shape[0])):
             of_them = {name: wrench.of_runs(own) for name, wrench in wrenches.items()}
@@ -93,19 +93,19 @@ class BatchWorlds:
 
 
 def states_of(given: Any) -> list[StepperState]:
-    """States as a list; what is no sequence is refused."""
+    """Return states as a list; raise an error for anything but a sequence."""
     if isinstance(given, Sequence):
         return list(given)
     detail = f"must be a sequence of B states, got {type(given).__name__}: `[world.initial_state()] * B` makes one"
     raise SimulationConfigError("states", detail)
 
 
-# Of which steps were made before: what these need is compiled.
+# Worlds that made a step: the kernels of their steps are compiled.
 _stepped: weakref.WeakSet[Prepared] = weakref.WeakSet()
 
 
 class BatchRuns:
-    """B runs, and what makes their steps; ``slots`` are their states, ``errors`` why runs stopped, by number."""
+    """B runs and the threads that step them; ``slots`` are their states, ``errors`` those of stopped runs."""
 
     def __init__(self, worlds: BatchWorlds, states: Sequence[StepperState], threads: int) -> None:
         from lcp.compiler.bound_call import supports_bound_calls
@@ -117,13 +117,14 @@ class BatchRuns:
         self._workers: list[StepWorker] = []
         self._crew = ThreadTeam(threads)
         self._line = RunQueue(len(states), threads)
-        # What passes without a look, from call to call.
+        # The task of queued runs, kept between calls.
         self._passing: Task | None = None
         self._found: dict[int, NoticeMonitor] = {}
-        # Whether some run may have made no step yet.
+        # Whether some run has made no step yet.
         self._begins = True
         self.set_states(range(len(states)), states)
-        # What impacts gain is looked at in every step; motions, and rows of the user's own, are asked for in each.
+        # Steps with impacts are all inspected; motions and custom rows call Python in each step. Other steps can be
+        # queued.
         asks = StepCallbacks(worlds.first.world, None, None, None, worlds.first.motions).needs_callback
         self._passes = (
             supports_bound_calls() and not asks and not any(watch.bounces for watch in worlds.watches.values())
@@ -131,7 +132,7 @@ class BatchRuns:
         self._state = states[0] if states else worlds.first.world.initial_state()
 
     def set_states(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
-        """Set the states of runs; a state that does not fit is refused before anything changes."""
+        """Set the states of runs; an invalid state raises an error before anything changes."""
         checked = [
             checked_state(self.worlds.of_run[i], state, f"states[{k}]")
             for k, (i, state) in enumerate(zip(runs, states, strict=True))
@@ -152,11 +153,11 @@ class BatchRuns:
         taus: FloatArray | None = None,
         targets: FloatArray | None = None,
     ) -> list[Notice]:
-        """Make steps of the chosen runs that have not failed; return what was found."""
+        """Step the chosen runs that have not failed; return the notices found."""
         told = not (kept is None and taus is None and targets is None)
         passes = self._passes and bool(self._workers) and not (look or told) and steps <= CHUNK
         if passes and not (self._begins or self.errors):
-            # The usual call: what is done for it in Python, all threads but one wait for.
+            # The usual call: all other threads wait while Python prepares it.
             usual = self._passing
             if usual is None or usual.slots is not self.slots:
                 usual = self._task(steps, look=False, found=[])
@@ -169,7 +170,7 @@ class BatchRuns:
             every = np.array([i for i in chosen.tolist() if i not in self.errors], dtype=np.int64)
         queue = every[:0]
         if passes:
-            # Runs that begin are inspected.
+            # Runs without a step are inspected.
             begun = self.slots.steps[every] > 0
             queue, every = every[begun], every[~begun]
             self._begins = not self.slots.steps.all()
@@ -199,11 +200,11 @@ class BatchRuns:
         return Task(self.slots, *watched, steps, iter(()), look, taus, targets, kept, self.errors, found)
 
     def _discard_on_error(self, work: Callable[[], None]) -> None:
-        """Do some work of the threads; where it ends early, none goes on, and their memory is nobody's any more."""
+        """Call ``work`` of the threads; if it raises, stop all threads and discard their memory."""
         try:
             work()
         except BaseException:
-            # Ctrl-C may have come where their memory was in the midst of a change; the slots are whole at any time.
+            # Ctrl-C may have interrupted a change of their memory; the slots are valid at any time.
             self._line.words[QUEUE_LENGTH] = 0
             self._stop_queue(given_up=True)
             self._workers, self._line = [], RunQueue(len(self.slots.time), self._threads)
@@ -220,10 +221,10 @@ class BatchRuns:
         targets: FloatArray | None,
         wrenches: Mapping[str, Wrench],
     ) -> list[Notice]:
-        """Make steps as `step_runs` does, under wrenches on bodies: one by one, since they turn with the bodies."""
+        """Make steps as `step_runs` does, under wrenches on bodies, one step per call, because they depend on q."""
         found: list[Notice] = []
         for k in range(steps):
-            # Growth makes others of them.
+            # Growth replaces them.
             slots = self.slots
             slots.tau[:] = 0.0 if taus is None else taus[:, k]
             slots.tau[:] += self.worlds.applied_by(slots.q, {name: one.of_step(k) for name, one in wrenches.items()})
@@ -233,7 +234,7 @@ class BatchRuns:
         return found
 
     def _run_on_threads(self, task: Task, threads: int) -> None:
-        """Have what is left of a task done by so many threads."""
+        """Run the rest of a task on this number of threads."""
         task.compiled = compiled = None if self._workers or self.worlds.first in _stepped else threading.Event()
         while len(self._workers) < threads:
             self._workers.append(StepWorker(self.worlds.first, self._state))
@@ -258,7 +259,7 @@ class BatchRuns:
             self.slots = task.slots = grow_batch_state(self.slots, max(wanted))
 
     def _process_queue(self, task: Task, queue: IntArray) -> None:
-        """Have the steps of runs made that need no Python, all threads taking from one line."""
+        """Step the queued runs that need no Python, on all threads, which claim runs from one queue."""
         line, threads = self._line, min(self._threads, queue.size)
         while len(self._workers) < threads:
             self._workers.append(StepWorker(self.worlds.first, self._state))
@@ -268,7 +269,7 @@ class BatchRuns:
             line.task = task
             line.queue[: queue.size] = queue
             line.words[STEPS] = task.steps
-            # A thread that still looks for runs need not be woken.
+            # A thread that still polls need not be woken.
             if threads > 1 and queue.size * task.steps * self._workers[0].pace > MIN_PARALLEL_SECONDS:
                 self._crew.begin(lambda number: self._workers[number].process_queue(line, number), threads)
             self._workers[0].process_queue(line, 0, queue.size)
@@ -283,7 +284,7 @@ class BatchRuns:
             self._run_on_threads(task, len(self._workers))
 
     def _stop_queue(self, given_up: bool = False) -> None:
-        """Have nobody wait for runs in line any more."""
+        """Stop all threads that wait for queued runs."""
         self._line.words[SHUTDOWN] = 1
         self._crew.end(given_up)
         self._line.words[SHUTDOWN] = 0
@@ -299,9 +300,9 @@ class BatchRuns:
         q_next: FloatArray,
         v_next: FloatArray,
     ) -> Iterator[Notice]:
-        """Yield what some steps are too long for, each of a run and with its number there."""
+        """Yield notices of motion too fast for the step, for steps given by run and number."""
         for world, of_it in self.worlds.by_world(runs):
-            # Of one world all, without a copy.
+            # With one world take all, without a copy.
             own = slice(None) if of_it.size == runs.size else of_it
 
             def name(i: int, own: IntArray | slice = own) -> str:
@@ -315,7 +316,7 @@ class BatchRuns:
 
 
 def last_step_rows(slots: BatchState, table: str) -> Rows:
-    """Return the rows of a table ("contact", "joint") of every run's last step, numbered by run in place of steps."""
+    """Return the rows of a table ("contact", "joint") of every run's last step; the column of steps has the run."""
     held, counts = getattr(slots, table), getattr(slots, f"{table}_rows")
     rows = columns_of(table, held[np.arange(held.shape[1]) < counts[:, None]])
     rows[f"{table}_step"] = np.repeat(np.arange(counts.size), counts)
@@ -323,7 +324,7 @@ def last_step_rows(slots: BatchState, table: str) -> Rows:
 
 
 def last_h(slots: BatchState, stepper: TimeStepping) -> FloatArray:
-    """Return the size of every run's last step [s], (B,); of one that has made none the stepper's."""
+    """Return the size of every run's last step [s], (B,), or the stepper's if it has made none."""
     return np.where(slots.steps > 0, slots.last_h, stepper.h)
 
 
@@ -335,7 +336,7 @@ def read_runs(
     runs: IntArray,
     contacts: Callable[[], ContactTable],
 ) -> FloatArray:
-    """Return the readings (n, d) of n runs; either all of them or none have made steps."""
+    """Return the readings (n, d) of n runs; either all of them have made steps, or none has."""
     parts: list[tuple[IntArray, FloatArray]] = []
     for world, places in worlds.by_world(runs):
         own, trees = runs[places], world.body_trees
@@ -372,15 +373,15 @@ class Rollout:
     Attributes
     ----------
     q, v
-        (B, steps + 1, nq) and (B, steps + 1, nv): the states, that at the start first. After a step that failed, NaN.
+        (B, steps + 1, nq) and (B, steps + 1, nv): the states, the start first. NaN after a failed step.
     failed
-        (B,) whether a run stopped early.
+        (B,) True if a run stopped early.
     errors
-        Why, for each run; None for those that ended well. The record of a `SimulationError` is of no step: it holds the
-        state at which the failed one began.
+        The error of each stopped run, None for the others. The record of a `SimulationError` has no steps: it holds the
+        state at the start of the failed step.
     notices
-        Notices that certificates do not cover (`Recording.notices`), the worst of each kind over all runs; the text
-        says where.
+        Notices of doubts that certificates do not cover (`Recording.notices`), the worst of each kind over all runs;
+        the text names run and step.
     """
 
     q: FloatArray
@@ -392,17 +393,17 @@ class Rollout:
 
     @functools.cached_property
     def states(self) -> tuple[StepperState, ...]:
-        """The state in which each run ended: from it a run goes on, bit for bit."""
+        """The final state of each run, from which it can continue, bit for bit."""
         return tuple(arrays_of_run(self._ends, i).read() for i in range(self.failed.size))
 
 
 _BY_CONTACT = ("contact_id", "contact_z", "contact")
-# Room for contacts at first.
+# Initial capacity for contacts.
 FIRST_CONTACTS = 8
 
 
 def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
-    """Slots for so many runs of a world, or of others of its layout."""
+    """Allocate slots for ``runs`` runs of a world, or of other worlds of its layout."""
     world, arrays = prepared.world, prepared.arrays
     rows = 0 if arrays.joints is None else len(world.joint_rows)
     sleepers = prepared.sleepers
@@ -435,7 +436,7 @@ def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
 
 
 def grow_batch_state(slots: BatchState, contacts: int) -> BatchState:
-    """Room for so many contacts of every run, by half as many again at least; what is held is kept."""
+    """Enlarge the capacity for contacts of every run, by at least half; copy the contents."""
     held = slots.contact_id.shape[1]
     room = max(contacts, held * 3 // 2)
     grown = {}
@@ -447,9 +448,9 @@ def grow_batch_state(slots: BatchState, contacts: int) -> BatchState:
 
 
 def write_run(slots: BatchState, i: int, state: StepperState, q: FloatArray, v: FloatArray) -> BatchState:
-    """Begin run i at a state, as if nothing had run before; q and v are those that `checked_state` gave for it.
+    """Start run i at a state, as if it had made no step; q and v come from `checked_state`.
 
-    The slots, which may have grown, are returned.
+    Return the slots, which may have grown.
     """
     count = state.contact_ids.size
     if count > slots.contact_id.shape[1]:
@@ -461,11 +462,11 @@ def write_run(slots: BatchState, i: int, state: StepperState, q: FloatArray, v: 
 
 
 def copy_of_states(slots: BatchState) -> BatchState:
-    """Return slots whose states stay as they are now, for `arrays_of_run`; the rest they have in common."""
+    """Return slots with copies of the states, for `arrays_of_run`; the other arrays are shared."""
     return slots._replace(**{name: getattr(slots, name).copy() for name in StateArrays._fields})
 
 
 def arrays_of_run(slots: BatchState, i: int) -> StateArrays:
-    """Return the arrays that hold the state of run i."""
+    """Return the arrays with the state of run i."""
     numbers = (getattr(slots, name)[i : i + 1] for name in StateArrays._fields[:3])
     return StateArrays(*numbers, *(getattr(slots, name)[i] for name in StateArrays._fields[3:]))

@@ -1,4 +1,4 @@
-"""The work of one thread for a batch: runs pass through its memory, one after the other."""
+"""The work of one thread for a batch: runs are stepped in its memory, one after the other."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from lcp.interruptible import cpu_seconds
 if TYPE_CHECKING:
     from lcp.compiler.bound_call import BoundCall
 
-# Steps of one run after which its chunk is full; and seconds in which runs pass, for which Ctrl-C waits.
+# Steps in the chunk of a run; and seconds of queued runs in one call, for which Ctrl-C waits.
 CHUNK, SECONDS = 64, 0.05
-# How often a thread without work looks for more before it sleeps, in some 100 us: to wake it takes as long as a few
-# runs. And the seconds that all runs of a line must take for that to be worth it.
+# Number of polls of an idle thread before it sleeps, about 100 us, because waking it takes as long as a few runs. And
+# the minimum duration [s] of a queue for which other threads are woken.
 SPIN_LIMIT = 50_000
 MIN_PARALLEL_SECONDS = 3e-5
 
 
 class StateHistory(NamedTuple):
-    """States of B runs, those at the start first; NaN where there are none."""
+    """States of B runs, the start first; NaN after the last one."""
 
     q: FloatArray  # (B, steps + 1, nq)
     v: FloatArray  # (B, steps + 1, nv)
@@ -45,21 +45,21 @@ class StateHistory(NamedTuple):
 
 @dataclass
 class Task:
-    """Steps that runs of a batch are to make."""
+    """Steps to be made by runs of a batch."""
 
     slots: BatchState  # the states
     worlds: Sequence[Prepared]  # of each run
     watches: Mapping[Prepared, NoticeMonitor]  # the monitor of runs of a world, still without notices
-    found: dict[int, NoticeMonitor]  # those that found something, by run
-    steps: int  # how many each makes
+    found: dict[int, NoticeMonitor]  # the monitors with notices, by run
+    steps: int  # number of steps of each run
     pending_runs: Iterator[int]  # numbers of the runs to begin, claimed by free threads
-    look: bool  # whether contacts are looked at
+    look: bool  # whether contacts are inspected
     taus: FloatArray | None  # (B, steps, n) for each step; None: the values in the batch state
-    targets: FloatArray | None  # likewise
+    targets: FloatArray | None  # the same for targets
     kept: StateHistory | None  # the history of states after each step, if it is kept
-    errors: dict[int, Exception]  # why runs stopped, by number
+    errors: dict[int, Exception]  # the errors of stopped runs, by number
     notices: list[Notice]  # the notices found
-    compiled: threading.Event | None = None  # set when the first of the threads has made a step; None: it need not
+    compiled: threading.Event | None = None  # set when the first thread has made a step; None: already compiled
 
 
 class RunQueue:
@@ -67,33 +67,33 @@ class RunQueue:
 
     def __init__(self, runs: int, threads: int) -> None:
         self.words = np.zeros(WORDS, dtype=np.int64)  # words that the threads share
-        self.queue = np.zeros(runs, dtype=np.int64)  # the runs, taken from the end
-        self.task: Task | None = None  # what is made of them
-        self.wanted = [0] * threads  # by thread, the contacts slots had no room for; -1 where it raised something
-        self.back: list[int] = []  # runs that were taken, and must be begun with more room
+        self.queue = np.zeros(runs, dtype=np.int64)  # the runs, claimed from the end
+        self.task: Task | None = None  # the steps to make
+        self.wanted = [0] * threads  # by thread, the capacity for contacts that slots lacked; -1 after an exception
+        self.back: list[int] = []  # claimed runs that must start again with more capacity
 
 
 class StepWorker:
-    """The memory of one thread, of the first world and any state of it; after an exception there is no use for it."""
+    """The memory of one thread, for the first world and any state; it is discarded after an exception."""
 
     def __init__(self, prepared: Prepared, state: StepperState) -> None:
         world, stepper = prepared.world, prepared.stepper
         self._driver = driver = Driver(world, stepper, state, tau=np.zeros(world.nv), chunk_steps=CHUNK)
         self._order = np.full(batch_layout.COMMAND_SIZE, -1, dtype=np.int64)
-        # The same, read and written from Python in a third of the time.
+        # The same memory, read and written from Python in a third of the time.
         self._numbers = memoryview(self._order)  # type: ignore[arg-type]  # numpy declares no buffer before 3.12
-        # An adaptive stepper tries smaller steps first.
+        # An adaptive stepper tries smaller steps before it accepts uncertified forces.
         self._order[batch_layout.ALLOW_UNCERTIFIED] = stepper.accepts_uncertified and not stepper.adaptive
         joints = driver.joints
         self._start = ChunkStart(np.zeros(world.nq), np.zeros(world.nv), np.zeros(1))
         self._joints = None if joints is None else JointWarmStart(joints.was_active, joints.previous_z, joints.target)
         self._rest = as_array(driver.control), as_array(driver.parameters), np.array([stepper.smallest_h])
-        # The call of the exchange, and the buffers it holds that may be others.
+        # The call of the exchange, and the buffers in it that may be replaced.
         self._held: BoundCall | None = None
         self._of_held: tuple[Any, ...] = ()
-        # The run that the memory holds, whose steps are made, and the one to come; -1 for none.
+        # The run in memory, and the next one; -1 for none.
         self._made = self._next = -1
-        # Of runs that pass: the call, and what it holds.
+        # Of queued runs: the call, and its buffers.
         self._passing: BoundCall | None = None
         self._of_passing: tuple[Any, ...] = ()
         self._calls: dict[Prepared, BoundCall] = {}
@@ -104,7 +104,7 @@ class StepWorker:
         self._tables: list[tuple[int, ...] | None] = [None, None]
 
     def run_task(self, task: Task) -> int:
-        """Make runs' steps until none is left: 0; or until the slots have not the room for so many contacts."""
+        """Step runs until none is left, then return 0; or return a number of contacts too large for the slots."""
         self._take_tables(task)
         driver, order = self._driver, self._order
         while True:
@@ -128,10 +128,10 @@ class StepWorker:
             self._made, self._next = self._next, -1
 
     def process_queue(self, line: RunQueue, number: int, puts: int = 0) -> None:
-        """Let runs in line pass: as the first thread until all have, as another one while there are any, and a little.
+        """Step queued runs: the first thread until all have ended, others while there are runs, and a short time after.
 
-        ``puts``: so many stand in its queue, and are put in line at once.
-        Notes how many contacts the slots had not the room for, which ends it.
+        ``puts``: number of runs in the queue's array that are published now. If the slots are too small for a run's
+        contacts, store their number in ``line.wanted`` and return.
         """
         driver, order = self._driver, self._numbers
         order[batch_layout.WAIT_FOR_ALL], order[batch_layout.SPIN_LIMIT], order[batch_layout.PUBLISH_COUNT] = (
@@ -141,7 +141,7 @@ class StepWorker:
         )
         try:
             while True:
-                cpu_seconds()  # nobody may be waiting any more
+                cpu_seconds()  # raises if the caller has been interrupted
                 clock = time.perf_counter()
                 said = int(self._bound_queue_kernel(line)())
                 task = line.task
@@ -151,7 +151,7 @@ class StepWorker:
                     if said == batch_layout.DONE and (number or not line.words[ACTIVE_THREADS]):
                         return
                     if said == batch_layout.DONE:
-                        # Others may wait for the processor that this one waits on.
+                        # Another thread may wait for this processor.
                         time.sleep(0.0)
                 elif said == batch_layout.STATE_CAPACITY_EXCEEDED:
                     self._made = order[batch_layout.STORE]
@@ -177,14 +177,14 @@ class StepWorker:
                 mark_idle(line.words)
 
     def _update_run_limit(self, seconds: float, steps: int) -> None:
-        """Note what a run of so many steps takes, and let as many pass as Ctrl-C may wait for."""
+        """Measure the time of a step, and limit the runs of a call to the time that Ctrl-C may wait."""
         made = self._numbers[batch_layout.RUNS_DONE]
         if made:
             self.pace = seconds / (made * max(1, steps))
             self._numbers[batch_layout.RUN_LIMIT] = max(1, int(SECONDS * made / max(seconds, 1e-9)))
 
     def _bound_queue_kernel(self, line: RunQueue) -> BoundCall:
-        """Return the call that lets runs pass, made anew where buffers are others."""
+        """Return the bound call of `process_queue`, made again if buffers were replaced."""
         driver, task = self._driver, line.task
         assert task is not None
         now = line, task.slots, driver.work, driver.chunk, driver.island, driver.growth
@@ -200,12 +200,12 @@ class StepWorker:
             limits = np.array([prepared.stepper.thresholds for prepared in task.worlds])
             given = self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
             self._passing = BoundCall(process_queue, (line.words, line.queue, codes, limits, task.slots, *given))
-            # They live as long as what calls them.
+            # They must live as long as the call.
             self._calls = calls
         return self._passing
 
     def _exchange(self, slots: BatchState) -> BoundCall:
-        """Return the call that exchanges runs, made anew where buffers have grown."""
+        """Return the bound call that exchanges runs, made again if buffers have grown."""
         now = slots, self._driver.work, self._driver.chunk
         if self._held is None or not all(map(operator.is_, self._of_held, now)):
             from contactlab.stepping.kernels.batch_swap import enter_exchange
@@ -217,7 +217,7 @@ class StepWorker:
         return self._held
 
     def _take_tables(self, task: Task) -> None:
-        """Have tables for the forces and targets of a run, or none."""
+        """Set the tables of the forces and targets of a run, or none."""
         wanted = [None if given is None else given.shape[1:] for given in (task.taus, task.targets)]
         if wanted != self._tables:
             self._tables = wanted
@@ -226,7 +226,8 @@ class StepWorker:
     def _step_run(self, task: Task, i: int, reason: int | None = None, unsolved: int | None = None) -> None:
         """Make the steps of a run that was loaded.
 
-        Of one that was begun: what the loop asks for, and the islands that nothing had solved before.
+        ``reason`` and ``unsolved``: of a step in progress, the loop's request and the number of unsolved islands before
+        it.
         """
         driver, steps = self._driver, task.steps
         driver.clear_solver_cache()
@@ -239,7 +240,7 @@ class StepWorker:
         unsolved = driver.uncertified if unsolved is None else unsolved
         try:
             while True:
-                cpu_seconds()  # nobody may be waiting any more
+                cpu_seconds()  # raises if the caller has been interrupted
                 driver.advance(steps - driver.step, reason)
                 if task.compiled is not None:
                     task.compiled.set()
@@ -257,31 +258,31 @@ class StepWorker:
                 if ended:
                     break
                 self._begin_chunk()
-        except Exception as error:  # noqa: BLE001  of a user's code, told by the batch
+        except Exception as error:  # noqa: BLE001  of the user's code; the batch reports it
             task.errors[i] = error
             self._keep(task, i, done)
         if driver.failed:
-            # Steps are counted from where the run began.
+            # Steps are counted from the start of the run.
             driver.control.step += task.slots.steps[i]
             recording = Recording.of_run(task.worlds[i].world, task.worlds[i].stepper, driver.state(), [])
             task.errors[i] = simulation_error(driver, recording)
             driver.control.step -= task.slots.steps[i]
 
     def _keep(self, task: Task, i: int, done: int) -> None:
-        """Keep the states in the chunk of run i, those after step ``done``, if any are kept."""
+        """Store the states in the chunk of run i after step ``done``, if the task keeps states."""
         kept, chunk, now = task.kept, self._driver.chunk, self._driver.step
         if kept is not None:
             after, rows = slice(done + 1, now + 1), slice(now - done)
             kept.q[i, after], kept.v[i, after], kept.time[i, after] = chunk.q[rows], chunk.v[rows], chunk.time[rows]
 
     def _begin_chunk(self) -> None:
-        """Empty the chunk, which begins with the present state."""
+        """Clear the chunk, and store the present state as its start."""
         driver, start = self._driver, self._start
         start.q[:], start.v[:], start.time[0] = driver.work.q, driver.work.v, driver.time
         driver.clear_chunk()
 
     def _inspect_step(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
-        """Look at the steps in the chunk of run i, so many."""
+        """Inspect the ``count`` steps in the chunk of run i."""
         driver, chunk, template = self._driver, self._driver.chunk, task.watches[task.worlds[i]]
         before = int(task.slots.steps[i])
         deep, uncertified = (

@@ -36,7 +36,7 @@ _DUMP = re.compile(r"(?P<stem>.+)_failed_step(?P<step>\d+)\.npz")
 
 @dataclass(frozen=True)
 class ContactLine:
-    """One contact of a failed problem: whom it touches, where [m], how far apart [m], and its friction."""
+    """One contact of a failed problem: its bodies, point [m], gap [m], and friction."""
 
     body: str
     other: str
@@ -57,32 +57,33 @@ class JointLine:
 class Explanation:
     """A failed step."""
 
-    # The run's record, the step and its start [s]; None where only the problem is left.
+    # The run's record, the step and its start [s]; None if there is only the problem.
     record: Path | None
     step: int | None
     time: float | None
-    h: float | None  # step size of the problem [s]; None where neither record nor caller says it
+    h: float | None  # step size of the problem [s]; None if it is unknown
     reason: str  # one sentence or more
-    # The contact problem and the answer of the solver, asked again; None where none was formed.
+    # The contact problem and the solver's new result; None if no problem was formed.
     problem: ConstraintVelProblemData | None = None
     result: lcp.Result | lcp.FrictionResult | None = None
-    # Its contacts and its rows of joints and loops, where the record tells.
+    # Its contacts and its rows of joints and loops, if there is a record.
     contacts: tuple[ContactLine, ...] = ()
     joints: tuple[JointLine, ...] = ()
     # Ranks of the normal rows and of all rows.
     rank_normal: int = 0
     rank: int = 0
     condition: float = 1.0  # largest over smallest positive eigenvalue of N M^-1 N^T; 1 without contacts
-    solved: bool = False  # whether this time the problem, or the step, was solved
+    solved: bool = False  # whether the problem, or the step, was solved this time
     advice: tuple[str, ...] = ()  # the advice
     environment: Mapping[str, str] = field(default_factory=dict)  # the stamp of the record, empty without one
 
 
 def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> Explanation:
-    """Explain a dumped problem, or the step at which a record ends; a file that cannot be read raises.
+    """Explain a saved problem, or the failed step at the end of a record.
 
-    It is ``<stem>_failed_step<i>.npz`` as a failed run leaves it, any other file of `problem_data.save`, or the record
-    of the run, which is looked for beside the problem. Without a record ``h`` [s] is 1 ms where not given.
+    The file is ``<stem>_failed_step<i>.npz`` of a failed run, any other file of `problem_data.save`, or the record of
+    the run. The record is searched next to the problem. Without a record, ``h`` [s] is 1 ms by default. An unreadable
+    file raises an error.
     """
     path = Path(path)
     named = _DUMP.fullmatch(path.name)
@@ -103,7 +104,7 @@ def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> 
 
 
 def _is_record(path: Path) -> bool:
-    """Whether a path leads to a record: chunks, a run that was stopped, or a file with a description."""
+    """Return True if the path is a record: chunks, a run that was stopped, or a file with a description."""
     if path.is_dir() or path.with_name(path.name + ".chunks").is_dir():
         return True
     if not path.is_file():
@@ -111,26 +112,26 @@ def _is_record(path: Path) -> bool:
     try:
         return META in NpzFile(path, RecordError).members
     except RecordError:
-        # `problem_data.load` says what is wrong with it.
+        # `problem_data.load` raises the error.
         return False
 
 
 def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemData | None) -> Explanation:
-    """Take the step again that the record does not have."""
-    # A step that went on without a certificate would be no explanation.
+    """Repeat the step that the record lacks."""
+    # A step accepted without a certificate would explain nothing.
     stepper = replace(recording.stepper, on_unsolved="raise")
     world, step = recording.world, recording.n_steps
     state = recording.state(step)
     base = Explanation(record, step, state.time, stepper.h, "", environment=recording.environment)
     taus = recording.rows["tau"]
-    # The force applied in the failed step is not on record; the force of the step before is the nearest one.
+    # The force applied in the failed step is not recorded; the force of the previous step is the closest known one.
     tau = taus[-1] if taus.shape[0] else None
     targets = np.array(recording.rows["drive_target"][-1]) if step else None
     try:
         stepper.step(world, state, tau, targets=targets)
     except SimulationError as error:
         if error.problem_path is not None:
-            # The attempt leaves a file of its own, of what is explained here.
+            # The repetition saves the same problem in another file.
             error.problem_path.unlink(missing_ok=True)
         base = replace(base, h=error.h, reason=str(error))
         problem = error.problem if dumped is None else dumped
@@ -138,8 +139,8 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
             return replace(base, advice=("Look at the applied forces and at the last states of the record.",))
         found = _explained(base, problem, error.result, stepper)
         if error.result.solved:
-            # The unilateral part has a solution: it is the equations that have none.
-            advice = ("Let loops give way (cfm), bound the force of drives, or look at the positions of the loops.",)
+            # The unilateral part has a solution: the equations have none.
+            advice = ("Give loops a compliance (cfm), bound the force of drives, or check the positions of the loops.",)
             found = replace(found, reason=str(error), solved=False, advice=advice)
         view = _island_of(recording, error.h, tau, targets, problem)
         if view is None:
@@ -148,7 +149,7 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
         return replace(found, contacts=_contacts(world, view), joints=tuple(joints))
     if dumped is not None:
         solver = stepper.solver if stepper.asks_backend else stepper.lcp_solver
-        # An older run's file does not contain its law.
+        # Files of older versions do not contain the friction law.
         return _solved_again(base, dumped.with_friction(stepper.friction), solver)
     reason = "The step after the record's last state is solved: the run ended, or was stopped from outside."
     if np.any(recording.rows["contact_id"] >= EXTERNAL_ID):
@@ -157,7 +158,7 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
 
 
 def _solved_again(base: Explanation, problem: ConstraintVelProblemData, solver: Any) -> Explanation:
-    """Solve a problem again, by its law of friction."""
+    """Solve a problem again, with its friction law."""
     assert base.h is not None
     formed = form_discretized_lcp(problem, base.h)
     if isinstance(solver, FrictionBackend):
@@ -172,7 +173,7 @@ def _explained(
     result: lcp.Result | lcp.FrictionResult,
     stepper: TimeStepping | None = None,
 ) -> Explanation:
-    """Return the facts of a problem and its solution, besides its time and place."""
+    """Return the explanation with the facts of the problem and its solution added."""
     blocks = problem.blocks()
     N, J = blocks.J[: blocks.nc], blocks.J
     response = N @ blocks.Y[: blocks.nc].T
@@ -201,7 +202,7 @@ def _island_of(
     targets: FloatArray | None,
     problem: ConstraintVelProblemData,
 ) -> IslandView | None:
-    """Return the island, formed again from the record's last state, whose problem this is."""
+    """Return the island with this problem, formed again from the record's last state."""
     world, state = recording.world, recording.state(recording.n_steps)
     wanted = problem.blocks().J
     island = 0

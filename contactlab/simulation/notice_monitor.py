@@ -1,4 +1,4 @@
-"""Notices that certificates do not cover, in runs without a record: the first notice of each kind."""
+"""Notices of doubts that certificates do not cover, in runs without a record: the first of each kind."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from contactlab.world.world import World
 
 
 class NoticeMonitor:
-    """One run's: `notices` are those found so far."""
+    """Monitor of one run: `notices` are those found so far."""
 
     def __init__(self, world: World, stepper: TimeStepping) -> None:
         self._world, self._stepper, self._name = world, stepper, notices.NAMED
         materials = (*(surface.material for surface in world.surfaces), *world.half_space_materials)
         self._rebounds = any(material.restitution != 0.0 for material in materials)
-        #: Whether a step may gain energy: by an impact, or by a kinematic body that moves.
+        #: Whether a step can gain energy: by an impact, or by a moving kinematic body.
         self.bounces = self._rebounds or any(not isinstance(motion, Conveyor) for _, motion in world.motions)
         self._least_jam = energy_notices.least_jam(world, stepper.h)
         self._least = notices.penetration_threshold(world)
@@ -43,32 +43,32 @@ class NoticeMonitor:
         self.notices: tuple[notices.Notice, ...] = ()
 
     def copy_empty(self, name: notices.Named = notices.NAMED) -> NoticeMonitor:
-        """Return one that has found nothing, and calls a step what ``name`` does."""
+        """Return a monitor without notices, in which ``name`` gives the names of steps."""
         other = copy.copy(self)
         other._name, other._begun, other.notices = name, 0.0, ()
         return other
 
     def add_new(self, found: Iterable[notices.Notice]) -> tuple[notices.Notice, ...]:
-        """Keep the first of each kind; return what is new."""
+        """Store the first notice of each kind; return the new ones."""
         new = notices.new_kinds(found, self.notices)
         self.notices += new
         return new
 
     def starts_beyond(self, q: FloatArray) -> bool:
-        """Whether a configuration (nq,) is beyond a limit that holds what it finds."""
+        """Return True if a configuration (nq,) is beyond a rigid joint limit."""
         return bool(self._stops) and bool(np.any(notices.limit_violation(self._stops, q[None]) > self._rounding))
 
     def start(self, q: FloatArray) -> tuple[notices.Notice, ...]:
-        """Look at the configuration (nq,) that a run of the world begins with."""
+        """Inspect the configuration (nq,) at the start of a run."""
         return self.add_new(notices.limit_violation_notices(self._world, self._stepper, q[None], self._name))
 
     def has_deep_contact(self, driver: Driver) -> bool:
-        """Whether any contact of the steps in the driver's rows may be too deep."""
+        """Return True if any contact in the driver's rows may be too deep."""
         gaps = driver.chunk.contact["gap"][: driver.contact_rows]
         return bool(gaps.size) and bool(gaps.min() < self._least)
 
     def contacts(self, driver: Driver, *, begins: bool) -> tuple[notices.Notice, ...]:
-        """Look at the contacts of the steps in the driver's rows; ``begins``: the first step of all is the world's."""
+        """Inspect the contacts in the driver's rows; ``begins``: they include the first step from the world's state."""
         if not self.has_deep_contact(driver):
             return ()
         rows = rows_of_chunks([driver.copied()])
@@ -79,7 +79,7 @@ class NoticeMonitor:
         return self.add_new(found)
 
     def islands(self, driver: Driver) -> tuple[notices.Notice, ...]:
-        """Look for islands that nothing solved in the steps in the driver's rows."""
+        """Inspect the steps in the driver's rows for unsolved islands."""
         rows = table_rows(driver.chunk, driver.control, "island")
         certificates = CertificateTable.from_rows(rows, lambda *_: math.nan)
         table = UncertifiedTable.of(certificates)
@@ -87,7 +87,7 @@ class NoticeMonitor:
         return self.add_new(notices.uncertified_notices(table, self._world, contacts, self._name))
 
     def energy_of(self, state: StepperState) -> tuple[float, float]:
-        """Return kinetic and potential energy [J] at a start; nothing is computed where nothing asks."""
+        """Return kinetic and potential energy [J] at a start; zeros if no check needs them."""
         if not self.bounces:
             return np.inf, np.inf
         rows = start_rows(self._world, state, row_lengths(self._world, self._stepper))
@@ -96,7 +96,7 @@ class NoticeMonitor:
     def impacts(
         self, driver: Driver, q: FloatArray, v: FloatArray, before: tuple[float, float]
     ) -> tuple[notices.Notice, ...]:
-        """Look at the impacts of the steps in the driver's rows; state and energies [J] as they were before these."""
+        """Inspect the impacts in the driver's rows; q, v and the energies ``before`` [J] precede these steps."""
         if not self.bounces:
             return ()
         chunk, count = driver.chunk, int(driver.control.chunk_steps)
@@ -117,18 +117,18 @@ class NoticeMonitor:
         return self.add_new((*notices.energy_gain_notices(recording, name), *energy_notices.jams(recording, name)))
 
 
-# Seconds before the first line, and between two of them.
+# Seconds before the first line, and between two lines.
 PATIENCE = 5.0
 PAUSE = 1.0
-# Back to the beginning of the line, which is emptied.
+# Return to the beginning of the line and erase it.
 EMPTY = "\r\x1b[K"
 
 
 def default_progress(held: ExitStack, before: int = 0) -> Callable[[int, int], None] | None:
-    """Return the ``progress`` of a run that was given none, with so many steps ``before``; None where nobody looks on.
+    """Return the default ``progress`` of a run after ``before`` steps; None without a terminal.
 
-    Written to standard error where that is a terminal, by the main thread of the main process alone: whoever has many
-    runs says himself how far they are. The line is taken away at the end, or with what ``held`` holds.
+    The line goes to standard error if it is a terminal, only from the main thread of the main process: a program with
+    many runs reports its own progress. The line is erased at the end, or with ``held``.
     """
     looked_at = sys.stderr is not None and sys.stderr.isatty()
     alone = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None

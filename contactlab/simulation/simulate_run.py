@@ -1,4 +1,4 @@
-"""Many steps in a row, recorded."""
+"""Run of many steps with a record."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from contactlab.world.world import World
 from lcp.compiler import compilation_seconds
 from lcp.interruptible import cpu_seconds
 
-ROUNDING = 1e-6  # part of a step
+ROUNDING = 1e-6  # fraction of a step
 
-# A portion of a run: short enough that Ctrl-C does not wait long, and of no more steps than this.
+# Duration of a portion of a run: Ctrl-C waits at most about this long.
 PORTION_SECONDS = 0.1
 MAX_STEPS = 256
-# Steps in a chunk that is kept in memory, and velocities in it.
+# Maximum number of steps, and of velocities, in a chunk in memory.
 ROOM_STEPS, MAX_CHUNK_VELOCITIES = 4096, 1_000_000
 
 
@@ -67,68 +67,67 @@ def simulate(
     world, stepper
         The world, and its stepper.
     duration
-        Time to simulate [s]: the least number of steps that covers it, so that the last one may end less than h after
-        it. Steps are never cut to fit. Or ``steps``, exactly one of the two.
+        Time to simulate [s]: the minimum number of steps that covers it, so that the last one may end less than h
+        later. Steps are never shortened. Or ``steps``, exactly one of the two.
     state
-        Where to start; `World.initial_state` where not given. Steps are counted from 0 here.
+        State at the start; by default `World.initial_state`. Steps are counted from 0 here.
     tau
         Applied generalized force (nv,), or a function of (time, q, v) that returns it; see `TimeStepping.step`.
     contacts
-        Contacts of one's own: a function of (time, q, v) that returns a sequence of `ExternalContact`; see
-        `TimeStepping.step`. They are recorded like all others; who goes on from a state of the record gives the
-        function again.
+        External contacts: a function of (time, q, v) that returns a sequence of `ExternalContact`; see
+        `TimeStepping.step`. They are recorded like all others. A run that continues from a state of the record needs
+        the function again.
     targets
-        Targets of drives by their names, in place of the world's: a number [rad, m, rad/s, m/s], or a function
-        of time that returns it, asked once per step for the time at its end. Or a law of feedback: one function of
-        (time, q, v) at the start of the step, like the one for ``tau``, asked once per step. It returns all of them, an
-        array in the order of `World.joint_actions` or numbers by name. What they were is in the record.
+        Targets of drives by name, in place of the world's: a number [rad, m, rad/s, m/s], or a function of time that
+        returns it, called once per step for the time at its end. Or a feedback law: one function of (time, q, v) at
+        the start of the step, called once per step. It returns all targets, as an array in the order of
+        `World.joint_actions` or as numbers by name. The record contains the targets.
     f_ext
         Wrenches on bodies, or a function of (time, q, v) that returns them; see `TimeStepping.step`.
     path
-        Where to keep the record; while the run lasts in chunk files in ``<path>.chunks/``. Without it the record is in
-        memory only. What stands there already, a file or the chunks of a run that was stopped, is an error unless
-        ``resume`` or ``overwrite`` says what to do with it.
+        Path of the record; during the run it is in chunk files in ``<path>.chunks/``. Without it the record is only in
+        memory. An existing file, or the chunks of a stopped run, is an error without ``resume`` or ``overwrite``.
     resume
-        Go on with the record at ``path`` up to ``duration`` or ``steps``, counted from its beginning; where there is
-        none, begin it. World and stepper must be the record's. The result is, bit for bit, the record of a run which
-        was never stopped, where ``tau``, ``contacts``, ``targets`` and ``f_ext`` depend on their arguments alone.
-        A record that is as long already is returned as it is.
+        Continue the record at ``path`` up to ``duration`` or ``steps``, counted from its beginning; begin it if there
+        is none. World and stepper must be the record's. The result is, bit for bit, the record of a run without
+        interruption, if ``tau``, ``contacts``, ``targets`` and ``f_ext`` depend only on their arguments. A record that
+        is already as long is returned unchanged.
     overwrite
-        Replace what stands at ``path``: chunks of a run that was stopped at once, a whole file when this run is done.
+        Replace the record at ``path``: chunks of a stopped run immediately, a complete file at the end of this run.
     progress
         Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the second
-        number counts on full steps from here on. None: a run of more than five seconds says so itself, in one line of
-        the terminal that standard error is; elsewhere, and of runs side by side, nothing is said.
+        number assumes full steps from here on. None: a run of more than five seconds reports its progress in one line,
+        if standard error is a terminal; parallel runs report nothing.
     watch
-        Called with the result of every step, as `TimeStepping.step` returns it; with ``chunk_steps``, of every so many
-        steps and of the last one. `contactlab.viewer.live` shows them.
+        Called with the result of every step, as `TimeStepping.step` returns it; with ``chunk_steps``, only after each
+        chunk and after the last step. `contactlab.viewer.live` shows the results.
     chunk_steps
-        Steps computed before Python is entered again: Ctrl-C, ``progress`` and ``watch`` wait that long. None: 1 with
-        ``watch``; otherwise at most 256, and as many as take about a tenth of a second.
+        Number of steps before the loop returns to Python: Ctrl-C, ``progress`` and ``watch`` wait that long. None: 1
+        with ``watch``; otherwise at most 256, and about a tenth of a second.
     flush_seconds
-        With ``path``: the longest time [s] between two chunk files, but for the portion under way. A run that is
-        killed loses no more than what it computed in the last ``flush_seconds`` and that portion.
+        With ``path``: the maximum time [s] between two chunk files, plus the portion in progress. A killed run loses
+        only the steps of this time.
     stamp
-        Further entries of the record's ``environment``.
+        Additional entries of the record's ``environment``.
 
     Warns
     -----
     ImplausibleWarning
-        No step failed, and the run should be doubted all the same: see `Recording.notices`.
+        No step failed, but the run is doubtful: see `Recording.notices`.
 
     Raises
     ------
     SimulationConfigError
-        An argument that cannot be used.
+        An argument is invalid.
     SimulationError
-        A step that failed, with its problem and the record up to it. The record's chunks stay on disk and
-        `Recording.open` opens them; so they do when the run is interrupted.
+        A step failed; the error has its problem and the record up to it. The record's chunks stay on disk, also after
+        an interruption, and `Recording.open` opens them.
     RecordError
-        The record to go on with cannot be read, or is of another run; or one stands at ``path``, and nothing was said
-        of it.
+        The record to continue cannot be read, or belongs to another run; or a record exists at ``path`` without
+        ``resume`` or ``overwrite``.
     RecordWriteError
-        The disk refuses; where nothing can be written, before the first step. What was written before stands, and the
-        run can be gone on with.
+        The disk cannot be written; if nothing can be written, before the first step. Earlier chunks stay, and the run
+        can be resumed.
     """
     check_run(world, stepper, state)
     portion = None if chunk_steps is None else whole_number("chunk_steps", chunk_steps, 1)
@@ -153,7 +152,7 @@ def simulate(
         start, done = (begin, 0) if writer is None else (held.enter_context(writer).state, writer.done)
         total, end = _length(stepper, begin if writer is None else writer.start, duration, steps)
         _check_memory(world, stepper, start, done, total, end, target)
-        # In memory nothing is taken out of the chunk before it is full.
+        # In memory, rows are taken from the chunk only when it is full.
         at_once = target is None and watch is None and portion is None
         room = max(MAX_STEPS, min(ROOM_STEPS, MAX_CHUNK_VELOCITIES // max(1, world.nv))) if at_once else MAX_STEPS
         driver = acquire_driver(
@@ -189,7 +188,7 @@ def simulate(
             return recording
 
         if writer is None:
-            # Not before the driver has found nothing wrong with the arguments: here the record before is given up.
+            # After the driver has checked the arguments, because this discards the old record.
             writer = held.enter_context(
                 RecordWriter.begin(
                     target, world, stepper, start, flush_seconds=interval, stamp=stamp or {}, overwrite=overwrite
@@ -217,7 +216,7 @@ def _check_memory(
     end: float | None,
     target: Path | None,
 ) -> None:
-    """Refuse more steps than can be kept, as of a step too short by orders of magnitude, before the first one."""
+    """Raise before the first step if the steps do not fit memory or disk, for example because h is far too small."""
     left = total - done if total is not None else (end - start.time) / stepper.h if end is not None else 0
     size = 8.0 * left * (world.nq + world.nv + 4)
     if target is None and size <= LITTLE:
@@ -229,7 +228,7 @@ def _check_memory(
         there, place, advice = shutil.disk_usage(folder).free, "disk", "a longer h"
     if size > there:
         detail = f"at {stepper.h:g} s these are {left:.3g} steps, a record of {size / 1e9:.3g} GB at least"
-        raise SimulationConfigError("h", f"{detail}, and there are {there / 1e9:.3g} GB of {place}: take {advice}")
+        raise SimulationConfigError("h", f"{detail}, and there are {there / 1e9:.3g} GB of {place}: use {advice}")
 
 
 def _reporter(
@@ -242,13 +241,13 @@ def _reporter(
     progress: Callable[[int, int], None] | None,
     watch: Callable[[StepResult], None] | None,
 ) -> Callable[[Rows], None]:
-    """Return what tells the caller of a portion."""
+    """Return a function that reports a portion to the caller."""
     before = start
 
     def report(chunk: Rows) -> None:
         nonlocal before
         if progress is not None:
-            # Where the number of steps is not known: if every one from here on has the full size.
+            # If the number of steps is unknown, assume full steps.
             left = 0.0 if end is None else max(0.0, end - driver.time)
             progress(driver.step, driver.step + math.ceil(left / stepper.h) if total is None else total)
         if watch is not None and chunk["time"].size:
@@ -267,14 +266,14 @@ def _run(
     *,
     at_once: bool = False,
 ) -> None:
-    """Advance to the end or a failure, in portions of so many steps, or of a tenth of a second; keep what is done.
+    """Advance to the end or a failure, in portions of ``portion`` steps or a tenth of a second, and keep the rows.
 
-    ``at_once``: rows are taken when the chunk is full, or the run has ended, and not reported.
+    ``at_once``: take the rows only when the chunk is full or the run has ended, and report nothing.
     """
     steps = 1 if portion is None else portion
     while True:
-        cpu_seconds()  # on a thread of a batch nobody may be waiting any more
-        # Steps are timed, not the compiler, which some of them wait for.
+        cpu_seconds()  # in a batch, raises if the caller has been interrupted
+        # Measure the steps without the compilation that some of them wait for.
         first, before = driver.step, time.perf_counter() - compilation_seconds()
         goes_on = driver.advance(steps)
         seconds = time.perf_counter() - compilation_seconds() - before
@@ -289,7 +288,7 @@ def _run(
         if not goes_on:
             return
         if portion is None:
-            # Within a factor of two of what was measured: the next steps may have more contacts.
+            # At most a factor of two at a time, because the next steps may have more contacts.
             wanted = steps * max(0.5, min(2.0, PORTION_SECONDS / max(seconds, 1e-9)))
             steps = max(1, min(MAX_STEPS, int(wanted)))
 
@@ -297,14 +296,14 @@ def _run(
 def _length(
     stepper: TimeStepping, start: StepperState, duration: float | None, steps: int | None
 ) -> tuple[int | None, float | None]:
-    """Return the number of steps, or, where that depends on how the run goes, the time from which none begins."""
+    """Return the number of steps, or the time from which no step begins if the number depends on the run."""
     if (duration is None) == (steps is None):
         raise SimulationConfigError("duration", "give exactly one of duration and steps")
     if steps is not None:
         return whole_number("steps", steps, 0), None
     seconds = finite_number(duration if duration is not None else 0.0, "duration", SimulationConfigError, least=0.0)
     if stepper.adaptive:
-        # The time is a sum of many steps: a rest below this is rounding, not a step to make.
+        # The time is a sum of many steps: a remainder below this is rounding, not a step.
         return None, start.time + seconds - ROUNDING * min(stepper.h, seconds)
-    # A duration that is a multiple of h up to rounding means that multiple.
+    # A duration that is a multiple of h up to rounding is this multiple.
     return math.ceil(seconds / stepper.h * (1.0 - 1e-12)), None

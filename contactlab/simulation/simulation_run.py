@@ -1,4 +1,4 @@
-"""One run that keeps its memory: steps one by one, for a controller in Python."""
+"""A run that keeps its memory between single steps, for a controller in Python."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
-# Steps between two looks at contacts and motion: at first, and at most.
+# Steps between two inspections of contacts and motion: at first, and at most.
 LOOK, MOST = 64, 1024
 
 
 class Simulation:
     """A run of a world, stepped from Python; the same bits as `simulate` and `TimeStepping.step`.
 
-    It keeps the memory of the compiled step from one to the next, so that a step costs little more than its arithmetic:
-    a loop of ``TimeStepping.step`` makes arrays, tables and a state every time. That memory is one thread's at a time.
-    A copy (`copy`, `pickle`) has memory of its own, and starts where this one stands.
+    It keeps the memory of the compiled step, so a step costs little more than its arithmetic. A loop of
+    ``TimeStepping.step`` allocates arrays, tables and a state every time. Only one thread at a time may use it. A copy
+    (`copy`, `pickle`) has separate memory, and starts at the present state.
 
     Parameters
     ----------
     world, stepper
         The world, and its stepper.
     state
-        Where to start; `World.initial_state` where not given.
+        State at the start; by default `World.initial_state`.
     record
-        Whether steps are kept, for `recording`. Each then takes some 60 us and the memory of its record besides.
+        Whether steps are kept, for `recording`. Each step then takes about 60 us more, and the memory of its record.
 
     Raises
     ------
     SimulationConfigError
-        An argument that cannot be used.
+        An argument is invalid.
 
     Examples
     --------
@@ -84,17 +84,17 @@ class Simulation:
         self._kept = StepCollector(world, stepper, begin) if record else None
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
         self._driver.looks[layout.ALONE] = 1
-        self._contacts: ContactTable | None = None  # once somebody has asked for them
-        self._lineariser: StepLinearizer | None = None  # likewise
+        self._contacts: ContactTable | None = None  # made when it is first read
+        self._lineariser: StepLinearizer | None = None  # the same
         self._watch = NoticeMonitor(world, stepper)
-        # How often it began, and steps made before it did the last time.
+        # Number of starts, and steps before the last one.
         self._begun = self._past = 0
         self._unwatched()
         for values in (self._q, self._v):
             values.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Memory of the compiled step cannot be copied: it holds where its arrays lie.
+        # The memory of the compiled step cannot be copied, because it contains addresses of its arrays.
         again = functools.partial(Simulation, record=self._kept is not None)
         return again, (self.world, self.stepper, self.state)
 
@@ -108,22 +108,22 @@ class Simulation:
 
     @property
     def steps(self) -> int:
-        """Steps made since the start, or since `reset` or `switch_world`."""
+        """Number of steps since the start, `reset` or `switch_world`."""
         return self._driver.step
 
     @property
     def q(self) -> FloatArray:
-        """Configuration (nq,): a read-only view that always shows the present one. Copy what is to be kept."""
+        """Configuration (nq,): a read-only view that always shows the present one. Copy it to keep values."""
         return self._q
 
     @property
     def v(self) -> FloatArray:
-        """Velocity (nv,): a read-only view that always shows the present one. Copy what is to be kept."""
+        """Velocity (nv,): a read-only view that always shows the present one. Copy it to keep values."""
         return self._v
 
     @property
     def state(self) -> StepperState:
-        """The present state, from which any other run can go on."""
+        """The present state, from which any other run can continue."""
         return self._driver.state()
 
     def step(
@@ -141,20 +141,20 @@ class Simulation:
         tau
             Applied generalized force (nv,), dual to v; None for none.
         targets
-            Of the drives, for these steps: an array of all, in the order of `World.joint_actions`, or numbers by name;
-            those not given, and None, are the world's.
+            Targets of the drives for these steps: an array of all, in the order of `World.joint_actions`, or numbers by
+            name; the default, also of drives that are not named, is the world's target.
         f_ext
-            Wrenches on bodies, by their names: (6,) moment [N m] and force [N] in world axes about the body's origin,
-            or a `Wrench`. At the start of every step they are added to ``tau``, as J^T f there.
+            Wrenches on bodies, by name: (6,) moment [N m] and force [N] in world axes about the body's origin, or a
+            `Wrench`. They are added to ``tau`` at the start of every step, as J^T f.
         n
-            How many.
+            Number of steps.
 
         Raises
         ------
         SimulationConfigError
-            An argument of the wrong shape, name or value. Nothing is stepped.
+            An argument has a wrong shape, name or value. No step is made.
         SimulationError
-            A step that failed. The run stands where that step began, and can go on with other arguments.
+            A step failed. The run is at the start of that step, and can continue with other arguments.
 
         Warns
         -----
@@ -175,7 +175,7 @@ class Simulation:
             self._step_to(driver.step + 1)
 
     def _step_to(self, end: int) -> None:
-        """Make steps until there are so many; where they are kept, one."""
+        """Make steps up to this number; if they are kept, make one."""
         driver = self._driver
         self._contacts = None
         found = True
@@ -195,9 +195,9 @@ class Simulation:
         targets: Mapping[str, float] | ArrayLike | None = None,
         wrt: Sequence[str | Parameter] = (),
     ) -> Linearization:
-        """Derivative of the step that `step` would make now: `contactlab.simulation.linearize` of the present state.
+        """Return the derivative of the next `step` with these arguments: `contactlab.simulation.linearize` here.
 
-        Nothing is stepped. The memory is kept from one call to the next, parameters and worlds near by included.
+        No step is made. The memory is kept between calls, also for parameters and nearby worlds.
         """
         if self._lineariser is None or not self._lineariser.serves(self.world, self.stepper, wrt):
             self._lineariser = StepLinearizer(self.world, self.stepper, wrt)
@@ -206,10 +206,10 @@ class Simulation:
 
     @property
     def recording(self) -> Recording:
-        """The record of all steps since the start, `reset` or `switch_world`, as `simulate` makes it.
+        """The record of all steps since the start, `reset` or `switch_world`; it equals the record of `simulate`.
 
-        Forces and targets of each step are in it; `verify` and whatever else takes a record takes it, also in mid-run.
-        Copies of the run begin records of their own.
+        It contains forces and targets of each step. It can be used as any record, for example by `verify`, also before
+        the run has ended. Copies of the run begin new records.
 
         Raises
         ------
@@ -217,16 +217,17 @@ class Simulation:
             The run was not made with ``record=True``.
         """
         if self._kept is None:
-            raise SimulationConfigError("record", "is False, so that no step was kept: Simulation(..., record=True)")
+            raise SimulationConfigError("record", "is False, so no step was kept: use Simulation(..., record=True)")
         return self._kept.recording()
 
     @property
     def notices(self) -> tuple[Notice, ...]:
         """Doubts that no certificate covers (`Recording.notices`), the first of each kind, each with a warning.
 
-        Contacts and motion are looked at in the first step, the 65th, and ever more rarely to every 1024th, resets or
-        not; contacts and stops also in the first step after each `reset`, motion there after the 1st, 2nd, 4th and so
-        on to every 1024th; impacts that gain energy and islands that nothing solved in all.
+        Contacts and motion are inspected in the first step, the 65th, and less and less often, down to every 1024th,
+        also over resets. Contacts and stops are also inspected in the first step after each `reset`, and motion there
+        after the 1st, 2nd, 4th and so on to every 1024th reset. Impacts that gain energy and unsolved islands are found
+        in every step.
         """
         return self._watch.notices
 
@@ -240,13 +241,13 @@ class Simulation:
         self._tell_looks()
 
     def _tell_looks(self) -> None:
-        """Tell which steps are to be looked at."""
+        """Tell the driver which steps must be inspected."""
         looks = self._driver.looks
         looks[layout.NEXT] = -1 if self._watch.bounces else self._next_look
         looks[layout.MORE_UNSOLVED] = self._uncertified
 
     def _inspect_step(self) -> tuple[Notice, ...]:
-        """Look at the step just made; what is new."""
+        """Inspect the last step; return the new notices."""
         driver, chunk, q, v = self._driver, self._driver.chunk, self._driver.q_before, self._driver.v_before
         found: tuple[Notice, ...] = ()
         if driver.uncertified > self._uncertified:
@@ -275,8 +276,8 @@ class Simulation:
     def compile(self) -> None:
         """Compile every kernel that the run can need, or load it from disk, so that no step waits for the compiler.
 
-        Without it each part is compiled when it is first needed, and an island of bodies that calls for the fifth
-        attempt at it may do so in the midst of a control loop.  Half a minute, once per machine and version.
+        Otherwise each part is compiled when it is first needed. For rare strategies this may happen within a control
+        loop. It takes half a minute, once per machine and version.
         """
         self._driver.compile()
         # Kernels that inspect suspicious motion.
@@ -302,26 +303,26 @@ class Simulation:
             driver.restart_step()
 
     def reset(self, state: StepperState | None = None) -> None:
-        """Go to a state, by default the world's initial one; `recording` begins anew, since no step leads there."""
+        """Set a state, by default the world's initial one; `recording` begins again, because no step leads there."""
         self._begin(self.world.initial_state() if state is None else state)
 
     def switch_world(self, world: World) -> None:
-        """Go on in another world of the same layout: with other friction, masses, gravity, gains, sizes of shapes.
+        """Continue in another world of the same layout: with other friction, masses, gravity, gains or sizes of shapes.
 
-        State, time and the forces that a step starts from stay; what sleeps wakes, and steps are counted anew. From
-        here on the run has the bits of ``Simulation(world, stepper, state)``, begun from its state with nothing
-        resting. `recording` begins anew, as in `reset`: a record is of one world.
+        State, time and warm start stay. Sleeping islands wake, and the count of steps restarts. From here on the run
+        equals ``Simulation(world, stepper, state)``, started from its state with nothing at rest, bit for bit.
+        `recording` begins again, as in `reset`, because a record has one world.
 
         Parameters
         ----------
         world
-            Made with `dataclasses.replace`, or by the same calls of a `WorldBuilder` with other values. Targets that
-            are not told, and `reset`, are its own from here on.
+            Made with `dataclasses.replace`, or by the same calls of a `WorldBuilder` with other values. Default
+            targets, and `reset`, are this world's from here on.
 
         Raises
         ------
         SimulationConfigError
-            No world, or one of another layout: in what it differs. Nothing changes.
+            The argument is not a world, or has another layout; the error names the difference. Nothing changes.
         """
         check_run(world, self.stepper)
         prepared = prepare(world, self.stepper)
@@ -366,7 +367,7 @@ class Simulation:
         Raises
         ------
         SimulationConfigError
-            Nothing that could be read: a name that there is not, no step made, contacts of what sleeps.
+            Nothing can be read: an unknown name, no step made, or contacts of sleeping bodies.
         """
         driver, world = self._driver, self.world
         work, asleep = driver.work, None
@@ -374,7 +375,7 @@ class Simulation:
         if self.stepper.sleep is not None:
             trees = world.body_trees
             asleep = (trees >= 0) & (work.asleep[trees] == layout.ASLEEP)
-        # Copies, since readings may be parts of them.
+        # Copies, because readings may be views of them.
         present, before = (
             (self._q.copy(), self._v.copy()),
             (self._driver.q_before, self._driver.v_before) if driver.step else None,
@@ -384,7 +385,7 @@ class Simulation:
 
     @property
     def joint_rows(self) -> JointTable:
-        """The rows of joints of the last step, with their forces."""
+        """The joint rows of the last step, with their forces."""
         return JointTable.from_rows(self._rows("joint"))
 
     @property
@@ -392,7 +393,7 @@ class Simulation:
         """The certificate of each island of the last step."""
 
         def distance(step: int, island: int) -> float:
-            detail = "a Simulation keeps no step to select its forces anew: ask TimeStepping.step(world, state)"
+            detail = "a Simulation keeps no steps: use TimeStepping.step(world, state) to select their forces again"
             raise SimulationConfigError("certificate", detail)
 
         return CertificateTable.from_rows(self._rows("island"), distance)

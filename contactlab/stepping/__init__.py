@@ -1,4 +1,4 @@
-"""Time stepping: one step after the other, in compiled form, resumable wherever Python has a word."""
+"""Time stepping in compiled form; the loop returns to Python whenever user code must be called."""
 
 from __future__ import annotations
 

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 
-#: Of (time, h) of a step: poses (n, 12) at its start, twists (n, 6) in it, poses at its end; rotations by rows.
+#: Function of (time, h) of a step: poses (n, 12) at its start, twists (n, 6) in it, poses at its end; rotations by
+#: rows.
 Motions = Callable[[float, float], tuple[FloatArray, FloatArray, FloatArray]]
 
 
 def motion_callback(world: World) -> Motions | None:
-    """Return what asks the world's motions, None where nothing is kinematic."""
+    """Return a function (time, h) that gives the kinematic motions, or None if no body is kinematic."""
     if not world.motions:
         return None
 
@@ -51,17 +52,17 @@ def poses_at(world: World, times: FloatArray) -> FloatArray:
     return np.array([motion_poses(world, time) for time in times]).reshape(len(times), -1, 12)
 
 
-#: Applied generalized force (nv,) [N, N m]: none, constant, or a function of (time, q, v) asked once per step.
+#: Applied generalized force (nv,) [N, N m]: none, constant, or a function of (time, q, v) called once per step.
 Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
 
 
 class StepCallbacks:
-    """Asks user code, and kinematic bodies, for their share in every step of one run.
+    """Calls the user's functions and the kinematic motions for every step of one run.
 
     Parameters
     ----------
     world
-        Of the run.
+        The world of the run.
     tau, targets, supply, motions
         See `Tau`, `Targets`, `Supply`, `Motions`.
     """
@@ -74,22 +75,22 @@ class StepCallbacks:
 
     @property
     def needs_callback(self) -> bool:
-        """Whether the loop makes one step at a time."""
+        """Return True if the loop must return to Python after every step."""
         others = self._supply is not None or self._motions is not None or self.of_joints.needs_callback
         return callable(self._tau) or others
 
     @property
     def with_tau(self) -> bool:
-        """Whether there is an applied force."""
+        """Return True if there is an applied force."""
         return self._tau is not None
 
     def write_constant_tau(self, work: layout.StepWork) -> None:
-        """Write a force that does not change, if that is what was given."""
+        """Write the applied force if it is constant."""
         if self._tau is not None and not callable(self._tau):
             work.tau[:] = finite_array(self._tau, "tau", (work.v.size,), SimulationConfigError)
 
     def call_at_start(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> layout.StepWork:
-        """Ask for everything in the step that begins; the memory with contacts from outside."""
+        """Call all user code for the step that begins; return the memory, with the external contacts in it."""
         q, v, tau = work.q, work.v, work.tau
         if callable(self._tau):
             value = self._tau(time, q.copy(), v.copy())
@@ -105,7 +106,7 @@ class StepCallbacks:
         return work
 
     def call_at_end(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> None:
-        """Ask for what depends on the end of the step: motions, and targets."""
+        """Call the user code that depends on the end of the step: motions and targets."""
         if self._motions is not None:
             pose, twist, after = self._motions(time, h)
             work.motion_pose[:], work.motion_twist[:], work.motion_next[:] = pose, twist, after
@@ -118,8 +119,8 @@ NO_DRIVES = "are given for drives, and the world has none: WorldBuilder.add_driv
 
 #: The return value of a law of all targets: an array (nd,), or numbers by name.
 Wanted = Mapping[str, float] | ArrayLike
-#: Targets of drives by their names, in place of the world's, each a number or a function of the time at the end
-#: of the step; or a law of all, a function of (time, q, v) at its start.
+#: Targets of drives by name, in place of the world's, each a number or a function of the time at the end of the step;
+#: or one law for all targets, a function of (time, q, v) at the start of the step.
 Targets = (
     Mapping[str, float | Callable[[float], float]]
     | FloatArray
@@ -129,17 +130,17 @@ Targets = (
 
 
 def is_constant(targets: Targets) -> TypeGuard[Wanted | None]:
-    """Whether targets are numbers alone, no function to be asked in every step."""
+    """Return True if all targets are numbers, so that no function is called."""
     return not callable(targets) and not (isinstance(targets, Mapping) and any(map(callable, targets.values())))
 
 
 class JointCallbacks:
-    """Serves one run of a world.
+    """Writes the targets of drives and the rows of custom constraints in one run of a world.
 
     Parameters
     ----------
     world
-        Of the run.
+        The world of the run.
     targets
         See `Targets`; an array (nd,) holds them all, in the order of the drives.
     """
@@ -166,7 +167,7 @@ class JointCallbacks:
                 self._constant[self._drive(name)] = finite_number(value, f"targets[{name!r}]", SimulationConfigError)
 
     def _drive(self, name: str) -> int:
-        """Number of the drive of that name."""
+        """Return the number of the drive with this name."""
         if name not in self._number:
             if not self._number:
                 raise SimulationConfigError("targets", NO_DRIVES)
@@ -175,15 +176,15 @@ class JointCallbacks:
         return self._number[name]
 
     def _all(self, targets: ArrayLike, field: str) -> FloatArray:
-        """Targets of all drives (nd,), as they were given."""
+        """Check targets of all drives (nd,) and return them as an array."""
         if not self._number and np.size(targets):
             raise SimulationConfigError(field, NO_DRIVES)
         return finite_array(targets, field, (len(self._number),), SimulationConfigError)
 
     def constant(self, targets: Wanted | None, when: str = "") -> FloatArray:
-        """Targets (nd,) where these are given in place of the world's, as an array of all or as numbers by name.
+        """Return targets (nd,) given as an array of all or as numbers by name; other drives keep the world's targets.
 
-        ``when`` is what errors say of them.
+        ``when`` is appended to the field's name in errors.
         """
         if targets is None:
             return self._constant
@@ -196,15 +197,15 @@ class JointCallbacks:
 
     @property
     def needs_callback(self) -> bool:
-        """Whether there is something to ask for in every step."""
+        """Return True if user code must be called in every step."""
         return self._law is not None or bool(self._functions) or bool(self._custom)
 
     def start(self, joints: JointRows) -> None:
-        """Write the targets that do not change."""
+        """Write the constant targets."""
         joints.target[:] = self._constant
 
     def update_targets(self, joints: JointRows, time: float, q: FloatArray, v: FloatArray) -> None:
-        """Ask the law of all targets, if there is one, for the targets of the step that begins."""
+        """Call the law of all targets, if there is one, for the step that begins."""
         if self._law is not None:
             wanted, when = self._law(time, q, v), f" at time {time:.9g}"
             if wanted is None:
@@ -212,7 +213,7 @@ class JointCallbacks:
             joints.target[:] = self.constant(wanted, when)
 
     def update_rows(self, joints: JointRows, time: float, h: float, q: FloatArray, v: FloatArray) -> None:
-        """Write targets, at the end of the step, and the user's rows, at its start."""
+        """Write the targets for the end of the step, and the user's rows at its start."""
         for number, (name, function) in self._functions.items():
             field = f"targets[{name!r}] at time {time + h:.9g}"
             joints.target[number] = finite_number(function(time + h), field, SimulationConfigError)
@@ -225,7 +226,7 @@ class JointCallbacks:
             reach.check(G, time)
             joints.loop_G[custom.rows] = G
             if custom.level == "acceleration":
-                # Over a step such rows ask for G v+ = G v + h gamma.
+                # The compiled rows then require G v+ = G v + h gamma.
                 joints.loop_rate[custom.rows] = -(G @ v) - h * custom.gamma(model, at, speed, time)
                 continue
             joints.loop_error[custom.rows] = custom.position_error(model, at, time)
@@ -233,7 +234,7 @@ class JointCallbacks:
 
 
 class CustomRowSupport:
-    """The columns in which the rows of a custom constraint must be 0: the columns of trees that they are not about."""
+    """Columns in which the rows of a custom constraint must be 0: those of trees without any of its bodies."""
 
     def __init__(self, world: World, custom: CustomRows) -> None:
         self._world, self._custom = world, custom
@@ -243,7 +244,7 @@ class CustomRowSupport:
             self._others[world.tree_starts[tree] : world.tree_starts[tree + 1]] = False
 
     def check(self, G: FloatArray, time: float) -> None:
-        """Raise where the rows act on another tree: it would not be solved together with them."""
+        """Raise if the rows act on a tree that is not declared: the step would not solve both trees together."""
         acts: NDArray[np.bool_] = np.any(G != 0.0, axis=0) & self._others
         if not acts.any():
             return

@@ -44,7 +44,7 @@ class ContactContext:
     bodies, half_spaces
         Names.
     first
-        Number of the first step that the table is about.
+        Number of the first step of the table.
     h
         (n,) sizes of those steps [s], with contacts or without.
     """
@@ -56,7 +56,7 @@ class ContactContext:
 
     @classmethod
     def of(cls, world: World, h: FloatArray, first: int = 0) -> ContactContext:
-        """Return the scope of steps of the sizes ``h`` (n,) in a world, the first of them with this number."""
+        """Return the context of steps with sizes ``h`` (n,) in a world, where the first step has number ``first``."""
         return cls(world.model.names, world.half_space_names, first, h)
 
 
@@ -64,10 +64,10 @@ class ContactContext:
 class ContactTable:
     """Columns of contacts, one row each.
 
-    Row order: step, then pair of shapes and feature, then body, half-space, support point, then contacts from outside
-    the loop by id.
+    Row order: step, then pair of shapes and feature, then body, half-space, support point, then external contacts by
+    id.
 
-    The normal points from A into B; impulses act on body B, and turned round on body A, over the step, in N s. B moves;
+    The normal points from A into B. Impulses [N s] over the step act on body B, and their opposites on body A. B moves;
     A is another body, which may be fixed to the world, or the world (-1) itself.
 
     Attributes
@@ -77,37 +77,38 @@ class ContactTable:
     body_a, body_b, half_space
         Numbers of the bodies (-1: the world) and of the half-space touched (-1: none).
     shape_a, shape_b
-        Numbers of the shapes (`World.surfaces`); -1 for a half-space, and in contacts from outside the loop.
+        Numbers of the shapes (`World.surfaces`); -1 for a half-space, and in external contacts.
     id
         Persistent number of the contact.
     mode
         `OPEN` (no impulse), `STICK` or `SLIDE`.
     point, normal
-        (n, 3) world axes [m], [1], at the start of the step: the body's point, between bodies the one midway between
-        the surfaces; the unit normal.
+        (n, 3) world axes [m], [1], at the start of the step: the contact point on the body, or midway between the
+        surfaces of two bodies; the unit normal.
     gap
         Distance at the start of the step [m].
     mu, restitution
-        Coefficients of the pair, restitution at the speed before the step.
+        Coefficients of the pair; restitution at the approach speed before the step.
     impulse
         (n, 3) world axes, on body B [N s].
     impulse_normal, impulse_tangential
         (n,) along the normal, (n, 2) along t1, t2 (`contactlab.contact.tangent_frame` of the normal) [N s];
         in a planar world t1 is the direction in the plane.
     slip
-        Tangential speed of the point, of B against A, at the end of the step, at the step's start configuration [m/s].
+        Tangential speed of the point, of B relative to A, at the end of the step, at the step's start configuration
+        [m/s].
     projection_multiplier
-        Multiplier of the position projection [kg m]: the bodies were moved by M^-1 (N^T projection_multiplier + T^T
-        projection_multiplier_tangential) besides h v+; 0 where nothing was too deep.
+        Multiplier of the position projection [kg m]: it moved the bodies by M^-1 (N^T projection_multiplier + T^T
+        projection_multiplier_tangential) in addition to h v+; 0 if no contact was too deep.
     projection_multiplier_tangential
-        (n, 2) the same along t1, t2 [kg m]: the friction of what bears or pushes holds the bodies.
+        (n, 2) the friction part of the position projection, along t1, t2 [kg m].
     gap_correction
-        Change of gap + h N v by rotation of the bodies in the step [m], at most 0; the position projection undoes it.
-        It is 0 where nothing turns fast.
+        Change of gap + h N v by rotation of the bodies in the step [m], at most 0; the position projection corrects it.
+        It is 0 unless a body turns fast.
     moment
-        (n, 3) impulse of torsional and rolling friction, world axes, on body B [N m s]; 0 without.
+        (n, 3) impulse of torsional and rolling friction, world axes, on body B [N m s]; 0 if the contact has none.
     scope
-        Meaning of the numbers: names, and the steps of the table.
+        Context of the numbers: names, and the steps of the table.
     """
 
     step: IntArray
@@ -137,7 +138,7 @@ class ContactTable:
 
     @classmethod
     def from_rows(cls, rows: Rows, scope: ContactContext) -> ContactTable:
-        """Take the contact columns of a record's arrays."""
+        """Return the table with the contact columns of a record's arrays."""
         return cls(**{name: rows[f"contact_{name}"] for name in _columns()}, scope=scope)
 
     def __len__(self) -> int:
@@ -151,7 +152,7 @@ class ContactTable:
         return f"ContactTable({len(self)} contacts: {', '.join(shares)})"
 
     def impulse_on(self, body: int) -> FloatArray:
-        """Return the impulses (n, 3) on a body given by number, world axes [N s]: 0 where it takes no part."""
+        """Return the impulses (n, 3) on a body given by number, world axes [N s]; 0 in contacts of other bodies."""
         sign = (self.body_b == body).astype(np.float64) - (self.body_a == body)
         impulse: FloatArray = sign[:, None] * self.impulse
         return impulse
@@ -162,12 +163,12 @@ class ContactTable:
         return np.asarray(sign[:, None] * self.moment)
 
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> ContactTable:
-        """Return the table of some rows."""
+        """Return the table of the selected rows."""
         return ContactTable(**{name: getattr(self, name)[selection] for name in _columns()}, scope=self.scope)
 
     @property
     def names_a(self) -> NDArray[np.str_]:
-        """(n,) what each contact's A is called: a half-space, a body, or "world"."""
+        """(n,) the name of each contact's A: a half-space, a body, or "world"."""
         scope = self.scope
         names = np.array([*scope.half_spaces, *scope.bodies, "world"])
         own = np.where(self.body_a >= 0, len(scope.half_spaces) + self.body_a, names.size - 1)
@@ -179,14 +180,14 @@ class ContactTable:
         return np.array(self.scope.bodies)[self.body_b]
 
     def between(self, a: str, b: str | None = None) -> ContactPair:
-        """Return the contacts between two bodies, or a body and a half-space; "world": whatever is the world's own.
+        """Return the contacts of two bodies, or of a body and a half-space; "world" is every shape fixed to the world.
 
-        Without ``b`` all contacts of ``a``.
+        Without ``b`` return all contacts of ``a``.
 
         Raises
         ------
         SimulationConfigError
-            A name that there is not, or two of which neither is a body.
+            A name is unknown, or neither name is a body.
         """
         bodies, grounds = self.scope.bodies, self.scope.half_spaces
         for field, name in (("a", a), ("b", b)):
@@ -221,14 +222,12 @@ def _columns() -> tuple[str, ...]:
 class ContactPair:
     """The contacts between a and b; made by `ContactTable.between`.
 
-    Forces act on b unless another is named, and are means over each step; n steps, one row each, also where they do not
-    touch.
+    Forces act on b unless another body is named. They are means over each step, one row per step, 0 without contact.
 
     Attributes
     ----------
     a, b
-        Names of two bodies, or of a body and a half-space, or "world" for all that is the world's own; b is None for
-        whatever touches a.
+        Names of two bodies, or of a body and a half-space, or "world"; b is None for all partners of a.
     table
         Their rows.
     """
@@ -242,11 +241,11 @@ class ContactPair:
 
     @property
     def touching(self) -> NDArray[np.bool_]:
-        """Whether an impulse passed between them, (n,)."""
+        """(n,) True in steps in which an impulse acted between them."""
         return self._sum(self.table.impulse_normal) > 0.0
 
     def force_on(self, body: str) -> FloatArray:
-        """Return the force of one on the other, world axes (n, 3) [N]."""
+        """Return the force on ``body`` from the other of the two, world axes (n, 3) [N]."""
         return np.asarray(self._sum(self._acting_on(body)[0]) / self._h[:, None])
 
     def net_wrench(self, *, at: ArrayLike, on: str | None = None) -> FloatArray:
@@ -257,7 +256,7 @@ class ContactPair:
         at
             (3,), or one point per step (n, 3), world axes [m].
         on
-            The body they act on, a or b; by default b, or a if there is no b.
+            The body that the wrench acts on, a or b; by default b, or a if there is no b.
         """
         n = self._h.size
         point = np.asarray(at, dtype=np.float64)
@@ -276,12 +275,12 @@ class ContactPair:
         return np.asarray(self.table.step - self.table.scope.first)
 
     def _acting_on(self, body: str) -> tuple[FloatArray, FloatArray]:
-        """Impulses and moments (n, 3) on one of the two."""
+        """Return impulses and moments (n, 3) on one of the two bodies."""
         if body not in (self.a, self.b):
             raise SimulationConfigError("body", f"must be {self.a!r} or {self.b!r}, got {body!r}")
         names = self.table.scope.bodies
         if body not in names:
-            # A half-space or the world, which is A wherever it is touched.
+            # A half-space or the world is always A.
             return -self.table.impulse, -self.table.moment
         return self.table.impulse_on(names.index(body)), self.table.moment_on(names.index(body))
 
@@ -293,27 +292,27 @@ class ContactPair:
 
 @dataclass(frozen=True, eq=False)
 class CertificateTable:
-    """The certificate of each island of each step; rows in the order of step and island.
+    """The certificate of each island of each step; rows in order of step and island.
 
     Attributes
     ----------
     step, island, n_contacts, n_joints, pivots
-        Which problem, its contacts and rows of joints, and the solver's iterations.
+        Step and island of the problem, its contacts and joint rows, and the solver's iterations.
     warm_hit
         True if the solution took no pivot and started from the previous step's contacts.
     choice
-        Which of the forces that solve it they are: numbers of `contactlab.ForceChoice`.
+        How the forces were selected among all solutions: numbers of `contactlab.ForceChoice`.
     attempt, systems
-        Which of `lcp.contacts.strategies.NAMES` answered, counted from 1, 0 where a solver did or nothing
-        did or the record does not tell; linear systems solved in all attempts at it.
+        Number of the strategy in `lcp.contacts.strategies.NAMES` that found the forces, counted from 1; 0 if a solver
+        found them, none did, or the record does not have it. Linear systems solved in all strategies.
     natural_map, scaled
-        Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides. Of the answer of a
-        friction backend the second is the residual of the law that it states
+        Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled residual that decides. For a friction
+        backend ``scaled`` is the residual of the friction law that it states
         (`contactlab.formulation.friction_backend`).
     violation, scale
-        (n, 12) of the mechanical conditions: `contactlab.certificate.CONDITIONS`, its `BOXED_CONDITIONS`, bilateral.
+        (n, 12) for the mechanical conditions: `contactlab.certificate.CONDITIONS`, `BOXED_CONDITIONS`, bilateral rows.
     distance
-        Function that computes `selection` from the numbers of step and island.
+        Function that computes `selection` from the numbers of a step and an island.
     """
 
     step: IntArray
@@ -333,7 +332,7 @@ class CertificateTable:
 
     @classmethod
     def from_rows(cls, rows: Rows, distance: Callable[[int, int], float]) -> CertificateTable:
-        """Take the columns of the islands of a record's arrays."""
+        """Return the table with the island columns of a record's arrays."""
         from lcp.kernels.residuals import NATURAL_MAP, SCALED
 
         return cls(
@@ -360,24 +359,24 @@ class CertificateTable:
         return f"CertificateTable({len(self)} islands, worst scaled residual {self.scaled.max(initial=0.0):.1e})"
 
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> CertificateTable:
-        """Return the table of some rows."""
+        """Return the table of the selected rows."""
         columns = {one.name: getattr(self, one.name) for one in fields(self)}
         distance = columns.pop("distance")
         return CertificateTable(**{name: column[selection] for name, column in columns.items()}, distance=distance)
 
     @functools.cached_property
     def selection(self) -> FloatArray:
-        """Distance (n,) of contact forces from the selected ones, of the largest force; computed when read.
+        """Distance (n,) of the contact forces from the selected ones, by the largest force; computed when read.
 
-        0 where no other forces make the same velocities, infinite where none are selected. Each problem is formed again
-        and its forces selected by the step's kernels, which takes as long as some steps: ask it of the `rows` that
-        matter. `verify` measures the same by another method.
+        It is 0 if no other forces give the same velocities, and infinite if no forces are selected. Each problem is
+        formed again and its forces are selected by the step's kernels, which takes as long as some steps; so read it of
+        few `rows`. `verify` measures the same distance by another method.
         """
         pairs = zip(self.step.tolist(), self.island.tolist(), strict=True)
         return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
 
     def count_by_strategy(self) -> dict[str, int]:
-        """Return how many islands each attempt answered, by name; ``"solver"`` are islands of no attempt."""
+        """Return the number of islands solved by each strategy, by name; ``"solver"`` counts those of a solver."""
         counts = np.bincount(self.attempt, minlength=len(RECORDED) + 1).tolist()
         named = zip(("solver", *RECORDED), counts, strict=True)
         return {name: count for name, count in named if count or name in ("solver", *STRATEGY_NAMES)}
@@ -396,7 +395,7 @@ class CertificateTable:
         return self._worst_of([n for n, name in enumerate(CONDITIONS) if not name.startswith("limit")])
 
     def _worst_of(self, conditions: slice | list[int]) -> FloatArray:
-        # A condition without rows has scale 0 and violation 0: it holds.
+        # A condition without rows has scale 0 and violation 0: it is satisfied.
         violation, scale = self.violation[:, conditions], self.scale[:, conditions]
         ratio = np.divide(violation, scale, out=np.zeros_like(violation), where=scale > 0.0)
         ratio[(scale == 0.0) & (violation > 0.0)] = np.inf
@@ -416,7 +415,7 @@ class CertificateTable:
 
 @dataclass(frozen=True)
 class WorstCertificate:
-    """Largest values over a set of solved problems; 0 where there was none.
+    """Largest values over a set of solved problems; 0 for an empty set.
 
     Attributes
     ----------
@@ -425,7 +424,7 @@ class WorstCertificate:
     mechanical
         Violation over scale of the mechanical conditions.
     step, island
-        Where ``scaled`` is largest, -1 without problems.
+        Row with the largest ``scaled``, -1 for an empty set.
     """
 
     scaled: float

@@ -1,11 +1,11 @@
-"""The Python side of the resumable loop: enters it, serves what it asks for, enters it again.
+"""Python side of the resumable loop: it enters the loop, does what the loop requests, and enters it again.
 
 Compiled code receives no signal. The driver enters the loop for as many steps as take MAX_BLOCKING_SECONDS, and Ctrl-C
-is handled between two entries. If user code must see a step, the loop makes that step alone; code that depends on the
+is handled between two entries. If user code must see a step, the loop makes only this step; code that depends on the
 end of the step is called again if h shrinks.
 
-A run takes the last driver of its thread if world and stepper are the same, because the memory of a driver takes as
-long to make as a hundred steps.
+A run reuses the last driver of its thread if world and stepper are the same, because a driver's memory takes as long to
+allocate as a hundred steps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Driver", "Targets", "Tau"]
 
 
-#: Seconds after which the loop returns, so that Ctrl-C is heard, unless one step takes longer.
+#: Seconds after which the loop returns to handle Ctrl-C, unless one step takes longer.
 MAX_BLOCKING_SECONDS = 0.05
 
 
@@ -47,24 +47,23 @@ class Driver(StepBuffers):
     world, stepper, state
         The world, its stepper and the start.
     first
-        Number of the first step: how many were made before.
+        Number of the first step, counted from 0.
     steps, end
-        Steps wanted at most, those before included; no step begins at the time ``end`` [s] or later. None: no such
-        limit.
+        Maximum number of steps, earlier ones included; no step begins at the time ``end`` [s] or later. None: no limit.
     h
-        Size of the first step to try [s]; None: the stepper's choice for the state.
+        Size of the first step to try [s]; None: the stepper's step for this state.
     tau
         See `Tau`.
     supply
-        Contacts from outside the loop; see `Supply`.
+        External contacts; see `Supply`.
     targets
         See `Targets`.
     motions
         The motions of the kinematic bodies; None: the world's motions.
     chunk_steps
-        Steps after which the loop returns at the latest.
+        Maximum number of steps in one entry.
     external
-        Form every problem and solve none: see `form`.
+        Form every problem without solving it: see `form`.
     """
 
     def __init__(
@@ -90,9 +89,9 @@ class Driver(StepBuffers):
         held = state.contact_ids.size
         super().__init__(prepared, asked, held, chunk_steps=chunk_steps, external=external, steps=steps, end=end)
         self._external = external
-        #: the last answer of the solver outside the loop
+        #: the last result of the external solver
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
-        #: what the last step that memory did not suffice for met
+        #: the memory error of the last step that could not be allocated
         self.no_room: MemoryError | None = None
         # The last step that needed a long solve, and the CPU seconds at its start.
         self._long = -1, 0.0
@@ -101,49 +100,50 @@ class Driver(StepBuffers):
         self.restart(state, first=first, h=h)
 
     def restart(self, state: StepperState, *, first: int = 0, h: float | None = None) -> None:
-        """Go to a state, as if nothing had run before; ``first`` and ``h`` as in the beginning.
+        """Restart at a state, as a new driver would, with ``first`` and ``h`` as in `Driver`.
 
-        One that does not fit is refused, and nothing changes.
+        An invalid state raises an error and changes nothing.
         """
         self.set_state(state, first)
         self.restart_step(h)
 
     def restart_step(self, h: float | None = None) -> None:
-        """Go to the beginning of the step in progress, at the size that a state from here would have, or at h.
+        """Return to the beginning of the step in progress, with size h or the size that a state here would have.
 
-        Nothing of the state changes before a step is finished, so that any may be left for another.
+        The state changes only when a step is finished, so a step can be left at any time.
         """
         self._stage[0], self._failure[0] = layout.BEGIN, layout.FAILURE_NONE
         self.invalidate_kinematics()
-        # An adaptive stepper tries smaller steps first.
+        # An adaptive stepper tries smaller steps before it accepts uncertified forces.
         self._may_go_on[0] = self._stepper.accepts_uncertified and not self._stepper.adaptive
         self._h[0] = self._stepper.next_h(float(self._last_h.item())) if h is None else h
         self.clear_solver_cache()
 
     def restart_here(self) -> None:
-        """Go on from the present state, its steps and rows forgotten: as `restart` from it, without a look at it."""
+        """Restart from the present state without validating it: drop the rows and reset the step counter."""
         self.clear_chunk()
         self._step[0] = 0
         self.restart_step()
 
     def clear_solver_cache(self) -> None:
-        """Forget what the solver outside answered and user code said: another run begins."""
+        """Drop the results of the external solver and of user code, because another run begins."""
         self.last_result = None
         self._long = -1, 0.0
         self._asked_of = -1
 
     def advance(self, steps: int | None = None, reason: int | None = None) -> bool:
-        """Run until a chunk is full, the steps are done or one failed; whether the run goes on from there.
+        """Run until a chunk is full, the steps are done or one failed; return True if the run can continue.
 
-        After so many ``steps`` the chunk counts as full. ``reason``: why the loop, entered by another, has returned.
+        After ``steps`` steps the chunk counts as full. ``reason`` is the loop's return code if another caller entered
+        it.
         """
         self._run(self._target if steps is None else min(self._target, self.step + steps), reason)
         return not self.failed and self.step < self._target and self.time < self._end
 
     def advance_alone(self, end: int) -> bool:
-        """Make steps that are alone until there are ``end``, or to one to be looked at or failed; whether there is one.
+        """Step alone up to step ``end``, or up to a step that must be inspected or failed; return True if there is one.
 
-        Of a driver whose chunk has room for one step, with no limit of its own, that has set ``looks``.
+        The chunk must have capacity for one step and no limit, and ``looks`` must be set.
         """
         self._run(end)
         return bool(self.looks[layout.LOOK]) or self.failed
@@ -166,7 +166,7 @@ class Driver(StepBuffers):
         return self.view()
 
     def view(self) -> IslandView:
-        """Return a look at the island in progress."""
+        """Return a view of the island in progress."""
         return IslandView(self._prepared, self.work, self.island, self.control, self.joints, self.h)
 
     def compile(self) -> None:
@@ -187,9 +187,9 @@ class Driver(StepBuffers):
                 self.compile_stage(group.stages[0])
 
     def _run(self, limit: int, reason: int | None = None) -> int:
-        """Enter the loop, serve what it asks for, and enter it again; return the reason that is not served.
+        """Enter the loop and do what it requests, repeatedly; return the first reason that is left to the caller.
 
-        OK where ``limit`` steps are made, or one that is alone and to be looked at.
+        OK means that ``limit`` steps are made, or one step that must be inspected.
         """
         try:
             while True:
@@ -199,17 +199,17 @@ class Driver(StepBuffers):
                 if reason == layout.OK:
                     if self.step >= limit or self.looks[layout.LOOK] or self.time >= self._end:
                         return reason
-                    cpu_seconds()  # on a thread of a batch nobody may be waiting any more
+                    cpu_seconds()  # in a batch, raises if the caller has been interrupted
                 elif not self._serve(reason):
                     return reason
                 reason = None
         except BaseException:
-            # User code or Ctrl-C in the midst of a step, which may have asked for what was not answered.
+            # User code failed or Ctrl-C came within a step, whose requests may be unfinished.
             self.restart_step()
             raise
 
     def _enter(self) -> int:
-        """Enter the loop, and measure how many steps it makes while Ctrl-C may wait."""
+        """Enter the loop, and measure how many steps it makes in MAX_BLOCKING_SECONDS."""
         first, clock = self.step, time.perf_counter()
         reason: int = self.bound_loop()()
         made, seconds = self.step - first, time.perf_counter() - clock
@@ -218,7 +218,7 @@ class Driver(StepBuffers):
         return reason
 
     def _set_target(self, limit: int) -> None:
-        """Have the loop make some steps, none beyond ``limit``; or one, about which user code is asked if it begins."""
+        """Set how many steps the loop makes, at most up to ``limit``; before one that user code must see, only one."""
         step = self.step
         if not self._asked.needs_callback:
             self._aim[0] = min(limit, step + self._portion)
@@ -234,14 +234,14 @@ class Driver(StepBuffers):
         self._aim[0] = step + 1
 
     def _serve(self, reason: int) -> bool:
-        """Do what the loop asks for; False where that is for the caller, or cannot be done."""
+        """Do what the loop requests; return False if the caller must do it, or it is impossible."""
         control = self.control
         if reason == layout.NEED_SPACE and control.short == layout.SHORT_OF_CODE:
             self.compile_stage(int(control.wanted))
         elif reason == layout.NEED_SPACE and control.short == layout.SHORT_OF_ROWS:
             if control.chunk_steps:
                 return False
-            # Nothing to take: this one step has more contacts than there are rows.
+            # The chunk is empty: this step has more contacts than the chunk has rows.
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
         elif reason == layout.NEED_SPACE:
             return self._has_room_for(self.grow)
@@ -254,7 +254,7 @@ class Driver(StepBuffers):
         return True
 
     def _solve(self) -> None:
-        """Make the later attempts at the island in progress, go on with its solve, or ask the solver outside."""
+        """Run the fallback strategies for the island in progress, continue its solve, or call the external solver."""
         control, progress = self.control, self.progress
         if control.stage in (layout.FIRST_STRATEGIES, layout.SWEEPS, layout.VERIFY):
             from contactlab.stepping.kernels.next_island import run_fallback_strategies
@@ -263,8 +263,8 @@ class Driver(StepBuffers):
                 self.work.tree_start, self.island, self.joints, control, self.parameters
             )
             return
-        # A solve in the loop knows no time: after too long those outside are asked instead. Pivots after all attempts
-        # are limited in number.
+        # A solve in the loop has no time limit: after MAX_SECONDS the external solvers are called instead. After all
+        # strategies the number of pivots is limited.
         patient = progress.strategies_tried != 0 or self._begin()
         if patient and control.stage == layout.SOLVE_LCP and progress.pivots < 0:
             return
@@ -277,14 +277,14 @@ class Driver(StepBuffers):
     def _begin(self) -> bool:
         """Store when the step in progress needed its first long solve; return True if there is time for another.
 
-        A solver that is named has limits of its own.
+        A solver that the user named has its own limits.
         """
         if self._long[0] != self.step:
             self._long = self.step, cpu_seconds()
         return self._stepper.solver is not None or cpu_seconds() - self._long[1] < MAX_SECONDS
 
     def _has_room_for(self, act: Callable[[], None]) -> bool:
-        """Act; False where memory does not suffice, for a step that cannot be tried with a smaller h."""
+        """Call ``act``; return False if memory does not suffice and the step cannot be tried with a smaller h."""
         try:
             act()
         except MemoryError as error:
@@ -296,7 +296,7 @@ class Driver(StepBuffers):
         return True
 
     def _shrink(self) -> bool:
-        """Set the failed step back to its start with a smaller h; False when that would be too small."""
+        """Restart the failed step with a smaller h; return False if it would be too small."""
         h = self._stepper.shrink_factor * self.h
         if h < self._stepper.smallest_h or not self._begin():
             return self._accept_uncertified()
@@ -304,13 +304,13 @@ class Driver(StepBuffers):
         self.control.failure = layout.FAILURE_NONE
         self.control.stage = layout.BEGIN
         self.last_result = None
-        # tau and contacts stay: they were asked for at the start of this step, which is still the state. What depends
-        # on its end does not.
+        # tau and contacts stay valid, because they depend on the start of this step. Targets and motions depend on its
+        # end.
         self._asked.call_at_end(self.work, self.joints, self.time, self.h)
         return True
 
     def _accept_uncertified(self) -> bool:
-        """Let the best forces found for the island in progress do, as no smaller h is left; False where they do not."""
+        """Accept the best forces found for the island in progress, if h cannot be reduced; return True if so."""
         if (
             not self._stepper.accepts_uncertified
             or self.control.failure != layout.FAILURE_LCP
@@ -337,7 +337,7 @@ def acquire_driver(
     targets: Targets,
     chunk_steps: int,
 ) -> Driver:
-    """Return a driver that stands at a state (see `Driver`): the last, nobody else's any more, or another."""
+    """Return a driver at a state (see `Driver`): the thread's last one if it is free and fits, otherwise a new one."""
     last: Driver | None = getattr(_LAST, "driver", None)
     _LAST.driver = None
     if last is None or last.prepared.world is not world or last.prepared.stepper is not stepper or supply is not None:
@@ -351,7 +351,7 @@ def acquire_driver(
 
 
 def release_driver(driver: Driver) -> None:
-    """Keep a driver whose run has finished, without its rows and the user's code, unless it holds much."""
+    """Keep a driver whose run has finished for reuse, without rows and user code, unless its memory is large."""
     if driver.work.external_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
         return
     prepared = driver.prepared

@@ -1,4 +1,4 @@
-"""Contacts from outside the loop: the caller's description, and the rows that the compiled step takes."""
+"""External contacts: the caller's description, and the rows that the compiled step reads."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from contactlab.world.errors import SimulationConfigError
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-#: Contacts of a step: a function of (time, q, v), asked once per step.
+#: Contacts of a step: a function of (time, q, v), called once per step.
 Contacts = Callable[[float, FloatArray, FloatArray], Iterable["ExternalContact"]] | None
 
-#: The same as rows of `layout`, CONTACT_INTS and CONTACT_FLOATS, ascending in id.
+#: The same as rows of `layout`, CONTACT_INTS and CONTACT_FLOATS, in ascending order of id.
 Supply = Callable[[float, FloatArray, FloatArray], tuple[NDArray[np.int64], FloatArray]]
 
-#: Ids of contacts from outside the loop begin here.
+#: Ids of external contacts begin here.
 EXTERNAL_ID = layout.EXTERNAL_ID
 
 LARGEST_ID = EXTERNAL_ID - 1
@@ -35,7 +35,7 @@ LARGEST_ID = EXTERNAL_ID - 1
 
 @dataclass(frozen=True, eq=False, init=False)
 class ExternalContact:
-    """A contact that the caller found: between two bodies, or of a body with the world.
+    """A contact that the caller found, between two bodies or between a body and the world.
 
     Parameters
     ----------
@@ -44,20 +44,20 @@ class ExternalContact:
     point
         (3,) [m], world axes.
     normal
-        (3,) world axes, from A into B, of any length but zero; it is normalised.
+        (3,) world axes, from A into B, of any nonzero length; it is normalised.
     gap
         Distance along the normal [m], negative in an overlap.
     material
-        Friction and restitution of the pair, taken as they are; a number is the coefficient of friction alone. The
-        contact is rigid: a material with a stiffness is refused, and so is one with a law of restitution.
+        Friction and restitution of the pair, used without combination; a number is only the coefficient of friction.
+        The contact is rigid: a material with a stiffness or a law of restitution raises an error.
     id
-        Number of the contact, the same from step to step, for the warm start: 0 to 2^62 - 1, each once in a step. None:
-        its place in the sequence.
+        Number of the contact for the warm start, the same in every step: 0 to 2^62 - 1, unique in a step. None: its
+        index in the sequence.
 
     Raises
     ------
     SimulationConfigError
-        Naming the field and the value.
+        A field is invalid; the error names the field and the value.
     """
 
     body_a: str
@@ -115,14 +115,14 @@ def _checked_id(value: int) -> int:
 
 
 def contact_supplier(world: World, contacts: Contacts) -> Supply | None:
-    """Return what the loop asks for contacts, None for none; what the function returns is checked every time."""
+    """Return a function that gives checked rows of the user's contacts, or None if ``contacts`` is None."""
     if contacts is None:
         return None
     if not callable(contacts):
         detail = f"must be a function of (time, q, v), got {type(contacts).__name__}"
         raise SimulationConfigError("contacts", detail)
     numbers = {WORLD: -1, **{name: i for i, name in enumerate(world.model.names)}}
-    # Bodies that are fixed to the world cannot be pushed either.
+    # Bodies fixed to the world do not move either.
     moves = {name: number >= 0 and world.body_trees[number] >= 0 for name, number in numbers.items()}
 
     def supply(time: float, q: FloatArray, v: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
@@ -146,7 +146,7 @@ def contact_supplier(world: World, contacts: Contacts) -> Supply | None:
         floats = np.zeros((len(found), layout.CONTACT_FLOATS))
         for row, number in enumerate(sorted(found)):
             contact = found[number]
-            # In the loop B moves.
+            # The loop requires that B moves.
             turned = not moves[contact.body_b]
             a, b = (contact.body_b, contact.body_a) if turned else (contact.body_a, contact.body_b)
             ints[row, [layout.BODY_A, layout.BODY_B]] = numbers[a], numbers[b]

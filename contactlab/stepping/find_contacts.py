@@ -1,4 +1,4 @@
-"""Contacts of a configuration without a step: the contacts that a step from there would find."""
+"""Contacts of a configuration, as a step from there would find them, without a step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from contactlab.world.state import StepperState
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-#: A step that is never made needs a size all the same: it says how far what is kinematic comes in it [s].
+#: The loop needs a step size to place kinematic bodies; it is so short that they do not move [s].
 SHORT = 1e-9
 
 _INTS = {
@@ -38,7 +38,7 @@ _FLOATS: dict[str, int | slice] = {
     "mu": layout.MU,
     "restitution": layout.RESTITUTION,
 }
-# Columns of what a step would have found, and their further axes.
+# Columns that a step would have computed, and their further axes.
 _UNSOLVED: dict[str, tuple[int, ...]] = {
     "impulse": (3,),
     "impulse_normal": (),
@@ -54,7 +54,7 @@ _UNSOLVED: dict[str, tuple[int, ...]] = {
 def find_contacts(
     world: World, q: ArrayLike, *, within: float | None = None, time: float = 0.0, reduce: bool = False
 ) -> ContactTable:
-    """Return the contacts of a world whose bodies stand at q, found as a step finds them; none is made.
+    """Return the contacts of a world at the configuration q, found by a step's kernels without a step.
 
     Parameters
     ----------
@@ -66,27 +66,27 @@ def find_contacts(
         Contacts with a gap up to this [m], at least 0; penetrations have negative gaps. None: the margin of
         `TimeStepping` at a short step, a hundredth of the thickness of the thinnest shape that moves.
     time
-        Where kinematic bodies are asked for [s].
+        Time at which kinematic bodies are placed [s].
     reduce
-        At most four contacts of each pair of shapes, as `TimeStepping.reduce_contacts` says.
+        Keep at most four contacts of each pair of shapes, see `TimeStepping.reduce_contacts`.
 
     Returns
     -------
     ContactTable
-        Rows in a step's order, with bodies, half-spaces, shapes, ids, points, normals, gaps and coefficients (of
-        bodies at rest), and islands of what hangs together. Nothing was solved: impulses, slip, push, moments, and the
-        forces that `between` computes of them, are NaN; modes are `OPEN`.
+        Rows in a step's order, with bodies, half-spaces, shapes, ids, points, normals, gaps, islands and coefficients
+        (of bodies at rest). Nothing is solved: modes are `OPEN`; impulses, slip, projection multipliers, moments, and
+        the forces that `between` computes from them, are NaN.
 
     Raises
     ------
     SimulationConfigError
-        A q of another length or not finite, a bad distance or time.
+        q has a wrong length or is not finite, or a distance or time is invalid.
 
     Notes
     -----
-    The compiled loop is entered and left where it has found the contacts, so that rows equal a step's from q, bit
-    for bit: a step lists of them those with gap <= margin + h max(0, -N v). Contacts from outside the loop are the
-    caller's own, and not among them. A call costs about as much as `TimeStepping.step`.
+    The compiled loop is left as soon as it has found the contacts, so rows equal a step's from q, bit for bit. A step
+    lists the contacts with gap <= margin + h max(0, -N v). External contacts are not included. A call costs about as
+    much as `TimeStepping.step`.
     """
     stepper = _stepper(within, reduce)
     check_run(world, stepper)
@@ -97,8 +97,8 @@ def find_contacts(
         raise SimulationConfigError("q", error.detail) from error
     now = finite_number(time, "time", SimulationConfigError)
     state = StepperState(time=now, q=start, v=np.zeros(world.nv), h=0.0)
-    # Room for two steps, of which one counts as there already, and not for one contact more: so the loop comes back for
-    # a larger chunk as soon as it has counted the contacts.
+    # The chunk has two steps, one of them counted as present already, and no capacity for contacts. So the loop returns
+    # for a larger chunk as soon as it has counted the contacts.
     driver = Driver(world, stepper, state, chunk_steps=2)
     driver.control.chunk_steps, driver.control.chunk_contacts = 1, np.iinfo(np.int64).max // 2
     driver.advance()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class IslandAnswer(NamedTuple):
-    """The result of a solver outside the loop; for a friction backend also how well it meets the law that it states."""
+    """The result of an external solver; for a friction backend also the check against the law that it states."""
 
     result: lcp.Result | lcp.FrictionResult
     law: LawCheck | None = None
@@ -42,7 +42,7 @@ class ViewedContact(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class IslandView:
-    """A look at a driver's buffers, good until the loop is entered again."""
+    """View of a driver's buffers, valid until the loop is entered again."""
 
     prepared: Prepared  # of the run
     # The buffers.
@@ -54,7 +54,7 @@ class IslandView:
 
     @property
     def progress(self) -> layout.IslandProgress:
-        """Sizes of the island, and how far its forces have come."""
+        """Sizes of the island, and the state of its solution."""
         progress: layout.IslandProgress = self.island.progress[0]
         return progress
 
@@ -83,7 +83,7 @@ class IslandView:
             )
 
     def joint_errors(self) -> dict[int, float]:
-        """Return the errors [rad or m] of its rows of joints by their numbers."""
+        """Return the errors [rad or m] of its joint rows by number."""
         if self.joints is None:
             return {}
         start, i = self.joints.row_start, self.number
@@ -91,7 +91,7 @@ class IslandView:
         return {int(number): float(self.joints.error[number]) for number in numbers}
 
     def contradictions(self) -> list[int]:
-        """Return the numbers of the rows of joints whose equations are off by about as much as the worst one."""
+        """Return the numbers of the joint rows whose equations have about the largest residual."""
         if self.joints is None or self.progress.ng == 0:
             return []
         nv, nb = int(self.progress.nv), int(self.progress.ng)
@@ -135,11 +135,11 @@ class IslandView:
         return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia(), friction=law)
 
     def warm_start(self) -> FloatArray | None:
-        """Return what its solver is started from, as a copy; None for a cold start."""
+        """Return the initial value of its solver, as a copy; None for a cold start."""
         return self.island.z0[: int(self.progress.n)].copy() if self.progress.has_z0 else None
 
     def solve(self) -> IslandAnswer:
-        """Return its solution through the public path."""
+        """Solve the island by the public path."""
         stepper, n = self.prepared.stepper, int(self.progress.n)
         if stepper.asks_backend and int(self.progress.nc):
             return self._by_backend(stepper)
@@ -156,14 +156,14 @@ class IslandView:
         return IslandAnswer(result)
 
     def _by_backend(self, stepper: TimeStepping) -> IslandAnswer:
-        """Return the answer of a friction backend, and how well it meets the law that this states."""
+        """Solve the island by a friction backend, and check the forces against the law that it states."""
         solver: Any = stepper.solver
         formed = form_discretized_lcp(self.problem(), self.h)
         result = solver.solve_contacts(formed, z0=self.warm_start()).result
         return IslandAnswer(result, check_law(formed, np.array(result.z), stepper.law))
 
     def write(self, answer: IslandAnswer) -> None:
-        """Write a solution where the loop goes on from."""
+        """Write a solution into the loop's buffers."""
         result = answer.result
         self.progress.pivots = result.iterations
         if answer.law is not None:
@@ -181,7 +181,7 @@ class IslandView:
         return np.append(self.work.tree_offset[self.trees()], nv)
 
     def _write_verdict(self, result: lcp.Result, law: LawCheck) -> None:
-        """Write whether forces meet the law that their backend states, and its residual in the place of an LCP's."""
+        """Write whether forces satisfy their backend's law, with its residual in the place of the LCP's."""
         from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED
 
         stepper, measures = self.prepared.stepper, self.island.residuals
@@ -193,7 +193,7 @@ class IslandView:
         measures[NATURAL_LIMIT] = result.residual.natural_map if answers else 0.0
 
     def _write_measures(self, result: lcp.FrictionResult) -> None:
-        """Write FCLIB's and the scaled residual of exact cones in the places of an LCP's measures."""
+        """Write FCLIB's residual and the scaled residual of exact cones in the places of the LCP's residuals."""
         from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING_DECIDED, SCALED
 
         measures, residual = self.island.residuals, result.residual
@@ -203,7 +203,7 @@ class IslandView:
         measures[ROUNDING_DECIDED] = residual.rounding_decided(result.tolerance)
 
     def _cones(self) -> ConeProblem:
-        """Return it as a problem of exact cones."""
+        """Return the island as a problem with exact cones."""
         nc, n = int(self.progress.nc), int(self.progress.n)
         island = self.island
         M, q = island.M[: n * n].reshape(n, n), island.q[:n]
@@ -222,7 +222,7 @@ class IslandView:
 
 
 def known_equations(joints: JointRows, nb: int) -> dict[str, FloatArray]:
-    """Return how well the nb rows G of an island are known, as copies."""
+    """Return the accuracy of the nb rows G of an island, as copies."""
     return {"scaleG": joints.G_scale[:nb].copy(), "errorG": joints.G_error[:nb].copy()}
 
 

@@ -20,26 +20,27 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class JointTable:
-    """Columns of rows; their order: step, island, number.
+    """Columns of joint rows, in order of step, island, number.
 
     Attributes
     ----------
     step, island
         The step (from state ``step`` to ``step + 1``) and the island of that step.
     row
-        Number of the row: `World.joint_rows` says what it is.
+        Number of the row in `World.joint_rows`.
     error
-        At the start of the step: distance from a stop, negative beyond it; position error of others [rad or m].
+        At the start of the step: signed distance from a stop, negative beyond it; position error of other rows [rad or
+        m].
     force
-        Mean over the step [N m or N]: of a stop away from it, of others along the coordinate; of a loop as
-        `LoopConstraint` says.
+        Mean over the step [N m or N]: of a stop, away from it; of other rows, along the coordinate; of a loop, as in
+        `LoopConstraint`.
     rate
         The row's velocity after the step, at the start's configuration [rad/s or m/s].
     z
         (n, 2) LCP variables.
     projection_multiplier
-        Multiplier of the position projection [kg m, kg m^2] of a stop that was too far passed: the bodies were moved by
-        M^-1 J^T projection_multiplier besides h v+; 0 of all others.
+        Multiplier of the position projection [kg m, kg m^2] of a stop passed too far: the bodies were moved by
+        M^-1 J^T projection_multiplier in addition to h v+; 0 of all other rows.
     """
 
     step: IntArray
@@ -53,7 +54,7 @@ class JointTable:
 
     @classmethod
     def from_rows(cls, rows: Rows) -> JointTable:
-        """Take the columns of a record's arrays."""
+        """Return the table with the joint columns of a record's arrays."""
         return cls(**{field.name: rows[f"joint_{field.name}"] for field in fields(cls)})
 
     def __repr__(self) -> str:
@@ -63,26 +64,26 @@ class JointTable:
         return self.step.size
 
     def of(self, row: int) -> JointTable:
-        """Return the table of the row of that number."""
+        """Return the table of one row, given by number."""
         return self.rows(self.row == row)
 
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> JointTable:
-        """Return the table of some rows."""
+        """Return the table of the selected rows."""
         return JointTable(**{field.name: getattr(self, field.name)[selection] for field in fields(self)})
 
 
 def by_number(rows: IntArray, z: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the rows of one step, which stand island by island, in the order of their numbers."""
+    """Sort the rows of one step, which are stored island by island, by number."""
     order = np.argsort(rows)
     return rows[order], z[order]
 
 
 def row_classes(world: World, stepper: TimeStepping, numbers: IntArray) -> NDArray[np.str_]:
-    """Return for each row whether it is one of L, G or B in its problem."""
+    """Return the block of each row in its problem: L, G or B."""
     soft = stepper.cfm > 0.0
     return np.array([world.joint_rows[int(row)].kind.class_of(soft) for row in numbers], dtype="U1")
 
 
 def has_given_force(world: World, numbers: IntArray) -> NDArray[np.bool_]:
-    """Return for each boxed row whether its force has no choice: no variable of the LCP stands for it."""
+    """Return for each boxed row whether its force is prescribed, so that it has no LCP variable."""
     return np.array([world.joint_rows[int(row)].bound == 0.0 for row in numbers], dtype=bool)

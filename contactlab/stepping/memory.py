@@ -41,24 +41,24 @@ _BY_CONTACT = (
 
 
 class OutOfMemoryError(MemoryError):
-    """Arrays of so many bytes were ``wanted``, more than are ``there``."""
+    """Error for arrays of ``wanted`` bytes, more than the ``there`` bytes available."""
 
     def __init__(self, wanted: int, there: int) -> None:
         super().__init__(wanted, there)
         self.wanted, self.there = wanted, there
 
 
-# Bytes that are not worth asking the system about.
+# Number of bytes below which the available memory is not checked.
 LITTLE = 1 << 24
 
-# First sizes of the buffers. 16 contacts pose an LCP of 288 variables with 16 edges.
+# Initial sizes of the buffers. 16 contacts give an LCP of 288 variables with 16 edges.
 FIRST_CONTACTS = 64
 FIRST_ISLAND_CONTACTS = 16
 FIRST_ISLAND_NV = 6
 
 
 def new_settings(stepper: TimeStepping, edges: int) -> tuple[StepControl, Parameters]:
-    """Return new records of a run's control and parameters that say what the stepper's options do."""
+    """Return new records of a run's control and parameters, filled from the stepper's options."""
     control, parameters = new_record(StepControl), new_record(Parameters)
     cone = stepper.friction == "cone"
     _, parameters.solver = stepper.kernel_options
@@ -66,8 +66,8 @@ def new_settings(stepper: TimeStepping, edges: int) -> tuple[StepControl, Parame
     parameters.warm_start = stepper.warm_start
     parameters.exact_cone = cone
     parameters.backend = stepper.asks_backend
-    # Forces next to the previous ones are proposed for pyramids alone: with exact cones a solver named answers all,
-    # and so does a friction backend.
+    # Forces near the previous ones are proposed only for pyramids. A solver named with exact cones, or a friction
+    # backend, solves every island.
     parameters.use_strategies = stepper.solver is None or not (cone or parameters.backend)
     parameters.require_equal_compliance = stepper.solver is None
     parameters.enabled_strategies = strategy_mask(stepper.strategies)
@@ -89,13 +89,13 @@ def new_settings(stepper: TimeStepping, edges: int) -> tuple[StepControl, Parame
 
 
 def write_thresholds(parameters: Parameters, stepper: TimeStepping) -> None:
-    """Write what a stepper's margins and speeds of impacts are in a world, of one that has them all."""
+    """Write the margins and impact speeds of a stepper made for a world (`TimeStepping.in_world`)."""
     for name, value in stepper.thresholds._asdict().items():
         setattr(parameters, name, value)
 
 
 def new_work(world: World, contacts: int, edges: int) -> StepWork:
-    """Arrays of a step for at most ``contacts`` contacts."""
+    """Allocate the arrays of a step for at most ``contacts`` contacts."""
     width, packed = lcp_variables_per_contact(edges, world.has_moment_friction), world_arrays(world).packed
     nq, nv, trees = world.nq, world.nv, packed.trees.shape[0] - 1
     W = workspace(world.model)
@@ -155,7 +155,7 @@ def new_work(world: World, contacts: int, edges: int) -> StepWork:
 def allocate_buffers(
     world: World, stepper: TimeStepping, edges: int, held: int, *, selects: bool
 ) -> tuple[StepWork, IslandWork, MomentFriction | None]:
-    """Memory of a run that begins with ``held`` contacts; it grows on demand."""
+    """Allocate the memory of a run that begins with ``held`` contacts; it grows on demand."""
     arrays = world_arrays(world)
     points = arrays.packed.radii.size * arrays.packed.offsets.size
     if arrays.collision is not None:
@@ -169,7 +169,7 @@ def allocate_buffers(
 
 
 def grow_contacts(work: StepWork, contacts: int) -> StepWork:
-    """Room for ``contacts`` contacts, everything held so far kept."""
+    """Enlarge the arrays of a step to ``contacts`` contacts, with their contents copied."""
     grown = {}
     for name in _BY_CONTACT:
         old = getattr(work, name)
@@ -191,11 +191,11 @@ def new_island(
     moments: bool = False,
     selects: bool = False,
 ) -> IslandWork:
-    """Arrays of an island in progress: ``contacts`` contacts at most, on ``trees`` trees of ``nv`` velocities in all.
+    """Allocate arrays of an island: at most ``contacts`` contacts on ``trees`` trees with ``nv`` velocities in all.
 
-    ``rows`` and ``variables``, where larger, are what rows of joints need besides: all rows, all variables of the LCP.
-    With ``moments`` every contact may have torsional and rolling friction. Where forces are selected (``selects``), no
-    LCP beyond `layout.MAX_UNKNOWNS` is ever formed.
+    ``rows`` and ``variables`` are the sizes with joint rows, if larger: all rows, all variables of the LCP. With
+    ``moments`` every contact may have torsional and rolling friction. If forces are selected (``selects``), no LCP
+    with more than `layout.MAX_UNKNOWNS` unknowns is formed.
     """
     from lcp.contacts.kernels.column_ranges import SPAN_INTS
     from lcp.contacts.kernels.island_acceptance import STATE
@@ -243,7 +243,7 @@ def new_island(
         "int_work": int(lemke_int_size(dense)),
         "info": INFO_SIZE,
     }
-    # Before any of it is taken: what the system promises it may not have.
+    # Check first: the system may promise more memory than it has.
     sizes = (*floats.values(), *ints.values())
     check_memory(8 * sum(size if isinstance(size, int) else math.prod(size) for size in sizes))
     arrays: dict[str, Any] = {name: np.zeros(size) for name, size in floats.items()}
@@ -254,7 +254,7 @@ def new_island(
 def grow_island(
     island: IslandWork, edges: int, trees: int, *, moments: bool, selects: bool
 ) -> tuple[int, int, IslandWork]:
-    """Room for the island that the loop found too large, by half as much again; its contacts and velocities."""
+    """Allocate half as much again for the island that is too large; return its contacts, velocities and arrays."""
     progress = island.progress[0]
     nc, of_joints = progress.nc, progress.nl + progress.nbox
     contacts, nv, rows, variables = (
@@ -272,7 +272,7 @@ def grow_island(
 
 
 def check_memory(wanted: int) -> None:
-    """Raise a `OutOfMemoryError` where so many bytes are more than there are for this process."""
+    """Raise `OutOfMemoryError` if this process has less than ``wanted`` bytes available."""
     if wanted > LITTLE:
         there = memory_bytes()
         if wanted > there:
@@ -280,7 +280,7 @@ def check_memory(wanted: int) -> None:
 
 
 def memory_bytes() -> int:
-    """Return the memory of the machine, or what this process may have of it."""
+    """Return the bytes of memory of the machine, or the limit of this process."""
     limits = [1 << 62]
     with contextlib.suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -289,11 +289,11 @@ def memory_bytes() -> int:
 
         limits += [limit for limit in resource.getrlimit(resource.RLIMIT_AS) if limit >= 0]
     with contextlib.suppress(ValueError, OSError):
-        # Of a container.
+        # Limit of a container.
         limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
     return min(limits)
 
 
 def new_moments(moments: MomentFriction, contacts: int, edges: int) -> MomentFriction:
-    """Return the lengths of a world with room for an island of ``contacts`` contacts."""
+    """Return the lengths of a world with capacity for an island of ``contacts`` contacts."""
     return moments._replace(axes=np.zeros((contacts * (1 + edges // 2), 3)))

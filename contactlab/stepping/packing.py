@@ -1,4 +1,4 @@
-"""A world as the arrays that the compiled loop takes: its bodies, its shapes that can touch, the rows of its joints."""
+"""A world as the arrays of the compiled loop: its bodies, its shapes that can touch, its joint rows."""
 
 from __future__ import annotations
 
@@ -73,37 +73,37 @@ _SCALARS = {"int": np.int64, "float": np.float64}
 
 @functools.cache
 def _record_type(fields: tuple[tuple[str, str], ...]) -> np.dtype[np.void]:
-    """Data type of fields and their scalars: one object each, for kernels are dispatched by it."""
+    """Return the data type of fields and their scalars, cached: kernels are dispatched by the object."""
     return np.dtype((np.record, [(name, _SCALARS[scalar]) for name, scalar in fields]))
 
 
 def new_record(kind: type[R]) -> R:
-    """A record with the fields that a class annotates, all zero."""
+    """Return a record with the fields annotated in a class, all zero."""
     record: R = np.zeros(1, dtype=_record_type(tuple(kind.__annotations__.items())))[0]
     return record
 
 
 def as_array(record: Any) -> NDArray[Any]:
-    """The array of one record that a record of `new_record` lies in."""
+    """Return the array of length one that holds a record of `new_record`."""
     array: NDArray[Any] = record.base
     return array
 
 
 def records_of(scalars: Mapping[str, str], values: Sequence[object]) -> NDArray[Any]:
-    """Records (n,) of "int" and "float" fields, from objects with attributes of these names; 0 where one has none."""
+    """Return records (n,) of "int" and "float" fields from attributes of these names; 0 if one is missing."""
     rows = [tuple(getattr(value, name, 0) for name in scalars) for value in values]
     return np.array(rows, dtype=_record_type(tuple(scalars.items())))
 
 
 def _motion_rows(world: World) -> IntArray:
-    """Row of each body (nb,) among the kinematic ones, -1 for any other."""
+    """Return the row of each body (nb,) among the kinematic ones, -1 for any other."""
     rows = np.full(world.model.nb, -1, dtype=np.int64)
     rows[[body for body, _ in world.motions]] = np.arange(len(world.motions))
     return rows
 
 
 def pack_world(world: World) -> PackedWorld:
-    """Lay a checked world out. The arrays are writable for the compiler's sake alone: never modify them."""
+    """Pack a checked world. The arrays are writable only for the compiler: never modify them."""
     model, nb = world.model, world.model.nb
     parent, root, iv, dof_parent, dof_link, body_link = structure(model)
     first, roots = first_dofs(model), np.append(np.flatnonzero(parent < 0), parent.size)
@@ -154,7 +154,7 @@ def pack_world(world: World) -> PackedWorld:
 
 
 def _shifting(world: World) -> FloatArray:
-    """Return 1 / m of the shifts of bodies that are free by themselves, -1 of their turns, 0 of all else (nv,)."""
+    """Return per velocity (nv,): 1 / m for shifts of single free bodies, -1 for their turns, 0 for all others."""
     out = np.zeros(world.nv)
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
         if tree < 0 or np.count_nonzero(world.body_trees == tree) > 1 or spec.inertia is None:
@@ -167,25 +167,25 @@ def _shifting(world: World) -> FloatArray:
 
 
 def _shifts(motion: Any) -> NDArray[np.bool_]:
-    """Return which velocities (nv,) of an elementary motion are shifts: the first three of a floating base, or all."""
+    """Return True for velocities (nv,) of an elementary motion that are shifts: three of a floating base, or all."""
     straight = motion.nv - 3 if motion.nq in (4, 7) else motion.nv
     is_shift = motion.nq in (3, 7) or bool(motion.t.any() and not motion.w.any())
     return np.arange(motion.nv) < (straight if is_shift else 0)
 
 
 def _with_least(sizes: FloatArray) -> FloatArray:
-    """Append to sizes of shapes what stands for contacts of no known shape: the least of all, or 1 m."""
+    """Append to sizes of shapes the value for contacts without a known shape: the minimum, or 1 m."""
     least = float(np.min(sizes, initial=math.inf))
     return np.append(sizes, least if math.isfinite(least) else 1.0)
 
 
 def pack_moments(world: World) -> MomentFriction | None:
-    """Lay the lengths of torsional and rolling friction out; None where no surface resists turning."""
+    """Pack the lengths of torsional and rolling friction; return None if no surface resists turning."""
     if not world.has_moment_friction:
         return None
     _, (torsional, rolling) = material_pairs(world, combine_moments)
     if world.plane is not None:
-        torsional = np.zeros_like(torsional)  # nothing turns about a normal
+        torsional = np.zeros_like(torsional)  # in the plane there is no spin
     return MomentFriction(torsional, rolling, axes=np.zeros((0, 3)))
 
 
@@ -199,7 +199,7 @@ def material_pairs(
 ) -> tuple[IntArray, FloatArray]:
     """Number the different materials; return each surface's, half-spaces last, and two numbers (2, n, n) by pair.
 
-    ``combined`` is the rule that makes the two of a pair of materials.
+    ``combined`` is the combination rule of two materials.
     """
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
     different = different_materials(world)
@@ -218,13 +218,13 @@ def touching_materials(
     return known, packed.material[a[known]], packed.material[shape_b[known]]
 
 
-# First room for candidate pairs, by shape, and for the contacts of one pair; both grow on demand.
+# Initial capacities for candidate pairs, by shape, and for the contacts of one pair; both grow on demand.
 PAIRS_PER_SHAPE = 16
 CONTACTS_OF_A_PAIR = 64
 
 
 def pack_collision(world: World) -> Collision | None:
-    """Lay the shapes out, without room for pairs and contacts; None where no pair of them may touch."""
+    """Pack the shapes, without capacity for pairs and contacts; return None if no pair of them may touch."""
     touching = build_collision_filter(world)
     if touching is None:
         return None
@@ -248,7 +248,7 @@ def pack_collision(world: World) -> Collision | None:
 
 
 def _allocate_workspaces(n: int, pairs: int, contacts: int) -> dict[str, NDArray[Any]]:
-    """Workspaces of n shapes, with room for so many pairs and contacts of one pair; the kernels' own are empty."""
+    """Allocate workspaces of n shapes, for ``pairs`` pairs and ``contacts`` contacts of one pair."""
     return {
         "poses": np.zeros((n, 12)),
         "boxes": np.zeros((n, 6)),
@@ -266,7 +266,7 @@ def _allocate_workspaces(n: int, pairs: int, contacts: int) -> dict[str, NDArray
 
 
 def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Collision:
-    """Give packed shapes workspaces of their own, with room for so many pairs and contacts of one pair at least."""
+    """Return packed shapes with new workspaces, for at least ``pairs`` pairs and ``contacts`` contacts of one pair."""
     from contactlab.contact.shapes.shape import workspace
 
     n = packed.kind.size
@@ -276,28 +276,28 @@ def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Colli
 
 
 def with_collision_workspace(held: Collision, packed: Collision) -> Collision:
-    """Return packed shapes in the workspaces of others, of the same number."""
+    """Return packed shapes with the workspaces of ``held``, which has the same number of shapes."""
     return packed._replace(**{name: getattr(held, name) for name in _allocate_workspaces(0, 0, 0)})
 
 
 def grow_collision(held: Collision, pairs: int, contacts: int) -> Collision:
-    """Return workspaces for so many pairs, by half as many again at least, and for so many contacts of one pair."""
+    """Return larger workspaces: at least ``pairs`` pairs and half as many again, and ``contacts`` per pair."""
     room = held.pairs.size
     pairs = max(pairs, room * 3 // 2) if pairs > room else room
     return new_collision(held, pairs, max(contacts, held.features.size))
 
 
-# Arrays that do not change in a run.
+# Arrays that are constant in a run.
 OF_A_WORLD = ("damping", "rows", "row_trees", "trees", "drives", "springs", "loop_ints", "loop_floats")
 
 
 def pack_joints(world: World) -> JointRows | None:
-    """Lay out what acts on the joints of a checked world; None where nothing does."""
+    """Pack the actions on the joints of a checked world; return None if there are none."""
     return None if world.joint_actions.is_empty else all_joints(world)
 
 
 def all_joints(world: World) -> JointRows:
-    """Lay out what acts on the joints of a checked world, also where nothing does."""
+    """Pack the actions on the joints of a checked world, also if there are none."""
     actions = world.joint_actions
     rows, nv = world.joint_rows, world.nv
     damping = np.zeros(nv)
@@ -309,7 +309,7 @@ def all_joints(world: World) -> JointRows:
         springs.append(SimpleNamespace(dof=dof, place=place, drive=i))
     numbers = {one.name: str(one.type) for one in fields(JointRow) if one.type in ("int", "float")}
     packed = world.loops.packed
-    # What a run gives room, `new_joints` and `grow_joints`.
+    # Workspaces, allocated by `new_joints` and `grow_joints`.
     empty: dict[str, Any] = dict.fromkeys(
         ("error", "J", "Y", "k", "gamma", "f", "posed", "v0", "P", "G_scale", "G_error", "work", "lo", "hi"),
         np.zeros(0),
@@ -341,7 +341,7 @@ def all_joints(world: World) -> JointRows:
 
 
 def new_joints(packed: JointRows, trees: int) -> JointRows:
-    """Give packed rows workspaces of their own; the ones of islands are empty."""
+    """Return packed rows with new workspaces; the arrays of islands are empty."""
     n = packed.rows.size
     return packed._replace(
         target=packed.target.copy(),
@@ -362,12 +362,12 @@ def new_joints(packed: JointRows, trees: int) -> JointRows:
 
 
 def with_joint_workspace(held: JointRows, packed: JointRows) -> JointRows:
-    """Return packed rows in the workspaces of others, of the same number."""
+    """Return packed rows with the workspaces of ``held``, which has the same number of rows."""
     return held._replace(**{name: getattr(packed, name) for name in OF_A_WORLD})
 
 
 def grow_joints(held: JointRows, rows: int, nv: int, equations: int) -> JointRows:
-    """Room for an island of so many rows, velocities and rows G, at least."""
+    """Enlarge the workspaces to an island of at least this number of rows, velocities and rows G."""
     from contactlab.formulation.kernels.bilateral import bilateral_work_size
 
     rows, nv = max(rows, held.k.size), max(nv, held.v0.size)
@@ -391,12 +391,12 @@ def grow_joints(held: JointRows, rows: int, nv: int, equations: int) -> JointRow
 
 
 def moves_accurately(stepper: TimeStepping) -> bool:
-    """Return whether free trees of several links move by the Runge-Kutta method."""
+    """Return True if free trees of several links move by the Runge-Kutta method."""
     return stepper.integrator == "rk4" and stepper.gyroscopic != "explicit"
 
 
 def acted_on(world: World) -> set[int]:
-    """Return the trees on which more than weights and applied forces can act: surfaces, and whatever acts on joints."""
+    """Return the trees on which surfaces or joint actions can act, in addition to weights and applied forces."""
     found = {int(world.body_trees[body]) for body in world.surface_bodies}
     found |= {tree for row in world.joint_rows for tree in row.trees}
     actions = world.joint_actions
@@ -406,10 +406,10 @@ def acted_on(world: World) -> set[int]:
 
 
 def free_kinds(world: World) -> IntArray:
-    """Return how each tree (nt,) moves where no row acts on it: a FREE_... of `kernels.layout`.
+    """Return how each tree (nt,) moves without active rows: a FREE_... of `kernels.layout`.
 
-    By more than one step of Euler's rule do trees whose inertia depends on the configuration: those with two heavy
-    links, or with one that turns about several joints.
+    Trees whose inertia depends on the configuration need more than one step of Euler's rule: trees with two heavy
+    links, or with a heavy link that turns about several joints.
     """
     model = world.model
     parent = structure(model).parent
@@ -427,7 +427,7 @@ def free_kinds(world: World) -> IntArray:
 
 
 def pack_free_trees(world: World) -> dict[str, Any]:
-    """Return what `PackedWorld` has of trees of several links, by the names of its fields."""
+    """Return the fields of `PackedWorld` for trees of several links, by name."""
     model = world.model
     parent, _, iv, dof_parent, dof_link, _ = structure(model)
     kinds, iq = motions(model)
@@ -456,7 +456,7 @@ def pack_free_trees(world: World) -> dict[str, Any]:
             *(np.where(parent[a:b] < 0, -1, parent[a:b] - a), np.zeros(b - a), kinds[a:b]),
             *(iq[a : b + 1] - q.start, iv[a : b + 1] - v.start, customs[a:b], hangs, dof_link[v] - a),
         ]
-        # Of kicked trees the weights are in the kick.
+        # The kick of a kicked tree contains its weights.
         gravity = model.gravity if way == FREE_ALONE else np.zeros(3)
         numbers = [
             gravity,
@@ -476,7 +476,7 @@ def pack_free_trees(world: World) -> dict[str, Any]:
 
 
 def free_size(packed: PackedWorld) -> int:
-    """Return the numbers of memory that the largest tree of several links takes."""
+    """Return the number of floats that the Runge-Kutta method needs for the largest tree of several links."""
     from contactlab.multibody.kernels.integration import runge_kutta_size
 
     size = 0

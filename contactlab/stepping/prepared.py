@@ -1,4 +1,4 @@
-"""A world and a stepper as the compiled loop takes them: checked, and packed once for each world."""
+"""A world and a stepper prepared for the compiled loop: checked, and packed once for each world."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class WorldArrays(NamedTuple):
-    """The arrays of a world that kernels take. Writable for the compiler's sake alone: never to be modified."""
+    """The arrays of a world for kernels. They are writable only for the compiler: never modify them."""
 
     packed: PackedWorld  # trees, support points, half-spaces, materials
-    collision: Collision | None  # the shapes that can touch one another, None where none can
+    collision: Collision | None  # the shapes that can touch one another, None if no two can
     joints: JointRows | None  # actions on joints, None if there are none
-    moments: MomentFriction | None  # torsional and rolling friction, None where no surface has any
+    moments: MomentFriction | None  # torsional and rolling friction, None if no surface has any
 
 
 class StateArrays(NamedTuple):
-    """Arrays that hold the state of one run: a driver's, or a slot's of a batch. Numbers are arrays (1,)."""
+    """Arrays with the state of one run, of a driver or of a slot in a batch. Scalars are arrays (1,)."""
 
     time: FloatArray
     last_h: FloatArray
@@ -44,11 +44,11 @@ class StateArrays(NamedTuple):
     contact_z: FloatArray  # (capacity, w)
     was_active: IntArray  # (n,) whether the row of joints took part
     row_z: FloatArray  # (n, 2)
-    rest: FloatArray  # no entries where nothing sleeps
+    rest: FloatArray  # no entries if nothing sleeps
     previous_tau: FloatArray
 
     def write(self, state: StepperState, q: FloatArray, v: FloatArray) -> None:
-        """Write a state whose contacts fit; q and v are those that `checked_state` gave for it."""
+        """Write a state whose contacts fit; q and v come from `checked_state`."""
         count = state.contact_ids.size
         self.time[0], self.last_h[0], self.contacts[0] = state.time, state.h, count
         self.q[:], self.v[:] = q, v
@@ -78,7 +78,7 @@ class StateArrays(NamedTuple):
         )
 
     def copy_from(self, other: StateArrays) -> None:
-        """Hold the state that other arrays hold, whose contacts fit."""
+        """Copy the state of other arrays, whose contacts fit."""
         count = int(other.contacts.item())
         for name, own, given in zip(self._fields, self, other, strict=True):
             part = slice(count if name.startswith("contact_") else None)
@@ -86,12 +86,12 @@ class StateArrays(NamedTuple):
                 own[part] = given[part]
 
 
-# A world never changes, so that its arrays are made once, and go with it.
+# A world never changes, so its arrays are made once, and live as long as it.
 _ARRAYS: WeakKeyDictionary[World, WorldArrays] = WeakKeyDictionary()
 
 
 def world_arrays(world: World) -> WorldArrays:
-    """Return the arrays of a world, which are made once."""
+    """Return the arrays of a world; they are made once."""
     arrays = _ARRAYS.get(world)
     if arrays is None:
         arrays = WorldArrays(pack_world(world), pack_collision(world), pack_joints(world), pack_moments(world))
@@ -101,20 +101,20 @@ def world_arrays(world: World) -> WorldArrays:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Everything of a run that does not depend on where it starts; made by `prepare`.
+    """Data of a run that do not depend on its start; made by `prepare`.
 
     Attributes
     ----------
     world, stepper
         The world, and its stepper with the thresholds of this world.
     arrays
-        Of the world.
+        Arrays of the world.
     motions
         The motions of the kinematic bodies, None without such bodies.
     edges
         Edges of the friction pyramid, and of the tangents of a cone.
     sleepers
-        How many trees may sleep: all, or none.
+        Number of trees that may sleep: all, or none.
     """
 
     world: World
@@ -126,7 +126,7 @@ class Prepared:
 
 
 def prepare(world: World, stepper: TimeStepping) -> Prepared:
-    """Return a world and a stepper ready to run; a `SimulationConfigError` says why they do not go together."""
+    """Check and pack a world and a stepper; raise `SimulationConfigError` if they do not fit together."""
     stepper.check_world(world)
     stepper = stepper.in_world(world)
     edges = stepper.edges_in(world)
@@ -136,7 +136,7 @@ def prepare(world: World, stepper: TimeStepping) -> Prepared:
 
 
 def layout_difference(one: Prepared, other: Prepared) -> str:
-    """Return in what two worlds differ that no memory serves both; nothing where one does.
+    """Return the property in which two worlds need different memory, or an empty string.
 
     Masses, materials, gravity, gains, sizes of shapes and the like may differ.
     """
@@ -166,20 +166,20 @@ def _joint_rows(world: World) -> list[tuple[object, ...]]:
 
 
 def _shape_list(world: World) -> list[tuple[int, type, int]]:
-    """Body, kind and number of support points of each surface."""
+    """Return body, kind and number of support points of each surface."""
     bodies = zip(world.surface_bodies, world.surfaces, strict=True)
     return [(int(body), type(surface.shape), len(surface.support_points()[1])) for body, surface in bodies]
 
 
 def lcp_variables_per_contact(edges: int, moments: bool) -> int:
-    """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda; and the ones of moments."""
+    """Return the number of LCP variables of one contact: fN, edges/2 of fF+ and of fF-, lambda; and of moments."""
     return 2 + edges + (4 + edges if moments else 0)
 
 
 def checked_state(prepared: Prepared, state: StepperState, field: str = "state") -> tuple[FloatArray, FloatArray]:
-    """Return copies of q and v of a state that a run can start from; a `SimulationConfigError` says what does not fit.
+    """Return copies of q and v of a state; raise `SimulationConfigError` if a run cannot start from it.
 
-    ``field`` is what the error calls it.
+    ``field`` is the field's name in the error.
     """
     check_type(field, state, StepperState)
     world, stepper, edges = prepared.world, prepared.stepper, prepared.edges

@@ -1,8 +1,8 @@
-"""The arrays of a record: their names, types and shapes, and how a chunk, or a whole run, is turned into them.
+"""The arrays of a record: their names, types and shapes, and the conversion of chunks and runs to them.
 
-A record is a set of arrays that grow along their first axis, so two pieces of one run are joined field by field. A
-piece may hold any number of states and steps; the first holds the start (one state, no step). ``h`` is the step used,
-one per step; ``start_h`` the one that led to the start, on which an adaptive stepper's first step depends.
+A record is a set of arrays that grow along their first axis, so pieces of one run are joined field by field. A piece
+has any number of states and steps; the first has only the start (one state, no step). ``h`` has the size of each step.
+``start_h`` is the size of the step that led to the start, on which an adaptive stepper's first step depends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA = 11
-#: Older schemas that can be read: their records lack the fields of `LATER`, which are 0 in them.
+#: Older schemas that can be read: their records lack the fields of `LATER`, which are read as 0.
 READABLE = (5, 6, 7, 8, 9, 10, SCHEMA)
 LATER = (
     "contact_moment",
@@ -39,7 +39,7 @@ LATER = (
     "island_attempt",
     "island_systems",
 )
-#: Names of arrays before schema 11, and their names now.
+#: Names of arrays before schema 11, and their present names.
 RENAMED = {
     "contact_push": "contact_projection_multiplier",
     "contact_push_tangential": "contact_projection_multiplier_tangential",
@@ -54,7 +54,7 @@ class Field(NamedTuple):
 
     axis: str  # the meaning of the first axis
     dtype: type
-    tail: tuple[int | str, ...]  # further axes; names are lengths given by the world and the stepper
+    tail: tuple[int | str, ...]  # further axes; names are lengths that depend on the world and the stepper
 
 
 _Columns = dict[str, tuple[type, tuple[int, ...]]]
@@ -66,7 +66,7 @@ def _floats(n: int) -> tuple[type, tuple[int, ...]]:
     return np.float64, (n,)
 
 
-# Rows of contacts, joints and islands, by column: the loop writes them as records, a record has an array for each.
+# Columns of contacts, joints and islands: the loop writes them as records, a record has an array for each.
 _TABLES: dict[str, _Columns] = {
     "contact": {
         **dict.fromkeys(("step", "island", "body_a", "body_b", "half_space", "id", "mode", "shape_a", "shape_b"), _INT),
@@ -131,11 +131,11 @@ FIELDS: dict[str, Field] = {
     "start_row_z": Field("start_rows", np.float64, (2,)),
 }
 
-#: The table of each column of one.
+#: The table of each column.
 TABLE_OF = {f"{table}_{name}": table for table, columns in _TABLES.items() for name in columns}
 
-# How long the run took, portion by portion: the last step of each (exclusive), and its seconds. They stand beside the
-# arrays above, never among them: those are the same for every run of the same input.
+# Timings of a run by portion: its last step (exclusive), and its seconds. They are stored next to the arrays above, not
+# among them, because those are equal for every run of the same input.
 TIMINGS: dict[str, Field] = {
     "timing_step": Field("timings", np.int64, ()),
     "timing_seconds": Field("timings", np.float64, ()),
@@ -143,7 +143,7 @@ TIMINGS: dict[str, Field] = {
 
 
 def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
-    """Return the lengths a record's arrays have by name."""
+    """Return the variable lengths of a record's arrays by name."""
     return {
         "nq": world.nq,
         "nv": world.nv,
@@ -155,14 +155,14 @@ def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
     }
 
 
-#: Contacts a step for which a chunk has room where nothing is known, and rows for which it has because of more.
+#: Contacts per step for which a chunk has capacity by default, and the maximum of its rows by this rule.
 CONTACTS_PER_STEP, MAX_ROWS = 8, 1 << 16
 
 
 def new_chunk(
     world: World, stepper: TimeStepping, steps: int, contacts: int, *, with_tau: bool, crowd: int = CONTACTS_PER_STEP
 ) -> Chunk:
-    """Rows for ``steps`` steps with a handful of rows each, or a ``crowd``; for the first sixteen with ``contacts``."""
+    """Allocate ``steps`` steps with a few rows each, or with ``crowd``; the first sixteen have ``contacts``."""
     trees, joints = world.tree_starts.size - 1, len(world.joint_rows)
     counts = {
         "states": steps,
@@ -178,7 +178,7 @@ def new_chunk(
     arrays: dict[str, NDArray[Any]] = {}
     for name in Chunk._fields:
         if name in _ROW_TYPES:
-            # Of a table no row is read that was not written.
+            # Only written rows of a table are read.
             arrays[name] = np.empty(counts[f"{name}s"], dtype=_ROW_TYPES[name])
         else:
             field = FIELDS[name]
@@ -187,7 +187,7 @@ def new_chunk(
 
 
 def _together(chunk: Chunk) -> Chunk:
-    """Return the arrays of a chunk, one behind the other in one: to copy them all takes as long as one of them."""
+    """Return a chunk with all arrays in one buffer, so that a copy of all takes as long as a copy of one."""
     ends = np.cumsum([array.nbytes for array in chunk]).tolist()
     whole = np.zeros(ends[-1], dtype=np.uint8)
     return Chunk(
@@ -199,7 +199,7 @@ def _together(chunk: Chunk) -> Chunk:
 
 
 def new_rows(table: str, *shape: int) -> NDArray[Any]:
-    """Records of a table ("contact", "joint", "island"), all zero."""
+    """Return records of a table ("contact", "joint", "island"), all zero."""
     return np.zeros(shape, dtype=_ROW_TYPES[table])
 
 
@@ -208,39 +208,39 @@ def columns_of(table: str, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {f"{table}_{column}": np.array(rows[column], order="C") for column in _TABLES[table]}
 
 
-#: The counts of a chunk's rows.
+#: The row counts of a chunk.
 USED = ("steps", "contacts", "islands", "joints")
-# Of each array of a chunk which of these is its own.
+# Row count of each array of a chunk.
 _AXES = [f"{name}s" if name in _ROW_TYPES else FIELDS[name].axis for name in Chunk._fields]
 _USED_BY = [USED.index(axis) if axis in USED else 0 for axis in _AXES]
 
 
 def used_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
-    """Return views of the used rows of a chunk; ``used``: how many of each of `USED`."""
+    """Return views of the used rows of a chunk; ``used``: number of rows for each of `USED`."""
     rows = zip(Chunk._fields, chunk, _USED_BY, strict=True)
     return {name: array[: used[axis]] for name, array, axis in rows}
 
 
 def copy_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
-    """Copy the used rows of a chunk as they are: columns of tables together, which takes a third of the time.
+    """Copy the used rows of a chunk, tables as records, which takes a third of the time of separate columns.
 
-    ``used``: how many of each of `USED`.
+    ``used``: number of rows for each of `USED`.
     """
-    # Empty arrays, mostly half of them, need no copy.
+    # Empty arrays, often half of them, need no copy.
     return {name: array.copy() if array.size else array for name, array in used_of_chunk(chunk, used).items()}
 
 
 def array_offsets(chunk: Chunk) -> dict[str, tuple[int, Any, tuple[int, ...], int]]:
-    """Return where in a chunk of one step each array begins, its type, its rows' shape, and its entry of `USED`."""
+    """Return for each array of a one-step chunk its offset, its type, its rows' shape, and its entry of `USED`."""
     ends = np.cumsum([array.nbytes for array in chunk]).tolist()
     parts = zip(Chunk._fields, chunk, ends, _USED_BY, strict=True)
     return {name: (end - array.nbytes, array.dtype, array.shape[1:], axis) for name, array, end, axis in parts}
 
 
 class StepRows(Mapping[str, NDArray[Any]]):
-    """The rows of a chunk of one step as of `copy_of_chunk`: copied together, and made into arrays when they are read.
+    """The rows of a one-step chunk, like `copy_of_chunk`: copied together, and converted to arrays when they are read.
 
-    ``places`` are `array_offsets` it, ``used`` how many rows of each of `USED` are.
+    ``places`` are its `array_offsets`, ``used`` the number of rows for each of `USED`.
     """
 
     def __init__(self, chunk: Chunk, places: Mapping[str, Any], used: Sequence[int]) -> None:
@@ -260,7 +260,7 @@ class StepRows(Mapping[str, NDArray[Any]]):
 
 
 def rows_of_chunks(copies: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """Return the rows of chunks, one after the other, as named arrays."""
+    """Return the rows of consecutive chunks as named arrays."""
     rows: dict[str, NDArray[Any]] = {}
     for name in Chunk._fields:
         parts = [copy[name] for copy in copies]
@@ -271,14 +271,14 @@ def rows_of_chunks(copies: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, ND
     return rows
 
 
-# Records; fewer in a part, on average, are joined first.
+# Records per block; parts with fewer records, on average, are joined first.
 AT_ONCE, FEW = 1024, 64
 
 
 def columns_of_parts(table: str, parts: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Copy records of a table into named arrays, so many at a time that they are read from the cache."""
+    """Copy records of a table into named arrays, in blocks that fit the cache."""
     if sum(part.size for part in parts) < FEW * len(parts):
-        # As bytes: numpy takes 25 us for each of them to find that records of one type are of one type.
+        # As bytes, because numpy takes 25 us for each array to compare the record types.
         parts = [np.concatenate([part.view(np.uint8) for part in parts]).view(_ROW_TYPES[table])]
     parts = [part[first : first + AT_ONCE] for part in parts for first in range(0, max(part.size, 1), AT_ONCE)]
     ends = np.cumsum([part.size for part in parts]).tolist()
@@ -299,7 +299,7 @@ def table_rows(chunk: Chunk, control: StepControl, table: str) -> dict[str, NDAr
 
 
 def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) -> dict[str, NDArray[Any]]:
-    """Return the first piece of a record: the start and its warm basis."""
+    """Return the first piece of a record: the start and its warm start."""
     from contactlab.multibody.kernels.kinematics import fill_frames
     from contactlab.stepping.kernels.finish import compute_energies
 
@@ -326,14 +326,14 @@ def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) ->
 
 
 def _or_zeros(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    """Return one row of values, zeros where there are none."""
+    """Return one row of values, zeros if there are none."""
     return np.array([values]) if length and values.size else np.zeros((1, length))
 
 
 def join_rows(
     pieces: Sequence[Rows], lengths: Mapping[str, int], fields: Mapping[str, Field] = FIELDS
 ) -> dict[str, NDArray[Any]]:
-    """Join the pieces of a record; a field no piece holds is empty. ``lengths``: nq, nv, w, drives.
+    """Join the pieces of a record; a field in no piece is empty. ``lengths``: nq, nv, w, drives.
 
     Arrays of a single piece are not copied.
     """
@@ -355,13 +355,13 @@ def field_tail(field: Field, lengths: Mapping[str, int]) -> tuple[int, ...]:
 
 
 class RunRows(Mapping[str, NDArray[Any]]):
-    """The arrays of `record_schema.FIELDS`: most of them are never read, and take longer to make than a small step.
+    """The arrays of `record_schema.FIELDS`, made when they are read, because most are never read.
 
     Parameters
     ----------
     pieces
-        Of one run, in order: rows by name, or rows of tables together as the loop writes them (`used_of_chunk`). They
-        are this object's from here on, and given up as their arrays are made.
+        Pieces of one run, in order: rows by name, or tables as records (`used_of_chunk`). This object owns them, and
+        drops them as their arrays are made.
     lengths
         See `record_schema.row_lengths`.
     """
@@ -386,7 +386,7 @@ class RunRows(Mapping[str, NDArray[Any]]):
         return {**self, **other}
 
     def read_column(self, name: str) -> NDArray[Any]:
-        """Return one column of a table without making the others, which are made together."""
+        """Return one column of a table without making the others."""
         table = TABLE_OF[name]
         parts = self._parts(table)
         if name in self._made or not parts:
@@ -404,7 +404,7 @@ class RunRows(Mapping[str, NDArray[Any]]):
         for array in made.values():
             array.flags.writeable = False
         if name in self._made:
-            # Another thread was faster, and may have given up what was to be read here.
+            # Another thread was faster, and may have dropped the pieces read here.
             return
         self._made |= made
         for piece in self._pieces:
@@ -412,5 +412,5 @@ class RunRows(Mapping[str, NDArray[Any]]):
 
 
 def read_column(rows: Rows, name: str) -> NDArray[Any]:
-    """Return one column of a table of a record, for a look at nothing else."""
+    """Return one column of a table of a record, without making the other columns."""
     return rows.read_column(name) if isinstance(rows, RunRows) else rows[name]

@@ -1,4 +1,4 @@
-"""A state carried from one world into another by names: bodies come, go, or are held."""
+"""Transfer of a state from one world to another by names: bodies are added, removed or fixed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _PART = (1 << layout.ID_BITS) - 1
 
 
 def transfer_state(state: StepperState, old_world: World, new_world: World) -> StepperState:
-    """Return the state of a world that another one begins with, where bodies were added, removed or held fast.
+    """Return the state of a world as a start in another world, in which bodies were added, removed or fixed.
 
-    Bodies whose name and kind of joint both worlds have keep their q and v; others begin as the new world says. Time
-    and step stay. So do the forces that the next step starts from, of contacts between the same shapes of the same
-    bodies and half-spaces, and of stops, drives, dry friction, followers and loops of the same names. Whatever slept
-    wakes. Targets of drives belong to a world, not to a state.
+    Bodies that both worlds have, with the same name and kind of joint, keep their q and v; others begin as in the new
+    world. Time and step stay. The warm start stays for contacts between the same shapes of the same bodies and
+    half-spaces. It also stays for stops, drives, dry friction, followers and loops of the same names. Sleeping islands
+    wake. Targets of drives belong to a world, not to a state.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ def transfer_state(state: StepperState, old_world: World, new_world: World) -> S
     Returns
     -------
     StepperState
-        For ``Simulation(new_world, stepper, state)``, and whatever else begins from a state.
+        For ``Simulation(new_world, stepper, state)``, or any other run from a state.
 
     Raises
     ------
     SimulationConfigError
-        A state that is not one of the old world.
+        The state does not fit the old world.
     """
     check_type("state", state, StepperState)
     try:
@@ -64,7 +64,7 @@ def transfer_state(state: StepperState, old_world: World, new_world: World) -> S
             q[new.q_slice(name)], v[new.v_slice(name)] = old_q[old.q_slice(name)], old_v[old.v_slice(name)]
     ids, z = state.contact_ids, state.z
     if old_world.has_moment_friction != new_world.has_moment_friction:
-        # Their contacts have other numbers of variables.
+        # Their contacts have another number of variables.
         ids, z = ids[:0], z[:0]
     ids, z = _kept(_contact_ids(ids, old_world, new_world), z)
     rows = _numbers(map(_row_key, old_world.joint_rows), map(_row_key, new_world.joint_rows))
@@ -82,18 +82,18 @@ def _row_key(row: Any) -> Hashable:
 
 
 def _kept(numbers: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the new numbers that there are, ascending, with their values."""
+    """Return the valid new numbers, ascending, with their values."""
     there = np.flatnonzero(numbers != _NONE)
     order = there[np.argsort(numbers[there])]
     return numbers[order], values[order]
 
 
-# Number of what the new world has not; no contact's.
+# Number of anything that the new world does not have; not a contact id.
 _NONE = np.iinfo(np.int64).max
 
 
 def _numbers(old: Iterable[Hashable], new: Iterable[Hashable]) -> IntArray:
-    """Return the new number of each old thing by its key, the first of several for the first; `_NONE` for none."""
+    """Return the new number of each old key; equal keys are matched in order; `_NONE` if there is none."""
     places = {key: i for i, key in enumerate(_counted(new))}
     return np.array([places.get(key, _NONE) for key in _counted(old)], dtype=np.int64)
 
@@ -106,7 +106,7 @@ def _counted(keys: Iterable[Hashable]) -> Iterable[Hashable]:
 
 
 def _contact_ids(ids: IntArray, old: World, new: World) -> IntArray:
-    """Return what contacts are called in another world (`docs/notation.md`), `_NONE` where it has them not."""
+    """Return the ids of contacts in another world (`docs/notation.md`), `_NONE` if it does not have them."""
     found = ids.copy()
     external = ids >= layout.EXTERNAL_ID
     bodies, shapes = _numbers(_body_keys(old), _body_keys(new)), _numbers(_shape_keys(old), _shape_keys(new))
@@ -119,7 +119,7 @@ def _contact_ids(ids: IntArray, old: World, new: World) -> IntArray:
     there = (body != _NONE) & (ground != _NONE)
     named = (np.where(there, body, 0) << 2 * bits) | (np.where(there, ground, 0) << bits) | (own & _PART)
     found[with_half_space] = np.where(there, named, _NONE)
-    # Between shapes: those that changed places have other features, and the opposite normal.
+    # Between shapes: if their order changes, features differ and the normal is opposite.
     between = np.flatnonzero(ids < 0)
     code = ids[between] - np.int64(LOWEST_ID)
     i, j = np.divmod(code >> FEATURE_BITS, max(shapes.size, 1))
@@ -132,7 +132,7 @@ def _contact_ids(ids: IntArray, old: World, new: World) -> IntArray:
 
 
 def _body_keys(world: World) -> list[Hashable]:
-    """Names of bodies, with what their support points are numbered by."""
+    """Return the names of bodies, with the numbering of their support points."""
     parts: dict[int, list[Hashable]] = {}
     for body, surface in zip(world.surface_bodies, world.surfaces, strict=True):
         parts.setdefault(body, []).append((type(surface.shape), len(surface.support_points()[1])))
@@ -140,7 +140,7 @@ def _body_keys(world: World) -> list[Hashable]:
 
 
 def _shape_keys(world: World) -> list[Hashable]:
-    """The shapes, of bodies first: their bodies, which of them, and their kinds."""
+    """Return keys of the shapes, of bodies first: their bodies, their index in the body, and their kinds."""
     names = world.model.names
     own = zip(world.surface_bodies, world.surfaces, strict=True)
     keys: list[Hashable] = [(names[body], type(surface.shape)) for body, surface in own]

@@ -1,4 +1,4 @@
-"""The memory of one run of the resumable loop: the state it holds, and how it grows."""
+"""The memory of one run of the resumable loop: its state, and the growth of its arrays."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
 class HeldArgument:
-    """An attribute with an argument of the loop: assigning another value exchanges it in the call that holds it.
+    """An attribute with an argument of the loop: assignment also exchanges it in the bound call of the loop.
 
-    There is no ``__get__``, so that reading finds the instance's dictionary, and takes no longer than elsewhere.
+    There is no ``__get__``, so that reading uses the instance's dictionary, as fast as for other attributes.
     """
 
     def __set_name__(self, owner: type[StepBuffers], name: str) -> None:
@@ -65,22 +65,22 @@ class HeldArgument:
 
 
 class StepBuffers:
-    """The arrays that a run works in, and the call of the loop that holds them.
+    """The arrays of a run, and the bound call of the loop.
 
     Parameters
     ----------
     prepared
         World and stepper.
     asked
-        Code of the user that the loop asks for.
+        The user's code that the loop requests.
     held
-        Contacts of the first state.
+        Number of contacts of the first state.
     chunk_steps
-        Steps that there are rows for.
+        Number of steps for which the chunk has rows.
     external
-        Form every problem and solve none.
+        Form every problem without solving it.
     steps, end
-        Steps wanted at most, those before included, and the time from which none begins [s]; None: no such limit.
+        Maximum number of steps, earlier ones included, and the time from which no step begins [s]; None: no limit.
     """
 
     work: layout.StepWork = HeldArgument()  # type: ignore[assignment]
@@ -110,15 +110,15 @@ class StepBuffers:
         selects = stepper.solver is None and stepper.friction == "pyramid"
         self._selects = selects and not external
 
-        # The call of the loop, and what is known of its arguments.
+        # The bound call of the loop, and the types of its arguments.
         self._held: BoundCall | None = None
         self._known: dict[int, tuple[Any, Any]] = {}
-        # Of the worlds that were turned from, what is theirs.
+        # The data of worlds that were switched away from.
         self._others: dict[Prepared, tuple[Any, ...]] = {}
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
         self.work, self.island, self.moments = allocate_buffers(world, stepper, edges, held, selects=self._selects)
         self.control, self.parameters = new_settings(stepper, edges)
-        # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
+        # The same memory as arrays of one record, because their fields are ten times as fast from Python.
         self._control, self._parameters = as_array(self.control), as_array(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in USED]
         self._step, self._aim, self._failure, self._uncertified, self._stage, self._may_go_on = (
@@ -129,24 +129,24 @@ class StepBuffers:
         self._filled = self._control["kinematics_valid"]
         self._h, self._now = self._parameters["h"], self._parameters["time"]
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
-        #: whether each step is alone in its chunk, and which of these are to be looked at: see `kernels.step`
+        #: whether each step is alone in its chunk, and which of these must be inspected: see `kernels.layout`
         self.looks = np.zeros(4, dtype=np.int64)
-        #: configuration (nq,) and velocity (nv,) before the last step that is alone
+        #: configuration (nq,) and velocity (nv,) before the last step alone
         self.q_before, self.v_before = np.zeros(world.nq), np.zeros(world.nv)
-        #: another object whenever something has grown
+        #: replaced by another object whenever an array has grown
         self.growth = object()
-        #: contacts a step for which a chunk has room
+        #: contacts per step for which a chunk has capacity
         self._crowd = CONTACTS_PER_STEP
         if external:
-            # A caller that wants every problem needs it formed only, neither solved nor tried by strategies.
+            # Every problem is only formed, neither solved nor tried by strategies.
             parameters = self.parameters
             parameters.solver, parameters.use_strategies, parameters.require_equal_compliance = (
                 layout.SOLVER_EXTERNAL,
                 False,
                 False,
             )
-        # Where attempts answer nearly every island, the loop knows contacts alone. Elsewhere it knows joints: so there
-        # is one loop less to compile for each kind of world, and joints that are not there take next to no time.
+        # If strategies solve nearly every island, the loop is compiled without joints. Otherwise it has joints, so
+        # there is one loop less to compile for each kind of world; absent joints take hardly any time.
         proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
         self.joints = None
         if not proposals:
@@ -155,7 +155,7 @@ class StepBuffers:
         self.configure_run(asked, chunk_steps, steps, end)
 
     def configure_run(self, asked: StepCallbacks, chunk_steps: int, steps: int | None, end: float | None) -> None:
-        """Serve another run of the same world and stepper, as by the parameters of that name."""
+        """Prepare for another run of the same world and stepper; the parameters are the constructor's."""
         self._asked, self._chunk_steps, self._with_tau = asked, chunk_steps, asked.with_tau
         self._target, self._end = np.iinfo(np.int64).max if steps is None else steps, np.inf if end is None else end
         self.parameters.end = self._end
@@ -167,7 +167,7 @@ class StepBuffers:
         self.chunk = self._new_chunk(self.work.contact_int.shape[0])
 
     def exchange(self, before: Any, after: Any) -> None:
-        """Have the call of the loop hold another argument; calls that hold the one before for other worlds are left."""
+        """Exchange an argument of the bound call; the bound calls of other worlds keep the old one."""
         self._others.clear()
         if self._held is not None and before is not None:
             self._held.replace_argument(before, after)
@@ -175,7 +175,7 @@ class StepBuffers:
 
     @property
     def held_state(self) -> StateArrays:
-        """The arrays that hold the present state."""
+        """The arrays with the present state."""
         work, joints, sleeps = self.work, self.joints, self._stepper.sleep is not None
         return StateArrays(
             time=self._now,
@@ -192,9 +192,9 @@ class StepBuffers:
         )
 
     def set_state(self, state: StepperState, first: int) -> None:
-        """Hold a state, as if nothing had run before; ``first`` is the number of the step to come.
+        """Set a state, as in a new run; ``first`` is the number of the next step.
 
-        One that does not fit is refused, and nothing changes.
+        An invalid state raises an error and changes nothing.
         """
         q, v = checked_state(self._prepared, state)
         self.reserve_contacts(state.contact_ids.size)
@@ -203,7 +203,7 @@ class StepBuffers:
         self.clear_chunk()
 
     def copy_state_from(self, other: StepBuffers) -> None:
-        """Hold the state of another run of this world and stepper, with its applied force and targets."""
+        """Copy the state of another run of this world and stepper, with its applied force and targets."""
         self.reserve_contacts(int(other._previous.item()))
         self.held_state.copy_from(other.held_state)
         self.work.tau[:] = other.work.tau
@@ -213,16 +213,15 @@ class StepBuffers:
         self.clear_chunk()
 
     def reserve_contacts(self, contacts: int) -> None:
-        """Make sure that a state with so many contacts fits the memory."""
+        """Enlarge the memory, if needed, for a state with this number of contacts."""
         if contacts > self.work.contact_int.shape[0]:
             self.work = grow_contacts(self.work, contacts)
             self.chunk = self._new_chunk(contacts)
 
     def switch_world(self, prepared: Prepared, *, keep: bool = True) -> None:
-        """Step another world from here on, of the layout of the one before (`layout_difference`), with its own motions.
+        """Step another world from now on, with the same layout (`layout_difference`) and its own motions.
 
-        The memory is the same; what the kernels take of a world is its own, and kept for the next time where ``keep``
-        says so.
+        The memory stays the same. The arrays of the old world are stored for the next time if ``keep`` is True.
         """
         if prepared is self._prepared:
             return
@@ -240,16 +239,17 @@ class StepBuffers:
                 moments = arrays.moments._replace(axes=moments.axes)
             asked = StepCallbacks(prepared.world, None, None, None, prepared.motions)
             following = asked, collision, joints, moments, None, {}
-        # All at once: Ctrl-C may come where anything is called. What the call holds is not exchanged: it is another.
+        # Together, because Ctrl-C may come in any call. The bound call is replaced as a whole, so nothing is exchanged
+        # in it.
         names = "_asked", "collision", "joints", "moments", "_held", "_known", "_prepared", "_world"
         self.__dict__.update(zip(names, (*following, prepared, prepared.world), strict=True))
         write_thresholds(self.parameters, prepared.stepper)
         self.invalidate_kinematics()
 
     def set_input_tables(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
-        """Take tau (steps, nv) and targets (steps, nd) of every step from tables; None: they do not change.
+        """Set tables of tau (steps, nv) and targets (steps, nd) for every step; None: they are constant.
 
-        Of a driver that was given a constant tau.
+        The driver must have a constant tau.
         """
         nv = self.work.v.size
         self.work = self.work._replace(tau_table=np.zeros((0, nv)) if taus is None else taus)
@@ -258,29 +258,29 @@ class StepBuffers:
             self.joints = self.joints._replace(target_table=none if targets is None else targets)
 
     def set_inputs(self, tau: FloatArray, targets: Wanted | None) -> None:
-        """Set the applied force, and the drives' targets, for the steps from here on."""
+        """Set the applied force and the drives' targets for all later steps."""
         self.work.tau[:] = tau
         wanted = self._asked.of_joints.constant(targets)
         if self.joints is not None:
             self.joints.target[:] = wanted
 
     def invalidate_kinematics(self) -> None:
-        """Hear that others have worked in the memory since the last step: the state stands, its kinematics may not."""
+        """Mark the cached kinematics as invalid, because another run has used the memory; the state is unchanged."""
         self._filled[0] = 0
 
     def clear_chunk(self) -> None:
-        """Forget the rows of the chunk."""
+        """Drop the rows of the chunk."""
         for used in self._used:
             used[0] = 0
 
     @property
     def prepared(self) -> Prepared:
-        """The world that is stepped, and how."""
+        """The world and the stepper."""
         return self._prepared
 
     @property
     def needs_callback(self) -> bool:
-        """Whether it asks Python for anything in every step."""
+        """Return True if the loop must return to Python in every step."""
         return self._asked.needs_callback
 
     @property
@@ -290,29 +290,29 @@ class StepBuffers:
 
     @property
     def progress(self) -> layout.IslandProgress:
-        """Sizes of the island in progress, and how far its forces have come."""
+        """Sizes of the island in progress, and the state of its solution."""
         progress: layout.IslandProgress = self.island.progress[0]
         return progress
 
     @property
     def step(self) -> int:
-        """Steps finished."""
+        """Number of finished steps."""
         step: int = self._step.item()
         return step
 
     @property
     def contact_rows(self) -> int:
-        """Rows of contacts in the chunk."""
+        """Number of contact rows in the chunk."""
         return int(self._used[1].item())
 
     @property
     def failed(self) -> bool:
-        """Whether the step in progress failed for good."""
+        """Return True if the step in progress has failed."""
         return bool(self._failure.item() != layout.FAILURE_NONE)
 
     @property
     def uncertified(self) -> int:
-        """Islands so far that have the best forces found, uncertified, also in steps that failed."""
+        """Number of islands so far with uncertified forces, also in steps that failed."""
         uncertified: int = self._uncertified.item()
         return uncertified
 
@@ -329,27 +329,27 @@ class StepBuffers:
         return h
 
     def copied(self) -> dict[str, NDArray[Any]]:
-        """Copy the chunk's rows as they are; `rows_of_chunks` makes of them what `pop_chunk` returns."""
+        """Copy the chunk's rows as records; `rows_of_chunks` converts them to the arrays of `pop_chunk`."""
         return copy_of_chunk(self.chunk, [used.item() for used in self._used])
 
     def step_made(self) -> StepRows:
-        """Copy the chunk's rows as `copied` does, of a chunk of one step, to be made into arrays when they are read."""
+        """Copy the rows of a one-step chunk; they become arrays when they are read."""
         if self._places[0] is not self.chunk:
             self._places = self.chunk, array_offsets(self.chunk)
         return StepRows(self.chunk, self._places[1], [used.item() for used in self._used])
 
     def pop_chunk(self) -> dict[str, NDArray[Any]]:
-        """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
+        """Copy the chunk's rows and clear it; afterwards any one step fits it."""
         return rows_of_chunks([self.detach_chunk()])
 
     def detach_chunk(self, *, away: bool = False, goes_on: bool = True) -> dict[str, NDArray[Any]]:
-        """Take the rows as `pop_chunk` does, rows of tables together as the loop has written them (`rows_of_chunks`).
+        """Return the rows of the chunk as records (for `rows_of_chunks`) and clear it.
 
-        ``away``: they are not copied, and another chunk takes the place of this one where the run ``goes_on``.
+        ``away``: do not copy them; the run gets a new chunk if it ``goes_on``.
         """
         rows = used_of_chunk(self.chunk, [used.item() for used in self._used]) if away else self.copied()
         if away and self.control.chunk_steps:
-            # The next chunk, of this run or of the next one of this driver, has room for as many.
+            # The next chunk, of this run or of the driver's next run, gets the same capacity.
             self._crowd = max(CONTACTS_PER_STEP, -(-self.control.chunk_contacts // self.control.chunk_steps) + 1)
         if away and goes_on:
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
@@ -364,20 +364,20 @@ class StepBuffers:
         return self.held_state.read()
 
     def bound_loop(self) -> BoundCall:
-        """Return the call of the loop."""
+        """Return the bound call of the loop."""
         if self._held is None:
             from contactlab.stepping.kernels.step_stages import advance
             from lcp.compiler.bound_call import BoundCall, supports_bound_calls
 
             parts = np.zeros((layout.N_STAGES, 2), dtype=np.int64 if supports_bound_calls() else object)
             state = self.work.q, self.work.v, self.q_before, self.v_before
-            # Without the compiler Python goes from part to part.
+            # Without the compiler, Python calls group after group.
             entry = advance if supports_bound_calls() else getattr(advance, "py_func", advance)
             self._held = BoundCall(entry, (self._control, parts, self.looks, *state))
         return self._held
 
     def compile_stage(self, stage: int) -> None:
-        """Have the part of the loop compiled that has a stage, or find it on disk."""
+        """Compile the group of stages that has a stage, or load it from disk."""
         from contactlab.stepping.kernels.step_stages import STAGE_GROUPS
         from lcp.compiler.bound_call import BoundCall
 
@@ -389,13 +389,13 @@ class StepBuffers:
 
     @property
     def _arguments(self) -> dict[str, Any]:
-        """The arguments of the loop's parts by name, records as arrays of one: see `StageGroup`."""
+        """The arguments of the groups of stages by name, records as arrays of length one: see `StageGroup`."""
         names = "work", "island", "chunk", "collision", "joints", "moments"
         constant = {"world": self._prepared.arrays.packed, "control": self._control, "parameters": self._parameters}
         return constant | {name: getattr(self, name) for name in names}
 
     def grow(self) -> None:
-        """Enlarge what the loop found too small, by half at least so that growth is rare."""
+        """Enlarge the buffer that was too small, by at least half, so that growth is rare."""
         self.growth = object()
         short, wanted = int(self.control.short), int(self.control.wanted)
         if short == layout.SHORT_OF_CONTACTS:
@@ -413,6 +413,6 @@ class StepBuffers:
             self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.progress.ng))
 
     def _new_chunk(self, contacts: int) -> layout.Chunk:
-        """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""
+        """Allocate rows for chunk_steps steps with a few rows each, and for any one step with ``contacts``."""
         steps, with_tau = self._chunk_steps, self._with_tau
         return new_chunk(self._world, self._stepper, steps, contacts, with_tau=with_tau, crowd=self._crowd)

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class StepBatch:
-    """Steps just made; their results are computed on request."""
+    """Finished steps; their results are computed on request."""
 
     world: World
     stepper: TimeStepping
     start: StepperState
     left: Rows
-    first: int  # number of the first
+    first: int  # number of the first step
 
     @functools.cached_property
     def rows(self) -> Rows:
-        """Their rows, as named arrays."""
+        """Their rows as named arrays."""
         return rows_of_chunks([self.left])
 
     def selection(self, step: int, island: int) -> float:
-        """Return how far the forces of an island are from those selected."""
-        # Against the order of rooms, as where a step fails: the question is one to a record.
+        """Return the distance of an island's forces from the selected ones."""
+        # An import against the order of packages, as for failed steps: only a record computes this.
         from contactlab.recording import Recording
 
         numbers = {name: steps - self.first for name, steps in self.rows.items() if name.endswith("_step")}
@@ -43,12 +43,12 @@ class StepBatch:
 
 @dataclass(frozen=True, eq=False)
 class StepResult:
-    """One step.
+    """The result of one step.
 
     Attributes
     ----------
     state
-        The state after it.
+        The state after the step.
     kinetic, potential
         Energies of ``state`` [J].
     """
@@ -63,18 +63,18 @@ class StepResult:
     def of_rows(
         cls, world: World, stepper: TimeStepping, start: StepperState, rows: Rows, state: StepperState, step: int
     ) -> StepResult:
-        """Return what the last step from ``start``, the one of this number, left in a chunk (`copy_of_chunk`)."""
+        """Return the result of step ``step``, the last one from ``start``, from a chunk's rows (`copy_of_chunk`)."""
         steps = StepBatch(world, stepper, start, rows, step + 1 - rows["h"].size)
         return cls.of_steps(steps, rows["kinetic"].item(-1), rows["potential"].item(-1), state, step)
 
     @classmethod
     def of_steps(cls, steps: StepBatch, kinetic: float, potential: float, state: StepperState, step: int) -> StepResult:
-        """The same of steps and energies that were found."""
+        """Return the result of step ``step`` from a batch of steps and energies."""
         result = object.__new__(cls)
         result.__dict__.update(state=state, kinetic=kinetic, potential=potential, _steps=steps, _number=step)
         return result
 
-    # Tables take longer to make than a small step, and most of them are never read.
+    # Tables are made when they are read, because making one takes longer than a small step.
 
     @functools.cached_property
     def contacts(self) -> ContactTable:
@@ -85,7 +85,7 @@ class StepResult:
 
     @functools.cached_property
     def joint_rows(self) -> JointTable:
-        """The rows of joints that took part, with their forces."""
+        """The joint rows that took part, with their forces."""
         rows = JointTable.from_rows(self._steps.rows)
         return rows.rows(rows.step == self._number)
 

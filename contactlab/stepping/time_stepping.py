@@ -30,7 +30,7 @@ from contactlab.world.state import StepperState
 from contactlab.world.world import World
 from lcp.contacts.strategies import STRATEGY_NAMES, strategy_mask
 
-# Two orthonormal tangents, each both ways.
+# Two orthonormal tangents, each in both directions.
 CONE_EDGES = 4
 
 
@@ -38,7 +38,7 @@ CONE_EDGES = 4
 ON_UNSOLVED = ("go on", "raise")
 #: Values of `TimeStepping.integrator`.
 INTEGRATORS = ("rk4", "euler")
-#: Names that options had before, in records and scene files, and their names now.
+#: Old names of options in records and scene files, and their present names.
 FORMER_OPTIONS = {
     "v_min": "restitution_threshold",
     "angle_v_min": "angle_restitution_threshold",
@@ -46,7 +46,7 @@ FORMER_OPTIONS = {
     "grow": "growth_factor",
 }
 
-#: Below it every residual is rounding.
+#: Residuals below it are rounding.
 MIN_TOLERANCE = 1e-15
 
 
@@ -55,115 +55,117 @@ class TimeStepping:
     """Semi-implicit first-order step of Stewart and Trinkle (1996) and Anitescu and Potra (1997).
 
     M (v+ - v) = h (tau + bias + contact forces) with the contact conditions at v+, then q+ = q moved along v+ for h.
-    The bias (weight, velocity products) is taken at the start of the step, but for the gyroscopic torque of a tree that
-    is one free or ball-jointed link: by default the implicit midpoint rule, which neither gains nor loses energy. Trees
-    of several links on which no row acts in a step move by the Runge-Kutta method, see ``integrator``. Where links of
-    others turn by more than a tenth of a radian in a step, velocity products give no energy. Every island of kinematic
-    trees joined by contacts is one LCP.
+    The bias (weight, velocity products) is evaluated at the start of the step. The gyroscopic torque of a tree of one
+    free or ball-jointed link is an exception: by default it follows the implicit midpoint rule, which conserves energy.
+    Trees of several links on which no row acts in a step move by the Runge-Kutta method, see ``integrator``. If links
+    of other trees turn by more than a tenth of a radian in a step, velocity products are limited so that they give no
+    energy. Every island of kinematic trees connected by contacts is one LCP.
 
     Parameters
     ----------
     h
-        Step [s]; of an adaptive stepper the largest.
+        Step [s]; for an adaptive stepper the maximum.
     solver
-        None, or an LCP solver. None: of the forces of redundant contacts those that give way alike are selected, see
-        `contactlab.EqualCompliance`, and where none are, `lcp.Lemke` is asked, with `lcp.default_solver()` behind it;
-        with ``friction="cone"`` `lcp.default_friction_solver()`. A solver named here answers what the previous forces
-        do not (see ``warm_start``), with any one of the forces that solve the LCP; `lcp.Lemke`, alone or first of a
-        `lcp.Fallback`, runs inside the compiled loop (without its time limit), any other one is called from it, once
-        per island and step. With ``friction="cone"`` a friction solver, which answers all. Or a friction backend,
-        `contactlab.ConvexRelaxation` or `contactlab.StaggeredProjections` over a code for quadratic programs, which
-        answers all islands with contacts; a step is then held to the law that it states, and what Coulomb's law is off
-        by is ``recording.coulomb_misfit``. Such a code itself, `lcp.OSQP` say, is refused: it solves no LCP with
-        friction, and without friction either backend is the one program of the normal forces.
+        None, or a solver. None: forces of redundant contacts are selected by equal compliance, see
+        `contactlab.EqualCompliance`. If no such forces are found, `lcp.Lemke` is called, then `lcp.default_solver()`;
+        with ``friction="cone"``, `lcp.default_friction_solver()`. An LCP solver named here is called if the previous
+        forces do not solve the island (see ``warm_start``); it returns any solution of the LCP. `lcp.Lemke`, alone or
+        first in a `lcp.Fallback`, runs inside the compiled loop, without its time limit. Any other solver is called
+        from the loop, once per island and step. With ``friction="cone"`` a friction solver is required, which solves
+        all islands. A friction backend, `contactlab.ConvexRelaxation` or `contactlab.StaggeredProjections` over a
+        quadratic programming solver, solves all islands with contacts. A step is then certified by the backend's
+        friction law, and ``recording.coulomb_misfit`` has the violation of Coulomb's law. A quadratic programming
+        solver itself, for example `lcp.OSQP`, raises an error: it solves no LCP with friction, and without friction
+        either backend is the quadratic program of the normal forces.
     edges
-        Edges k of the friction pyramid, even and at least 4; inscribed in the cone. Friction of what slides points into
-        a corner, up to 180/k degrees off the slip (22.5 of 8 edges, 45 of 4), and turns its heading: a slide may bend
-        by 6 degrees with 8. ``friction="cone"`` has no such error. A planar world has 2.
+        Edges k of the friction pyramid, even and at least 4; inscribed in the cone. The friction of a sliding contact
+        points to a corner, up to 180/k degrees off the slip (22.5 with 8 edges, 45 with 4). This turns the direction of
+        sliding, by up to 6 degrees with 8 edges. ``friction="cone"`` has no such error. A planar world has 2.
     margin
-        A contact takes part when its gap <= margin + h max(0, -N v) [m]. It must cover what a point can gain on its
-        velocity v within a step; a larger one only adds contacts that stay open. None: |g| h^2, but at least a
-        hundredth and at most a tenth of the thickness of the thinnest shape that moves (0.1 m where none has a shape).
+        A contact takes part if its gap <= margin + h max(0, -N v) [m]. The margin must cover the distance that a point
+        can gain on its velocity v within a step; a larger margin only adds contacts that stay open. None: |g| h^2, but
+        between a hundredth and a tenth of the thickness of the thinnest shape that moves (0.1 m if no body has a
+        shape).
     friction
         ``"pyramid"`` of ``edges`` edges; or ``"cone"``: Coulomb's exact cone over two orthonormal tangents t1, t2 per
-        contact (one in a planar world), the same in every direction, at 1.1 to 1.5 times the cost of four edges. Where
-        forces are not selected, or ``solver`` names a friction solver, an island is a `lcp.FrictionProblem`, solved
-        outside the compiled loop, which takes a hundred times as long. Not with torsional or rolling friction.
+        contact (one in a planar world), isotropic, at 1.1 to 1.5 times the cost of four edges. If forces are not
+        selected, or ``solver`` names a friction solver, an island is a `lcp.FrictionProblem`, solved outside the
+        compiled loop, which takes a hundred times as long. Cones exclude torsional and rolling friction.
     restitution_threshold
-        Speed of approach [m/s] above which a closing contact is an impact with restitution. None: 1.02 |g| h, a little
-        more than a body at rest falls with after a step; without weight that thickness times 1e-4 / h. Below about
-        2 g h a body at rest may be thrown up again by its own weight. Single bounces follow Newton's law exactly:
-        E + h/2 m g . v is constant in free flight, and over a bounce with e = 1, so that energy does not drift.
+        Speed of approach [m/s] above which a closing contact is an impact with restitution. None: 1.02 |g| h, slightly
+        above the speed that a body at rest gains by its weight in a step; without weight, the thickness of the thinnest
+        moving shape times 1e-4 / h. Below about 2 g h a body at rest may bounce by its own weight. Single bounces
+        follow Newton's law exactly: E + h/2 m g . v is constant in free flight, and over a bounce with e = 1, so that
+        energy does not drift.
     erp
-        Fraction of a penetration pushed out per step by velocities, 0 to 1, which gives energy: see ``projection`` for
-        what does not. The default 0 only keeps it from growing. Of contacts whose materials have a stiffness the spring
-        decides instead.
+        Fraction of a penetration corrected per step by velocities, 0 to 1. This adds energy; ``projection`` does not.
+        The default 0 only stops the growth of penetrations. For contacts with a stiffness the spring decides instead.
     cfm
-        Constraint force mixing [s/kg], 0 for none: rigid contacts yield at the speed cfm fN.
+        Constraint force mixing [s/kg], 0 for none: a rigid contact with force fN moves at the speed cfm fN.
     projection
-        Undo depth in the positions: where a rigid contact or stop is deeper than ``penetration_allowance``, move q of
-        its island after the velocities of the step are found, and leave v+ as it is. Free bodies are shifted by their
-        masses and not turned: a body that rolls would lean. Trees with joints move by their inertia. The friction of
-        the contacts holds what is pushed. Contacts that an impact makes in the step, and stops that v+ would pass, then
+        Correct depth in the positions. If a rigid contact or stop is deeper than ``penetration_allowance``, q of its
+        island is moved after the velocities of the step are found; v+ is not changed. Free bodies are shifted by their
+        masses and not rotated, because a rolling body would lean. Trees with joints move by their inertia. Friction of
+        the contacts limits the motion. Contacts that an impact makes in the step, and stops that v+ would pass, then
         take part in it. See `docs/theory/time_stepping.md`.
     penetration_allowance
-        Depth [m] that is left alone; None for 1e-4 of the smallest extent of the smaller body. Bodies that rest within
-        it are not moved. Of joints' stops 1e-5 rad or m, whatever it is.
+        Depth [m] that is not corrected; None for 1e-4 of the smallest extent of the smaller body. Bodies at rest within
+        it are not moved. For joint stops it is always 1e-5 rad or m.
     max_depenetration_velocity
-        Speed [m/s] at which depth is undone at most. None: by ``erp`` twice the largest extent of the smaller body in a
-        second, by ``projection`` ten times; of joints' stops 20 and 100 rad or m. ``math.inf``: no bound, and impacts
-        then follow Newton's law alone, whatever their gap, as all did before records of schema 9.
+        Maximum speed [m/s] of depth corrections. None: ``erp`` uses twice the largest extent of the smaller body per
+        second, ``projection`` ten times; for joint stops 20 and 100 rad/s or m/s. ``math.inf``: no bound, and impacts
+        then follow Newton's law for any gap, as in records before schema 9.
     gyroscopic
-        Torque w x I w of a tree that is one free or ball-jointed link: ``"implicit"``, by the midpoint rule;
-        ``"explicit"``, at the start of the step, which gains energy in every step; ``"off"``, left out: such bodies
-        turn as if their inertia were a ball's, steadily, but neither tumble nor precess. With ``"explicit"`` velocity
-        products of other trees are what they are at the start of the step, however fast these turn.
+        Torque w x I w of a tree of one free or ball-jointed link: ``"implicit"``, by the midpoint rule; ``"explicit"``,
+        at the start of the step, which gains energy in every step; ``"off"``: such bodies turn as if their inertia were
+        a ball's, steadily, without tumbling or precession. With ``"explicit"`` velocity products of other trees are
+        also evaluated at the start of the step, without a limit.
     sleep
-        When islands at rest are left alone, neither solved nor moved; None: never.
+        Conditions under which islands at rest are neither solved nor moved; None: never.
     reduce_contacts
         Keep at most four contacts of each pair of shapes, also with half-spaces: the deepest and three that spread.
-        Face on face makes up to eight, terrain any number; four carry the same load with a smaller LCP.
+        Two faces give up to eight, terrain any number; four carry the same load with a smaller LCP.
     warm_start
-        Start from the previous step's forces of the same contacts: from the modes that they show. Where a solver is
-        named, and forces next to them meet an island's LCP almost to rounding, they are the answer and it is not asked.
+        Start from the previous step's forces of the same contacts, through their modes. With a named solver, forces
+        near the previous ones are used without calling it, if they solve an island's LCP almost to rounding.
     tolerance
-        Bound on the scaled residual of every LCP, or of a backend's law (its own where that is larger); a step that
-        misses it is tried again, or as ``on_unsolved`` says.
+        Bound on the scaled residual of every LCP, or of a backend's law (its own tolerance if that is larger). A step
+        with a larger residual is tried again, or treated by ``on_unsolved``.
     adaptive
-        Try a step that was not solved again from its start with a smaller h, as in steps 2 to 6 of
-        `contactlab.formulation.solution`: contacts, kN, M and q are formed anew for that h. A step that is solved is
-        not asked for its accuracy: a run in which all are solved is the same, bit for bit, with and without this.
+        Try an unsolved step again from its start with a smaller h, as in steps 2 to 6 of
+        `contactlab.formulation.solution`: contacts, kN, M and q are formed again for that h. Accuracy does not control
+        the step: a run in which all steps are solved is the same, bit for bit, with and without this option.
     shrink_factor
-        Factor from one try to the next, between 0 and 1.
+        Factor on h from one try to the next, between 0 and 1.
     growth_factor
-        After a step shorter than h the next one is tried this much longer, up to h; at least 1. The default is small
-        on purpose: where the full step keeps failing, one in four steps pays for the failed try.
+        Factor on h after a step shorter than h, up to h; at least 1. The default is small because, if the full step
+        keeps failing, one in four steps then pays for a failed try.
     h_min
-        No step shorter than this is tried [s]; None for h / 1024. The last one is the last attempt.
+        Minimum step [s]; None for h / 1024.
     strategies
-        Names of the strategies for contact forces that may be used, of `lcp.contacts.strategies`; all, but for
-        studies of what each is worth.
+        Names of the enabled strategies for contact forces, of `lcp.contacts.strategies`; all, except in studies of
+        single strategies.
     angle_margin, angle_restitution_threshold
-        ``margin`` and ``restitution_threshold`` of stops of angles [rad, rad/s]. None: the same numbers as of lengths
-        where these are given, otherwise 1e-3 rad, and ``restitution_threshold`` over ten times that thickness.
+        ``margin`` and ``restitution_threshold`` for stops of angles [rad, rad/s]. None: the same numbers as for lengths
+        if these are given. Otherwise 1e-3 rad, and the default ``restitution_threshold`` over ten times that thickness.
     on_unsolved
-        Action if every strategy for an island's forces has failed. ``"go on"``: the best forces found
-        are taken, marked (`contactlab.ForceChoice.UNCERTIFIED`, ``recording.uncertified``) and warned of, where every
-        condition of their certificate holds to 1e-4 of its scale and they make no energy; else the run stops.
-        ``"raise"``: it stops.
+        Action if every strategy for an island's forces has failed. ``"go on"``: accept the best forces found, if every
+        condition of their certificate is satisfied to 1e-4 of its scale and they create no energy; otherwise stop. Such
+        islands are marked (`contactlab.ForceChoice.UNCERTIFIED`, ``recording.uncertified``) with a warning.
+        ``"raise"``: stop.
 
     integrator
-        Motion of trees of several links in steps in which nothing touches them, and no stop, drive with a bound, dry
-        friction or loop acts: ``"rk4"``, the classical Runge-Kutta method, in as many parts of the step as keep the
-        energy to 1e-6 of the kinetic one; ``"euler"``, the rule above, with which chains gain and lose energy. What
-        nothing but weights and applied forces can ever act on moves by them throughout. Other trees are kicked by
-        weights, forces, damping and drives at the start of the step, as bodies are in flight, and move on without
-        forces; below 1e-3 rad in a step they keep the rule above. With ``gyroscopic="explicit"`` all do.
+        Motion of trees of several links in steps without contacts, active stops, bounded drives, dry friction or loops.
+        ``"rk4"``: the classical Runge-Kutta method, with as many substeps as keep the energy to 1e-6 of the kinetic
+        energy. ``"euler"``: the rule above, with which chains gain and lose energy. With ``"rk4"``, trees on which only
+        weights and applied forces can ever act are integrated with these. Other trees are kicked by weights, forces,
+        damping and drives at the start of the step, as bodies are in flight, and then move without forces; below 1e-3
+        rad in a step they keep the rule above. With ``gyroscopic="explicit"`` all trees keep it.
 
     Raises
     ------
     SimulationConfigError
-        Naming the field and the value.
+        An option is invalid; the error names the field and the value.
 
     References
     ----------
@@ -257,9 +259,9 @@ class TimeStepping:
 
     @functools.cached_property
     def lcp_solver(self) -> Any:
-        """The solver that is asked: the one given, or by default the one that `EqualCompliance` has for other forces.
+        """The solver that is called: the given one, or the default one that `EqualCompliance` uses for other forces.
 
-        With ``friction="cone"`` a friction solver; beside a friction backend, of islands without contacts.
+        With ``friction="cone"`` a friction solver; with a friction backend the solver of islands without contacts.
         """
         if self.friction == "cone":
             return EqualCompliance().cone_solver if self.solver is None else self.solver
@@ -267,12 +269,12 @@ class TimeStepping:
 
     @property
     def asks_backend(self) -> bool:
-        """Whether the solver is a friction backend, which answers all islands with contacts."""
+        """Return True if the solver is a friction backend, which solves all islands with contacts."""
         return isinstance(self.solver, FrictionBackend)
 
     @property
     def law(self) -> str:
-        """Law of friction that its forces are held to: ``"coulomb"``, or what a friction backend states."""
+        """Friction law by which its forces are certified: ``"coulomb"``, or the law of a friction backend."""
         return law_of(self.solver)
 
     @property
@@ -283,24 +285,24 @@ class TimeStepping:
 
     @property
     def solver_text(self) -> str:
-        """Return the text by which records name the solver of its steps."""
+        """Return the text that names the solver in records."""
         return repr(self.constraint_solver.lcp_solver or self.lcp_solver)
 
     @property
     def constraint_solver(self) -> ConstraintSolver:
-        """Return the solver that gives a step's forces on the public path: to the bit, from the same start."""
+        """Return the solver of the public path that gives a step's forces, bit for bit, from the same start."""
         solver = EqualCompliance(strategies=self.strategies) if self.solver is None else self.solver
         return ConstraintSolver(solver, self.tolerance, self.friction)
 
     def in_world(self, world: World) -> TimeStepping:
-        """Return this stepper with the thresholds that it has in a world; itself if both were given."""
+        """Return this stepper with its thresholds for a world; itself if all were given."""
         return in_world(self, world)
 
     @property
     def thresholds(self) -> Thresholds:
-        """Margins and least speeds of impacts; of a stepper that has its numbers (`in_world`)."""
+        """Margins and minimum impact speeds; only for a stepper that has all its numbers (`in_world`)."""
         if self.margin is None or self.restitution_threshold is None:
-            detail = "follows from the world: ask for in_world(world), or a record's stepper"
+            detail = "depends on the world: use in_world(world), or a record's stepper"
             raise SimulationConfigError("margin" if self.margin is None else "restitution_threshold", detail)
         angle_margin = self.margin if self.angle_margin is None else self.angle_margin
         angle_restitution_threshold = (
@@ -310,12 +312,12 @@ class TimeStepping:
 
     @property
     def smallest_h(self) -> float:
-        """The smallest step an adaptive stepper tries [s]."""
+        """The minimum step of an adaptive stepper [s]."""
         return SMALLEST_FRACTION * self.h if self.h_min is None else self.h_min
 
     @property
     def accepts_uncertified(self) -> bool:
-        """Whether a run may go on with forces that no certificate holds for."""
+        """Return True if a run may continue with uncertified forces."""
         return self.on_unsolved == ON_UNSOLVED[0]
 
     def edges_in(self, world: World) -> int:
@@ -324,24 +326,24 @@ class TimeStepping:
         return edges if world.plane is None else PLANAR_EDGES
 
     def next_h(self, last: float) -> float:
-        """Return the step to try first [s] after one of ``last`` [s]; 0 where there was none."""
+        """Return the step to try first [s] after one of ``last`` [s]; 0 means that there was none."""
         if not self.adaptive or last == 0.0:
             return self.h
         return min(self.h, max(self.growth_factor * last, self.smallest_h))
 
     @functools.cached_property
     def kernel_options(self) -> tuple[FloatArray, int]:
-        """Options of the Lemke kernel, and what of the solver runs inside the compiled loop (SOLVER of `layout`)."""
+        """Options of the Lemke kernel, and the SOLVER code (`layout`) for the part that runs in the compiled loop."""
         solver = self.lcp_solver
         if self.friction == "cone" and self.solver is not None:
             return lcp.Lemke().kernel_options(self.tolerance), layout.SOLVER_EXTERNAL
         if self.friction == "cone":
-            # Of islands without contacts, which are LCPs.
+            # For islands without contacts, which are LCPs.
             solver = EqualCompliance().lcp_solver
         inside = layout.SOLVER_LEMKE
         if type(solver) is lcp.Fallback:
             solver, inside = solver.solvers[0], layout.SOLVER_LEMKE_FIRST
-        # Exactly Lemke: a subclass may do anything. A covering vector fits one problem size only.
+        # Exactly Lemke: a subclass may override anything. A covering vector fits one problem size only.
         if type(solver) is lcp.Lemke and solver.covering_vector is None:
             return solver.kernel_options(self.tolerance), inside
         return lcp.Lemke().kernel_options(self.tolerance), layout.SOLVER_EXTERNAL
@@ -361,24 +363,24 @@ class TimeStepping:
         Parameters
         ----------
         world, state
-            Where, and from what; `World.initial_state` gives the first state.
+            World and start of the step; `World.initial_state` gives the first state.
         tau
-            Applied generalized force (nv,), dual to v: of a free body the force at its origin in world axes [N] and the
-            torque in body axes [N m]; or a function of (time, q, v) that returns it.
+            Applied generalized force (nv,), dual to v; for a free body the force at its origin in world axes [N] and
+            the torque in body axes [N m]. Or a function of (time, q, v) that returns it.
         contacts
-            Contacts of one's own: a function of (time, q, v) that returns a sequence of `ExternalContact`, asked once,
-            at the start of the step. One takes part by the rule for all: gap <= margin + h max(0, -N v).
+            External contacts: a function of (time, q, v) that returns a sequence of `ExternalContact`, called once at
+            the start of the step. A contact takes part by the same rule: gap <= margin + h max(0, -N v).
         targets
             Targets of drives; see `simulate`.
         f_ext
-            Wrenches on bodies, by their names: (6,) moment [N m] and force [N] in world axes about the body's origin,
-            or a `Wrench`; or a function of (time, q, v) that returns them. At the start of the step they are added to
-            ``tau``, as J^T f, and so they are in the record.
+            Wrenches on bodies, by name: (6,) moment [N m] and force [N] in world axes about the body's origin, or a
+            `Wrench`; or a function of (time, q, v) that returns them. They are added to ``tau`` at the start of the
+            step, as J^T f, also in the record.
 
         Raises
         ------
         SimulationError
-            An island's LCP was not solved, at no h that may be tried, nor nearly (``on_unsolved``).
+            An island's LCP was not solved at any permitted h, and the best forces were rejected (``on_unsolved``).
         """
         check_run(world, self, state)
         stepper = in_world(self, world)
@@ -386,7 +388,7 @@ class TimeStepping:
         driver = _driver_at(world, stepper, state, tau, supply, targets)
         driver.advance(1)
         if driver.failed:
-            # The one import against the order of rooms: the error carries a record.
+            # The only import against the order of packages: the error carries a record.
             from contactlab.recording import Recording, simulation_error
 
             raise simulation_error(driver, Recording.of_run(world, stepper, state, [driver.pop_chunk()]))
@@ -398,15 +400,15 @@ class TimeStepping:
         return StepResult.of_steps(steps, chunk.kinetic.item(0), chunk.potential.item(0), end, 0)
 
     def check_world(self, world: World) -> None:
-        """Refuse a world with rows that ``friction="cone"``, or a friction backend, has no place for."""
+        """Raise if the world has rows that ``friction="cone"``, or a friction backend, does not support."""
         if not world.has_moment_friction:
             return
         if self.asks_backend:
             name = type(self.solver).__name__
-            detail = f"{name} does not know torsional and rolling friction; give an LCP solver such as lcp.Lemke()"
+            detail = f"{name} does not support torsional and rolling friction; give an LCP solver such as lcp.Lemke()"
             raise SimulationConfigError("solver", detail)
         if self.friction == "cone":
-            detail = '"cone" does not know torsional and rolling friction; use friction="pyramid"'
+            detail = '"cone" does not support torsional and rolling friction; use friction="pyramid"'
             raise SimulationConfigError("friction", detail)
 
     def _check_adaptive(self) -> None:
@@ -420,15 +422,15 @@ class TimeStepping:
                 raise SimulationConfigError("h_min", f"must lie between 0 and h = {self.h}, got {self.h_min}")
 
 
-#: The last driver of each thread that asks no code of the user's, and the state at which it stands: its memory takes as
-#: long to make as a hundred steps.
+#: The last driver of each thread without user code, and its state; its memory takes as long to allocate as a hundred
+#: steps.
 _LAST = threading.local()
 
 
 def _driver_at(
     world: World, stepper: TimeStepping, state: StepperState, tau: Tau, supply: Supply | None, targets: Targets
 ) -> Driver:
-    """Return a driver that stands at a state: the last of this thread, which is its no longer, or another."""
+    """Return a driver at a state: the thread's last one, which is removed from there, or a new one."""
     if supply is not None or not is_constant(targets):
         return Driver(world, stepper, state, tau=tau, supply=supply, targets=targets)
     last: tuple[Driver, StepperState] | None = getattr(_LAST, "run", None)
@@ -443,7 +445,7 @@ def _driver_at(
             driver.restart(state)
     applied = np.zeros(world.nv)
     if callable(tau):
-        # Asked once in a step, at its start, which is here.
+        # Called once per step, at its start, which is this state.
         value, field = tau(state.time, state.q.copy(), state.v.copy()), f"tau at time {state.time:.9g}"
         applied = finite_array(value, field, applied.shape, SimulationConfigError)
     elif tau is not None:
@@ -453,7 +455,7 @@ def _driver_at(
 
 
 def check_run(world: object, stepper: object, state: object = None) -> None:
-    """Refuse a world, stepper or state (None: the world's own) of another type, by name and with what makes one."""
+    """Raise if a world, stepper or state (None: the world's own) has the wrong type; the error says how to make one."""
     if type(world) is World and type(stepper) is TimeStepping and type(state) is StepperState:
         return
     made = {"world": "`WorldBuilder.build()`", "stepper": "`TimeStepping(h=...)`", "state": "`World.initial_state()`"}

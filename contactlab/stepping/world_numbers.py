@@ -1,7 +1,7 @@
-"""The numbers of a stepper that a world gives where the user gives none: its margins, and the speeds of impacts.
+"""Defaults of a stepper's margins and impact speeds, which depend on the world.
 
-Each follows from the size of the smallest body that moves, the weight and the step, so that a world in other units, or
-the same at another scale (lengths s, times sqrt(s)), has the same contacts and the same impacts.
+Each follows from the size of the smallest body that moves, the weight and the step. So a world in other units, or at
+another scale (lengths s, times sqrt(s)), has the same contacts and the same impacts.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-#: Parts of the size between which a margin is, and the size where no body that moves has a shape [m].
+#: Bounds of the margin as fractions of the size, and the size if no moving body has a shape [m].
 MIN_MARGIN, LARGEST_MARGIN, NO_SHAPE = 0.01, 0.1, 0.1
 #: Margin of stops of angles [rad].
 ANGLE_MARGIN = 1e-3
-#: Least speed of an impact, in what weight makes of a speed in a step: more than what falls for one step has.
+#: Minimum impact speed, in multiples of |g| h: above the speed that a falling body gains in one step.
 FALLING = 1.02
-#: Of a world without weight: the part of the size per step that is the least speed of an impact.
+#: Minimum impact speed in a world without weight, as a fraction of the size per step.
 WEIGHTLESS = 1e-4
-#: Arm, in sizes, at which an angular speed is the speed of an impact.
+#: Arm, in sizes, that converts an impact speed to an angular speed.
 ARM = 10.0
 
 
 class Thresholds(NamedTuple):
-    """Bounds of the gaps that take part in a step, and of the speeds of impacts, for lengths and for angles."""
+    """Margins and minimum impact speeds of a step, for lengths and for angles."""
 
     margin: float  # [m]
     restitution_threshold: float  # [m/s]
@@ -40,7 +40,7 @@ class Thresholds(NamedTuple):
     angle_restitution_threshold: float  # [rad/s]
 
     def of(self, angular: int) -> tuple[float, float]:
-        """Return the margin and the speed of a stop of an angle, or of a length."""
+        """Return the margin and the impact speed of a stop of an angle, or of a length."""
         return (
             (self.angle_margin, self.angle_restitution_threshold)
             if angular
@@ -48,12 +48,12 @@ class Thresholds(NamedTuple):
         )
 
 
-# The stepper last asked about in each world, and what it is there.
+# The last stepper of each world, and the stepper with its numbers there.
 _LAST: WeakKeyDictionary[World, tuple[TimeStepping, TimeStepping]] = WeakKeyDictionary()
 
 
 def in_world(stepper: TimeStepping, world: World) -> TimeStepping:
-    """Return the stepper with all its numbers: itself where it has them."""
+    """Return the stepper with all its numbers: itself if it has them."""
     if stepper.margin is not None and stepper.restitution_threshold is not None:
         return stepper
     last = _LAST.get(world)
@@ -87,20 +87,20 @@ def size_of(world: World) -> float:
 
 @dataclass(frozen=True)
 class Sleep:
-    """Islands at rest sleep: neither solved nor moved, until something wakes them.
+    """Conditions under which islands at rest sleep: they are neither solved nor moved until something wakes them.
 
-    An island falls asleep when every velocity of all its trees has stayed below ``speed`` for ``time``: its velocities
-    are set to 0, and its configuration keeps its bits. It wakes when it touches what is awake (a body that moves, or
-    has not yet rested as long), a kinematic body that moves, or a contact from outside the loop, when what it lies on
-    is gone, and when the applied force on it changes. Where rows of joints take part, nothing sleeps. Contacts within a
-    sleeping island are not in the record.
+    An island falls asleep when every velocity of all its trees has stayed below ``speed`` for ``time``. Its velocities
+    are set to 0, and its configuration is kept bit for bit. It wakes if it touches an awake body, a moving kinematic
+    body or an external contact, if its support is gone, or if the applied force on it changes. Awake bodies include
+    those that have rested for a shorter time. If joint rows take part, no island sleeps. Contacts within a sleeping
+    island are not in the record.
 
     Parameters
     ----------
     speed
         Bound on each entry of v [m/s, rad/s].
     time
-        How long it must hold [s].
+        Time for which it must be satisfied [s].
     """
 
     speed: float = 1e-3
@@ -114,5 +114,5 @@ class Sleep:
 
 
 def sleeping_tree_count(world: World, stepper: TimeStepping) -> int:
-    """Return how many trees may sleep: all of them, or none."""
+    """Return the number of trees that may sleep: all of them, or none."""
     return 0 if stepper.sleep is None else world.tree_starts.size - 1

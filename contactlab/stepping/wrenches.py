@@ -1,4 +1,4 @@
-"""Wrenches on bodies, as the applied generalized force that they are at a configuration."""
+"""Wrenches on bodies, and their applied generalized force at a configuration."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Wrench:
     force
         (3,) [N]; in a batch also (B, 3), in a rollout (B, steps, 3), as are the other two.
     moment
-        (3,) [N m] besides the moment of the force.
+        (3,) [N m] in addition to the moment of the force.
     at
-        (3,) [m] where the force acts, in body coordinates: at the body's origin where not given.
+        (3,) [m] point of the force, in body coordinates; default the body's origin.
     axes
-        Axes of force and moment: "world", or "body" for those that turn with the body.
+        Axes of force and moment: "world", or "body" for axes that turn with the body.
 
     Raises
     ------
     SimulationConfigError
-        Naming the field and the value.
+        An argument is invalid; the error names the field and the value.
     """
 
     force: FloatArray
@@ -75,7 +75,7 @@ class Wrench:
 
 
 def _unchecked(force: FloatArray, moment: FloatArray, at: FloatArray, axes: Literal["world", "body"]) -> Wrench:
-    """A wrench of arrays that were checked."""
+    """Return a wrench of arrays that were already checked."""
     made = object.__new__(Wrench)
     made.__dict__.update(force=force, moment=moment, at=at, axes=axes)
     return made
@@ -83,17 +83,17 @@ def _unchecked(force: FloatArray, moment: FloatArray, at: FloatArray, axes: Lite
 
 #: By the name of the body: a `Wrench`, or (6,) its moment and force, in world axes about the body's origin.
 Wrenches: TypeAlias = Mapping[str, Wrench | ArrayLike]
-#: Wrenches for every step, or a function of (time, q, v) that returns them, asked once per step.
+#: Wrenches for every step, or a function of (time, q, v) that returns them, called once per step.
 WrenchLaw: TypeAlias = Wrenches | Callable[[float, FloatArray, FloatArray], Wrenches] | None
 
 
 def checked_wrenches(
     model: Model, f_ext: Wrenches, runs: int | None = None, when: str = "", steps: int | None = None
 ) -> dict[str, Wrench]:
-    """Wrenches by body; what is no body or of another shape is refused.
+    """Return wrenches by body; raise an error for unknown bodies and wrong shapes.
 
-    ``runs``: arrays are of so many runs, (B, 6), and entries of a `Wrench` may be; with ``steps`` both may also be of
-    so many steps, (B, steps, 6). ``when`` is what errors say of them.
+    ``runs``: arrays are for this number of runs, (B, 6), and entries of a `Wrench` may be. With ``steps`` both may also
+    be for this number of steps, (B, steps, 6). ``when`` is appended to field names in errors.
     """
     if not isinstance(f_ext, Mapping):
         detail = f"must map names of bodies to wrenches, got {type(f_ext).__name__}"
@@ -121,9 +121,9 @@ def checked_wrenches(
 
 
 def applied_by(model: Model, q: FloatArray, wrenches: Mapping[str, Wrench]) -> FloatArray:
-    """Generalized force (..., nv) of wrenches at configurations q (..., nq): each J^T (moment, force), summed.
+    """Return the generalized force (..., nv) of wrenches at configurations q (..., nq): the sum of J^T (moment, force).
 
-    Entries of wrenches are (3,) or (..., 3). One configuration has the same bits as among many.
+    Entries of wrenches are (3,) or (..., 3). The result is the same, bit for bit, for one configuration or many.
     """
     total = np.zeros((*q.shape[:-1], model.nv))
     for name, one in wrenches.items():
@@ -135,19 +135,19 @@ def applied_by(model: Model, q: FloatArray, wrenches: Mapping[str, Wrench]) -> F
         if one.axes == "body":
             R = pose[:9].reshape(3, 3) if q.ndim == 1 else body_poses(model, q, name)[0]
             force, moment = _turned(R, force), _turned(R, moment)
-        # Sums of fewer than eight, which numpy makes from left to right; sums by BLAS depend on how arrays lie.
+        # numpy sums fewer than eight terms from left to right; sums by BLAS depend on the memory layout.
         total += np.add.reduce(moment[..., None] * J[..., :3, :], axis=-2)
         total += np.add.reduce(force[..., None] * J[..., 3:, :], axis=-2)
     return total
 
 
 def _turned(R: FloatArray, x: FloatArray) -> FloatArray:
-    """R x, by the same sums for one as for many."""
+    """Return R x, with the same order of sums for one vector as for many."""
     return np.asarray(R[..., 0] * x[..., 0, None] + R[..., 1] * x[..., 1, None] + R[..., 2] * x[..., 2, None])
 
 
 def with_wrenches(world: World, tau: Tau, f_ext: WrenchLaw) -> Tau:
-    """The applied force of a run under both: ``tau`` and, at the start of every step, the wrenches' force."""
+    """Return the applied force of a run: ``tau`` plus the force of the wrenches at the start of every step."""
     if f_ext is None:
         return tau
     model = world.model

@@ -1,4 +1,4 @@
-"""Records checked with arithmetic of their own: plain numpy from joints and shapes to the certificate, no kernels."""
+"""Independent checks of records: plain numpy from joints and shapes to the certificate, without kernels."""
 
 from __future__ import annotations
 

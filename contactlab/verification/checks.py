@@ -22,13 +22,13 @@ from contactlab.verification.motion_checks import FreeMotion, displacement, free
 from contactlab.verification.pair_coverage import PairCoverage
 from contactlab.verification.portion import TINY, Found, StepSlice, TreeRows, groups, length_of, max_relative, rows_of
 
-ROUNDING = 1e-12  # of the time that a tree has rested
-HEIGHT = 1e-4  # of the size of a world, that its weight is lifted by: energies are known no better
-WHOLE = 1e-7  # share of the largest momentum of a tree by which the others are rounded, over the tolerance
+ROUNDING = 1e-12  # relative to the time for which a tree has rested
+HEIGHT = 1e-4  # relative to the size of a world: a lift by this distance changes energies by their accuracy
+WHOLE = 1e-7  # fraction of a tree's largest momentum that is rounding of its other momenta, over the tolerance
 
 
 def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianceCheck | None) -> Iterator[Found]:
-    """Yield all that is said of the steps of a portion."""
+    """Yield all findings about the steps of a portion."""
     everywhere: IntArray = np.arange(portion.steps.size)
     yield "form", everywhere, -1, -1, np.zeros(everywhere.size)
     yield "energy", np.repeat(everywhere, 2), -1, -1, _energies(portion).ravel()
@@ -46,7 +46,7 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
     impulses = np.hstack((portion.column("impulse"), portion.column("moment")))
     push = portion.scattered(portion.points, portion.at, impulses)
     forces = row_forces(portion)
-    # Subtract the effect of the impulses: the result is near v_free, whose midpoint is searched.
+    # Subtract the effect of the impulses: the result is near v_free, where the search for its midpoint begins.
     momentum, laws, push = _free(portion, push, forces)
     M = laws.inertia(portion.state.M, h)
     free = free_motion(portion, laws, M)
@@ -62,7 +62,7 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
 
 
 def _free(portion: StepSlice, push: FloatArray, forces: FloatArray) -> tuple[FloatArray, JointLaws, FloatArray]:
-    """Return M v_free (ns, nv) without joint actions, their laws, and the effect of all impulses."""
+    """Return M v_free (ns, nv) without joint actions, the joint laws, and the effect of all impulses."""
     recording, state, h = portion.recording, portion.state, portion.h
     loops = loops_of(portion)
     J = joint_jacobian(recording.world, loops)
@@ -81,7 +81,7 @@ def _motion(
     impulses: FloatArray,
     forces: FloatArray,
 ) -> FloatArray:
-    """Return by how much the equations of motion (ns,) are off."""
+    """Return the relative residual of the equations of motion (ns,)."""
     state, v_plus, h = portion.state, portion.v_plus, portion.h[:, None]
     within = laws.within(portion.h)
     off = np.abs(mass_times(state.M, v_plus) + within * v_plus - momentum - h * laws.push - push)
@@ -101,9 +101,9 @@ def _motion(
 
 
 def _momentum_scale(M: Blocks, size: FloatArray) -> FloatArray:
-    """Return of every momentum (ns, nv) the largest that a motion of its tree with such an energy can have.
+    """Return for each momentum (ns, nv) its maximum over motions of its tree with the same energy.
 
-    |M_i v| <= sqrt(M_ii v' M v): what is far below is the rounding of the whole, of a needle's turn about itself, say.
+    |M_i v| <= sqrt(M_ii v' M v): a much smaller momentum is rounding of the whole, for example of a needle's spin.
     """
     own = [np.sqrt(np.maximum(np.einsum("nii->ni", block), 0.0)) for block in M]
     parts = np.split(size, np.cumsum([one.shape[1] for one in own])[:-1], axis=1) if own else []
@@ -121,7 +121,7 @@ def _integration(portion: StepSlice, dq: FloatArray, free: FreeMotion | None) ->
     wanted = integrate(recording.world.model, q, v_plus, h)
     if free is not None:
         wanted = np.where(free.places, free.q, wanted)
-    # A quaternion of either sign is the same turn, but the record continues from where it was.
+    # Quaternions of either sign are the same rotation, but the record continues with the same sign.
     model, length = recording.world.model, length_of(recording.world)
     shifts, moving = shifting(model)
     way = [(h * np.abs(v_plus[:, own]).max(axis=1, initial=0.0))[:, None] for own in (moving, ~moving)]
@@ -163,7 +163,7 @@ def _energies(portion: StepSlice) -> FloatArray:
 
 
 def _asleep(portion: StepSlice) -> Any:
-    """Return which velocities (ns, nv) were held at 0."""
+    """Return which velocities (ns, nv) were kept at 0 by sleep."""
     asleep, starts = portion.recording.rows["asleep"][portion.steps] != 0, portion.recording.world.tree_starts
     if not asleep.shape[1]:
         return np.zeros(portion.v.shape, dtype=bool)
@@ -171,7 +171,7 @@ def _asleep(portion: StepSlice) -> Any:
 
 
 def _check_sleep(portion: StepSlice, s: int) -> bool:
-    """Return whether sleeping trees have rested, keep their bits and have no contact, and the others' rest adds up."""
+    """Return True if sleeping trees have rested, are unchanged and have no contact, and rest times add up."""
     recording, i = portion.recording, int(portion.steps[s])
     world, rows, sleep = recording.world, recording.rows, recording.stepper.sleep
     if sleep is None:
@@ -193,15 +193,15 @@ def _check_sleep(portion: StepSlice, s: int) -> bool:
     return all(np.array_equal(recording.q[i][own], recording.q[i + 1][own]) for own in where)
 
 
-NEAR = 1e-9  # part of its distance from the origin by which a listed point may be off
-SLACK = 1e-5  # part of a shape's size by which a point must be deeper to be the deepest
+NEAR = 1e-9  # tolerance of a listed point, relative to its distance from the origin
+SLACK = 1e-5  # fraction of a shape's size by which a point must be deeper to be the deepest
 
 
 def uncovered(portion: StepSlice) -> FloatArray:
-    """Return how far, relative to its place, an unlisted support point is within reach of a half-space (ns,); 0: none.
+    """Return the amount (ns,) by which an unlisted support point is within reach of a half-space, relative; 0: none.
 
-    A point is within reach when gap <= margin + h max(0, -N v); bodies asleep have no contacts. If contacts are
-    reduced to four of a shape, only points deeper than all of these are missed.
+    A point is within reach if gap <= margin + h max(0, -N v); sleeping bodies have no contacts. If contacts are reduced
+    to four of a shape, only points deeper than all of these are missed.
     """
     recording = portion.recording
     world, margin, worst = recording.world, recording.stepper.thresholds.margin, np.zeros(portion.steps.size)
@@ -225,7 +225,7 @@ def uncovered(portion: StepSlice) -> FloatArray:
                 if not surface.category & mask or not category & surface.mask:
                     continue
             gap = (body.p @ plane.normal - plane.offset)[:, None] + arms @ plane.normal - radii
-            # Of the points' velocities, w x arm . n = (n x w) . arm.
+            # The normal speed of rotation: (w x arm) . n = (n x w) . arm.
             speed = (origin_velocity @ plane.normal)[:, None] + rotate(arms, cross(plane.normal, turning))
             excess = margin + portion.h[:, None] * np.maximum(0.0, -speed) - gap
             near = (excess > 0.0) & ~asleep[:, index, None]
@@ -244,7 +244,7 @@ def uncovered(portion: StepSlice) -> FloatArray:
 
 
 def _found(at: IntArray, places: FloatArray, slack: FloatArray, steps: IntArray, listed: FloatArray) -> Any:
-    """Return whether places (n, 3) of steps ``at`` (n,), ascending, are among those listed (m, 3) of ``steps`` (m,)."""
+    """Return True for places (n, 3) of steps ``at`` (n,), ascending, among ``listed`` (m, 3) of ``steps`` (m,)."""
     first, last = np.searchsorted(steps, at), np.searchsorted(steps, at, side="right")
     found = np.zeros(at.size, dtype=bool)
     for k in range(int((last - first).max(initial=0))):
@@ -253,12 +253,12 @@ def _found(at: IntArray, places: FloatArray, slack: FloatArray, steps: IntArray,
     return found
 
 
-# Slip, of the speeds without contacts, from which a contact slides, and how far rounding may move it.
+# Slip of a sliding contact, relative to the speeds without contacts, and the uncertainty of this limit by rounding.
 SLIDING, EDGE = 1e-8, 1e-6
 
 
 def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
-    """Check values that the contact table has twice: impulses and forces, gap and position."""
+    """Check values that the contact table contains twice: impulses and forces, gap and position."""
     world = portion.recording.world
     r, h, z = frames.shape[1] - 1, portion.h[portion.at][:, None], portion.column("z")
     normal, point, island = portion.column("normal"), portion.column("point"), portion.numbers("island")
@@ -272,7 +272,7 @@ def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
     mu, restitution = pairs_of(portion, frames[:, 0])
     worst = np.maximum(np.abs(portion.column("mu") - mu), np.abs(portion.column("restitution") - restitution))
     half_space, own = portion.numbers("half_space"), portion.numbers("shape_b")
-    # Points of shapes touch with themselves; of a cylinder, whose rim has none, the point is midway to the plane.
+    # Points of shapes are the contact points; for a cylinder's rim the point is midway to the plane.
     midway = np.array([not isinstance(surface.shape, BodyShape) for surface in world.surfaces] or [False])
     whole = np.where(midway[np.clip(own, 0, midway.size - 1)] & (own >= 0) & (own < midway.size), 2.0, 1.0)
     on = half_space >= 0
@@ -303,7 +303,7 @@ def slip_findings(portion: StepSlice, frames: FloatArray, v_free: FloatArray) ->
         after[one.of] += rotate(J, portion.v_plus[at, own])
         free[one.of] += np.linalg.norm(rotate(J, v_free[at, own]), axis=1)
         size[one.of] += rotate(np.abs(J), np.abs(portion.v_plus[at, own]))
-        # Points on the axis that a body turns about are there to rounding.
+        # Points on a body's axis of rotation are on it only up to rounding.
         whole = np.linalg.norm(J, axis=(1, 2)) * np.linalg.norm(portion.v_plus[at, own], axis=1)
         size[one.of] += FAINT / 3.0 * whole[:, None]
     normal = frames[:, 0]

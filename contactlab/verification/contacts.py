@@ -1,4 +1,4 @@
-"""The contact rows of a portion of a record, in plain numpy: directions, turning, kN, the forces of z."""
+"""The contact rows of a portion of a record, in plain numpy: directions, rotation, kN, the forces of z."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 
-# Part of a threshold within which rounding may have decided on which side of it a value lies.
+# Relative distance from a threshold within which rounding may decide the comparison.
 UNDECIDED = 1e-9
 
 Surfaces = tuple[Material | None, Material | None]
@@ -30,7 +30,7 @@ Surfaces = tuple[Material | None, Material | None]
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """The nc contacts of a portion; nr rows of friction, r for each contact, then the rows of its moments' cones."""
+    """The nc contacts of a portion: nr friction rows, r for each contact, then the rows of moment cones."""
 
     at: IntArray  # (nc,) their steps in the portion
     directions: FloatArray  # (nc, 1 + r, 3) normal and friction directions, world axes
@@ -40,24 +40,24 @@ class ContactRows:
     # (ncone,) the contact of each cone; (nr,) the cone of each row of friction.
     cone_contacts: IntArray
     cone: IntArray
-    # (nr,), (nr,), (ncone,) where the variables stand among those that a record keeps by contact.
+    # (nr,), (nr,), (ncone,) columns of the variables among the ones that a record has by contact.
     plus_columns: IntArray
     minus_columns: IntArray
     slack: IntArray
-    axes: FloatArray  # (nt, 3) directions of the rows of moments, the last ones of F
+    axes: FloatArray  # (nt, 3) directions of the moment rows, which are the last rows of F
     gamma: FloatArray  # (nc,) softening of the normal rows [s/kg]
-    drive: FloatArray  # (nc,) speed of approach [m/s] that kinematic bodies bring, negated
-    kF: FloatArray  # (nr,) slip [m/s] that the surfaces of kinematic bodies bring
-    rigid: NDArray[np.bool_]  # (nc,) whether a contact has no spring of its own
+    drive: FloatArray  # (nc,) approach speed [m/s] due to kinematic bodies, negated
+    kF: FloatArray  # (nr,) slip [m/s] due to the surfaces of kinematic bodies
+    rigid: NDArray[np.bool_]  # (nc,) True for contacts without a spring
 
     @property
     def row_contact(self) -> IntArray:
-        """The contact (nc + nr,) of every row."""
+        """Contact (nc + nr,) of every row."""
         return np.concatenate((np.arange(self.at.size), self.cone_contacts[self.cone]))
 
     @property
     def owners(self) -> IntArray:
-        """The contact of every entry of z."""
+        """Contact of every entry of z."""
         slips = self.cone_contacts[self.cone]
         return np.concatenate((np.arange(self.at.size), slips, slips, self.cone_contacts))
 
@@ -74,7 +74,7 @@ class ContactRows:
         return out
 
     def part(self, contacts: NDArray[np.bool_]) -> tuple[ContactRows, NDArray[np.bool_]]:
-        """Return the rows of some contacts (nc,), and which of the nc + nr rows they are."""
+        """Return the rows of selected contacts (nc,), and a mask of the selected nc + nr rows."""
         cones = contacts[self.cone_contacts]
         slips = cones[self.cone]
         renumber = [np.cumsum(chosen) - 1 for chosen in (contacts, cones)]
@@ -115,7 +115,7 @@ def contact_rows(
         stepper.erp,
         fastest_of(portion, PUSH_RATE),
     )  # fmt: skip
-    # f = -k (gap + h u) - b u in penetration; a gap is closed freely.
+    # f = -k (gap + h u) - b u in penetration; a gap closes without force.
     gamma = np.where(rigid, stepper.cfm, 1.0 / (h * stiffness + dissipation))
     soft = np.where(gap > 0.0, gap / h, stiffness * gap * gamma)
     k = np.where(rigid[:, None], k, soft[:, None]) + drive[:, :1]
@@ -173,7 +173,7 @@ def normal_rates(
 def surface_motion(portion: StepSlice, normals: FloatArray) -> FloatArray:
     """Return velocity and angular velocity (nc, 6) of body A's surface if A is a kinematic body.
 
-    Along the normal (nc, 3) it is the velocity of the body: a belt moves along its body alone.
+    Along the normal (nc, 3) it is the body's velocity, because a belt moves only along its body.
     """
     rows, a, out = portion.recording.rows, portion.numbers("body_a"), np.zeros((portion.contacts.size, 6))
     for row, (body, _) in enumerate(portion.recording.world.motions):
@@ -190,8 +190,8 @@ def surface_motion(portion: StepSlice, normals: FloatArray) -> FloatArray:
 def frames_of(normals: FloatArray, edges: int, plane: FloatArray | None) -> FloatArray:
     """Return normals (nc, 3) and the friction directions (nc, 1 + edges/2, 3) of their pyramids.
 
-    The first one, t1, is the normalised part across the normal of the world axis that is most across it; in a plane
-    of motion, the direction in it. Axes that are across it alike, within 1e-9, count as the first of them.
+    The first one, t1, is the world axis most nearly across the normal, projected across it and normalised; in a plane
+    of motion, the direction in it. Of axes equally across within 1e-9 the first one counts.
     """
     normals = np.asarray(normals)
     x, y, z = np.abs(normals).T
@@ -211,12 +211,12 @@ def frames_of(normals: FloatArray, edges: int, plane: FloatArray | None) -> Floa
 def pairs_of(portion: StepSlice, normals: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return friction and restitution (nc,) of the pairs that touch along normals (nc, 3).
 
-    Of a contact from outside the loop they are what the record says, within their range; and so is restitution by speed
-    if rounding of the speed decides.
+    For an external contact they are the recorded values, within their range; so is restitution by speed if rounding of
+    the speed decides.
     """
     rows, chosen = portion.recording.rows, portion.contacts
     surfaces, numbers = material_pairs(portion.recording.world, rows, chosen)
-    # A shape that is not there touches nothing: such a row is always wrong.
+    # A shape that does not exist touches nothing: such a row is always wrong.
     known = [(math.nan, math.nan) if a is None or b is None else combine(a, b) for a, b in surfaces]
     mu = np.array([one for one, _ in known])[numbers]
     said = rows["contact_mu"][chosen], rows["contact_restitution"][chosen]
@@ -247,7 +247,7 @@ def _coefficients(restitution: float | RestitutionLaw, speed: FloatArray) -> Flo
 
 
 def material_pairs(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntArray) -> tuple[list[Surfaces], IntArray]:
-    """Return the pairs of materials that touch, None for a shape that is not there, and the pair of each row."""
+    """Return the pairs of materials in contact, None for an unknown shape, and the pair of each row."""
     materials = [surface.material for surface in world.surfaces]
     names = ("contact_half_space", "contact_shape_a", "contact_shape_b")
     found, numbers = distinct([rows[name][chosen] for name in names])
@@ -260,7 +260,7 @@ def material_pairs(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntAr
 
 
 def _spring_of(one: Material | None, other: Material | None) -> tuple[float, float]:
-    """Return stiffness and dissipation of two springs in series, each damped; infinite and 0 for rigid surfaces."""
+    """Return stiffness and dissipation of two damped springs in series; infinite and 0 for rigid surfaces."""
     springs = [material for material in (one, other) if material is not None and math.isfinite(material.stiffness)]
     if not springs:
         return math.inf, 0.0
@@ -268,12 +268,12 @@ def _spring_of(one: Material | None, other: Material | None) -> tuple[float, flo
     return 1.0 / give, sum(material.dissipation / (give * material.stiffness) ** 2 for material in springs)
 
 
-#: Largest extents of the smaller body by which a depth is undone in a second, by default, by velocities.
+#: Default correction speed of velocities, in largest extents of the smaller body per second.
 PUSH_RATE = 2.0
 
 
 def rigid_contacts(portion: StepSlice) -> NDArray[np.bool_]:
-    """Return which contacts (nc,) are of rigid surfaces."""
+    """Return a mask (nc,) of contacts of rigid surfaces."""
     surfaces, numbers = material_pairs(portion.recording.world, portion.recording.rows, portion.contacts)
     springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
     give = portion.h[portion.at] * springs[:, 0] + springs[:, 1]
@@ -281,7 +281,7 @@ def rigid_contacts(portion: StepSlice) -> NDArray[np.bool_]:
 
 
 def extent_of(portion: StepSlice, sizes: FloatArray) -> FloatArray:
-    """Return the size (nc,) of the smaller of the two shapes, of ``sizes``; of all shapes, if none is known."""
+    """Return the size (nc,) of the smaller of the two shapes, from ``sizes``; of all shapes, if none is known."""
     least = float(np.min(sizes, initial=np.inf))
     known = np.append(sizes, np.inf)
     size = np.minimum(known[portion.numbers("shape_a")], known[portion.numbers("shape_b")])
@@ -289,7 +289,7 @@ def extent_of(portion: StepSlice, sizes: FloatArray) -> FloatArray:
 
 
 def fastest_of(portion: StepSlice, rate: float) -> FloatArray:
-    """Return the speed (nc,) at which the depth of each contact is undone at most: by default ``rate`` lengths."""
+    """Return the maximum correction speed (nc,) of each contact: by default ``rate`` lengths."""
     given = portion.recording.stepper.max_depenetration_velocity
     if given is not None:
         return np.full(portion.contacts.size, given)
@@ -308,7 +308,7 @@ def normal_terms(
 ) -> FloatArray:
     """Return kN (n, 2) of impacts, or of contacts that may close their gap; both if rounding decides.
 
-    ``fastest`` bounds the speed at which a depth is undone; if it is infinite an impact has e N v- whatever its gap.
+    ``fastest`` bounds the correction speed; if it is infinite an impact has e N v- for any gap.
     """
     bounce = restitution * before
     push = np.maximum(erp * np.minimum(gap, 0.0) / h, -np.asarray(fastest))
@@ -329,13 +329,12 @@ STILL = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class MomentRows:
-    """The further cones of the contacts of a portion: torsional ones, then rolling ones; nt rows in all."""
+    """Moment cones of the contacts of a portion: torsional ones, then rolling ones; nt rows in all."""
 
     k: FloatArray  # (nt,) contribution of rotating kinematic bodies to the relative angular velocity [rad/s]
     directions: FloatArray  # (nt, 3) world axes
     lengths: FloatArray  # (n,) of each cone [m]
-    # (n,) the contact that each leans on, its number of directions, and where its variables begin among those kept by
-    # contact.
+    # (n,) the contact of each cone, its number of directions, and its first column among the variables by contact.
     contacts: IntArray
     counts: IntArray
     places: IntArray
@@ -346,8 +345,8 @@ def moments_of(
 ) -> MomentRows:
     """Return the cones of moments of the contacts of a portion.
 
-    Of each pair that touches ``surfaces`` are the materials of A and B, None for one that is not there; ``numbers``
-    (nc,) the pair of each contact, ``frames`` (nc, 1 + r, 3) its normal and directions of sliding friction.
+    ``surfaces`` are the materials of A and B of each pair in contact, None for an unknown shape; ``numbers`` (nc,) the
+    pair of each contact; ``frames`` (nc, 1 + r, 3) its normal and directions of sliding friction.
     """
     world, r = portion.recording.world, frames.shape[1] - 1
     known = [
@@ -356,7 +355,7 @@ def moments_of(
     ]
     torsional, rolling = np.array(known).reshape(-1, 2)[numbers].T
     if world.plane is not None:
-        torsional = 0.0 * torsional  # nothing turns about a normal
+        torsional = 0.0 * torsional  # in the plane there is no spin
     told = surface_motion(portion, frames[:, 0])[:, 3:]
     about, over = np.flatnonzero(torsional > 0.0), np.flatnonzero(rolling > 0.0)
     axes = _axes(world, frames[over], (_turning(portion) - told)[over])
@@ -382,7 +381,7 @@ def _turning(portion: StepSlice) -> FloatArray:
 
 
 def _axes(world: World, frames: FloatArray, w: FloatArray) -> FloatArray:
-    """Return the directions (n, r, 3) of rolling: pyramids whose first axis is along the rolling w (n, 3) of before."""
+    """Return the rolling directions (n, r, 3): pyramids whose first axis is along the initial rolling w (n, 3)."""
     if world.plane is not None:
         return np.tile(world.plane, (frames.shape[0], 1, 1))
     normal, r = frames[:, 0], frames.shape[1] - 1

@@ -1,6 +1,6 @@
 """The equations of motion of steps without contacts, in plain numpy: M, M v_free, and the energies.
 
-M is kept tree by tree; what is many states' has their axis first, as in `motion`.
+M is stored tree by tree; arrays of many states have the states as first axis, as in `motion`.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
 Blocks = tuple[FloatArray, ...]
 
 ITERATIONS = 30
-SHORTEST = 1e-9  # part of a Newton step worth taking
+SHORTEST = 1e-9  # minimum fraction of a Newton step
 PARTS = 1024
-# Radians in a step of which even such parts are turns, and how many parts of it are tried: each takes as long.
+# Rotation in a step [rad] above which fewer parts are tried, and their maximum number: each part takes as long.
 WILD, TRIED = 4096.0, 32
-FEW = 0.5  # radians in a step below which its equation is always solved in one part
+FEW = 0.5  # rotation in a step [rad] below which its equation is always solved in one part
 CLOSE = 1e-9  # relative
-# Radians in a step from which on velocity products of fast trees are limited, as in the stepper.
+# Rotations in a step [rad] between which the limit of velocity products of fast trees begins, as in the stepper.
 BEGINS, WHOLE = 0.1, 0.2
-SETTLED = 1e-14  # change of a Newton step, of the speeds: rounding
+SETTLED = 1e-14  # change of a Newton step, relative to the speeds, that is rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Dynamics:
-    """Quantities of steps that follow from their first states."""
+    """Quantities of steps that depend only on their initial states."""
 
     bodies: dict[str, BodyKinematics]  # frames by the bodies' names
     M: Blocks  # mass matrix
     bias: FloatArray  # (ns, nv) generalised force of weight and velocity products, on the left-hand side
-    # (ns, nv) the sum of the magnitudes of ``bias``'s terms: the scale of its rounding. Lengths of vectors, not of
-    # their entries: what vanishes along an axis only because the axis points there is rounding of the whole.
+    # (ns, nv) the sum of the magnitudes of ``bias``'s terms: the scale of its rounding. Magnitudes are lengths of
+    # vectors, not of entries, because an entry that vanishes for the chosen axes is rounded like the whole vector.
     force_size: FloatArray
-    # Of every heavy body: where its tree stands in v, the Jacobians (2, ns, 3, n) of its centre of mass and its
-    # turning, and the lengths of their columns (2, ns, n) times its mass and its largest moment of inertia.
+    # For each heavy body: the slice of its tree in v, the Jacobians (2, ns, 3, n) of its centre of mass and its
+    # rotation, and the lengths of their columns (2, ns, n) times its mass and its largest moment of inertia.
     spread: tuple[tuple[slice, FloatArray, FloatArray], ...]
     # (ns,) energies [J].
     kinetic: FloatArray
     potential: FloatArray
 
     def at(self, states: Any) -> Dynamics:
-        """Return the quantities of some of the states."""
+        """Return the quantities of the selected states."""
         return Dynamics(
             {name: body.at(states) for name, body in self.bodies.items()},
             tuple(block[states] for block in self.M),
@@ -91,7 +91,7 @@ def mass_solve(M: Any, momentum: FloatArray) -> FloatArray:
 
 
 def solved_where_regular(M: Any, momentum: FloatArray) -> FloatArray:
-    """Return M^-1 p (ns, nv), zero for trees that only damping or a drive keeps from being singular."""
+    """Return M^-1 p (ns, nv), zero for trees whose M is singular without damping and drives."""
     out = np.zeros_like(momentum)
     start = 0
     for block, part in zip(M, _parts(M, momentum), strict=True):
@@ -110,7 +110,7 @@ def _parts(M: Any, v: FloatArray) -> list[FloatArray]:
 
 
 def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
-    """Return the dynamics at states q (ns, nq), v (ns, nv); all velocity products taken there."""
+    """Return the dynamics at states q (ns, nq), v (ns, nv), with all velocity products evaluated there."""
     bodies, ns, gravity = moving_bodies(world, q, v), q.shape[0], world.model.gravity
     M = tuple(np.zeros((ns, n, n)) for n in np.diff(world.tree_starts))
     bias, size, spread = np.zeros((ns, world.nv)), np.zeros((ns, world.nv)), []
@@ -148,7 +148,7 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
 
 
 def weights(world: World, bodies: dict[str, BodyKinematics]) -> FloatArray:
-    """Return the generalised weights (ns, nv), on the left-hand side: the forces that carry all bodies."""
+    """Return the generalised weights (ns, nv), with their sign on the left-hand side."""
     some = next(iter(bodies.values()))
     out = np.zeros((some.p.shape[0], world.nv))
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
@@ -170,9 +170,9 @@ def free_momentum(
     guess: FloatArray,
     gyroscopic: str,
 ) -> FloatArray:
-    """Return M v_free (ns, nv): M v + h (tau - bias), the torque of single free links as the stepper takes it.
+    """Return M v_free (ns, nv): M v + h (tau - bias), with the stepper's rule for the torque of single free links.
 
-    ``guess`` (ns, nv) is where the search for the midpoint begins: near v_free. ``h`` (ns,) [s].
+    ``guess`` (ns, nv), near v_free, is the start of the search for the midpoint. ``h`` (ns,) [s].
     """
     momentum = mass_times(state.M, v) + h[:, None] * (tau - state.bias)
     if gyroscopic == "explicit":
@@ -185,14 +185,14 @@ def free_momentum(
         at = model.v_slice(spec.name).stop - 3
         own = slice(at, at + 3)
         about = _inertia_about(specs, state, names, floating=spec.joint.chain()[0].nq == 7)
-        # In the body's axes, which the joint's velocities are in.
+        # In the body's axes, as the joint's velocities.
         I = np.swapaxes(body.R, 1, 2) @ about @ body.R
         w = v[:, own]
         turning = cross(w, rotate(I, w))
         if gyroscopic == "off":
             momentum[:, own] += step * turning
             continue
-        # The torque without the gyroscopic one gives the explicit motion I dw/dt = rest - w x I w.
+        # The torque without gyroscopic terms gives the explicit motion I dw/dt = rest - w x I w.
         part, tree = model.v_slice(spec.name), world.body_trees[model.index(spec.name)]
         rates = np.linalg.solve(state.M[tree], (tau - state.bias)[:, part, None])[:, -3:, 0]
         rest = rotate(I, rates) + turning
@@ -206,7 +206,7 @@ def _limit_gyroscopic_energy(
 ) -> None:
     """Remove from M v_free the energy gained by velocity products in trees that turn fast, as the stepper does.
 
-    `contactlab.multibody.kernels.velocity_products` says what that is.
+    See `contactlab.multibody.kernels.velocity_products`.
     """
     model = world.model
     alone = {names[0] for names in _single_links(model)}
@@ -239,7 +239,7 @@ def _limit_gyroscopic_energy(
             come[:, :3] = rotate(before, rate)[:, :3] / M[:, :1, 0]
         inner = left - rotate(M, drift)
         most = 0.5 * np.sum((rate - come) * rotate(before, rate - come), axis=1)
-        # A tree that only damping keeps from being singular turns nothing.
+        # Trees whose M is singular without damping have no rotation.
         ours = share[:, tree] > 0.0
         after = np.zeros(len(fast))
         after[ours] = 0.5 * np.sum(np.linalg.solve(M[ours], left[ours, :, None])[..., 0] * inner[ours], axis=1)
@@ -250,9 +250,9 @@ def _limit_gyroscopic_energy(
 
 
 def _single_links(model: Model) -> list[list[str]]:
-    """Return the trees that are one elementary motion, free or spherical: the body with the joint, then those on it.
+    """Return the trees of one free or spherical joint: the body with the joint, then the bodies fixed to it.
 
-    Those with rotors are left out: the stepper takes their torque at the start of the step.
+    Trees with rotors are excluded: the stepper evaluates their torque at the start of the step.
     """
     trees: dict[str, list[str]] = {}
     for name, root in tree_roots(model).items():
@@ -264,7 +264,7 @@ def _single_links(model: Model) -> list[list[str]]:
 
 
 def _inertia_about(specs: dict[str, Any], state: Dynamics, names: list[str], *, floating: bool) -> FloatArray:
-    """Return the (ns, 3, 3) inertia of bodies that move as one, about their centre of mass or the joint; world axes."""
+    """Return the (ns, 3, 3) inertia of rigidly connected bodies about their centre of mass or the joint; world axes."""
     parts = []
     for name in names:
         own, body = specs[name].inertia, state.bodies[name]
@@ -282,9 +282,9 @@ def _inertia_about(specs: dict[str, Any], state: Dynamics, names: list[str], *, 
 
 
 def _spins(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, guess: FloatArray) -> FloatArray:
-    """Return the changes (ns, 3) of w over steps by the midpoint rule, by Newton's method for all of them.
+    """Return the changes (ns, 3) of w over steps by the midpoint rule, with Newton's method for all steps together.
 
-    What it leaves, and what turns so far that the step may have been taken in parts, is taken up one by one.
+    Steps without convergence, or with so much rotation that they may have been split, are solved one by one.
     """
     d = np.array(guess)
     step, slow = h[:, None], h[:, None, None]
@@ -308,8 +308,8 @@ def _spins(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, gues
 def _spin(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, guess: FloatArray) -> FloatArray:
     """Return the change (3,) of w over a step by the midpoint rule.
 
-    A step that turns the body by a radian or more may be taken in 2, 4, ... equal parts if one is not solved. How
-    many is not on record: the nearest to ``guess`` is taken, and the equation of motion then says whether it is right.
+    A step that turns the body by a radian or more may be split into 2, 4, ... equal parts if one part is not solved.
+    The number is not recorded: the result closest to ``guess`` is returned, and the equation of motion then checks it.
     """
     best = _midpoint(I, w, h, torque, guess)
     size = float(np.abs(w).max() + np.abs(guess).max())
@@ -335,7 +335,7 @@ def _midpoint(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, d: Flo
         middle = w + 0.5 * d
         slope = I + 0.5 * h * (skew(middle) @ I - skew(I @ middle))
         change = np.linalg.solve(slope, -residual(d))
-        # A full step may jump to another root; a fast spin has several.
+        # A full step may jump to another root, because a fast spin has several.
         share, size = 1.0, np.linalg.norm(residual(d))
         while share > SHORTEST and not np.linalg.norm(residual(d + share * change)) < size:
             share *= 0.5

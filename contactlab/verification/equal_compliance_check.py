@@ -1,12 +1,12 @@
 """Distance of recorded forces from the equal-compliance forces, computed by an independent method.
 
-The step goes along a branch of compliances in the space of the velocities. Here the dense LCP of an island, every
-contact giving way by eps along its normal and both tangents, is solved by Lemke's method for a small eps, and with the
-exact cone by Newton's method in the space of the forces, from the recorded ones. If that is not near, the line
-through the answers for two eps is read at 0. If a contact creeps, or gaps contradict one another, every eps has an
-answer of its own, and the nearest counts, that at the branch's end first. Rows of joints stay rigid: what they do about
-a change of the contact forces is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which
-W is regular: no other forces make the same velocities.
+The step follows a branch of compliances in the velocities. Here every contact of an island has the compliance eps along
+its normal and both tangents. The dense LCP of the island is solved by Lemke's method for a small eps; with the exact
+cone, the forces are computed by Newton's method from the recorded ones. If the result is not close, it is extrapolated
+linearly from two values of eps to 0. If a contact creeps, or gaps are inconsistent, the forces depend on eps. Then the
+closest result counts, beginning with the branch's end. Joint rows stay rigid: their reaction to a change of the contact
+forces is eliminated, except for rows at their bounds. Islands with a regular W are skipped, because no other forces
+give the same velocities.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
     from contactlab.verification.joints import JointLaws
 
-MOST = 24  # contacts of an island that is looked at
-REGULAR = 1e-9  # least eigenvalue of W, of the largest, at which it is regular
-EPS = (1e-7, 1e-9, 1e-6)  # of the largest response
-END = 1e-7, 1e-9  # of the least and the largest response of a normal: the larger is the compliance at the branch's end
-# Of that, to which rates that contradict one another may lead: eight a decade, since each has forces of its own.
+MOST = 24  # maximum number of contacts of an island that is checked
+REGULAR = 1e-9  # minimum eigenvalue of a regular W, relative to the largest
+EPS = (1e-7, 1e-9, 1e-6)  # relative to the largest response
+END = 1e-7, 1e-9  # relative to the minimum and maximum response of a normal: the larger is the compliance at the end
+# Smaller compliances, for inconsistent rates: eight per decade, because each has different forces.
 SMALLER = tuple(10.0 ** (-np.arange(1, 37) / 8.0))
-# Places of the compliances that Lemke's method is asked for: the first ones, and a tenth, hundredth and thousandth.
+# Indices of the compliances that Lemke's method solves: the first ones, and a tenth, hundredth and thousandth.
 BY_LEMKE = [0, 1, 2, 3, 11, 19, 27]
-RATIO = 4.0  # of a compliance, from which the line to none is read
-NEAR = 1e-5  # distance that is not looked at more closely
-WITHIN_SIGHT = 1e-2  # distance up to which the answers of a compliance in between count
-ROUNDING = 1e-10  # of the forces that would stop the motion: if none is larger, all are rounding
-CLOSED = 1e-8  # rate of an unloaded contact, of the largest that a load of the island makes: below, it may act
-WITHIN = 1e-9  # of a bound: a force nearer is at it
+RATIO = 4.0  # ratio of the two compliances of the extrapolation to 0
+NEAR = 1e-5  # distance that needs no closer check
+WITHIN_SIGHT = 1e-2  # distance up to which the results of intermediate compliances count
+ROUNDING = 1e-10  # relative to the forces that would stop the motion: if all are smaller, they are rounding
+CLOSED = 1e-8  # rate of an unloaded contact, relative to the largest rate of a load, below which it may act
+WITHIN = 1e-9  # relative distance to a bound of a force at the bound
 NEWTON, ARRIVED = 40, 1e-12  # steps with the exact cone, and their accuracy relative to the largest force
-DEPENDENT = 1e-10  # singular value of rows of joints, of the largest, at which they are dependent
+DEPENDENT = 1e-10  # singular value of dependent joint rows, relative to the largest
 
 
 @dataclass(eq=False)
@@ -58,12 +58,12 @@ class EqualComplianceCheck:
     worst: float = 0.0
     step: int = -1
     island: int = -1
-    # Islands said to be selected, of the portion under way: step in it, label, and distance.
+    # Islands with forces recorded as selected, of the present portion: step in it, label, and distance.
     said: list[tuple[int, int, float]] = field(default_factory=list)
 
     @staticmethod
     def of(recording: Recording) -> EqualComplianceCheck | None:
-        """Return an empty account, None for a record in which nothing was to be selected."""
+        """Return an empty collector, or None for a record in which no forces should be selected."""
         stepper = recording.stepper
         selects = stepper.solver is None and not recording.world.has_moment_friction
         return EqualComplianceCheck() if selects else None
@@ -77,7 +77,7 @@ class EqualComplianceCheck:
     def take(
         self, portion: StepSlice, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
     ) -> Found:
-        """Enter the islands of a portion; how far those are off that are said to be selected."""
+        """Add the islands of a portion; return the distances of forces that are recorded as selected."""
         self.said = []
         self._take(portion, problem, joined, laws, islands)
         at, labels, off = (np.array([one[part] for one in self.said]) for part in range(3))
@@ -127,7 +127,7 @@ class EqualComplianceCheck:
         joints: _Joints | None,
         end: float,
     ) -> None:
-        """Compare one island in which these ``contacts`` act."""
+        """Compare one island with these active ``contacts``."""
         if not contacts.size:
             self.unique += 1
             return
@@ -158,7 +158,7 @@ class EqualComplianceCheck:
 
 @dataclass(frozen=True, eq=False)
 class _Joints:
-    """Rows of joints of an island that hold, whatever the contacts do."""
+    """Joint rows of an island that are not at a bound."""
 
     Y: Matrix
     W: FloatArray  # softening over h included
@@ -174,23 +174,23 @@ class _Joints:
         return _Joints(joined.Y[own], (joined.J[own] @ joined.Y[own].T).toarray() + np.diag(give))
 
     def eliminated(self, W: FloatArray, coupling: FloatArray) -> FloatArray:
-        """Return W of contacts whose ``coupling`` with the rows is J M^-1 J_joints^T."""
+        """Return W of contacts after elimination of the rows; ``coupling`` is J M^-1 J_joints^T."""
         return W - coupling @ np.linalg.pinv(self.W, rcond=DEPENDENT, hermitian=True) @ coupling.T
 
 
 def _rows_of(problem: ContactProblem, contacts: IntArray) -> IntArray:
-    """Return the rows of some contacts: their normals, then r directions each."""
+    """Return the rows of selected contacts: their normals, then r directions each."""
     nc, r = problem.fN.size, problem.rows.directions.shape[1] - 1
     return np.concatenate((contacts, (nc + r * contacts[:, None] + np.arange(r)).ravel()))
 
 
 def _regular(problem: ContactProblem, contacts: IntArray) -> NDArray[np.bool_]:
-    """Return whether W of islands is regular, whose contacts (m, n) are; over the normal and two directions each."""
+    """Return whether W is regular for islands with contacts (m, n), over the normal and two directions of each."""
     nc, r = problem.fN.size, problem.rows.directions.shape[1] - 1
     first = nc + r * contacts
     rows = np.stack([contacts, first, first + r // 2][: 1 + min(r, 2)], axis=2).reshape(contacts.shape[0], -1)
     size = rows.shape[1]
-    # J M^-1 J^T of more rows than there are velocities they act on is singular, whatever its eigenvalues cost.
+    # J M^-1 J^T is singular if it has more rows than velocities, so no eigenvalues are needed.
     part = problem.J[rows.ravel()].tocoo()
     acted = np.unique(np.stack((part.row // size, part.col)), axis=1)[0]
     regular = np.bincount(acted, minlength=rows.shape[0]) >= size
@@ -205,7 +205,7 @@ def _regular(problem: ContactProblem, contacts: IntArray) -> NDArray[np.bool_]:
 
 
 def _three(W: FloatArray, nc: int) -> FloatArray:
-    """Return W of normals and two directions of nc contacts of W of all their rows."""
+    """Return W of the normals and two directions of nc contacts, from W of all their rows."""
     r = W.shape[0] // nc - 1
     first = nc + r * np.arange(nc)
     rows = np.concatenate([np.arange(nc), first, first + r // 2][: 1 + min(r, 2)])
@@ -220,7 +220,7 @@ def _is_regular(W: FloatArray) -> NDArray[np.bool_]:
 def _distance(
     problem: ContactProblem, contacts: IntArray, own: IntArray, W: FloatArray, rates: FloatArray, end: float
 ) -> float | None:
-    """Return how far the recorded forces are from the selected ones, of the largest; None if they are not found.
+    """Return the relative distance of the recorded forces from the selected ones; None if these are not found.
 
     ``end`` is the compliance at the branch's end.
     """
@@ -245,7 +245,7 @@ def _distance(
     if problem.cone or (nearest is not None and nearest <= NEAR):
         return nearest
     z = np.concatenate((force[:nc], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
-    # Below a thousandth of the branch's end the forces recorded solve this LCP to its tolerance, whatever they are.
+    # Below a thousandth of the branch's end, any recorded forces solve this LCP to its tolerance.
     answered = _nearest(
         recorded, largest, compliances[BY_LEMKE], lambda eps, _: _by_lemke(A, free, mu, pattern, axes, eps, z)
     )
@@ -258,11 +258,11 @@ def _nearest(
     compliances: FloatArray,
     answer: Callable[[float, FloatArray], FloatArray | None],
 ) -> float | None:
-    """Return how far recorded forces are from the nearest answer, of the largest force; None if there is none.
+    """Return the distance of recorded forces from the closest result, by the largest force; None if there is none.
 
-    Each answer for a compliance below the branch's end, the first, is sought from the one before: from the recorded
-    forces, which solve the rigid problem, nothing would move there. Of forces that are far from all, the distance is
-    that from the answers that Lemke's method is asked for.
+    The search for each compliance below the branch's end, the first, begins at the previous result. It cannot begin at
+    the recorded forces, which solve the rigid problem and would not change. If all results are far, the distance is
+    from the results of Lemke's method.
     """
     nearest, far, followed = None, None, recorded
     for number, eps in enumerate(compliances.tolist()):
@@ -287,7 +287,7 @@ def _nearest(
 def _by_lemke(
     A: FloatArray, free: FloatArray, mu: FloatArray, pattern: list[Any], axes: FloatArray, eps: float, z: FloatArray
 ) -> FloatArray | None:
-    """Return forces of contacts that give way by eps, normal and along two axes; None if they are not found."""
+    """Return forces of contacts with compliance eps, normal and along two axes; None if they are not found."""
     import lcp
 
     alike, of, sign, edges = pattern
@@ -304,10 +304,10 @@ def _by_lemke(
 def _near(
     W: FloatArray, b: FloatArray, mu: FloatArray, corners: FloatArray | None, eps: float, start: FloatArray
 ) -> FloatArray | None:
-    """Return forces p = P(p - T (W p + eps p + b)) by Newton's method from ``start``, None if it does not arrive.
+    """Solve p = P(p - T (W p + eps p + b)) by Newton's method from ``start``; return p, or None without convergence.
 
-    Of normals (nc,), then two axes of each contact. P cuts normal forces off at 0 and moves tangential ones to the
-    nearest point of the disc mu pN, or of the polygon with these ``corners`` (k, 2).
+    p has normals (nc,), then two axes of each contact. P clamps normal forces at 0 and projects tangential ones onto
+    the disc mu pN, or onto the polygon with these ``corners`` (k, 2).
     """
     nc = mu.size
     A, one = W + eps * np.eye(b.size), np.eye(b.size)
@@ -336,9 +336,9 @@ def _near(
 
 
 def _within(x: FloatArray, bounds: FloatArray, corners: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the points (n, 2) nearest to x (n, 2) of discs or polygons with these radii (n,), and their slopes.
+    """Project x (n, 2) onto discs or polygons with these radii (n,); return the points and their derivatives.
 
-    Slopes by x (n, 2, 2), and by the radius (n, 2).
+    Derivatives by x (n, 2, 2), and by the radius (n, 2).
     """
     points, turned, widened = x.copy(), np.tile(np.eye(2), (len(x), 1, 1)), np.zeros_like(x)
     if corners is None:
@@ -362,7 +362,7 @@ def _within(x: FloatArray, bounds: FloatArray, corners: FloatArray | None) -> tu
     side, at = sides[j], corners[j]
     turned[out] = side[:, :, None] * side[:, None, :] / square
     widened[out] = at - ((side * at).sum(axis=1) / square)[:, None] * side
-    # at a corner the point moves with the radius alone
+    # at a corner the point depends only on the radius
     corner = out[(share == 0.0) | (share == bounds[out])]
     turned[corner], radius = 0.0, bounds[corner, None]
     widened[corner] = np.divide(points[corner], radius, out=np.zeros((corner.size, 2)), where=radius > 0.0)
@@ -373,8 +373,8 @@ def _within(x: FloatArray, bounds: FloatArray, corners: FloatArray | None) -> tu
 def _pattern(nc: int, r: int) -> tuple[Any, ...]:
     """Return the common part of LCPs of nc contacts with r directions.
 
-    Axes of the directions; the compliance alike for normals and tangents; rows and signs of the forces, which are along
-    the rows, then against the directions; the slacks that the directions lean on.
+    Axes of the directions; the compliance of normals and tangents; rows and signs of the forces, which are along the
+    rows, then against the directions; the slacks of the directions.
     """
     angles, one = np.pi * np.arange(r) / r, np.eye(nc)
     axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)
@@ -386,5 +386,5 @@ def _pattern(nc: int, r: int) -> tuple[Any, ...]:
 
 
 def _resultants(friction: FloatArray, axes: FloatArray) -> FloatArray:
-    """Return the tangential forces of contacts along two axes, of those along r directions each."""
+    """Return the tangential forces of contacts along two axes, from forces along r directions each."""
     return np.asarray((friction.reshape(-1, axes.shape[0]) @ axes).ravel())

@@ -15,26 +15,26 @@ from contactlab.verification.contacts import ContactRows
 from contactlab.verification.joints import JointLaws
 from contactlab.verification.portion import Matrix, largest_of, worst_of
 
-#: Measures: condition, contacts or rows they are of, values.
+#: Measures: condition, its contacts or rows, values.
 Measures = tuple[str, IntArray, FloatArray]
 #: A measure, not a condition: the residual in Coulomb's law if a friction backend was used.
 COULOMB = "coulomb"
-# Share of the island's largest force below which a force is as good as none: its rounding is 1e-10 of that.
+# Fraction of the island's largest force below which a force counts as zero: its rounding is 1e-10 of the largest.
 NOTHING = 1e-6
-# Share of the largest rate a motion of its energy can have that any rate is measured against at least.
+# Minimum scale of a rate, relative to the largest rate of a motion with the same energy.
 FAINT = 1e-4
-ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
-# Equations that do not agree, as the solvers have it: `contactlab.formulation.kernels.agreement`, and `constraints`.
+ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # of a row's rate, relative to its terms before cancellation
+# Equations that do not agree, as in the solvers: `contactlab.formulation.kernels.agreement`, and `constraints`.
 CONSISTENT, NEARLY = 1e-9, 1e-2
 ROUNDED, CONFIGURATION, MAX_UNCERTAIN, NEARLY_ASSEMBLED = 1e-10, 10.0, 3e-2, 3e-2
-MANY = 6  # contacts of an island whose kN is in doubt, tried in all combinations
+MANY = 6  # number of contacts with uncertain kN up to which all combinations are tried
 TINY = float(np.finfo(float).tiny)
 SLACK = 1e-3  # allowance of values that follow from rates, relative to the allowance of slacks
 
 
 @dataclass(frozen=True, eq=False)
 class ContactProblem:
-    """The contacts of islands: rows, answers, and the velocities they meet, on the columns of an `IslandSystem`."""
+    """The contacts of islands: rows, forces, and the velocities they act on, in the columns of an `IslandSystem`."""
 
     rows: ContactRows
     island: IntArray  # (nc,)
@@ -48,14 +48,14 @@ class ContactProblem:
     plus: FloatArray
     minus: FloatArray
     slack: FloatArray
-    v_free: FloatArray  # (n,) velocities without the forces of contacts and joints, computed
+    v_free: FloatArray  # (n,) computed velocities without the forces of contacts and joints
     v_joints: FloatArray  # (n,) velocity changes by the rows of joints
-    v_plus: FloatArray  # (n,) and with all of them, as recorded
+    v_plus: FloatArray  # (n,) recorded velocities, with all forces
     speed: FloatArray  # (n,) the size of each velocity before cancellation
-    kinetic_norm: FloatArray  # (count,) of the motion without contacts
-    of_joints: FloatArray  # (count,) the largest balanced force of a row of joints that gives way
+    kinetic_norm: FloatArray  # (count,) sqrt(v' M v) of the motion without contacts
+    of_joints: FloatArray  # (count,) the largest balanced force of a compliant joint row
     cone: bool  # whether friction has the exact cone over two tangents (in a plane, one) in place of a pyramid
-    law: str | None  # "coulomb" or "relaxed", the law that a friction backend states; None if none was asked
+    law: str | None  # "coulomb" or "relaxed", the law of a friction backend; None without one
 
     @property
     def force(self) -> FloatArray:
@@ -64,19 +64,19 @@ class ContactProblem:
 
     @property
     def response(self) -> Matrix:
-        """The rates (nc + nr, nc + nr) that forces make, softening included."""
+        """Change of the rates (nc + nr, nc + nr) per force, softening included."""
         h = self.h[self.rows.row_contact]
         gamma = np.concatenate((self.rows.gamma, np.zeros(self.plus.size)))
         return sparse.csr_matrix(sparse.diags(h) @ self.W + sparse.diags(gamma))
 
     @property
     def diagonal(self) -> FloatArray:
-        """The rate (nc + nr,) that a unit of each force makes of its own row, softening included."""
+        """Change of each row's rate (nc + nr,) per unit of its force, softening included."""
         h = self.h[self.rows.row_contact]
         return np.asarray(h * self.W.diagonal() + np.concatenate((self.rows.gamma, np.zeros(self.plus.size))))
 
     def part(self, contacts: NDArray[np.bool_]) -> ContactProblem:
-        """Return the problem of some of the islands, all contacts (nc,) of them."""
+        """Return the problem of some of the islands, with all their contacts ``contacts`` (nc,)."""
         rows, chosen = self.rows.part(contacts)
         cut: dict[str, Any] = {
             "rows": rows,
@@ -95,7 +95,7 @@ class ContactProblem:
         return replace(self, **cut)
 
     def measures(self) -> list[Measures]:
-        """Return every condition's worst violations over their scales.
+        """Return the largest violation over its scale of every condition, by island.
 
         If rounding decides the value of kN, the better choice for an island counts.
         """
@@ -109,7 +109,7 @@ class ContactProblem:
         mixed = unsure[island] > 0
         certain = list(self.part(~mixed)._measures(k[~mixed, 0]))
         found = [_renumbered(one, np.flatnonzero(~mixed)) for one in certain]
-        # If too many rows are in doubt, try all of one kind, then all of the other.
+        # If too many rows are uncertain, try all of one kind, then all of the other.
         for number in np.flatnonzero(unsure):
             own = island == number
             one, n = self.part(own), int(unsure[number])
@@ -132,7 +132,7 @@ class ContactProblem:
                 yield COULOMB, own, values
 
     def _relaxation(self) -> FloatArray:
-        """Return mu times the largest speed of sliding along an edge (nc,), by which a relaxed contact opens."""
+        """Return mu times the largest sliding speed along an edge (nc,), by which a relaxed contact opens."""
         nc, leans, opening = self.fN.size, self.rows.cone_contacts, np.zeros(self.fN.size)
         slip = np.abs(self.J[nc:] @ self.v_plus + self.rows.kF)
         fastest = np.zeros(leans.size)
@@ -141,10 +141,10 @@ class ContactProblem:
         return opening
 
     def _rounding_error(self, k: FloatArray) -> FloatArray:
-        """Return how far rounding of J v_free may move each rate (nc + nr,), whatever arithmetic formed it.
+        """Return the maximum change of each rate (nc + nr,) by rounding of J v_free, in any arithmetic.
 
-        Of bodies that fall side by side, or a ball that rolls without load, it is rounding alone, no unit for itself:
-        a normal is known to its rounding, and takes that part of the motion across it.
+        For bodies that fall side by side, or a ball that rolls without load, the rate is only rounding and gives no
+        scale. A normal is known only to rounding, so its rate contains this fraction of the tangential motion.
         """
         terms = abs(self.J) @ np.abs(self.v_free) + np.abs(np.concatenate((k, self.rows.kF)))
         motion = self.kinetic_norm[self.island[self.rows.row_contact]]
@@ -153,9 +153,9 @@ class ContactProblem:
     def _lcp_residual(self, k: FloatArray) -> Measures:
         """Return max |min(z, w)| of islands, in the scales of `lcp.contacts.kernels.island_acceptance`.
 
-        With R_i = h W_ii + gamma_i of a row, in friction the largest of its cone, sqrt(R_i) z_i and w_i / sqrt(R_i) are
-        both roots of a power; a slack is a rate. z counts in units of the island's largest sqrt(R_i) |z_i|, Z, and w_i
-        in those of |q_i| + s_i Z, s_i = sqrt(R_i), of a cone max(mu / sqrt(R_N), 1 / sqrt(R_F)).
+        Let R_i = h W_ii + gamma_i of a row, in friction the largest of its cone. sqrt(R_i) z_i and w_i / sqrt(R_i) are
+        both roots of a power; a slack is a rate. z is measured relative to Z, the island's largest sqrt(R_i) |z_i|, and
+        w_i relative to |q_i| + s_i Z, s_i = sqrt(R_i), for a cone max(mu / sqrt(R_N), 1 / sqrt(R_F)).
         """
         rows, nc = self.rows, self.fN.size
         owner, leans = rows.cone, rows.cone_contacts
@@ -182,7 +182,7 @@ class ContactProblem:
         largest = largest_of(unit[: forces.size] * np.abs(forces), island[: forces.size], self.count)
         largest = np.maximum(largest, self.of_joints)[island]
         terms = np.abs(q_all) + size * largest
-        # As in the step, the slip speed belongs to a force at its bound.
+        # As in the step, a force at its bound has the slip speed.
         rate = slip + change[nc:]
         fastest = largest_of(np.abs(rate), owner, leans.size)
         first = np.searchsorted(owner, np.arange(leans.size))
@@ -199,16 +199,16 @@ class ContactProblem:
             z_part = np.divide(balanced, largest, out=np.zeros_like(w), where=largest > 0.0)
             return np.asarray(np.abs(np.minimum(z_part, w_part)))
 
-        # The recorded slack is of rates that rounding of other equations has moved.
+        # The recorded slack comes from rates that contain rounding of other equations.
         found = np.maximum(off(formed), SLACK * off(self.slack))
         _, worst = worst_of(found, island)
         return "lcp", owners[worst], found[worst]
 
     def _cone_residual(self, k: FloatArray) -> Measures:
-        """Return the worst contact of islands and its |r - P_K(r - u_hat)|, u_hat = (u_N + mu |u_T|, u_T).
+        """Return the largest |r - P_K(r - u_hat)| over the contacts of islands, u_hat = (u_N + mu |u_T|, u_T).
 
-        r = (fN, fF) is taken in units of the largest force, u in units of |q_i| + W_ii max |r|. A projection
-        moves no farther than its argument: the effect of rounding of u on u_hat is subtracted.
+        r = (fN, fF) is relative to the largest force, u to |q_i| + W_ii max |r|. A projection does not enlarge
+        differences, so the effect of rounding of u on u_hat is subtracted.
         """
         rows, nc = self.rows, self.fN.size
         force, island = self.force, self.island
@@ -237,10 +237,10 @@ class ContactProblem:
     def _mechanics(self, k: FloatArray) -> Iterator[Measures]:
         """Check the mechanical conditions of each contact on the recorded velocity, not on the velocity from z.
 
-        A rate is measured against the size its terms had before cancellation, a force against the one that would change
-        the row by that rate: a few units of rounding, whatever the masses, when all is well. A force is known no better
-        than to the rounding of the largest one of the island, so each counts with at least a small share of it; so does
-        a rate with a share of the largest one that such a motion can have.
+        A rate is relative to the size of its terms before cancellation, a force to the force that changes the row by
+        this rate. A correct solution gives a few units of rounding, for any masses. A force is known only to the
+        rounding of the island's largest force, so its scale is at least a small fraction of that. The scale of a rate
+        is at least a fraction of the largest rate of such a motion.
         """
         rows, nc, island = self.rows, self.fN.size, self.island[self.rows.row_contact]
         fN, plus, minus, f, h = self.fN, self.plus, self.minus, self.force, self.h[self.rows.row_contact]
@@ -268,13 +268,13 @@ class ContactProblem:
         def most(values: FloatArray) -> FloatArray:
             return np.asarray(np.maximum.reduceat(values, first))
 
-        # A cone of moments shares no unit of speed with the normal row.
+        # A moment cone has other units of speed than the normal row.
         sliding = np.where(np.arange(leans.size) < nc, scale[:nc][leans], 0.0)
         slip_scale = np.maximum(most(scale[nc:]), sliding)
         slip_force = most(force[nc:]) + rows.mu * force[:nc][leans]
         used, bound, fastest = total(plus + minus), rows.mu * fN[leans], most(np.abs(slip))
         if self.cone:
-            # Lengths over orthonormal tangents; a pyramid has sums and the fastest edge instead.
+            # Lengths over orthonormal tangents; a pyramid uses sums and the fastest edge instead.
             used, fastest = np.sqrt(total(friction**2)), np.sqrt(total(slip**2))
         power = np.maximum((np.abs(bound) + used) * slip_scale, slip_force * fastest)
         yield "sign", leans, np.maximum(0.0, most(np.maximum(-plus, -minus)) / _unit(slip_force))
@@ -293,9 +293,9 @@ def _renumbered(measures: Measures, contacts: IntArray) -> Measures:
 
 @dataclass(frozen=True, eq=False)
 class JointProblem:
-    """Rows of joints (m,) of islands, on the columns of an `IslandSystem`."""
+    """Joint rows (m,) of islands, in the columns of an `IslandSystem`."""
 
-    # (m,) numbers, steps in the portion, islands, and as recorded.
+    # (m,) numbers, steps in the portion, islands, and recorded values.
     number: IntArray
     at: IntArray
     island: IntArray
@@ -306,11 +306,11 @@ class JointProblem:
     Y: Matrix
     v_plus: FloatArray  # (n,) as recorded
     speed: FloatArray  # (n,) the size of each velocity before cancellation
-    kinetic_norm: FloatArray  # (m,) of the island's motion
+    kinetic_norm: FloatArray  # (m,) sqrt(v' M v) of the island's motion
     h: FloatArray  # (m,)
 
     def measures(self, laws: JointLaws) -> Iterator[Measures]:
-        """Check the conditions of the rows; if rounding decides the term of a row, the better choice counts."""
+        """Check the conditions of the rows; if rounding decides a row's k, the better choice counts."""
         rows, f, at = self.number, self.force, (self.at, self.number)
         equation, gamma, lo, hi = laws.equation[rows], laws.gamma[at], laws.lo[rows], laws.hi[rows]
         wanted = laws.error[at]
@@ -326,7 +326,7 @@ class JointProblem:
             np.maximum(off, np.minimum(rate_off / _unit(np.maximum(least, size)), rate_off / 1e-12)),
         )
         response, give = self.h * own + gamma, np.where(equation, 0.0, gamma * f)
-        # A force between bounds is solved for as its distance to one of them, and rounded as large as that.
+        # A force between bounds is computed as its distance to one of them, and has the rounding of that bound.
         largest = np.maximum(*(np.abs(np.where(np.isfinite(end), end, 0.0)) for end in (lo, hi)))
         least = np.maximum(least, FAINT * response * largest)
         found, residuals = [], []
@@ -351,10 +351,10 @@ class JointProblem:
     def _least_squares(
         self, laws: JointLaws, held: IntArray, off: FloatArray, s: FloatArray, scale: FloatArray, k: FloatArray
     ) -> FloatArray:
-        """Return by how much equations are off, ``off`` (m,), or, if they nearly agree, from least squares.
+        """Return the residuals of equations, ``off`` (m,), or of least squares if the equations nearly agree.
 
-        Nearly: by what `contactlab.formulation.kernels.agreement` states. Then no velocity may lower the sum of the
-        squares of the rates s (m,) of an island's equations: G' s = 0.
+        The tolerance is in `contactlab.formulation.kernels.agreement`. The sum of squares of the rates s (m,) of an
+        island's equations is then minimal over the velocities: G' s = 0.
         """
         out = off.copy()
         for island in np.unique(self.island[held[off[held] > CONSISTENT]]):
@@ -369,7 +369,7 @@ class JointProblem:
             motion = float(self.speed[columns].sum())
             if (rates > np.linalg.norm(explained) + NEARLY * scale[own] + floor * motion).any():
                 continue
-            # Rates are uncertain by their scale, as in the case of equations that agree.
+            # Rates are uncertain by their scale, as for equations that agree.
             pull, terms = np.abs(J.T @ s[own]), abs(J).T @ scale[own]
             pull = np.maximum(0.0, pull - floor @ rates)
             out[own] = np.minimum(off[own], float(np.max(pull / _unit(terms), initial=0.0)))
@@ -377,10 +377,10 @@ class JointProblem:
 
 
 def _inverse(values: FloatArray) -> FloatArray:
-    """Return 1 / values, 0 of 0."""
+    """Return 1 / values, 0 for 0."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
 
 
 def _unit(scale: FloatArray) -> FloatArray:
-    """Return the scale, or the smallest positive number: with scale 0 only a violation of 0 is accepted."""
+    """Return the scale, or the smallest positive number, so that for scale 0 only a violation of 0 passes."""
     return np.where(scale > 0.0, scale, TINY)

@@ -1,4 +1,4 @@
-"""Checks of the islands of a slice: contacts and rows of joints."""
+"""Checks of the islands of a slice: contacts and joint rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def island_findings(
     M: Blocks,
     selections: EqualComplianceCheck | None,
 ) -> Iterator[Found]:
-    """Yield the conditions of the islands, and whether the record has a certificate for each."""
+    """Yield the conditions of the islands, and whether each has a certificate in the record."""
     recording, rows, ns = portion.recording, portion.recording.rows, portion.steps.size
     numbers = rows["joint_row"][portion.joints]
     listed = np.zeros((ns, laws.lo.size), dtype=bool)
@@ -60,7 +60,7 @@ def island_findings(
     J_joints, Y_joints = (matrix[n:] for matrix in (system.J, system.Y))
     free, v_plus = system.of_columns(v_free), system.of_columns(portion.v_plus)
     lively = system.kinetic_norm(free, count)
-    # Effects of joint rows are given data for the contacts, and the other way round.
+    # The effects of joint rows are given data for the contacts, and vice versa.
     pushing = forces[portion.joint_at, numbers]
     given = portion.h[portion.joint_at] * pushing
     h, answers = portion.h[contacts.at], contacts.solution(portion.column("z"))
@@ -107,10 +107,10 @@ def island_findings(
 
 @dataclass(frozen=True, eq=False)
 class _Rated:
-    """Return the sizes of forces and a lower bound; smaller forces are rounding of the whole."""
+    """Sizes of forces, with a lower bound: smaller forces are rounding of the whole."""
 
     impulse: FloatArray  # (m,) of all rows
-    of_joints: FloatArray  # (count,) the largest balanced force of rows of joints that give way
+    of_joints: FloatArray  # (count,) the largest balanced force of compliant joint rows
 
     @staticmethod
     def of(
@@ -123,10 +123,10 @@ class _Rated:
         pushing: FloatArray,
         numbers: IntArray,
     ) -> _Rated:
-        """Return the rows [N; F] and joint rows with forces ``pushing`` and numbers ``numbers``.
+        """Return the sizes for the rows [N; F] and joint rows with forces ``pushing`` and numbers ``numbers``.
 
-        A unilateral force counts with at least NOTHING of the island's largest. Balanced forces f sqrt(h W_ii + gamma)
-        are compared if some are moments: with limits that take part, or with friction moments.
+        A unilateral force counts with at least NOTHING of the island's largest. With moments, from active limits or
+        from friction, balanced forces f sqrt(h W_ii + gamma) are compared.
         """
         fN, plus, minus = answers[:3]
         n, count = fN.size + plus.size, islands.at.size
@@ -140,7 +140,7 @@ class _Rated:
         kinds = [row.kind for row in portion.recording.world.joint_rows]
         stops = np.array([kind == RowKind.LIMIT for kind in kinds] or [False])[numbers]
         unilateral = np.concatenate((np.ones(n, dtype=bool), stops))
-        # An island with rows of moments has as many more rows as those.
+        # An island with moment rows has more friction rows than sliding friction.
         turning = np.zeros(island.size, dtype=bool)
         turning[fN.size : n] = contacts.cone >= fN.size
         turning[n:] = stops
@@ -148,7 +148,7 @@ class _Rated:
         unit = np.where(mixed, root, 1.0)
         largest = largest_of(np.where(unilateral, unit * force, 0.0), island, count)[island]
         least = np.divide(NOTHING * largest, unit, out=np.zeros_like(unit), where=unilateral & (unit > 0.0))
-        # A force between bounds is rounded as large as these.
+        # A force between bounds has the rounding of its bounds.
         ends = [np.where(np.isfinite(end), np.abs(end), 0.0)[numbers] for end in (laws.lo, laws.hi)]
         pressed = np.where(stops, force[n:], np.maximum(force[n:], FAINT * np.maximum(*ends)))
         gives = ~laws.equation[numbers]
@@ -157,7 +157,7 @@ class _Rated:
 
 
 def _joint_rows(portion: StepSlice, laws: JointLaws, numbers: IntArray, first: int) -> list[TreeRows]:
-    """Return the rows of joints of the record's table by trees, numbered from ``first`` on."""
+    """Return the joint rows of the record's table by trees, numbered from ``first`` on."""
     world = portion.recording.world
     found: dict[int, list[IntArray]] = {}
     for number in np.unique(numbers):

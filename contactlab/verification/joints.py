@@ -1,4 +1,4 @@
-"""Rows of joints of recorded steps, in plain numpy: stops, drives, friction, joints that follow others, and loops."""
+"""Joint rows of recorded steps, in plain numpy: stops, drives, friction, mimic joints, and loops."""
 
 from __future__ import annotations
 
@@ -20,51 +20,51 @@ from contactlab.verification.portion import StepSlice, length_of
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-NO_MOTION = 1e-10  # share of a row's terms below which it is rounding
-NEAR = 1e-9  # rad, or part of the world's length: on which side of its reach a stop lies may be rounding
+NO_MOTION = 1e-10  # fraction of a row's terms below which it is rounding
+NEAR = 1e-9  # rad, or fraction of the world's length, within which rounding decides whether a stop is within reach
 
-#: Rows (ns, n, nv) of loops, their position errors (ns, n), the rates (ns, n) that v does not make, and the sizes
-#: (ns, n) of the terms of their entries.
+#: Rows (ns, n, nv) of loops, their position errors (ns, n), the rates (ns, n) independent of v, and the sizes (ns, n)
+#: of the terms of their entries.
 Loops = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
-#: Default speed [rad/s or m/s] at which the violation of a limit is undone.
+#: Default correction speed of limits [rad/s or m/s].
 STOP_PUSH_RATE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
 class JointLaws:
-    """All n rows of a world at the steps of a slice, by number, and the terms within the mass matrix."""
+    """All n rows of a world at the steps of a slice, by number, and the terms implicit in the mass matrix."""
 
     J: FloatArray  # (ns, n, nv) rows
     error: FloatArray  # (ns, n) position errors, gaps of stops
-    # (ns, n, 2) admissible term of each row: two values only if rounding decides between them.
+    # (ns, n, 2) admissible k of each row: two values only if rounding decides between them.
     k: FloatArray
     # (n,) softening [s/kg], (ns, n) if it depends on h, and bounds of the forces.
     gamma: FloatArray
     lo: FloatArray
     hi: FloatArray
-    equation: NDArray[np.bool_]  # (n,) rows that hold whatever it takes
+    equation: NDArray[np.bool_]  # (n,) rows without bounds on their forces
     scale: FloatArray  # (ns, n) sizes of the terms of their entries
     unit: FloatArray  # (n,) 1 for angles, for lengths the world's (`length_of`)
-    #: (ns, n) by how much a limit is within reach [rad, m]; infinite for rows that always take part
+    #: (ns, n) amount by which a limit is within reach [rad, m]; infinite for rows that always take part
     expected: FloatArray
-    # (nv,) of damping and of drives without bounds: h D and h^2 K join the diagonal of M.
+    # (nv,) of damping and of drives without bounds: h D and h^2 K are added to the diagonal of M.
     drag: FloatArray
     stiffness: FloatArray
     push: FloatArray  # (ns, nv) force of those drives at v+ = 0
 
     def missing_rows(self, listed: NDArray[np.bool_]) -> FloatArray:
-        """Return by how much the worst row of each step that should take part and is not ``listed`` (ns, n) should."""
+        """Return for each step the largest amount by which a row not ``listed`` (ns, n) is within reach."""
         missing = np.where(listed, 0.0, self.expected / self.unit).max(axis=1, initial=0.0)
         return np.where(missing > NEAR, missing, 0.0)
 
     def inertia(self, M: Blocks, h: FloatArray) -> Blocks:
-        """Return M with the terms that act within it."""
+        """Return M with the implicit terms."""
         return added(M, self.within(h))
 
     def within(self, h: FloatArray) -> FloatArray:
-        """Return the terms on the diagonal of M (ns, nv)."""
+        """Return the implicit terms on the diagonal of M (ns, nv)."""
         return h[:, None] * self.drag + h[:, None] ** 2 * self.stiffness
 
 
@@ -154,7 +154,7 @@ def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatA
 
 
 def _units(world: World) -> FloatArray:
-    """Return the scales of errors of the rows (n,): 1, or the world's length."""
+    """Return the error scales of the rows (n,): 1, or the world's length."""
     straight = shifting(world.model)[1]
     shifts = [row.dof >= 0 and bool(straight[row.dof]) for row in world.joint_rows]
     return np.where(shifts, length_of(world), 1.0) if shifts else np.zeros(0)
@@ -211,14 +211,14 @@ def loops_of(portion: StepSlice) -> Loops:
 def _terms(
     body: BodyKinematics, x: FloatArray, bodies: dict[str, BodyKinematics], angular: float, linear: float
 ) -> FloatArray:
-    """Return the sizes (ns,) of the terms of a row at x, with halves of these lengths, at most."""
+    """Return upper bounds (ns,) of the sizes of the terms of a row at x, for halves with these lengths."""
     reach = np.max([np.linalg.norm(x - other.p, axis=1) for other in bodies.values()], axis=0)
     turns, moves = (np.linalg.norm(part, axis=1) for part in (body.Jw, body.point_jacobian(x)))
     return np.asarray(((angular + linear * reach[:, None]) * turns + linear * moves).max(axis=1, initial=0.0))
 
 
 def _closure(loop: LoopConstraint, bodies: dict[str, BodyKinematics], G: FloatArray, size: FloatArray) -> FloatArray:
-    """Fill the row (ns, nv) and its size, and return the position errors (ns,) as `LoopConstraint` states them."""
+    """Fill the row (ns, nv) and its size, and return the position errors (ns,) as `LoopConstraint` defines them."""
     p, s = bodies[loop.predecessor], bodies[loop.successor]
     R_p, R_s = p.R @ loop.X_p.R, s.R @ loop.X_s.R
     x_p, x_s = p.p + rotate(p.R, loop.X_p.p), s.p + rotate(s.R, loop.X_s.p)
@@ -235,7 +235,7 @@ def _closure(loop: LoopConstraint, bodies: dict[str, BodyKinematics], G: FloatAr
 
 
 def _stretch(pair: PointPair, bodies: dict[str, BodyKinematics], G: FloatArray, size: FloatArray) -> FloatArray:
-    """Fill the row (ns, nv), 0 if the points coincide, and its size; return the errors (ns,) of the distance."""
+    """Fill the row (ns, nv), 0 for coincident points, and its size; return the errors (ns,) of the distance."""
     a, b = bodies[pair.body_a], bodies[pair.body_b]
     x_a, x_b = a.p + rotate(a.R, pair.point_a), b.p + rotate(b.R, pair.point_b)
     distance = np.linalg.norm(x_b - x_a, axis=1)
@@ -247,7 +247,7 @@ def _stretch(pair: PointPair, bodies: dict[str, BodyKinematics], G: FloatArray, 
 
 
 def row_forces(portion: StepSlice) -> FloatArray:
-    """Return the recorded forces (ns, n) of all rows of the world; 0 for those that took no part."""
+    """Return the recorded forces (ns, n) of all rows of the world; 0 for inactive rows."""
     rows = portion.recording.rows
     forces = np.zeros((portion.h.size, len(portion.recording.world.joint_rows)))
     forces[portion.joint_at, rows["joint_row"][portion.joints]] = rows["joint_force"][portion.joints]

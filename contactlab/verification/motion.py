@@ -1,8 +1,8 @@
 """Kinematics of a world at many states at once, in plain numpy, from the joints' definitions.
 
-Written a second time on purpose: no kernel of the package is called, and nothing is taken from its formulas. Velocities
-and accelerations are carried from body to body in world axes, body Jacobians beside them, on the velocities of the
-body's own tree. The first axis of every array counts states: one operation replaces a loop over steps.
+This is a deliberate second implementation: it calls no kernel of the package, and derives all formulas independently.
+Velocities, accelerations and body Jacobians are propagated from body to body in world axes, over the velocities of the
+body's tree. The first axis of every array counts states: one operation replaces a loop over steps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a x b (..., 3); of few rows numpy's own takes several times as long."""
+    """Return a x b (..., 3); for few rows numpy's function takes several times as long."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
@@ -44,32 +44,32 @@ def skew(x: FloatArray) -> FloatArray:
 
 @dataclass
 class BodyKinematics:
-    """A body's frame on its way along the chain of its joint; world axes, velocities of the frame's origin."""
+    """A body's frame, propagated along the chain of its joint; world axes, velocities of the frame's origin."""
 
     # Rotation (ns, 3, 3) and origin (ns, 3) [m].
     R: FloatArray
     p: FloatArray
-    # (ns, 3, n) angular velocity and velocity of the origin by unit of each of the n velocities of its tree.
+    # (ns, 3, n) angular velocity and velocity of the origin per unit of each of the n velocities of its tree.
     Jw: FloatArray
     Jv: FloatArray
-    # (ns, 3) angular velocity, and the accelerations of origin and frame that constant generalised velocities cause.
+    # (ns, 3) angular velocity, and the accelerations of origin and frame under constant generalised velocities.
     w: FloatArray
     a: FloatArray
     alpha: FloatArray
     own: slice  # the velocities of its tree in v
 
     def at(self, states: Any) -> BodyKinematics:
-        """Return the frame at some of the states."""
+        """Return the frame at the selected states."""
         R, p, Jw, Jv = self.R[states], self.p[states], self.Jw[states], self.Jv[states]
         return BodyKinematics(R, p, Jw, Jv, self.w[states], self.a[states], self.alpha[states], self.own)
 
     def copy(self) -> BodyKinematics:
-        """Return a frame of its own, at the same place."""
+        """Return an independent copy of the frame."""
         R, p, Jw, Jv = self.R.copy(), self.p.copy(), self.Jw.copy(), self.Jv.copy()
         return BodyKinematics(R, p, Jw, Jv, self.w.copy(), self.a.copy(), self.alpha.copy(), self.own)
 
     def point_jacobian(self, x: FloatArray) -> FloatArray:
-        """Return the (ns, 3, n) velocity of the body's point at x (ns, 3) in world axes by unit of each velocity."""
+        """Return the (ns, 3, n) velocity of the body's point at x (ns, 3) in world axes per unit of each velocity."""
         return self.Jv - skew(x - self.p) @ self.Jw
 
     def point_acceleration(self, x: FloatArray) -> FloatArray:
@@ -83,13 +83,13 @@ class BodyKinematics:
         self.Jv, self.a, self.p = self.point_jacobian(x), self.point_acceleration(x), x
 
     def slide(self, columns: FloatArray, at: int, rate: FloatArray) -> None:
-        """Let the origin move along the columns (ns, 3, n) at the velocities (ns, n) that begin at v[at]."""
+        """Shift the origin along the columns (ns, 3, n) with the velocities (ns, n) from v[at] on."""
         at -= self.own.start
         self.Jv[..., at : at + rate.shape[-1]] += columns
         self.a += 2.0 * cross(self.w, rotate(columns, rate))
 
     def spin(self, columns: FloatArray, at: int, rate: FloatArray) -> None:
-        """Let the frame turn about the columns (ns, 3, n), which turn with it, at the velocities from v[at] on."""
+        """Turn the frame about the columns (ns, 3, n), which turn with it, with the velocities from v[at] on."""
         at -= self.own.start
         self.Jw[..., at : at + rate.shape[-1]] += columns
         relative = rotate(columns, rate)
@@ -122,9 +122,9 @@ def moving_bodies(world: World, q: FloatArray, v: FloatArray) -> dict[str, BodyK
 
 
 def _step_along(frame: BodyKinematics, w: FloatArray, t: FloatArray, q: FloatArray, v: FloatArray, at: int) -> None:
-    """Take frames through one elementary motion.
+    """Propagate frames through one elementary motion.
 
-    The number of entries of q tells which: 3 for a shift, 4 for a quaternion, 7 for both; else 1, along t and about w.
+    Its kind follows from the entries of q: 3 for a shift, 4 for a quaternion, 7 for both; else 1, along t and about w.
     """
     kind = q.shape[1]
     if kind in (3, 7):
@@ -149,7 +149,7 @@ def rotation(quaternion: FloatArray) -> FloatArray:
 
 
 def tree_roots(model: Model) -> dict[str, str]:
-    """Return for each body that moves the one its tree hangs by: the first with a joint, seen from the world."""
+    """Return for each moving body the root body of its tree: the first with a joint, seen from the world."""
     roots: dict[str, str] = {}
     for spec in model.bodies:
         if spec.parent in roots:
@@ -176,13 +176,13 @@ def integrate(model: Model, q: FloatArray, v: FloatArray, h: FloatArray) -> Floa
 
 
 def shifting(model: Model) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which entries of q (nq,) and v (nv,) are lengths and velocities, not angles and turning."""
+    """Return masks of the entries of q (nq,) and v (nv,) that are lengths and linear velocities, not rotations."""
     of_q, of_v = np.zeros(model.nq, dtype=bool), np.zeros(model.nv, dtype=bool)
     for spec in model.bodies:
         i, j = model.q_slice(spec.name).start, model.v_slice(spec.name).start
         for motion in spec.joint.chain():
             straight = motion.nv - 3 if motion.nq in (4, 7) else motion.nv
-            # A shift has no direction of turning; a screw's coordinate is an angle.
+            # A pure shift has no rotation; a screw's coordinate is an angle.
             if motion.nq in (3, 7) or (motion.t.any() and not motion.w.any()):
                 of_q[i : i + straight] = of_v[j : j + straight] = True
             i, j = i + motion.nq, j + motion.nv
@@ -192,7 +192,7 @@ def shifting(model: Model) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 def _turned(quaternion: FloatArray, turn: FloatArray) -> FloatArray:
     """Return unit quaternions (ns, 4) times the rotations by the vectors ``turn`` (ns, 3) in body axes."""
     half = 0.5 * np.linalg.norm(turn, axis=1, keepdims=True)
-    # numpy's sinc is sin(pi x) / (pi x): exact at 0 as well.
+    # numpy's sinc is sin(pi x) / (pi x), also exact at 0.
     s, u = np.cos(half), 0.5 * np.sinc(half / np.pi) * turn
     w, x = quaternion[:, :1], quaternion[:, 1:]
     out = np.hstack((w * s - np.sum(x * u, axis=1, keepdims=True), w * u + s * x + cross(x, u)))

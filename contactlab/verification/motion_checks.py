@@ -1,7 +1,7 @@
-"""Checks of motion in plain numpy: free trees of several links, and displacements that undo depth.
+"""Checks of motion in plain numpy: free trees of several links, and displacements of the position projection.
 
-Free trees, on which no row acts in a step, are integrated again by the Runge-Kutta method. Displacements of the
-positions are computed from a step's states, and their law is checked.
+Free trees without active rows are integrated again by the Runge-Kutta method. Displacements of the positions are
+computed from a step's states, and their law is checked.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from contactlab.verification.portion import Found, StepSlice, TreeRows
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-SLOW = 1e-3  # radians in a step below which trees on which other things may act move by Euler's rule, as in the stepper
+SLOW = 1e-3  # rotation in a step [rad] below which kicked trees move by Euler's rule, as in the stepper
 MAX_PARTS = 128
-WILD = 0.5  # radians in a step from which on the method may be given up, for Euler's rule
+WILD = 0.5  # rotation in a step [rad] above which the stepper may use Euler's rule instead of the method
 NEAR = 1e-6
-CLOSE = 1e-10  # of the speeds: how near the record a motion in so many parts has to be to be the one
+CLOSE = 1e-10  # relative to the speeds: distance to the record at which the number of parts is found
 
 
 @dataclass(frozen=True, eq=False)
 class FreeMotion:
-    """End states of the free trees of a slice by the integration method."""
+    """Final states of the free trees of a slice by the integration method."""
 
     dofs: NDArray[np.bool_]  # (ns, nv) velocities of such trees
-    places: NDArray[np.bool_]  # (ns, nq) and their coordinates
-    v: FloatArray  # (ns, nv) at the end, elsewhere 0
+    places: NDArray[np.bool_]  # (ns, nq) their coordinates
+    v: FloatArray  # (ns, nv) final velocities, 0 for other trees
     q: FloatArray  # (ns, nq)
 
 
 def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | None:
     """Return the motion of free trees of several links; None without any.
 
-    M includes the terms that act within the mass matrix. The record does not have the number of parts of the method:
-    1, 2, 4, ... are tried, until the motion equals the recorded one, or the nearest is found.
+    M includes the implicit terms. The number of parts is not recorded: 1, 2, 4, ... are tried, until the motion equals
+    the recorded one; otherwise the closest motion is returned.
     """
     recording, world, h = portion.recording, portion.recording.world, portion.h
     kinds = free_kinds(world) if moves_accurately(recording.stepper) else np.zeros(0, dtype=np.int64)
@@ -67,7 +67,7 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
     best, q_best, off = np.zeros_like(v), np.array(q), np.full(free[chosen].shape, np.inf)
     force, left, parts = tau * alone, np.arange(chosen.size), 1
     while left.size and parts <= MAX_PARTS:
-        with np.errstate(all="ignore"):  # too few parts for bodies that turn fast
+        with np.errstate(all="ignore"):  # too few parts for fast rotation
             v_end, q_end = _moved(world, q[left], begin[left], force[left], h[chosen[left]], dofs[left], alone, parts)
         gap = np.abs(v_end - wanted[left]) * dofs[left]
         by_tree = np.maximum.reduceat(gap, starts[:-1], axis=1)
@@ -79,7 +79,7 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
         size = np.abs(wanted[left] * dofs[left]).max(axis=1) + np.abs(begin[left]).max(axis=1)
         bad = np.where(free[chosen[left]], off[left], 0.0).max(axis=1) > CLOSE * size
         left, parts = left[bad], 2 * parts
-    # Without a solution nearby the body rotates too fast for the method.
+    # If no motion is close, the body rotates too fast for the method.
     fast = h[chosen, None] * np.maximum.reduceat(np.abs(begin), starts[:-1], axis=1) > WILD
     size = np.maximum.reduceat(np.abs(wanted) + np.abs(begin), starts[:-1], axis=1)
     given_up = fast & (off > NEAR * size)
@@ -97,7 +97,7 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
 
 
 def _free_trees(portion: StepSlice, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which trees (ns, nt) move by the method: on which no row acts, awake, and fast enough to need it."""
+    """Return a mask (ns, nt) of the trees that the method moves: no active rows, awake, and fast enough to need it."""
     recording, world = portion.recording, portion.recording.world
     rows, trees = recording.rows, world.body_trees
     free = np.tile(kinds != FREE_EULER, (portion.steps.size, 1))
@@ -118,7 +118,7 @@ def _free_trees(portion: StepSlice, kinds: NDArray[np.int64]) -> NDArray[np.bool
 
 
 def _places(world: World, trees: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which coordinates (ns, nq) are of the trees (ns, nt) marked."""
+    """Return a mask (ns, nq) of the coordinates of the trees marked in ``trees`` (ns, nt)."""
     out = np.zeros((trees.shape[0], world.nq), dtype=bool)
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
         if tree >= 0:
@@ -136,7 +136,7 @@ def _moved(
     alone: NDArray[np.bool_],
     parts: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return velocities (ns, nv) and configurations (ns, nq) after h (ns,), in so many parts."""
+    """Return velocities (ns, nv) and configurations (ns, nq) after h (ns,), in ``parts`` equal parts."""
     model, part, one = world.model, h[:, None] / parts, np.ones(h.size)
 
     def rates(d: FloatArray, v: FloatArray, at: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -170,15 +170,15 @@ def _displacement_rate(world: World, d: FloatArray, v: FloatArray) -> FloatArray
     return out
 
 
-#: Depth that is left alone, by the smallest extent of the smaller body; of stops in rad or m.
+#: Allowed depth, relative to the smallest extent of the smaller body; for stops in rad or m.
 ALLOWED_DEPTH, STOP_DEPTH = 1e-4, 1e-5
-#: Share of these depths that is left.
+#: Fraction of these depths that is left.
 LEFT = 0.9
-#: Largest extents, and rad or m of stops, by which depth is undone in a second, by default.
+#: Default correction speeds: in largest extents per second, and for stops in rad/s or m/s.
 RATE, STOP_RATE = 10.0, 100.0
 #: Change of a depth by rounding and by the allowed remainder, relative to the allowance.
 ROUNDING = 1e-6
-#: Of the friction that a contact can bear: by how much a polygon or a certificate may be off.
+#: Tolerance of friction bounds for polygons and for the certificate, relative to the bound.
 COARSE = 1e-6
 #: Fraction of the largest multiplier of a step that is rounding.
 FAINT = 1e-9
@@ -187,7 +187,7 @@ MIN_UNIT = 1e-6
 
 
 def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
-    """Return M^-1 (N' p + T' s + L' p + G' y), G dq = 0, (ns, nv): by which steps moved q besides."""
+    """Return the projection's displacement M^-1 (N' p + T' s + L' p + G' y), G dq = 0, (ns, nv)."""
     push, sideways = portion.column("projection_multiplier"), portion.column("projection_multiplier_tangential")
     of_stops = portion.recording.rows["joint_projection_multiplier"][portion.joints]
     if not (push.any() or sideways.any() or of_stops.any()):
@@ -214,7 +214,7 @@ def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatAr
 def _shifted(portion: StepSlice) -> FloatArray:
     """Return the shift of free bodies per force (ns, nv): 1 / m, -1 for turns.
 
-    0 of all else, and of islands with rows of joints.
+    It is 0 for all other velocities, and in islands with joint rows.
     """
     world, rows = portion.recording.world, portion.recording.rows
     share = np.zeros(world.nv)
@@ -242,7 +242,7 @@ def _shifted(portion: StepSlice) -> FloatArray:
 
 
 def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, frames: FloatArray) -> Iterator[Found]:
-    """Check that only admissible rows push, within their bounds, and that no depth exceeds the previous maximum."""
+    """Check that only admissible rows have multipliers, within their bounds, and no depth exceeds the old maximum."""
     recording, stepper = portion.recording, portion.recording.stepper
     rows, h, at, island = recording.rows, portion.h[portion.at], portion.at, portion.numbers("island")
     push, sideways = portion.column("projection_multiplier"), portion.column("projection_multiplier_tangential")
@@ -251,9 +251,9 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
     stops = np.array([row.kind is RowKind.LIMIT and row.stiffness == row.dissipation == 0.0 for row in
                       recording.world.joint_rows] or [False])[numbers]  # fmt: skip
     rigid = rigid_contacts(portion)
-    # Signs, cones, and the contacts that may push.
+    # Signs, cones, and the contacts that may have multipliers.
     mu = portion.column("mu")
-    # Friction forces count, to their own rounding.
+    # Friction forces matter, up to their rounding.
     whole = np.hypot(*(sideways + h[:, None] * portion.column("impulse_tangential")).T)
     borne = push + h * portion.column("impulse_normal")
     largest_of_step = np.zeros(portion.steps.size)
@@ -275,7 +275,7 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
     allowed = ALLOWED_DEPTH * extent if given is None else np.full(at.size, given)
     gap = portion.column("gap") + h * (normal_rates(portion, normals, portion.v_plus) + drive)
     own = rigid & (stepper.max_depenetration_velocity is None or np.isfinite(stepper.max_depenetration_velocity))
-    # The record has the gap corrections: they depend on velocities of the step that are not kept.
+    # The gap corrections are taken from the record, because they depend on velocities that are not recorded.
     e = np.maximum(gap + LEFT * allowed, -h * fastest_of(portion, RATE)) + correction
     gap = gap + correction
     left = e + normal_rates(portion, normals, dq)
@@ -285,7 +285,7 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
     )
     stop_e = np.maximum(stop_gap + LEFT * STOP_DEPTH, -portion.h[joint_at] * STOP_RATE)
     stop_left = stop_e + np.einsum("nv,nv->n", J, dq[joint_at])
-    # By island: the deepest before and after, in allowances, and whether anything was too deep.
+    # By island: the largest depth before and after, relative to the allowed depth, and whether any row was too deep.
     label = np.concatenate((island, rows["joint_island"][portion.joints]))
     places = np.concatenate((at, joint_at))
     keys, key = np.unique(places * (label.max(initial=0) + 1) + label, return_inverse=True)

@@ -1,9 +1,9 @@
-"""Check, in plain numpy, that the contact table has a row for every two shapes that come near each other.
+"""Check, in plain numpy, that the contact table has a row for every two shapes that come close to each other.
 
-Of a ground that is not convex, a mesh or terrain, what is asked is what cannot be denied. Of a mesh: the triangle that
-comes nearest, if the shortest way leaves its outer side; and of a polytope that has sunk in a little, a triangle
-that it stands on with a point well inside it. Deeper, or at an edge that it overlaps, which way is out is a matter of
-choice, and nothing is asked.
+For grounds that are not convex, only necessary contacts are checked. For a mesh: the triangle closest to the shape, if
+the shortest direction leaves its outer side. And for a polytope with a small depth, a triangle on which it stands with
+a point well inside the triangle. At larger depth, or at an edge, the direction out of the mesh is ambiguous, and no
+contact is required.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class PairCoverage:
         self.stepper = stepper
         self.length, self.margin = length_of(world), stepper.thresholds.margin
         self.cores = [core_of(s.shape) if isinstance(s.shape, Shape) else None for s in world.surfaces]
-        # Half-spaces touch the hull of a mesh that is not convex.
+        # Half-spaces touch the convex hull of a mesh.
         self.hulls = [
             hull_of(s.shape) if isinstance(s.shape, Mesh) else core
             for s, core in zip(world.surfaces, self.cores, strict=True)
         ]
         self.pairs = np.array(_may_touch(world), dtype=np.int64).reshape(-1, 2)
-        # Points touch half-spaces one by one; only shapes without such points touch as a whole.
+        # Support points touch half-spaces one by one; only shapes without such points touch as a whole.
         self.round = [
             i
             for i, surface in enumerate(world.surfaces)
@@ -61,10 +61,9 @@ class PairCoverage:
         ]
 
     def uncovered(self, portion: StepSlice) -> FloatArray:
-        """Return how far, relative to its place, a pair without a row is within reach (ns,); 0 for none.
+        """Return the amount (ns,) by which a pair without a row is within reach, relative to its position; 0 for none.
 
-        Reach is margin + h max(0, -N v) at the nearest points. Of bodies asleep there are no rows, but with one that
-        is awake.
+        Reach is margin + h max(0, -N v) at the closest points. Sleeping bodies have rows only with awake bodies.
         """
         worst = np.zeros(portion.steps.size)
         if not self.pairs.size and not self.round:
@@ -95,7 +94,7 @@ class PairCoverage:
         return worst
 
     def wrong_contacts(self, portion: StepSlice) -> tuple[Any, FloatArray]:
-        """Return which rows of the contact table are of two convex shapes, and by how much each of them is wrong."""
+        """Return the rows of the contact table between two convex shapes, and the error of each."""
         a, b, plane = (portion.numbers(name) for name in ("shape_a", "shape_b", "half_space"))
         between = (plane < 0) & (a >= 0) & (b >= 0) & (portion.numbers("id") < EXTERNAL_ID)
         chosen, names, fields = np.flatnonzero(between), self.world.model.names, {}
@@ -127,7 +126,7 @@ class PairCoverage:
         return bool(own.category & mask) and bool(category & own.mask)
 
     def _fields(self, i: int, names: tuple[str, ...], portion: StepSlice) -> tuple[FloatArray, ...]:
-        """Return the `ShapePose` of a shape, in every step of a portion."""
+        """Return the fields of a shape's `ShapePose` in every step of a portion."""
         surface, owner, rows = self.world.surfaces[i], self.world.surface_bodies[i], portion.recording.rows
         place, body = surface.placement, portion.state.bodies[names[owner]]
         R, p, v = body.R, body.p, portion.v[:, body.own]
@@ -141,7 +140,7 @@ class PairCoverage:
         return R @ place.R, p + rotate(R, place.p), p, velocity, turning
 
     def _close(self, fields: list[tuple[FloatArray, ...]], h: FloatArray) -> tuple[Any, Any]:
-        """Return the pairs whose bounding balls come within reach, and their steps."""
+        """Return the pairs whose bounding balls are within reach, and their steps."""
         none = np.zeros(0, dtype=np.int64)
         if not self.pairs.size:
             return none, none
@@ -182,10 +181,10 @@ class PairCoverage:
     def _within(
         self, a: Core, b: Core, at_a: ShapePose, at_b: ShapePose, h: float, up: FloatArray | None = None
     ) -> float:
-        """Return by how much the nearest points of two shapes are nearer than the reach, over their place's size.
+        """Return the relative amount by which the closest points of two shapes are closer than the reach.
 
-        Shapes that are farther apart along the line of their origins are not looked at more closely. With
-        ``up`` the first is a triangle of terrain, in its own axes, and counts if it is touched from above.
+        Shapes farther apart along the line of their origins are skipped. With ``up`` the first is a triangle of
+        terrain, in its axes, and counts if it is touched from above.
         """
         if up is None and self._apart(a, b, at_a, at_b, h):
             return 0.0
@@ -201,8 +200,8 @@ class PairCoverage:
             normal = (pb - pa) / apart
             if up is not None and normal @ up < UPRIGHT:
                 return 0.0
-            # Of a manifold that was reduced, or of a rim, not every point can be a row, and which is fastest may be
-            # left out: there the margin alone decides.
+            # A reduced manifold, or a rim, has no row for every point, and the fastest point may be left out: only the
+            # margin counts then.
             if a.flat and b.flat and up is None and not self.stepper.reduce_contacts:
                 middle = pa + (a.radius + 0.5 * gap) * normal
                 reach += h * max(0.0, -float(normal @ (at_b.velocity_at(middle) - at_a.velocity_at(middle))))
@@ -231,7 +230,7 @@ class PairCoverage:
 
 
 def _may_touch(world: World) -> list[tuple[int, int]]:
-    """Return the pairs i < j of shapes of bodies that are neither one, nor joined, nor ignore each other."""
+    """Return the pairs i < j of shapes of different bodies that are not joined and do not exclude each other."""
     if not world.body_contacts:
         return []
     model, names = world.model, world.model.names
@@ -261,7 +260,7 @@ def _may_touch(world: World) -> list[tuple[int, int]]:
 
 
 def _welds(model: Model) -> dict[str, str]:
-    """Return for each body the first one of those it is fixed to; the world itself is none."""
+    """Return for each body the first body to which it is fixed, other than the world."""
     welds: dict[str, str] = {}
     for body in model.bodies:
         fixed = body.joint.nv == 0 and body.parent != WORLD
@@ -269,10 +268,10 @@ def _welds(model: Model) -> dict[str, str]:
     return welds
 
 
-NEAR = 1e-9  # part of the size of things by which two shapes may be within reach, and no row of theirs be there
+NEAR = 1e-9  # relative tolerance of a pair within reach without a row
 UPRIGHT = 0.1  # cosine: a surface is touched from its outer side
-SUNK = 0.01  # part of a body's thickness by which it may have sunk in, and still only one way lead out
-INSIDE = 4.0  # times that depth: as far from the triangle's edges no way past them is shorter than up
+SUNK = 0.01  # depth of a body, relative to its thickness, up to which there is only one direction out
+INSIDE = 4.0  # factor on this depth: at this distance from the triangle's edges the shortest way out is up
 
 
 def mesh_excess(mesh: Mesh, at: ShapePose, core: Core, at_b: ShapePose, margin: float, length: float = 1.0) -> float:
@@ -313,11 +312,11 @@ def mesh_excess(mesh: Mesh, at: ShapePose, core: Core, at_b: ShapePose, margin: 
 
 
 def _exit_distance(triangle: FloatArray, normal: FloatArray, support: Support, slack: float) -> float | None:
-    """Return how far a polytope must rise to stand on a triangle it overlaps; None if it may leave another way.
+    """Return the lift that places a polytope on a triangle it overlaps; None if another direction may be shorter.
 
-    Some point of it lies so deep, c from the nearest edge: along a way out at the angle t from the normal it has to go
-    depth cos t + c sin t at least, which exceeds the depth for c = 4 depth up to t = 152 degrees, and the body's
-    thickness stands against the rest.
+    Some point is ``depth`` deep, at the distance c from the closest edge. In a direction at the angle t from the normal
+    it has to move by depth cos t + c sin t or more, which exceeds the depth for c = 4 depth up to t = 152 degrees. For
+    larger angles the body's thickness blocks the way.
     """
     lowest, highest = float(normal @ support(-normal)), float(normal @ support(normal))
     depth = max(0.0, float(normal @ triangle[0]) - lowest)
@@ -333,7 +332,7 @@ def _exit_distance(triangle: FloatArray, normal: FloatArray, support: Support, s
 
 
 def points_excess(terrain: HeightField, at: ShapePose, points: FloatArray, margin: float, length: float = 1.0) -> float:
-    """Return by how much a point (n, 3) over terrain, world axes, is lower than ``margin`` above it, over its size."""
+    """Return the relative amount by which a point (n, 3) over terrain, world axes, is below the height ``margin``."""
     dx, dy = terrain.spacing
     nx, ny = terrain.heights.shape
     x, y, z = ((points - at.p) @ at.R).T

@@ -1,8 +1,8 @@
 """A portion of the steps of a record: states, contacts and Jacobians, and its islands as sparse matrices.
 
-All steps of a portion are checked together, because a check of single small steps spends most of its time in calls. The
-rows of the islands are sparse matrices over the velocities of their trees, island after island. Islands share no
-column, so that one matrix has many islands. W = J M^-1 J^T has an entry only if two rows act on one tree.
+All steps of a portion are checked together, because checks of small single steps spend most of their time in calls. The
+rows of all islands are one sparse matrix over the velocities of their trees, island after island; islands share no
+column. W = J M^-1 J^T has an entry only if two rows act on one tree.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TINY = float(np.finfo(float).tiny)
 
-#: Condition, steps in the slice, islands, rows of the contact table, values (n,); -1 for none.
+#: Condition, steps in the slice, islands, rows of the contact table, values (n,); -1 if there is none.
 Found = tuple[str, Any, Any, Any, FloatArray]
 
 
@@ -41,21 +41,21 @@ def length_of(world: World) -> float:
 
 
 LONGEST = 128  # steps
-ENTRIES = 2_000_000  # numbers that the largest arrays of a portion may have
+ENTRIES = 2_000_000  # maximum number of entries in the largest arrays of a portion
 
 
 @dataclass(frozen=True, eq=False)
 class TreeRows:
-    """Rows (m, q, n) on the velocities of one tree, q for each of m contacts or rows of joints."""
+    """Rows (m, q, n) on the velocities of one tree, q for each of m contacts or joint rows."""
 
     tree: int
-    of: IntArray  # (m,) whose they are, or (m, q) the number of each
+    of: IntArray  # (m,) contact or joint row of each, or (m, q) the number of each row
     J: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class StepSlice:
-    """Steps and quantities computed from them; ``at`` counts the steps of the slice."""
+    """Steps and quantities computed from them; ``at`` indexes the steps of the slice."""
 
     recording: Recording
     steps: IntArray  # (ns,)
@@ -66,16 +66,16 @@ class StepSlice:
     v_plus: FloatArray
     tau: FloatArray
     h: FloatArray
-    # (nc,) rows of the contact table and their step; (nj,) the same of the table of rows of joints.
+    # (nc,) rows of the contact table and their step; (nj,) the same for the table of joint rows.
     contacts: IntArray
     at: IntArray
     joints: IntArray
     joint_at: IntArray
-    points: tuple[TreeRows, ...]  # six for each contact: velocity of its point and turning, B relative to A
+    points: tuple[TreeRows, ...]  # six for each contact: velocity of its point and angular velocity, B relative to A
 
     @staticmethod
     def of(recording: Recording, steps: IntArray) -> StepSlice:
-        """Form the states of steps of a record."""
+        """Read the states of steps of a record."""
         world, rows = recording.world, recording.rows
         states = np.union1d(steps, steps + 1)
         whole = dynamics(world, recording.q[states], recording.v[states])
@@ -94,11 +94,11 @@ class StepSlice:
         return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
 
     def numbers(self, name: str) -> IntArray:
-        """Return a column of whole numbers of the contact table."""
+        """Return an integer column of the contact table."""
         return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
 
     def scattered(self, rows: tuple[TreeRows, ...], at: IntArray, force: FloatArray) -> FloatArray:
-        """Return J^T force (ns, nv) of rows whose forces are (m, q)."""
+        """Return J^T force (ns, nv) for rows with forces (m, q)."""
         starts, out = self.recording.world.tree_starts, np.zeros(self.v.shape)
         for one in rows:
             own = slice(starts[one.tree], starts[one.tree + 1])
@@ -107,7 +107,7 @@ class StepSlice:
 
 
 def rows_of(column: IntArray, steps: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the rows of steps of a column that ascends, and the place of each row's step among them."""
+    """Return the rows of ``steps`` in an ascending column, and the index of each row's step in ``steps``."""
     first, last = np.searchsorted(column, steps), np.searchsorted(column, steps + 1)
     counts = last - first
     at = np.repeat(np.arange(steps.size), counts)
@@ -150,7 +150,7 @@ def groups(numbers: IntArray) -> list[tuple[int, IntArray]]:
 
 
 def distinct(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
-    """Return the different rows (m, k) of k columns (n,), in order, and which of them each row is."""
+    """Return the distinct rows (m, k) of k columns (n,), in order, and the index of each row among them."""
     key = np.zeros(columns[0].size, dtype=np.int64)
     for column in columns:
         values, rank = np.unique(column, return_inverse=True)
@@ -160,7 +160,7 @@ def distinct(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
 
 
 def portions(recording: Recording, steps: IntArray, pairs: int) -> Iterator[IntArray]:
-    """Cut steps into portions: as many at once as memory allows."""
+    """Yield the steps in portions, as large as memory allows."""
     world, rows = recording.world, recording.rows
     trees, sizes = world.body_trees, np.diff(world.tree_starts)
     directions = 1 + recording.stepper.edges_in(world) // 2
@@ -168,7 +168,7 @@ def portions(recording: Recording, steps: IntArray, pairs: int) -> Iterator[IntA
     for begin in range(0, steps.size, LONGEST):
         window = steps[begin : begin + LONGEST]
         contacts, at = rows_of(rows["contact_step"], window)
-        # Two contacts with a tree in common respond to each other.
+        # Two contacts on one tree have an entry in W.
         touched = np.zeros((window.size, 1 + sizes.size), dtype=np.int64)
         for side in ("contact_body_a", "contact_body_b"):
             number = rows[side][contacts]
@@ -183,7 +183,7 @@ def portions(recording: Recording, steps: IntArray, pairs: int) -> Iterator[IntA
 
 
 def tree_columns(world: World, tree: int) -> IntArray:
-    """Return the velocities of a tree in v, as a slice."""
+    """Return the indices in v of a tree's velocities."""
     return np.arange(world.tree_starts[tree], world.tree_starts[tree + 1])
 
 
@@ -193,13 +193,13 @@ Matrix = Any
 
 @dataclass(frozen=True, eq=False)
 class Islands:
-    """The islands that anything of a record speaks of."""
+    """The islands in the tables of a record."""
 
     # (ni,) step in the portion, number within the step, and the row of the record's table; -1: without one.
     at: IntArray
     label: IntArray
     row: IntArray
-    of_contacts: IntArray  # (nc,), (nj,) the island of each
+    of_contacts: IntArray  # (nc,), (nj,) island of each contact and joint row
     of_joints: IntArray
 
     @staticmethod
@@ -225,11 +225,11 @@ class IslandSystem:
     at: IntArray
     dof: IntArray
     island: IntArray
-    blocks: tuple[tuple[FloatArray, IntArray], ...]  # matrices (m, n, n) of M, and the columns (m, n) that they are of
+    blocks: tuple[tuple[FloatArray, IntArray], ...]  # blocks (m, n, n) of M, and their columns (m, n)
 
     @staticmethod
     def of(portion: StepSlice, rows: tuple[TreeRows, ...], at: IntArray, island: IntArray, M: Blocks) -> IslandSystem:
-        """Join the rows; ``at`` and ``island`` (m,) belong to every row."""
+        """Return the system of the rows; ``at`` and ``island`` (m,) have the step and island of every row."""
         world = portion.recording.world
         trees = world.tree_starts.size - 1
         keys = np.concatenate([np.zeros(0, dtype=np.int64), *(island[one.of[:, 0]] * trees + one.tree for one in rows)])
@@ -261,13 +261,13 @@ class IslandSystem:
         return IslandSystem(matrices[0], matrices[1], steps[repeated], dof, (pairs // trees)[repeated], tuple(blocks))
 
     def of_columns(self, v: FloatArray) -> FloatArray:
-        """Return velocities (ns, nv) on the columns."""
+        """Return the entries of velocities (ns, nv) by column."""
         return np.asarray(v[self.at, self.dof])
 
     def kinetic_norm(self, v: FloatArray, count: int) -> FloatArray:
-        """Return sqrt(v' M v) of every island (count,) of velocities v (n,).
+        """Return sqrt(v' M v) of every island (count,) for velocities v (n,).
 
-        A row's rate is at most sqrt(J_i M^-1 J_i') of it: a rate far below it is rounding of the whole motion.
+        A row's rate is at most sqrt(J_i M^-1 J_i') times it: a much smaller rate is rounding of the whole motion.
         """
         energy = np.zeros(count)
         for M, columns in self.blocks:

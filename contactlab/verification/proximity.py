@@ -1,13 +1,13 @@
-"""Distance of two convex shapes, in plain numpy: their nearest points, and proofs of recorded contacts.
+"""Distance of two convex shapes, in plain numpy: their closest points, and checks of recorded contacts.
 
-The nearest point of their difference to the origin is found as by P. Wolfe, Finding the nearest point in a polytope,
-Mathematical Programming 11 (1976). Exact after finitely many steps for polytopes; for the rim of a cylinder it ends
-where the bounds from both sides meet.
+The point of their difference closest to the origin is found by the method of P. Wolfe, Finding the nearest point in a
+polytope, Mathematical Programming 11 (1976). It is exact after finitely many steps for polytopes; for the rim of a
+cylinder it ends when the lower and upper bounds meet.
 
-A contact is proved and not found again. No point of A lies farther along its normal, and none of B nearer, than their
-supports say: the gap is at least what is between them. Points that lie in A and in B are no nearer to one another than
-the gap is. What says the same from both sides is right; of shapes that overlap the first is a bound of the depth from
-above along any direction, so that no other one that is tried may give less.
+A recorded contact is checked by bounds, not searched again. The supports of A and B along its normal bound the gap from
+below. The distance of a point in A from a point in B bounds it from above. If both bounds agree, the gap is right. For
+shapes that overlap, the first bound is an upper bound of the depth along any direction, so no other tried direction may
+give a smaller depth.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.motion import cross
 
 ITERATIONS = 200
-CLOSE = 1e-14  # of the squared size: the bounds meet
-AT_MOST = 32  # points kept: of a polytope four would do, along a rim more of them lead on faster
+CLOSE = 1e-14  # relative to the squared size: the bounds agree
+AT_MOST = 32  # maximum number of points kept: a polytope needs four, a rim converges faster with more
 
-#: The point of a set that lies farthest along a direction (3,).
+#: Function that returns the farthest point of a set along a direction (3,).
 Support = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
 class ShapePose:
-    """A shape at one instant: rotation, origin, and the velocity field of its body, whose origin is ``body``."""
+    """Pose of a shape at one instant: rotation, origin, and its body's velocity field, with body origin ``body``."""
 
     R: FloatArray
     p: FloatArray
@@ -48,10 +48,10 @@ class ShapePose:
 
 @dataclass(frozen=True, eq=False)
 class Core:
-    """A convex shape in its own axes: a set known by its support, and everything within ``radius`` of it [m].
+    """A convex shape in its axes: a set given by its support, and all points within ``radius`` of it [m].
 
-    ``reach``: no point of the shape is farther from the origin [m]. ``flat``: whether the set is a polytope, the hull
-    of ``points`` (n, 3); else it is a cylinder, the hull of discs of radius ``disc`` about two points of its z axis.
+    ``reach``: maximum distance of the shape from the origin [m]. ``flat``: whether the set is a polytope, the hull of
+    ``points`` (n, 3); otherwise it is a cylinder, the hull of discs of radius ``disc`` about two points of its z axis.
     """
 
     support: Support
@@ -62,12 +62,12 @@ class Core:
     disc: float = 0.0
 
     def heights(self, d: FloatArray) -> FloatArray:
-        """Return how far (m,) the set reaches along directions (m, 3) from its origin, times their lengths."""
+        """Return the support heights (m,) of the set along directions (m, 3) from its origin, times their lengths."""
         along = np.max(d @ self._points.T, axis=1)
         return np.asarray(along + self.disc * np.hypot(d[:, 0], d[:, 1]) if self.disc else along)
 
     def outside(self, x: FloatArray) -> FloatArray:
-        """Return how far (m,) points (m, 3) lie off the set, of a polytope with a volume by its planes; 0 inside."""
+        """Return the distances (m,) of points (m, 3) from the set, by planes if it is a solid polytope; 0 inside."""
         if self._points.shape[0] <= 2 and not self.disc:
             first, along = self._points[0], self._points[-1] - self._points[0]
             t = np.clip((x - first) @ along / max(float(along @ along), 1e-300), 0.0, 1.0)
@@ -88,7 +88,7 @@ class Core:
 
     @cached_property
     def _planes(self) -> tuple[FloatArray, FloatArray]:
-        """Unit normals (k, 3) and offsets (k,) of half-spaces that meet in the polytope, flat ones included."""
+        """Unit normals (k, 3) and offsets (k,) of half-spaces that intersect in the polytope; also if it is flat."""
         points = self._points
         center = points.mean(axis=0)
         _, extents, axes = np.linalg.svd(points - center)
@@ -105,12 +105,12 @@ class Core:
 
     @cached_property
     def faces(self) -> FloatArray:
-        """Return outward normals (k, 3) of faces, for a cylinder of its caps, including the sides of a flat set."""
+        """Return the outward normals (k, 3) of faces, of the caps for a cylinder; a flat set includes its sides."""
         return np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]) if self.disc else self._planes[0]
 
 
 def core_of(shape: Shape) -> Core | None:
-    """Return the core of a shape, None of one that has no end or is not convex."""
+    """Return the core of a shape, None if it is infinite or not convex."""
     if isinstance(shape, Cylinder):
         r, half = shape.radius, shape.half_length
 
@@ -138,7 +138,7 @@ def core_of(shape: Shape) -> Core | None:
 
 
 def hull_of(mesh: Mesh) -> Core:
-    """Return the convex hull of a mesh; corners that no triangle has are not part of it."""
+    """Return the convex hull of a mesh, without vertices that belong to no triangle."""
     points = mesh.vertices[np.unique(mesh.triangles)]
     return Core(corners(points), 0.0, float(np.linalg.norm(points, axis=1).max()), points=points)
 
@@ -149,9 +149,9 @@ def corners(points: FloatArray) -> Support:
 
 
 def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the nearest points (3,), (3,) of two convex sets in common axes; equal if they overlap.
+    """Return the closest points (3,), (3,) of two convex sets in common axes; equal if they overlap.
 
-    ``guess`` (3,): about the direction from a to b.
+    ``guess`` (3,): approximate direction from a to b.
     """
     pa, pb = a(guess), b(-guess)
     A, B, weights, best = pa[None], pb[None], np.ones(1), np.inf
@@ -159,7 +159,7 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
     for _ in range(ITERATIONS):
         x = weights @ (B - A)
         far = float(x @ x)
-        # Every round brings it nearer, until rounding does not: a rim has ever more points, all but the same.
+        # Every iteration reduces the distance until rounding: a rim always gives new points that are nearly equal.
         if not far < best:
             break
         best, found = far, (weights @ A, weights @ B)
@@ -186,13 +186,13 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _reduce_simplex(A: FloatArray, B: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Do without one of many points, the last one apart: in space five depend on one another (Caratheodory).
+    """Remove one of many points, but not the last one: in space five points are dependent (Caratheodory).
 
-    Along a rim each would stay with a weight next to nothing, until hundreds made systems that take seconds.
+    Along a rim all points would stay with tiny weights, until systems of hundreds of points take seconds.
     """
     D = B - A
     along = np.linalg.svd(np.vstack((D.T, np.ones(weights.size))))[2][-1]
-    # Along the dependence the nearest point stays where it is, and the newest weight does not fall.
+    # Along the dependence the closest point is constant, and the newest weight does not decrease.
     along = along if along[-1] < 0.0 else -along
     falls = np.flatnonzero(along > 0.0)
     ratio = weights[falls] / along[falls]
@@ -202,14 +202,14 @@ def _reduce_simplex(A: FloatArray, B: FloatArray, weights: FloatArray) -> tuple[
 
 
 def _affine(D: FloatArray) -> FloatArray:
-    """Return weights (n,), of sum 1, of the point of the plane through the rows of D next to the origin."""
+    """Return weights (n,), with sum 1, of the point closest to the origin in the affine hull of the rows of D."""
     rest = np.linalg.lstsq((D[1:] - D[0]).T, -D[0], rcond=None)[0]
     return np.concatenate(([1.0 - rest.sum()], rest))
 
 
-APART, OVERLAPPING = 1e-9, 1e-6  # part of the smaller shape's size to which gaps are known
-REDUCED = 1e-6  # the same, of the closest contact of those that were reduced to four
-COORDINATE = 1e-6  # part of the coordinates that counts as size: they are rounded
+APART, OVERLAPPING = 1e-9, 1e-6  # tolerance of gaps, relative to the smaller shape's size
+REDUCED = 1e-6  # the same for the closest contact after a reduction to four
+COORDINATE = 1e-6  # fraction of the coordinates that is added to the size, because of their rounding
 
 
 def contact_errors(
@@ -230,9 +230,9 @@ def contact_errors(
     contacts
         Points (m, 3), unit normals (m, 3) and gaps (m,).
     at
-        (m,) the instant of each, ascending: the contacts of one instant are all there are, to a gap of ``margin``.
+        (m,) the instant of each, ascending: the contacts of one instant are complete up to a gap of ``margin``.
     reduced
-        Whether they were reduced to four.
+        Whether contacts were reduced to four.
     """
     (R_a, p_a), (R_b, p_b) = poses
     point, normal, gap = contacts
@@ -250,10 +250,10 @@ def contact_errors(
     first = np.flatnonzero(np.diff(at, prepend=at[0] - 1) != 0)
     groups = np.repeat(np.arange(first.size), np.diff(np.append(first, at.size)))
     closest = np.minimum.reduceat(gap, first)
-    # Beyond the margin the closest point may be left out if it does not approach.
+    # Beyond the margin the closest point may be missing if it does not approach.
     is_closest = (gap <= closest[groups]) & (gap <= margin)
-    # Both points are in their shapes, for the closest contact of round shapes. Of another contact one of them may be on
-    # a plane that bears its shape, next to it: a corner stands above a face that leans.
+    # For the closest contact of round shapes both points are in their shapes. For other contacts one point may be on a
+    # supporting plane next to its shape: a corner above an inclined face.
     off = np.abs(np.linalg.norm(normal, axis=1) - 1.0) * size
     beyond, above = [], []
     for core, R, p, way in ((a, R_a, p_a, -1.0), (b, R_b, p_b, 1.0)):
@@ -266,11 +266,11 @@ def contact_errors(
     borne = np.minimum(np.maximum(beyond[0], above[1]), np.maximum(beyond[1], above[0]))
     off = np.maximum(off, np.minimum(np.maximum(*beyond), borne))
     along = separation(normal)
-    # The closest of each instant has the gap that its normal proves.
+    # The closest contact of each instant has the gap that its normal proves.
     proved = np.maximum(gap - along - (REDUCED * size if reduced else 0.0), 0.0)
     off = np.maximum(off, np.where(is_closest, proved, 0.0))
-    # Nothing is nearer than the least separation that is known of the instant: along the normals given, the line of
-    # the middles, and the faces of both.
+    # No distance is less than the smallest known separation of the instant: along the given normals, the line of the
+    # middles, and the faces of both shapes.
     best = np.maximum.reduceat(along, first)
     for faces, R, sign in ((a.faces, R_a, 1.0), (b.faces, R_b, -1.0)):
         for face in faces[:MAX_FACES]:

@@ -5,58 +5,58 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: Every condition that is checked, with its statement.
+#: All checked conditions, with their statements.
 CONDITIONS = {
-    "form": "what the step refers to exists, and its equations can be formed",
-    "solved": "every island says it was solved: its recorded residual is within the stepper's tolerance",
-    "choice": "forces said to be selected are those selected, to 1e-3 of the largest; islands of 24 contacts at most",
+    "form": "everything that the step refers to exists, and its equations can be formed",
+    "solved": "every island was solved: its recorded residual is within the stepper's tolerance",
+    "choice": "forces recorded as selected are selected, to 1e-3 of the largest; islands of at most 24 contacts",
     "lcp": "0 <= z _|_ M z + q >= 0, M and q formed again",
     "sign": "fN, fF+, fF- >= 0",
-    "gap": "N v+ + kN + gammaN fN >= 0; of a relaxed law with -mu max|s| beside",
-    "complementarity": "fN (N v+ + kN + gammaN fN) = 0; of a relaxed law with -mu max|s| beside",
+    "gap": "N v+ + kN + gammaN fN >= 0; in a relaxed law with -mu max|s| added",
+    "complementarity": "fN (N v+ + kN + gammaN fN) = 0; in a relaxed law with -mu max|s| added",
     "cone": "sum(fF+ + fF-) <= mu fN",
     "dissipation": "fF . s + mu fN max|s| = 0, s = F v+",
     "bounds": "lo <= f <= hi of stops, friction and drives",
-    "joint_law": "their force is at the bound that their rate asks for, or the rate is 0",
-    "equations": "G v+ + kG = 0 of loops, joints that follow others and drives that nothing stops",
-    "rows": "errors and rates of rows of joints are those of the world, and none that should be there is missing",
+    "joint_law": "their force is at the bound given by the sign of their rate, or the rate is 0",
+    "equations": "G v+ + kG = 0 of loops, mimic joints and drives without bounds",
+    "rows": "errors and rates of joint rows agree with the world, and no required row is missing",
     "motion": "M (v+ - v) = h (tau - bias) + J^T impulse",
     "integration": "q+ is q moved along v+ for h, and by the projection's displacement; t+ = t + h",
-    "projection": "p >= 0, |h^2 fT + s| <= mu (h^2 fN + p), where anything was too deep; nothing is left deeper",
-    "kinematic": "poses and twists of kinematic bodies are those of their motions",
-    "sleep": "what sleeps has rested long enough, keeps its bits and touches nothing awake",
+    "projection": "p >= 0, |h^2 fT + s| <= mu (h^2 fN + p), if any row was too deep; no depth has grown",
+    "kinematic": "poses and twists of kinematic bodies agree with their motions",
+    "sleep": "sleeping bodies have rested long enough, keep their bits and touch nothing awake",
     "impulse": "the impulses of the contact table are h times the forces of z",
-    "geometry": "gap, normal, point and friction of the contact table are those of the world",
-    "slip": "slip and mode of the contact table are those of v+ and fN",
+    "geometry": "gap, normal, point and friction of the contact table agree with the world",
+    "slip": "slip and mode of the contact table agree with v+ and fN",
     "coverage": "every point within reach of a half-space, and every pair of shapes within reach, is in the table",
-    "energy": "kinetic and potential energy are those of q and v",
+    "energy": "kinetic and potential energy agree with q and v",
 }
 
-#: Those that a solver outside the loop is asked for, to its tolerance.
+#: Conditions with the tolerance of an external solver.
 OF_LAW = ("solved", "lcp", "sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
 
 #: Parts of a record that are not compared.
 UNCHECKED = (
     "not compared: contacts of meshes that are not convex and of terrain with shapes, numbers of contacts, variables "
-    "of rows of joints, residuals of islands beside the scaled one, their certificates, pivots, warm starts, "
+    "of joint rows, residuals of islands except the scaled one, their certificates, pivots, warm starts, "
     "times of the run"
 )
 
 
-#: Steps without a certificate that a report names before it says no more.
+#: Maximum number of uncertified steps that a report names.
 NAMED = 20
 
 
 @dataclass(frozen=True)
 class VerificationFailure:
-    """A condition that does not hold.
+    """A condition that is not satisfied.
 
     Attributes
     ----------
     condition
         A key of `CONDITIONS`.
     step, island, contact
-        Where; the contact is its row in the record's contact table. -1: of the island, or of the step, as a whole.
+        Place of the violation; the contact is a row of the record's contact table. -1: the island or step as a whole.
     value, tolerance
         Violation over scale, and its tolerance.
     bodies
@@ -82,7 +82,7 @@ class VerificationFailure:
 
 @dataclass(frozen=True)
 class ConditionReport:
-    """One condition over all checks; ``worst`` is where it was closest to failing, None if never checked."""
+    """One condition over all checks; ``worst`` is the violation closest to its tolerance, None if never checked."""
 
     condition: str
     checked: int
@@ -94,16 +94,16 @@ class ConditionReport:
 class SelectionReport:
     """Distance of recorded forces from the equal-compliance forces.
 
-    The distance is of all islands, whatever they say of themselves: if the branch of compliances ends early a step
-    takes forces that are not selected. That one says so is the condition ``choice``.
+    The distance covers all islands. If the branch of compliances ends early, a step uses forces that are not selected.
+    The condition ``choice`` covers only islands whose forces are recorded as selected.
     """
 
-    islands: int  # that were looked at
-    unique: int  # in how many of them no other forces do the same
-    larger: int  # islands with too many contacts to be looked at
-    lost: int  # those whose selected forces were not found again
-    # The largest difference of forces over the largest force, of what was compared; infinite if forces were to be
-    # compared, and none were found again. And where; -1 where nothing was compared.
+    islands: int  # number of islands checked
+    unique: int  # number of them in which no other forces give the same velocities
+    larger: int  # number of islands with too many contacts to be checked
+    lost: int  # number of islands whose selected forces were not found
+    # The largest difference of forces over the largest force, over the compared islands, and its place (-1 without
+    # any). It is infinite if forces should be compared and none of the selected ones were found.
     distance: float
     step: int
     island: int
@@ -119,16 +119,16 @@ class SelectionReport:
 
 @dataclass(frozen=True)
 class CoulombMisfit:
-    """Residual of the steps of a friction backend in Coulomb's law over its pyramid.
+    """Violation of Coulomb's law, over its pyramid, by the steps of a friction backend.
 
-    It is no condition, and does not fail: a relaxed law is another one.
+    It is not a condition and never fails, because a relaxed law differs from Coulomb's.
 
     Attributes
     ----------
     law
-        The law that the backend states, and that the conditions are about: ``"coulomb"`` or ``"relaxed"``.
+        The backend's law, to which the conditions apply: ``"coulomb"`` or ``"relaxed"``.
     misfit
-        The largest violation over scale of a condition of Coulomb's law, and the step, island and contact where it is.
+        The largest violation over scale of a condition of Coulomb's law, with its step, island and contact.
     """
 
     law: str
@@ -144,26 +144,26 @@ class CoulombMisfit:
 
 @dataclass(frozen=True)
 class VerificationReport:
-    """The verdict on a record.
+    """The result of the verification of a record.
 
     Attributes
     ----------
     steps, checked_steps, islands, contacts
         Steps of the record, and how many steps, islands and contacts were checked.
     conditions
-        In the order of `CONDITIONS`.
+        The results, in the order of `CONDITIONS`.
     failures
         The failures, in the order found, at most as many as requested; ``failed`` counts all.
     selection
-        Of steps that select forces (``TimeStepping(solver=None)``, no torsional or rolling friction): how far the
-        recorded ones are from those; None of others.
+        For steps that select forces (``TimeStepping(solver=None)``, no torsional or rolling friction): the distance of
+        the recorded forces from the selected ones; None for others.
     uncertified
-        Step and island of all forces that the record itself says were taken without a certificate
+        Step and island of all forces that the record marks as accepted without a certificate
         (`contactlab.ForceChoice.UNCERTIFIED`), also in steps that were not checked.
     unexplained_failures
-        How many conditions do not hold in other steps than those.
+        Number of violated conditions in other steps.
     coulomb
-        If a friction backend was asked: the law that the conditions are about, and how far off Coulomb's is.
+        For a friction backend: the law of the conditions, and the violation of Coulomb's law.
     """
 
     steps: int
@@ -179,14 +179,14 @@ class VerificationReport:
 
     @property
     def failed(self) -> int:
-        """Number of conditions that do not hold, over all steps, islands and contacts."""
+        """Number of violated conditions, over all steps, islands and contacts."""
         return sum(condition.failed for condition in self.conditions)
 
     @property
     def holds(self) -> bool:
         """Return True if all checks passed and no forces were accepted without a certificate.
 
-        The law of contact is the one that the solver states: Coulomb's, unless ``coulomb`` says otherwise.
+        The law of contact is the solver's: Coulomb's law, unless ``coulomb`` names another.
         """
         return self.failed == 0 and not self.uncertified
 

@@ -1,4 +1,4 @@
-"""Check a record, portion by portion, with arithmetic of its own."""
+"""Verification of a record, portion by portion, with independent arithmetic."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 #: Tolerance of a condition's violation over its scale.
 ALLOWED = 1e-9
-# Factor by which a residual may differ from the certified one, because of other roundings.
+# Factor by which a residual may differ from the certified one, because of different rounding.
 REFORMED = 1.001
-# Conditions by which a step is certified, beside its LCP's residual.
+# Conditions by which a step is certified, in addition to its LCP's residual.
 CERTIFIED = ("sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
 
 
@@ -46,33 +46,32 @@ def verify(
 ) -> VerificationReport:
     """Verify the steps of a record: solutions, certificates, and motion.
 
-    Nothing of the package's kernels is called: kinematics, mass matrix, rows and LCP are formed a second time, in plain
-    numpy, from the world and the recorded states. `Recording.problem` would give the kernels' own problem instead.
-    Forces that a run went on with uncertified (`TimeStepping.on_unsolved`) are checked as all others, and a record that
-    has some does not hold. If a friction backend was asked, such as `contactlab.ConvexRelaxation`, the conditions
-    belong to the law that it states, and ``holds`` is about that law; how far the steps are from Coulomb's is
-    reported beside it, and fails nothing.
+    No kernel of the package is called: kinematics, mass matrix, rows and LCP are formed again, in plain numpy, from the
+    world and the recorded states. `Recording.problem` would give the kernels' problem instead. Uncertified forces
+    (`TimeStepping.on_unsolved`) are checked like all others, and a record with such forces does not pass. For a
+    friction backend, such as `contactlab.ConvexRelaxation`, the conditions and ``holds`` refer to the backend's own
+    law. The violation of Coulomb's law is also reported, and never fails.
 
     Parameters
     ----------
     recording
-        Any record, of a run that ended or not.
+        Any record, of a complete run or not.
     every
         Check the steps 0, every, 2 every, ... and the last one.
     tolerance
-        Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's if that is larger,
-        and so are those of the law of a friction backend. None for 1e-9, and the stepper's if that is larger for all
-        conditions that a step is certified by. Forces that are said to be selected may be
-        `contactlab.certificate.VERIFIED_WITHIN` of the largest off.
+        Bound on each condition's violation over its scale (`CONDITIONS`). For the LCP, and for the law of a friction
+        backend, the solver's own tolerance applies if it is larger. None: 1e-9, or the stepper's tolerance if larger
+        for all conditions that certify a step. Forces recorded as selected may deviate by
+        `contactlab.certificate.VERIFIED_WITHIN` of the largest.
     max_failures
-        How many failures are kept one by one.
+        Maximum number of failures that are stored.
     progress
         Called with (steps checked, steps to check).
 
     Raises
     ------
     SimulationConfigError
-        An argument that cannot be used.
+        An argument is invalid.
     """
     stride, keep = whole_number("every", every, 1), whole_number("max_failures", max_failures, 0)
     asked = ALLOWED if tolerance is None else tolerance
@@ -109,10 +108,7 @@ def verify(
 def _checked(
     recording: Recording, steps: IntArray, pairs: PairCoverage, selections: EqualComplianceCheck | None
 ) -> list[tuple[IntArray, list[Found]]]:
-    """Return all findings about steps; a record can hold numbers from which nothing can be computed.
-
-    The step is then found by halving.
-    """
+    """Return all findings about steps; if the record has invalid numbers, find the faulty steps by halving."""
     try:
         with np.errstate(all="ignore"):
             return [(steps, list(findings(StepSlice.of(recording, steps), pairs, selections)))]
@@ -155,7 +151,7 @@ class _FindingCollector:
             if condition == COULOMB:
                 self._measure(steps[at], island, contact, values)
                 continue
-            # A value that is not a number fails.
+            # NaN fails.
             failed = np.flatnonzero(~(values <= self.allowed[condition]))
             checked, before = self.counts[condition]
             self.counts[condition] = (checked + values.size, before + failed.size)

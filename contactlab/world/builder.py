@@ -1,4 +1,4 @@
-"""Builder of worlds: every call is checked at once, and a refused call leaves the builder as it was."""
+"""Builder of worlds: every call is checked immediately, and a call that raises leaves the builder unchanged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from contactlab.world.world import World
 if TYPE_CHECKING:
     from contactlab.world.mjcf import MjcfRobot
 
-# A body's number has 20 bits of a contact's id.
+# A contact's id has 20 bits for a body's number.
 MAX_BODIES = 1 << 20
 
 
@@ -52,12 +52,13 @@ class WorldBuilder(ShapeBuilder):
     gravity
         (3,) [m/s^2], world axes.
     body_contacts
-        Whether bodies touch one another; False if it is known that they do not meet: nothing is then compiled or
-        spent on it. Bodies of one weld, or joined by a joint, never touch each other; see also `exclude_collision`.
+        Whether bodies touch one another; False if they are known not to meet: collision detection between them is then
+        neither compiled nor run. Bodies of one weld, or connected by a joint, never touch; see also
+        `exclude_collision`.
     planar
         (3,) normal of a plane in which everything moves, as (0, 1, 0) for x and z; None for a world in space. Free
-        bodies then have three coordinates, along `World.plane`'s axes and about it, and every contact one direction of
-        friction, whatever the stepper's ``edges``: the cone is exact.
+        bodies then have three coordinates, along `World.plane`'s axes and about it. Every contact has one friction
+        direction, for any ``edges`` of the stepper: the cone is exact.
 
     Examples
     --------
@@ -90,17 +91,18 @@ class WorldBuilder(ShapeBuilder):
         category: int = 1,
         mask: int = ALL,
     ) -> None:
-        """Add a free body: one with the joint `FloatingBase`.
+        """Add a free body, with the joint `FloatingBase`.
 
         Parameters
         ----------
         name
-            One no other body has.
+            Name, different from all other bodies.
         inertia, shape, material
-            All about the body's own origin and axes. Several shapes are a sequence; `PlacedShape` gives one a pose.
+            All relative to the body's origin and axes. Several shapes are a sequence; `PlacedShape` gives one a pose.
         q
-            (7,) start: origin [m] and unit quaternion (w, x, y, z), or a `Transform`, which has no order to
-            mistake; default the world origin, unturned. In a planar world also (3,): its own coordinates.
+            (7,) start: origin [m] and unit quaternion (w, x, y, z), or a `Transform`, in which no order can be
+            confused; default the world origin without rotation. In a planar world also (3,): its coordinates in the
+            plane.
         v
             (6,) start: velocity of the origin in world axes [m/s], angular velocity in body axes [rad/s]; default 0. In
             a planar world also (3,).
@@ -129,7 +131,7 @@ class WorldBuilder(ShapeBuilder):
         category: int = 1,
         mask: int = ALL,
     ) -> None:
-        """Add a body that is fixed in the world at ``placement``: a step, a table, a piece of terrain."""
+        """Add a body that is fixed in the world at ``placement``: a stair, a table, a piece of terrain."""
         check_name(name, self._bodies)
         surfaces = as_colliders(shape, material, None, LIMIT, category, mask)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
@@ -151,11 +153,11 @@ class WorldBuilder(ShapeBuilder):
         Parameters
         ----------
         name
-            One no other body has.
+            Name, different from all other bodies.
         shape, material
-            As of a free body; also a `HalfSpace`.
+            As for a free body; also a `HalfSpace`.
         motion
-            One of `contactlab.world.motion`, or of the user's own: pose and twist as functions of time.
+            One of `contactlab.world.motion`, or a user's motion: pose and twist as functions of time.
         category, mask
             Collision filter, as in `add_shape`.
         """
@@ -179,29 +181,29 @@ class WorldBuilder(ShapeBuilder):
         mimics: bool = True,
         effort_limits: bool = False,
     ) -> None:
-        """Add the bodies of a model with their joints; `add_shape` lets them touch something.
+        """Add the bodies of a model with their joints; `add_shape` gives them shapes for contact.
 
         Parameters
         ----------
         model
-            Any model without custom joints. Its gravity must be the builder's.
+            Any model without custom joints. Its gravity must equal the builder's.
         q, v
-            (nq,), (nv,) start; default neutral, followers where they belong, and at rest.
+            (nq,), (nv,) start; default neutral, with mimic joints in agreement, and at rest.
         prefix
-            Put before the names of bodies and joints; the names must be free.
+            Prefix of the names of bodies and joints; the resulting names must be free.
         limits
             Joint limits: "model" for the limits of the robot description, None, or `JointLimit` values.
         damping, friction
             Viscous damping and dry friction: "model" for the values of the description, None, or a number by joint.
         mimics
-            Whether joints that follow others, by the description, do so.
+            Whether mimic joints of the description are constrained.
         effort_limits
-            Whether drives without a ``max_force`` added to its joints have the effort limit of the description.
+            Whether drives of its joints without a ``max_force`` have the effort limit of the description.
 
         Notes
         -----
-        The world's model holds the bodies in the order added, tree by tree: if the model mixes the bodies of several
-        trees they are sorted, each tree at the place of its first body. `World.model` has their places.
+        The world's model holds the bodies in the order added, tree by tree: bodies of a model that mixes its trees are
+        sorted, each tree at the place of its first body. `World.model` has the resulting order.
         """
         check_type("model", model, Model)
         check_type("prefix", prefix, str)
@@ -212,7 +214,7 @@ class WorldBuilder(ShapeBuilder):
             raise SimulationConfigError("model", "has custom joints, which the compiled loop cannot evaluate")
         if self._plane is not None:
             check_moves_in_plane(model, self._plane)
-        # A body whose name becomes "world" by the prefix would be mistaken for the parent of the roots.
+        # A body whose prefixed name is "world" would be confused with the parent of the roots.
         taken = {WORLD, *self._bodies}
         for body in model.bodies:
             check_name(prefix + body.name, taken)
@@ -248,34 +250,34 @@ class WorldBuilder(ShapeBuilder):
         category: int = 1,
         mask: int = ALL,
     ) -> UrdfModel:
-        """Add the robot of a description with the shapes it collides with; return its model, as read.
+        """Add the robot of a description with its collision shapes; return its model, as read.
 
-        Limits, damping, dry friction and mimics come from the description unless others are given. What its links
-        look like (<visual>) is kept for pictures; mesh files of it are read when they are drawn.
+        Limits, damping, dry friction and mimics come from the description unless others are given. The <visual>
+        elements of its links are kept for pictures; their mesh files are read when they are drawn.
 
         Parameters
         ----------
         path_or_text, floating_base, package_roots
             As for `contactlab.multibody.Model.from_urdf`, whose errors it raises.
         name
-            Put with "/" before the names of links and joints, so that several robots have room: "left/elbow".
+            Prefix, with "/", of the names of links and joints, so that several robots are possible: "left/elbow".
         pose
-            Where the root stands; default the world's origin. Without a floating base ``q`` is not about it.
+            Pose of the root; default the world's origin. Without a floating base ``q`` does not contain it.
         stand_on
-            Name of a half-space, added before, on which a floating base stands: it is moved along the normal until the
+            Name of an existing half-space on which a floating base stands: it is moved along the normal until the
             lowest shape touches.
         material
             None for ``Material(0.8)``.
         collisions
             Whether the links get the shapes of their <collision> elements.
         meshes
-            Treatment of meshes: "convex", their hull (of at most 256 corners); "exact", a `Mesh`, of which two that
-            are not convex cannot meet; "skip", nothing. Or a mapping from links to these, "convex" for the others.
-            Reading them needs the extra ``collision``.
+            Treatment of meshes: "convex", their hull (of at most 256 corners); "exact", a `Mesh`, where two that are
+            not convex cannot touch; "skip", no shape. Or a mapping from links to these, with "convex" for other links.
+            Reading meshes needs the extra ``collision``.
         bad_meshes
-            Treatment of meshes that cannot be used: "raise"; "skip", and an `UrdfWarning` lists them with reasons.
+            Treatment of invalid meshes: "raise"; "skip", with an `UrdfWarning` that lists them with reasons.
         self_collisions
-            Whether links of this robot touch one another; those a joint joins never do.
+            Whether links of this robot touch one another; links connected by a joint never do.
         q, v
             Start (nq,), (nv,) of the robot; default neutral and at rest. A whole ``q`` gives the pose of a
             floating base, which excludes ``pose`` and ``stand_on``; positions by joint, ``{"knee": 0.3}``, do not.
@@ -287,7 +289,7 @@ class WorldBuilder(ShapeBuilder):
         Raises
         ------
         SimulationConfigError
-            A shape that is not supported, with its link, its file, and advice; an argument that cannot be used.
+            A shape is not supported; the error has its link, its file, and advice. Or an argument is invalid.
         """
         if name is not None:
             check_name(name, ())
@@ -298,7 +300,7 @@ class WorldBuilder(ShapeBuilder):
             detail = f"no half-space is called {stand_on!r}{close_names(stand_on, self._half_spaces)}"
             raise SimulationConfigError("stand_on", detail)
         if stand_on is not None and not floating_base:
-            detail = "needs floating_base=True; where a fixed root stands, pose says"
+            detail = "needs floating_base=True; use pose for a fixed root"
             raise SimulationConfigError("stand_on", detail)
         by_joint = isinstance(q, Mapping)
         if floating_base and not (q is None or by_joint) and (pose is not None or stand_on is not None):
@@ -335,7 +337,7 @@ class WorldBuilder(ShapeBuilder):
         return model
 
     def build(self) -> World:
-        """Return the world; the builder may be used on, without effect on it."""
+        """Return the world; later changes of the builder do not affect it."""
         if not self._bodies:
             raise SimulationConfigError("bodies", "a world needs at least one body, got none")
         specs = by_trees([spec for spec, _, _ in self._bodies.values()], self._gravity)
@@ -367,7 +369,7 @@ class WorldBuilder(ShapeBuilder):
             visual_bodies=tuple(i for i, _ in visuals),
         )
         if any(isinstance(surface.shape, Mesh) for surface in world.surfaces):
-            # Meshes that cannot meet one another are found here, not in the first step.
+            # Two meshes that cannot touch each other are reported here, not in the first step.
             build_collision_filter(world)
         return world
 
@@ -388,22 +390,22 @@ class WorldBuilder(ShapeBuilder):
         path, root, keyframe
             As for `World.from_mjcf`.
         name
-            Put before the names of bodies, half-spaces and drives, with a stroke: "spot" makes "spot/hip" of "hip".
-            None for names as in the file; the names must be free.
+            Prefix, with "/", of the names of bodies, half-spaces and drives: "spot" makes "spot/hip" of "hip". None for
+            names as in the file; the names must be free.
         pose
             Pose of the file's world in this one.
         surroundings
-            Whether the geoms of the file's world come too: its floor, walls, terrain.
+            Whether the geoms of the file's world are also added: its floor, walls, terrain.
 
         Returns
         -------
         MjcfRobot
-            Names, actuators, keyframes, and unsupported features, which an `MjcfWarning` names too.
+            Names, actuators, keyframes, and unsupported features, which are also in an `MjcfWarning`.
 
         Notes
         -----
-        Filters: shapes without any meet geoms as a geom with MuJoCo's own defaults would, and two files meet as one
-        file of both would have them; bits of the user's own from the second on are used by files as well.
+        Filters: shapes without filters touch geoms as a geom with MuJoCo's defaults would. Two files touch as they
+        would in one file. Files also use the bits from the second on, so your filters share them.
         """
         from contactlab.world.mjcf import add_compiled, compile_mjcf, warn_of
 
@@ -434,7 +436,7 @@ class WorldBuilder(ShapeBuilder):
         return model_of([spec for spec, _, _ in self._bodies.values()], self._gravity)
 
     def _add(self, specs: Iterable[BodySpec], model: Model, q: ArrayLike | None, v: ArrayLike | None) -> None:
-        """Keep checked bodies, each with its own share of the start."""
+        """Store checked bodies, each with its part of the start."""
         if len(self._bodies) + model.nb > MAX_BODIES:
             raise SimulationConfigError("bodies", f"at most {MAX_BODIES} fit a contact id")
         start_q = model.neutral if q is None else check_configuration(model, q)

@@ -50,7 +50,7 @@ def by_trees(specs: list[BodySpec], gravity: ArrayLike) -> list[BodySpec]:
 
 
 def check_model(model: Model) -> None:
-    """Refuse a model that the loop cannot step; a `SimulationConfigError` has the reason."""
+    """Raise `SimulationConfigError` with the reason if the loop cannot step a model."""
     for body in model.bodies:
         if any(joint is body.joint for joint, _, _ in model.packed.custom):
             detail = f"the joint of {body.name!r} is a custom one, which the compiled loop cannot evaluate"
@@ -60,7 +60,7 @@ def check_model(model: Model) -> None:
     if apart.size:
         dof = int(iv[apart[0] + 1])
         name = next(body.name for body in model.bodies if dof < model.v_slice(body.name).stop)
-        detail = f"bodies of one tree must stand together, {name!r} does not; `WorldBuilder.add_model` puts them so"
+        detail = f"bodies of one tree must be consecutive, {name!r} is not; `WorldBuilder.add_model` sorts them"
         raise SimulationConfigError("model", detail)
 
 
@@ -71,26 +71,26 @@ def first_dofs(model: Model) -> IntArray:
 
 
 def body_trees(model: Model) -> IntArray:
-    """Tree of each body (nb,), -1 for one that is fixed to the world."""
+    """Return the tree of each body (nb,), -1 for a body fixed to the world."""
     parent, root, _, _, _, body_link = structure(model)
     number = np.cumsum(parent < 0) - 1
     return np.array([number[root[link]] if link >= 0 else -1 for link in body_link], dtype=np.int64)
 
 
-# Bits of the broad phase: shapes of bodies, half-spaces of the world; the user's begin at the place FILTER.
+# Bits of the broad phase: shapes of bodies, half-spaces of the world; the user's bits begin at bit FILTER.
 BODIES, HALF_SPACES, FILTER = 1, 2, 2
 
 
 class CollisionFilter(NamedTuple):
     """The n shapes of a world, its half-spaces last."""
 
-    # Numbers of the body and of the link that each is on, -1 for none.
+    # Numbers of the body and the link of each shape, -1 for none.
     body: IntArray
     link: IntArray
     # Bits of the broad phase.
     category: IntArray
     mask: IntArray
-    excluded: IntArray  # pairs i n + j, i < j, that do not touch whatever the bits say; ascending
+    excluded: IntArray  # pairs i n + j, i < j, that do not touch for any bits; ascending
 
 
 def build_collision_filter(world: World) -> CollisionFilter | None:
@@ -107,7 +107,7 @@ def build_collision_filter(world: World) -> CollisionFilter | None:
 
 
 def _filters(world: World) -> tuple[IntArray, IntArray]:
-    """Return category and mask of every shape: support points meet the world's half-spaces on a way of their own.
+    """Return category and mask of every shape; support points and the world's half-spaces are tested separately.
 
     The bits of the user's filters are above the bits of this module.
     """
@@ -126,7 +126,7 @@ def _filters(world: World) -> tuple[IntArray, IntArray]:
 
 
 def _check_meshes(world: World, touching: CollisionFilter) -> None:
-    """Refuse two meshes that may touch if neither is convex."""
+    """Raise if two meshes may touch and neither is convex."""
     _, link, category, mask, out = touching
     excluded = set(out.tolist())
     meshes = [i for i, s in enumerate(world.surfaces) if isinstance(s.shape, Mesh) and not s.shape.convex]
@@ -141,7 +141,7 @@ def _check_meshes(world: World, touching: CollisionFilter) -> None:
 
 
 def _excluded(world: World, n: int) -> IntArray:
-    """Pairs i n + j of shapes: on bodies a joint joins, on bodies that ignore each other, filtered from half-spaces."""
+    """Return pairs i n + j of shapes: on connected bodies, on bodies that exclude each other, filtered half-spaces."""
     of_body, of_weld = defaultdict(list), defaultdict(list)
     welds = _welds(world.model)
     for i, owner in enumerate(world.surface_bodies):
@@ -165,7 +165,7 @@ def _excluded(world: World, n: int) -> IntArray:
 
 
 def may_touch_half_space(world: World, surface: int, half_space: int) -> bool:
-    """Return True if the filters let a shape, by its number, touch one of the world's half-spaces."""
+    """Return True if the filters allow contact of a shape, by its number, with one of the world's half-spaces."""
     if not world.half_space_filters:
         return True
     own, (category, mask) = world.surfaces[surface], world.half_space_filters[half_space]
@@ -173,7 +173,7 @@ def may_touch_half_space(world: World, surface: int, half_space: int) -> bool:
 
 
 def _welds(model: Model) -> list[int]:
-    """Return a number for the weld of each body: its link, or, fixed to the world, the first body of its stand."""
+    """Return a number for the weld of each body: its link, or, if fixed to the world, the first body fixed there."""
     number = {name: i for i, name in enumerate(model.names)}
     welds: list[int] = []
     for i, link in enumerate(structure(model).body_link):

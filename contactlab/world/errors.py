@@ -11,11 +11,11 @@ from problem_data.errors import FileError
 
 
 class SimulationConfigError(FieldError):
-    """A world, stepper, state or argument of a run that cannot be used; names the field and the offending value."""
+    """Error in a world, stepper, state or argument of a run; names the field and the value."""
 
 
 class RobotFileError(SimulationConfigError, FileError):
-    """A robot's file that does not make a world."""
+    """Error in a robot's file that does not describe a valid world."""
 
 
 @contextlib.contextmanager
@@ -30,7 +30,7 @@ def blaming_file(kind: type[FieldError] = RobotFileError) -> Iterator[None]:
 
 
 def check_type(field: str, value: object, wanted: type) -> None:
-    """Refuse a value of another type."""
+    """Raise if a value has another type."""
     if not isinstance(value, wanted):
         raise SimulationConfigError(field, f"must be a {wanted.__name__}, got {type(value).__name__}")
 

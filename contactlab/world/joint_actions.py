@@ -1,7 +1,7 @@
-"""Actions on the joints of a world, as data, and the rows that they become.
+"""Actions on the joints of a world, as data, and their rows.
 
-Actions are limits, damping, dry friction, drives, mimics and loops, among these a spring between two points and a
-polynomial between two joints.
+Actions are limits, damping, dry friction, drives, mimics and loops. Loops include a spring between two points and a
+polynomial relation between two joints.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Coefficient:
     """A number of one coordinate of a joint: viscous damping [N m s/rad, N s/m] or dry friction [N m, N]."""
 
-    # The body that the joint moves, and which of its degrees of freedom.
+    # The body that the joint moves, and the degree of freedom.
     body: str
     coordinate: int
     value: float  # the number, at least 0
@@ -38,30 +38,30 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class MimicJoint:
-    """A joint of one coordinate that follows another: multiplier times that one's, plus offset."""
+    """A joint of one coordinate that follows another: multiplier times its position, plus offset."""
 
     # The bodies that the two joints move.
     body: str
     followed: str
-    # Of the relation.
+    # Coefficients of the relation.
     multiplier: float
     offset: float
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A constraint that holds both ways, or a spring."""
+    """A bilateral constraint, or a spring."""
 
     #: A `LoopConstraint`, `DistanceConstraint`, `ContactConstraint`, `CustomConstraint` or `PointSpring` between bodies
     #: of the world.
     constraint: Any
-    erp: float | None  # share of its position error taken back in a step, None for the stepper's
+    erp: float | None  # fraction of its position error corrected in a step, None for the stepper's
     # Of a custom constraint: the bodies it acts on, None if its Jacobian shows them.
     bodies: tuple[str, ...] | None = None
 
     @property
     def joined(self) -> tuple[str, ...] | None:
-        """Names of the bodies it acts on, the world included; None if only its Jacobian shows them."""
+        """Names of its bodies, the world included; None if only its Jacobian shows them."""
         if isinstance(self.constraint, LoopConstraint):
             return self.constraint.predecessor, self.constraint.successor
         if isinstance(self.constraint, PointPair):
@@ -71,20 +71,20 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class JointActions:
-    """All of it; joints go by the bodies they move, numbers of drives by their order.
+    """All joint actions; joints are named by the bodies they move, drives numbered in their order.
 
     Attributes
     ----------
     limits
         Ranges of coordinates.
     damping, friction
-        Viscous and dry, by coordinate.
+        Viscous damping and dry friction, by coordinate.
     drives
-        Motors, each with a name of its own.
+        Motors, with different names.
     mimics
-        Joints that follow others.
+        Mimic joints.
     loops
-        Further equations, and springs between points.
+        Other equations, and springs between points.
     """
 
     limits: tuple[JointLimit, ...] = ()
@@ -101,7 +101,7 @@ class JointActions:
 
     @property
     def springs(self) -> dict[int, PositionDrive]:
-        """Position drives without a bound, which act within the mass matrix, by their numbers."""
+        """Position drives without bounds, which are implicit in the mass matrix, by number."""
         drives = enumerate(self.drives)
         return {i: one for i, one in drives if isinstance(one, PositionDrive) and one.row_kind is None}
 
@@ -117,11 +117,11 @@ class JointPolynomial(CustomConstraint):
     Parameters
     ----------
     body
-        Whose joint follows, a hinge or slide.
+        Body whose joint follows, a hinge or slide.
     followed
-        Whose joint is followed, a hinge or slide; None: the polynomial is its constant, which holds the joint.
+        Body whose joint is followed, a hinge or slide; None: the polynomial is its constant, which locks the joint.
     coefficients
-        (n,) of the powers 0, 1, ... of the position followed.
+        (n,) for the powers 0, 1, ... of the followed position.
     name
         Group of the row, as for `LoopConstraint`.
     """
@@ -131,7 +131,7 @@ class JointPolynomial(CustomConstraint):
     coefficients: FloatArray
     name: str | None = None
 
-    # Not a field: it is the same for all.
+    # Not a field, because it is the same for all instances.
     rows = 1
 
     def __post_init__(self) -> None:
@@ -139,7 +139,7 @@ class JointPolynomial(CustomConstraint):
         object.__setattr__(self, "coefficients", read_only(given))
 
     def jacobian(self, model: Model, q: FloatArray) -> FloatArray:
-        """Return G (1, nv): 1 for the joint that follows, minus the slope for the one that is followed."""
+        """Return G (1, nv): 1 for the joint that follows, minus the slope for the followed joint."""
         G = np.zeros((1, model.nv))
         G[0, model.v_slice(self.body).start] = 1.0
         if self.followed is not None:
@@ -147,12 +147,12 @@ class JointPolynomial(CustomConstraint):
         return G
 
     def gamma(self, model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
-        """Return gamma (1,): the curvature times the square of the speed that is followed."""
+        """Return gamma (1,): the curvature times the square of the followed speed."""
         speed = 0.0 if self.followed is None else float(v[model.v_slice(self.followed).start])
         return np.array([self._value(model, q, 2) * speed * speed])
 
     def position_error(self, model: Model, q: FloatArray) -> FloatArray:
-        """Return by how much the joint is off (1,)."""
+        """Return the joint's deviation from the polynomial (1,)."""
         return np.array([q[model.q_slice(self.body).start] - self._value(model, q, 0)])
 
     def _value(self, model: Model, q: FloatArray, order: int) -> float:
@@ -166,10 +166,10 @@ class JointPolynomial(CustomConstraint):
 class PointSpring(PointPair):
     """The force -stiffness (length - rest_length) - damping (rate of the length) along the line between two points.
 
-    `WorldBuilder.add_spring` adds one. Over a step the law holds at the end of the step along the line as it is at the
-    start, together with all contacts and joints, so that any stiffness and damping is stable. The line turns from step
-    to step: across it a stretched spring acts as a force of the start of the step does, and wants
-    h^2 stiffness (1 - rest_length / length) < 4 m. Points that coincide have no line, and no force.
+    `WorldBuilder.add_spring` adds one. The law is satisfied at the end of the step along the line at its start,
+    together with all contacts and joints, so that any stiffness and damping is stable. The line turns from step to
+    step. Across it a stretched spring acts like an explicit force, and needs h^2 stiffness (1 - rest_length / length) <
+    4 m. Coincident points have no line, and no force.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class PointSpring(PointPair):
     Raises
     ------
     SimulationConfigError
-        Naming the field and the value.
+        A value is invalid; the error names the field and the value.
     """
 
     rest_length: float
@@ -226,21 +226,21 @@ class JointRow:
     trees
         Numbers of the trees it acts on, ascending.
     dof, place
-        Degree of freedom, and index of its position in q; -1 for none.
+        Degree of freedom, and index in q of its position; -1 for none.
     sign
         +1 for the lower end of a range, -1 for the upper one, 0 for other rows.
     bound
-        Position of a stop [rad, m]; of others the largest force [N m, N].
+        Position of a stop [rad, m]; of other rows the maximum force [N m, N].
     factor, offset
         Restitution of a stop; multiplier and offset of a follower.
     stiffness, dissipation
-        Of a stop that gives way, and of a spring.
+        Stiffness and dissipation of a compliant stop, or of a spring.
     erp
-        Share of the error taken back in a step, NaN for the stepper's.
+        Fraction of the error corrected in a step, NaN for the stepper's.
     other, other_place
-        Degree of freedom and position of the joint that is followed.
+        Degree of freedom and index in q of the followed joint.
     drive
-        Number of the drive; of a stop, of one on the same coordinate; -1 for none.
+        Number of the drive; for a stop, of a drive on the same coordinate; -1 for none.
     loop_row
         Number of the row among the rows of loops and springs.
     angular
@@ -272,7 +272,7 @@ class JointRow:
 
     @property
     def rank(self) -> int:
-        """Place of the class of its kind, see `RowKind`."""
+        """Rank of its row class, see `RowKind`."""
         return self.kind.rank
 
 
@@ -333,7 +333,7 @@ def _loop_rows(world: World) -> list[JointRow]:
     customs = {custom.rows.start: custom for custom in cs.packed.custom}
     for loop, place in zip(loops, cs._places, strict=True):
         trees = _trees(world, loop, customs.get(place.start))
-        if trees:  # between bodies that do not move there is nothing to hold
+        if trees:  # between bodies that do not move there is no row
             erp = math.nan if loop.erp is None else loop.erp
             if isinstance(spring := loop.constraint, PointSpring):
                 found.append(
@@ -355,7 +355,7 @@ def _loop_rows(world: World) -> list[JointRow]:
 
 
 def _trees(world: World, loop: Loop, custom: CustomRows | None) -> tuple[int, ...]:
-    """Return the trees that a loop joins."""
+    """Return the trees that a loop connects."""
     if loop.joined is None:
         assert custom is not None
         return trees_acted_on(world, custom)
@@ -364,9 +364,9 @@ def _trees(world: World, loop: Loop, custom: CustomRows | None) -> tuple[int, ..
 
 
 def trees_acted_on(world: World, custom: CustomRows) -> tuple[int, ...]:
-    """Return the trees in whose columns the Jacobian is anywhere other than 0, at the start and at states near it.
+    """Return the trees in whose columns the Jacobian is not 0, at the start or at states near it.
 
-    If the Jacobian cannot be evaluated at one of them, or is 0, these are all trees.
+    If the Jacobian raises at one of these states, or is 0, return all trees.
     """
     rng = np.random.default_rng(0)
     seen = np.zeros(world.nv, dtype=np.bool_)
@@ -377,20 +377,20 @@ def trees_acted_on(world: World, custom: CustomRows) -> tuple[int, ...]:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 seen |= np.any(custom.jacobian(world.model, read_only(q), read_only(v), 0.1 * k) != 0.0, axis=0)
-        except Exception:  # noqa: BLE001  # the user's function, at a state that it was perhaps not made for
+        except Exception:  # noqa: BLE001  # the user's function, at a state for which it may not be defined
             return tuple(range(world.tree_starts.size - 1))
     trees = np.flatnonzero(np.logical_or.reduceat(seen, world.tree_starts[:-1])) if seen.any() else ()
     return tuple(int(tree) for tree in trees) or tuple(range(world.tree_starts.size - 1))
 
 
 def _turns(world: World, body: str, coordinate: int) -> int:
-    """Return whether a coordinate is an angle, 0 or 1."""
+    """Return 1 if a coordinate is an angle, otherwise 0."""
     joint = world.model.bodies[world.model.index(body)].joint
     return int(joint_axes(joint)[coordinate].startswith("R"))
 
 
 def _coordinate(world: World, body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:
-    """Degree of freedom, place in q (-1), tree and name of a coordinate."""
+    """Return degree of freedom, index in q (-1), tree and name of a coordinate."""
     dof, place = world.place_of(body, coordinate)
     v = world.model.v_slice(body)
     name = body if v.stop - v.start == 1 else f"{body}[{coordinate}]"

@@ -1,4 +1,4 @@
-"""The part of the builder of worlds that is about joints; joints go by their own names or by the bodies they move."""
+"""The joint methods of the world builder; joints are named by their own names or by the bodies they move."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Limits = Literal["model"] | Iterable[JointLimit] | None
 #: "model" for the values of the model's description, None for none, or a number by joint.
 Coefficients = Literal["model"] | Mapping[str, float] | None
 
-# Largest error of a mimic joint at the start, in radians or metres.
+# Maximum deviation of a mimic joint at the start [rad or m].
 FOLLOWS = 1e-9
 
 
@@ -35,12 +35,12 @@ class JointBuilder(ABC):
 
     def __init__(self) -> None:
         self._bodies: dict[str, tuple[BodySpec, FloatArray, FloatArray]] = {}
-        self._efforts: dict[str, FloatArray] = {}  # of bodies whose joints' drives have the limits of a description
+        self._efforts: dict[str, FloatArray] = {}  # by body: effort limits of a description for drives of its joint
         self._joints: dict[str, str] = {}  # names of joints, if a model has them, and the bodies they move
         self._actions = JointActions()
 
     def add_joint_limit(self, limit: JointLimit) -> None:
-        """Add a range of a joint's coordinate, whose ends act as stops.
+        """Add a range of a joint's coordinate, whose ends are stops.
 
         A rigid limit uses the stepper's ``erp`` and ``cfm``; see `JointLimit` for other options.
         """
@@ -51,24 +51,24 @@ class JointBuilder(ABC):
     def add_joint_damping(self, joint: str, damping: float, *, coordinate: int | None = None) -> None:
         """Add viscous damping [N m s/rad or N s/m] of one coordinate of a joint, or of all.
 
-        The force -damping v holds at the end of the step: it takes energy for any step and any coefficient.
+        The force -damping v is taken at the end of the step: it dissipates energy for any step and any coefficient.
         """
         self._add_actions(damping=self._coefficients("damping", joint, damping, coordinate))
 
     def add_joint_friction(self, joint: str, friction: float, *, coordinate: int | None = None) -> None:
         """Add dry friction of one coordinate of a joint, or of all: up to ``friction`` [N m or N] against motion.
 
-        Whether the joint sticks is decided together with all contacts, so that a joint at rest below that force stays.
+        Sticking is decided together with all contacts, so a joint at rest under a smaller force stays at rest.
         """
         self._add_actions(friction=self._coefficients("friction", joint, friction, coordinate))
 
     def add_drive(self, drive: Drive) -> None:
         """Add a motor: a `VelocityDrive` or a `PositionDrive` of `contactlab.formulation`.
 
-        Its force is the one at the end of the step, so that it is stable for any gains and any step, while the same law
-        computed by a ``tau`` function from the start of the step needs gains below 4 m / h^2 and 2 m / h. Its
-        target can be changed while running: see ``targets`` of `simulate`. On a joint of `add_model` or `add_urdf` with
-        ``effort_limits`` a drive without a ``max_force`` has the largest force of the description.
+        Its force is taken at the end of the step, so that it is stable for any gains and any step. The same law in a
+        ``tau`` function, evaluated at the start of the step, needs gains below 4 m / h^2 and 2 m / h. The target can
+        change during a run: see ``targets`` of `simulate`. On a joint of `add_model` or `add_urdf` with
+        ``effort_limits``, a drive without a ``max_force`` has the effort limit of the description.
         """
         if not isinstance(drive, Drive):
             raise SimulationConfigError("drive", f"must be a {DRIVE_NAMES}, got {type(drive).__name__}")
@@ -94,16 +94,16 @@ class JointBuilder(ABC):
         Parameters
         ----------
         loop
-            One constraint, or several; bodies by their names in the world. Redundant rows are welcome.
+            One constraint, or several; bodies by their names in the world. Redundant rows are allowed.
         erp
-            Share of the position error that a step takes back, 0 to 1; None for the stepper's. Without any the loop
-            opens by a distance of order h over time. Terms of Baumgarte's act on accelerations, of which a step knows
-            nothing: they are refused.
+            Fraction of the position error that a step corrects, 0 to 1; None for the stepper's. With 0 the loop opens
+            by a distance of order h over time. Baumgarte terms act on accelerations, which a step does not have: they
+            raise an error.
         bodies
-            Of a custom constraint: the bodies it is about; their trees are solved together. Without them they are found
-            from its Jacobian at the start and at a few states near it: the trees in whose columns it is not 0 at one of
-            them. A row that acts on another tree later stops the run with an error that names the body: constraints
-            that later act on further bodies need ``bodies``.
+            Bodies of a custom constraint; their trees are solved together. By default they are found from its Jacobian
+            at the start and at a few states near it: the trees in whose columns it is not 0 at one of them. If a row
+            later acts on another tree, the run stops with an error that names the body. Such constraints need
+            ``bodies``.
         """
         share = None if erp is None else finite_number(erp, "erp", SimulationConfigError, least=0.0, most=1.0)
         about = None if bodies is None else tuple(bodies)
@@ -134,7 +134,7 @@ class JointBuilder(ABC):
         stiffness: float,
         damping: float = 0.0,
     ) -> None:
-        """Add a spring and damper between a point of one body and a point of another: a `PointSpring`, which see.
+        """Add a spring and damper between a point of one body and a point of another (see `PointSpring`).
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class JointBuilder(ABC):
         self.add_loop(PointSpring(body_a, a, body_b, b, rest_length, stiffness, damping, name))
 
     def add_actions(self, actions: JointActions) -> None:
-        """Add all that acts on the joints of another world, whose bodies this one must have."""
+        """Add all joint actions of another world, whose bodies this one must have."""
         for limit in actions.limits:
             self.add_joint_limit(limit)
         for one in actions.damping:
@@ -191,7 +191,7 @@ class JointBuilder(ABC):
         """Return the body that a joint moves, and the coordinate, which it must have."""
         body = self._joints.get(joint, joint)
         if body not in self._bodies:
-            # A joint that is fixed, which takes part in nothing here.
+            # A fixed joint, on which no action is possible.
             body = next((name for name, (spec, *_) in self._bodies.items() if spec.joint_name == joint), joint)
         if body not in self._bodies:
             known = [*self._joints, *self._bodies]
@@ -217,7 +217,7 @@ class JointBuilder(ABC):
         return tuple(Coefficient(body, one, number) for one in each)
 
     def _start(self, model: Model, q: ArrayLike | None, mimics: bool) -> ArrayLike | None:
-        """Return the start of a model whose joints may follow others; one that is off raises."""
+        """Return the start of a model, with mimic joints in agreement; raise if one deviates."""
         if not (mimics and isinstance(model, UrdfModel) and model.mimics):
             return q
         wanted = apply_mimic(model, model.neutral if q is None else q)
@@ -226,7 +226,10 @@ class JointBuilder(ABC):
             if off.max() > FOLLOWS:
                 at = int(np.argmax(off))
                 name = next(joint.name for joint in model.joints if joint.q.start <= at < joint.q.stop)
-                detail = f"joint {name!r} is {off[at]:.3g} off what it follows; contactlab.multibody.apply_mimic"
+                detail = (
+                    f"joint {name!r} deviates by {off[at]:.3g} from the joint it follows; "
+                    "use contactlab.multibody.apply_mimic"
+                )
                 raise SimulationConfigError("q", detail)
         return wanted
 
@@ -240,7 +243,7 @@ class JointBuilder(ABC):
         mimics: bool,
         effort_limits: bool,
     ) -> None:
-        """Add joint limits, damping, friction and mimics from the description, or the values given in their place."""
+        """Add joint limits, damping, friction and mimics from the description, or the given values instead."""
         joints = model.joints if isinstance(model, UrdfModel) else ()
         moving = [joint for joint in joints if joint.v.stop > joint.v.start]
         for body in model.bodies:
@@ -269,7 +272,7 @@ class JointBuilder(ABC):
                 add(prefix + name, value)
         if mimics and isinstance(model, UrdfModel):
             for name, mimic in model.mimics.items():
-                # A joint that is called as its body is known as that.
+                # A joint whose name is also its body's name is found by the body.
                 follower, leader = (self._joints.get(prefix + joint, prefix + joint) for joint in (name, mimic.joint))
                 self._add_actions(mimics=MimicJoint(follower, leader, mimic.multiplier, mimic.offset))
         if effort_limits:

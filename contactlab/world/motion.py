@@ -29,7 +29,7 @@ class PrescribedMotion(Protocol):
     follow to second order in h, exactly for constant accelerations.
 
     The twist is the velocity of the surface. If it differs from the rate of the pose, the surface moves along the
-    body, as a belt does: friction follows the surface, and normal forces follow the body (`belt_twist`).
+    body, like a belt: friction uses the velocity of the surface, and normal forces use the body's (`belt_twist`).
     """
 
     def pose(self, t: float) -> Transform:
@@ -46,12 +46,12 @@ class Motion:
     Parameters
     ----------
     function
-        Of the time [s]; returns a `Transform` and a twist (6,), as `PrescribedMotion` has them. It must be a function
-        of the time alone: a step that is tried again asks again.
+        Function of the time [s] that returns a `Transform` and a twist (6,), as in `PrescribedMotion`. It must depend
+        only on the time, because a repeated step calls it again.
 
     Notes
     -----
-    A record keeps the poses and twists of every step, not the function: a world opened from it cannot be stepped.
+    A record contains poses and twists of every step, not the function: a world opened from it cannot be stepped.
     """
 
     function: Callable[[float], tuple[Transform, ArrayLike]]
@@ -85,20 +85,20 @@ class _Steady:
         _check(self, "velocity", "angular_velocity")
 
     def twist(self, t: float) -> FloatArray:
-        """Return the twist, at all times the same."""
+        """Return the twist, which is constant."""
         return np.concatenate((self.angular_velocity, self.velocity))
 
 
 @dataclass(frozen=True, eq=False)
 class ConstantVelocity(_Steady):
-    """A straight line and a turn at constant rates.
+    """Uniform translation and rotation.
 
     Parameters
     ----------
     start
         Pose at time 0.
     velocity, angular_velocity
-        (3,) of the origin [m/s], and [rad/s]; world axes.
+        (3,) of the origin [m/s], and rotation [rad/s]; world axes.
     """
 
     def pose(self, t: float) -> Transform:
@@ -108,17 +108,17 @@ class ConstantVelocity(_Steady):
 
 @dataclass(frozen=True, eq=False)
 class Conveyor(_Steady):
-    """A body at rest whose surface moves: a belt, a turning table seen from above.
+    """A body at rest with a moving surface: a belt, or a turntable seen from above.
 
-    Friction acts towards the tangential part of the surface's velocity. Normal forces see a body at rest: an end face
-    neither pushes nor pulls bodies that touch it.
+    Friction acts towards the tangential part of the surface's velocity. For normal forces the body is at rest: an end
+    face neither pushes nor pulls bodies that touch it.
 
     Parameters
     ----------
     start
         Pose at all times.
     velocity, angular_velocity
-        (3,) of the surface: at the origin [m/s], and its turn about it [rad/s]; world axes.
+        (3,) of the surface: velocity at the origin [m/s], and rotation about it [rad/s]; world axes.
     """
 
     def pose(self, t: float) -> Transform:
@@ -128,14 +128,14 @@ class Conveyor(_Steady):
 
 @dataclass(frozen=True, eq=False)
 class Oscillation:
-    """A shake along a direction and a rocking about an axis: displacements times sin(2 pi frequency t + phase).
+    """Oscillation along a direction and about an axis: displacements times sin(2 pi frequency t + phase).
 
     Parameters
     ----------
     start
-        Pose about which it swings.
+        Pose about which it oscillates.
     translation, rotation
-        (3,) largest displacement [m] and largest turn [rad] as a vector along its axis; world axes.
+        (3,) maximum displacement [m] and maximum rotation [rad] as a vector along its axis; world axes.
     frequency
         [Hz], positive.
     phase
@@ -172,9 +172,9 @@ _SAME_RATE = 1e-4
 def belt_twist(pose: FloatArray, pose_next: FloatArray, twist: FloatArray, h: ArrayLike) -> FloatArray:
     """Return the twists (..., 6) of surfaces relative to their bodies over one step.
 
-    The rate of a pose is its change within the step, divided by h. A twist that equals this rate, up to the error of
-    the midpoint rule and to rounding, is the twist of a body that moves with its surface: the result is exactly 0.
-    Otherwise the result is ``twist`` less the rate of the pose.
+    The rate of a pose is its change within the step, divided by h. If the twist equals this rate, up to the error of
+    the midpoint rule and rounding, the body moves with its surface, and the result is exactly 0. Otherwise the result
+    is ``twist`` less the rate of the pose.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def belt_twist(pose: FloatArray, pose_next: FloatArray, twist: FloatArray, h: Ar
     rate = np.concatenate((_rotation_vectors(turned), shift), axis=-1) / step
     belt = np.asarray(twist - rate)
     size = 1.0 + np.abs(pose[..., 9:]).max(axis=-1, keepdims=True)
-    # The angular and the linear part are judged each on its own scale.
+    # The angular and the linear part are compared separately, each on its own scale.
     for part in (slice(0, 3), slice(3, 6)):
         apart = np.linalg.norm(belt[..., part], axis=-1, keepdims=True)
         larger = np.maximum(*(np.linalg.norm(one[..., part], axis=-1, keepdims=True) for one in (twist, rate)))
@@ -215,7 +215,7 @@ def _rotation_vectors(R: FloatArray) -> FloatArray:
 
 
 def _moved(start: Transform, displacement: FloatArray, turn: FloatArray) -> Transform:
-    """Return the pose displaced, and turned about its origin by a rotation vector; world axes."""
+    """Return the pose displaced, and rotated about its origin by a rotation vector; world axes."""
     if not turn.any():
         return Transform(start.R, start.p + displacement)
     return Transform(quaternion.to_matrix(quaternion.exp(turn)) @ start.R, start.p + displacement)
@@ -242,15 +242,15 @@ def plane_normal(planar: ArrayLike | None) -> FloatArray | None:
     length = float(np.linalg.norm(normal))
     if length == 0.0:
         raise SimulationConfigError("planar", f"must be the normal of a plane, got {normal.tolist()}")
-    # One of length 1 keeps its bits, from record to record.
+    # A normal of length 1 keeps its bits, from record to record.
     return read_only(normal if abs(length - 1.0) <= 1e-15 else normal / length)
 
 
 def plane_axes(normal: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the two directions in the plane that positions are counted along: x and z for (0, 1, 0), x and y for z.
+    """Return two axes of positions in the plane: x and z for normal (0, 1, 0), x and y for z.
 
-    The first is the part in the plane of the world axis most across the normal; the second is across it, its
-    largest entry positive.
+    The first is the world axis most nearly across the normal, projected into the plane. The second is across it, with a
+    positive largest entry.
     """
     first = np.eye(3)[int(np.argmin(np.abs(normal)))]
     first = first - (first @ normal) * normal
@@ -264,10 +264,10 @@ def plane_axes(normal: FloatArray) -> tuple[FloatArray, FloatArray]:
 def planar_body(
     name: str, inertia: RigidInertia, gravity: ArrayLike, normal: FloatArray, q: ArrayLike | None, v: ArrayLike | None
 ) -> tuple[tuple[BodySpec, ...], Model, FloatArray, FloatArray]:
-    """Return a free body in the plane: its specification, a model of it alone, and its start q (3,), v (3,).
+    """Return a free body in the plane: its specification, its separate model, and its start q (3,), v (3,).
 
-    ``q`` and ``v`` are (3,), along `plane_axes` and about the normal, or of a free body in space, (7,) and (6,),
-    which must keep to the plane; its distance from the origin along the normal stays.
+    ``q`` and ``v`` are (3,), along `plane_axes` and about the normal, or of a free body in space, (7,) and (6,), within
+    the plane; the distance from the origin along the normal is kept.
     """
     first, second = plane_axes(normal)
     start, depth = _start(q, normal, first, second)
@@ -313,15 +313,15 @@ def _rates(v: ArrayLike | None, normal: FloatArray, first: FloatArray, second: F
 
 
 def check_in_plane(field: str, direction: FloatArray, normal: FloatArray) -> None:
-    """Refuse a direction that is not in the plane."""
+    """Raise if a direction is not in the plane."""
     if abs(float(direction @ normal)) > NEAR:
         raise SimulationConfigError(field, f"{direction.tolist()} is not in the plane across {normal.tolist()}")
 
 
 def check_moves_in_plane(model: Model, normal: FloatArray) -> None:
-    """Refuse a model with a joint that leaves the plane.
+    """Raise if a model has a joint that leaves the plane.
 
-    Turns about the normal and shifts across it do not change further axes relative to the plane, so that the neutral
+    Rotations about the normal and shifts across it keep further axes fixed relative to the plane, so that the neutral
     configuration decides.
     """
     for body in model.bodies:

@@ -29,7 +29,7 @@ from contactlab.world.surface import ALL, Collider, as_colliders, check_filter
 
 @dataclass(frozen=True, eq=False)
 class VisualMesh:
-    """A mesh to be looked at: a file that is read when it is drawn, or triangles.
+    """A mesh for pictures: a file that is read when it is drawn, or triangles.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class VisualMesh:
     scale
         Factors along x, y, z.
     triangles
-        Vertices (n, 3) [m] and triangles (m, 3) in the place of a file.
+        Vertices (n, 3) [m] and triangles (m, 3) in place of a file.
     """
 
     name: str
@@ -60,12 +60,12 @@ class VisualMesh:
         object.__setattr__(self, "triangles", (vertices, triangles.astype(np.int64)))
 
     def load(self) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return vertices (n, 3), triangles (m, 3) and their colours (m, 3), not a number if there is none.
+        """Return vertices (n, 3), triangles (m, 3) and their colours (m, 3), NaN without colours.
 
         Raises
         ------
         ContactError
-            The file is not there, or is no mesh that can be read.
+            The file is missing, or is not a readable mesh.
         """
         if self.triangles is not None:
             vertices, triangles = self.triangles
@@ -77,7 +77,7 @@ class VisualMesh:
 
 @dataclass(frozen=True, eq=False)
 class Visual:
-    """Something to be seen on a body.
+    """A visible part of a body.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Visual:
     placement
         From the shape's axes to the body's.
     rgba
-        Red, green, blue and opacity, each from 0 to 1; None for the colour of the file, else one of the drawing's own.
+        Red, green, blue and opacity, each from 0 to 1; None for the colour in the file, or a default colour.
     """
 
     shape: Shape | VisualMesh
@@ -114,7 +114,7 @@ def resolve_mesh_files(visuals: Iterable[Visual], roots: Iterable[Path]) -> tupl
 
     def found(mesh: VisualMesh) -> VisualMesh:
         for root in folders:
-            with contextlib.suppress(ValueError):  # the name leads out of it, or is none
+            with contextlib.suppress(ValueError):  # the name is invalid, or leads out of the folder
                 path = Packages({}, (root,), root).find(element, mesh.name)
                 if path is not None:
                     return replace(mesh, path=path)
@@ -126,7 +126,7 @@ def resolve_mesh_files(visuals: Iterable[Visual], roots: Iterable[Path]) -> tupl
 #: Shape of a collider: one of the library, or a user's shape with support points, which touches only half-spaces.
 AnyShape = Shape | BodyShape | PlacedShape
 
-# Numbers of a contact's parts share one 64-bit id: 21 bits each for half-space and support point, 20 for the body.
+# One 64-bit id has the numbers of a contact's parts: 21 bits each for half-space and support point, 20 for the body.
 LIMIT = 1 << 21
 
 
@@ -145,7 +145,7 @@ class ShapeBuilder(JointBuilder):
     def add_half_space(
         self, name: str, half_space: HalfSpace, material: Material, *, category: int = 1, mask: int = ALL
     ) -> None:
-        """Add a fixed half-space with a new name; `add_shape` documents the filters."""
+        """Add a fixed half-space with a new name; see `add_shape` for the filters."""
         check_name(name, self._half_spaces)
         check_type("half_space", half_space, HalfSpace)
         check_type("material", material, Material)
@@ -166,11 +166,11 @@ class ShapeBuilder(JointBuilder):
         mask: int = ALL,
         shown: bool = True,
     ) -> None:
-        """Give a body one more shape, or several, at ``placement`` from the shape's axes to the body's.
+        """Add one shape, or several, to a body at ``placement`` from the shape's axes to the body's.
 
-        Two shapes can touch if the category of either has a bit in common with the other's mask, 32 bits each; so
+        Two shapes can touch if the category of either has a bit in common with the other's mask, 32 bits each. So
         shapes of category 2 with the mask ``~2 & 0xFFFFFFFF`` touch all but one another. Half-spaces have filters too.
-        Pictures leave out shapes that are not ``shown``; `add_visual` adds visuals in their place.
+        Pictures omit shapes that are not ``shown``; `add_visual` adds visuals in their place.
         """
         self._check_body(body)
         added = as_colliders(shape, material, placement, LIMIT, category, mask)
@@ -181,16 +181,16 @@ class ShapeBuilder(JointBuilder):
         self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
 
     def move_body(self, body: str, motion: PrescribedMotion) -> None:
-        """Give a body that is fixed in the world a prescribed motion, like a kinematic body.
+        """Make a body that is fixed in the world kinematic, with a prescribed motion.
 
-        A mocap body of a MuJoCo file, or a body that a description fixes to the world, becomes one.
+        It may be a mocap body of a MuJoCo file, or a body that a description fixes to the world.
 
         Parameters
         ----------
         body
-            Its name; nothing may hang on it.
+            Its name; it must have no children.
         motion
-            As for `add_kinematic_body`; it has the pose of the body from the start.
+            As for `add_kinematic_body`; it contains the pose of the body from the start.
         """
         self._check_body(body)
         spec, q, v = self._bodies[body]
@@ -212,12 +212,12 @@ class ShapeBuilder(JointBuilder):
         placement: Transform | None = None,
         rgba: ArrayLike | None = None,
     ) -> None:
-        """Give a body something to be seen, which touches nothing.
+        """Add a visual to a body, without contact.
 
         Parameters
         ----------
         body, placement
-            Body, and placement on it.
+            Body, and pose in it.
         shape
             One of `contactlab.contact`, or a mesh, whose file is read when it is drawn.
         rgba
@@ -227,7 +227,7 @@ class ShapeBuilder(JointBuilder):
         self._visuals[body] = (*self._visuals.get(body, ()), as_visual(shape, placement, rgba))
 
     def exclude_collision(self, a: str, b: str) -> None:
-        """Let two bodies pass through each other."""
+        """Exclude contacts between two bodies."""
         for body in (a, b):
             self._check_body(body)
         self._ignored[(a, b)] = None
@@ -238,7 +238,7 @@ class ShapeBuilder(JointBuilder):
 
 
 def check_name(name: object, taken: Iterable[str]) -> None:
-    """Refuse a name that is no name, or is taken."""
+    """Raise if a name is empty, not a string, or already used."""
     if not isinstance(name, str) or not name:
         raise SimulationConfigError("name", f"must be a non-empty string, got {name!r}")
     if name in taken:
@@ -254,6 +254,6 @@ def start_of(motion: object) -> Transform:
 
 
 def check_moves(surfaces: Iterable[Collider]) -> None:
-    """Refuse shapes that a kinematic body cannot have."""
+    """Raise if a kinematic body cannot have these shapes."""
     if any(isinstance(surface.shape, HeightField) for surface in surfaces):
         raise SimulationConfigError("shape", "a HeightField must stand still")

@@ -1,4 +1,4 @@
-"""The state between two steps: everything the next step depends on, and nothing else."""
+"""The state between two steps: everything on which the next step depends, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 from contactlab.world.errors import SimulationConfigError
 
-#: Ids, pairs of numbers and numbers if there are none.
+#: Empty arrays of ids, pairs of numbers and numbers.
 NO_IDS, NO_PAIRS, NO_NUMBERS = (
     read_only(np.zeros(shape, dtype=kind))
     for shape, kind in (((0,), np.int64), ((0, 2), np.float64), ((0,), np.float64))
@@ -20,7 +20,7 @@ NO_IDS, NO_PAIRS, NO_NUMBERS = (
 
 @dataclass(frozen=True, eq=False)
 class StepperState:
-    """State of a stepper. A step from the same state gives the same bits, whatever ran before.
+    """State of a stepper. A step from the same state gives the same bits in any run.
 
     Parameters
     ----------
@@ -29,18 +29,18 @@ class StepperState:
     time
         [s].
     h
-        Step size that led here [s], 0 at a start. An adaptive stepper sets out from it; one with a fixed step takes its
-        own.
+        Size of the step that led here [s], 0 at a start. An adaptive stepper starts with it; a fixed-step stepper
+        ignores it.
     contact_ids
         (nc,) int64, ascending: the contacts of the step that led here.
     z
-        (nc, w) their LCP variables, the warm start: normal force [N], the r forces along and the r against the
-        friction directions [N], slip speed [m/s]; w = 2 + 2 r.
+        (nc, w) their LCP variables, the warm start: normal force [N], r forces along the friction directions and r
+        against them [N], slip speed [m/s]; w = 2 + 2 r.
     row_ids, row_z
-        (n,) int64, ascending, and (n, 2): the same of the rows of joints (`World.joint_rows`) that took part.
+        (n,) int64, ascending, and (n, 2): the same for the joint rows (`World.joint_rows`) that took part.
     rest, tau
-        In runs with sleeping bodies: how long each tree has rested [s] (nt,), and the applied force of the step that
-        led here (nv,). Empty: they have not rested, and it was 0.
+        In runs with sleeping bodies: the time for which each tree has rested [s] (nt,), and the applied force of the
+        step that led here (nv,). If empty, both are 0.
 
     Notes
     -----
@@ -76,7 +76,7 @@ class StepperState:
 
     @classmethod
     def of_run(cls, time: float, h: float, **arrays: NDArray[Any]) -> StepperState:
-        """Return the state with these values, of the right types and found good by the run that made them.
+        """Return the state with these values, which the run has already checked.
 
         Read-only arrays, such as `NO_IDS`, are not copied.
         """
@@ -92,7 +92,7 @@ class StepperState:
         return state
 
     def without_warm_start(self) -> StepperState:
-        """Return the same state with contacts and rows forgotten: the next step's solver starts cold."""
+        """Return the same state without contacts and joint rows: the next step's solver starts cold."""
         none = np.zeros(0, dtype=np.int64)
         return replace(self, contact_ids=none, z=np.zeros((0, 0)), row_ids=none, row_z=np.zeros((0, 2)))
 

@@ -1,4 +1,4 @@
-"""Colliders of bodies, with materials and filters; their sizes, rotations that move their surface, and ray casting."""
+"""Colliders of bodies, with materials and filters; their sizes, rotations that move their surface; ray casting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 
-#: Every bit of a filter.
+#: All bits of a filter.
 ALL = (1 << 32) - 1
 
 
@@ -33,9 +33,9 @@ class Collider:
     Attributes
     ----------
     shape
-        One of `contactlab.contact.shapes`; or one of the user's own, which touches half-spaces alone.
+        One of `contactlab.contact.shapes`; or a user's shape, which touches only half-spaces.
     material
-        Of the surface.
+        Material of the surface.
     placement
         From the shape's axes to the body's.
     category, mask
@@ -52,7 +52,7 @@ class Collider:
     visible: bool = True
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """Return the points (n, 3) in body axes and radii (n,) that touch half-spaces; none of a shape without."""
+        """Return the points (n, 3) in body axes and radii (n,) that touch half-spaces; empty if it has no points."""
         if not isinstance(self.shape, BodyShape):
             return np.zeros((0, 3)), np.zeros(0)
         points, radii = self.shape.support_points()
@@ -63,12 +63,12 @@ class Collider:
 
 
 def is_ground(shape: object) -> bool:
-    """Return True if a shape is one that cannot move: it has no end."""
+    """Return True if a shape is infinite, so that it cannot move."""
     return isinstance(shape, HalfSpace | HeightField)
 
 
 def check_filter(category: object, mask: object) -> tuple[int, int]:
-    """Return category and mask as ints of 32 bits; a `SimulationConfigError` names the one that is not."""
+    """Return category and mask as ints of 32 bits; raise `SimulationConfigError` if one is not."""
     values = []
     for field, value in (("category", category), ("mask", mask)):
         try:
@@ -89,7 +89,7 @@ def as_colliders(
     category: int = 1,
     mask: int = ALL,
 ) -> tuple[Collider, ...]:
-    """Check a shape, bare or `PlacedShape`, or a sequence of them; a `SimulationConfigError` has the reason."""
+    """Check a shape, bare or `PlacedShape`, or a sequence of them; raise `SimulationConfigError` with the reason."""
     if not isinstance(material, Material):
         raise SimulationConfigError("material", f"must be a Material, got {type(material).__name__}")
     if placement is not None:
@@ -118,7 +118,7 @@ def as_colliders(
 
 
 def _check_points(shape: BodyShape, most_points: int) -> None:
-    """Refuse support points that are no numbers."""
+    """Raise if support points are not finite numbers of the right shape."""
     points, radii = shape.support_points()
     radii = finite_array(radii, "shape.radii", (None,), SimulationConfigError)
     finite_array(points, "shape.points", (radii.size, 3), SimulationConfigError)
@@ -130,34 +130,34 @@ def _check_points(shape: BodyShape, most_points: int) -> None:
         raise SimulationConfigError("shape", f"at most {most_points} points per body fit a contact id")
 
 
-# Part of its radius by which a shape that counts as round about an axis may leave a circle: prisms of ten sides count,
-# those of eight do not.
+# A shape counts as round about an axis if it deviates from a circle by at most this fraction of its radius: prisms of
+# ten sides count, prisms of eight do not.
 ROUND = 0.05
-# Directions across an axis in which a shape is looked at, and their angles to the plane across [rad].
+# Directions across an axis in which the support is sampled, and their angles to the plane across [rad].
 AROUND = np.linspace(0.0, 2.0 * np.pi, 29, endpoint=False) + 0.1
 ASLANT = np.array([0.0, 0.5, -0.5, 1.0, -1.0])
 
 
 @dataclass(frozen=True, eq=False)
 class Extents:
-    """Sizes of n shapes; infinite if a shape has no end."""
+    """Sizes of n shapes; infinite for an infinite shape."""
 
     # Thickness and length of each (n,) [m], along its own axes.
     min_width: FloatArray
     max_length: FloatArray
-    # The middle of each (n, 3) in body axes, and the radius of a ball about it that holds it (n,) [m].
+    # Middle of each (n, 3) in body axes, and radius of the bounding ball about it (n,) [m].
     center: FloatArray
     reach: FloatArray
-    # Half the sides (n, 3) of the box about the middle that holds each, and its axes (n, 3, 3) as columns in body axes.
+    # Half sides (n, 3) of the bounding box about the middle, and its axes (n, 3, 3) as columns in body axes.
     half: FloatArray
     axes: FloatArray
-    # Points (k, 3) in body axes and radii (k,) whose hull each shape is; only triangles for shapes that are not convex.
+    # Points (k, 3) in body axes and radii (k,) whose hull is the shape; only vertices for shapes that are not convex.
     outlines: tuple[tuple[FloatArray, FloatArray], ...]
     _surfaces: Sequence[Collider]
 
     @cached_property
     def rotation_to_motion(self) -> FloatArray:
-        """Matrices (n, 3, 3): of a turn in body axes, the part that moves the surface; none about axes of symmetry."""
+        """Matrices (n, 3, 3): map a rotation in body axes to the surface's motion; zero about axes of symmetry."""
         return np.array([_sweeping(surface) for surface in self._surfaces]).reshape(-1, 3, 3)
 
 
@@ -173,7 +173,7 @@ def extents_of(surfaces: Sequence[Collider]) -> Extents:
             low, high = np.min(points - radii[:, None], axis=0), np.max(points + radii[:, None], axis=0)
             middle, ends = 0.5 * (low + high), high - low
             if not is_ground(surface.shape):
-                # A flat shape, such as a plate without thickness, has the width of its next axis.
+                # A flat shape, such as a plate without thickness, has the width along its next axis.
                 thick[i], long[i] = min((end for end in ends if end > 0.0), default=np.inf), max(ends)
             reach[i] = np.max(np.linalg.norm(points - middle, axis=1) + radii)
             center[i], half[i] = place.apply(middle), 0.5 * ends
@@ -222,12 +222,12 @@ def _sweeping(surface: Collider) -> FloatArray:
 
 
 def _axes(points: FloatArray, radii: FloatArray) -> list[FloatArray]:
-    """Return the axes about which the hull of balls is round, at most two that differ: it then is so about all."""
+    """Return the axes of symmetry of a hull of balls, at most two different ones: more mean symmetry about all axes."""
 
     def support(directions: FloatArray) -> FloatArray:
         return np.asarray(np.max(points @ directions.T + radii[:, None], axis=0))
 
-    # Its axes, and the principal axes of its widths in all directions, which contain any axis of symmetry.
+    # Candidates are the principal axes of its widths in all directions, which contain any axis of symmetry.
     height, weight = np.polynomial.legendre.leggauss(24)
     angle = 2.0 * np.pi * np.arange(48) / 48
     flat = np.sqrt(1.0 - height**2)[:, None] * np.ones(48)
@@ -257,11 +257,11 @@ class RayHits:
     distance
         (n,) from the origin along the ray [m]; infinite if it meets nothing.
     normal
-        (n, 3) outward unit normal, world axes; 0 if there is nothing.
+        (n, 3) outward unit normal, world axes; 0 without a hit.
     body
-        (n,) number of the body; -1 for half-spaces and nothing.
+        (n,) number of the body; -1 for half-spaces and rays without a hit.
     shape, half_space
-        (n,) number in `World.surfaces`, and in `World.half_spaces`; -1 for the other, and for nothing.
+        (n,) number in `World.surfaces`, and in `World.half_spaces`; -1 if not hit.
     """
 
     distance: FloatArray

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 #: Treatment of a mesh: its convex hull, the mesh itself, or no shape.
 MeshMode = Literal["convex", "exact", "skip"]
-#: One for all meshes, or by link, "convex" for those not named.
+#: One treatment for all meshes, or by link, "convex" for other links.
 MeshModes = MeshMode | Mapping[str, MeshMode]
 #: Treatment of a mesh that cannot be used: an error, or a robot without it and a warning.
 BadMeshes = Literal["raise", "skip"]
@@ -105,7 +105,7 @@ def add_links(
     *,
     self_collisions: bool,
 ) -> None:
-    """Give the links in a builder their colliders and visuals; pictures show the visuals in place of the colliders."""
+    """Add colliders and visuals to links in a builder; pictures show the visuals in place of the colliders."""
     dressed, (category, mask) = add_visuals(builder, model, prefix), filters
     touching: dict[str, None] = {}
     for number, (geometry, shape) in enumerate(shapes):
@@ -123,7 +123,7 @@ def add_links(
 
 
 def add_visuals(builder: WorldBuilder, model: UrdfModel, prefix: str) -> set[str]:
-    """Give the links in a builder their visuals; return the links with visuals, and the ones fixed to them."""
+    """Add visuals to links in a builder; return the links with visuals, and the links fixed to them."""
     welds = dict(zip(model.names, structure(model).body_link.tolist(), strict=True))
     dressed: set[int] = set()
     for geometry in model.visuals:
@@ -148,27 +148,27 @@ def _visual(geometry: UrdfGeometry) -> Shape | VisualMesh | None:
 
 
 def with_joints(model: UrdfModel, positions: Mapping[str, float], *, mimics: bool) -> FloatArray:
-    """Return a start (nq,) with joints at positions by their names, the others neutral.
+    """Return a start (nq,) with joints at the given positions by name, the others neutral.
 
-    With ``mimics`` followers are where they belong.
+    With ``mimics``, mimic joints agree with their leaders.
     """
     q = model.neutral.copy()
     told: dict[str, str] = {}
     for name, position in positions.items():
-        # A link's name is a name of its joint.
+        # The name of a link is also a name of its joint.
         first = told.setdefault(model.body_of_joint(name), name)
         if first != name:
             raise SimulationConfigError(f"q[{name!r}]", f"is of the same joint as q[{first!r}]")
         place = model.joint_q(name)
         q[place] = finite_array(position, f"q[{name!r}]", (), SimulationConfigError)
         if place.stop - place.start != 1:
-            detail = f"joint has {place.stop - place.start} numbers, must have 1; the whole q (nq,) takes any"
+            detail = f"joint has {place.stop - place.start} numbers, must have 1; use a whole q (nq,)"
             raise SimulationConfigError(f"q[{name!r}]", detail)
     return apply_mimic(model, q) if mimics else q
 
 
 def with_root_pose(model: UrdfModel, pose: Transform) -> UrdfModel:
-    """Return a model whose roots hang at ``pose`` in the world."""
+    """Return a model whose roots are at ``pose`` in the world."""
     specs = [
         dataclasses.replace(body, placement=pose @ body.placement) if body.parent == WORLD else body
         for body in model.bodies
@@ -184,7 +184,7 @@ def set_base_pose(q: FloatArray, pose: Transform) -> FloatArray:
 def place_on_plane(
     model: UrdfModel, q: FloatArray, plane: HalfSpace, shapes: list[tuple[UrdfGeometry, PlacedShape]]
 ) -> FloatArray:
-    """Return a start, its floating base moved along the normal until the lowest shape meets the plane."""
+    """Return a start whose floating base is moved along the normal until the lowest shape touches the plane."""
     poses: dict[str, Transform] = {}
     lowest = np.inf
     for geometry, placed in shapes:
@@ -247,7 +247,7 @@ def solid_of(geometry: UrdfGeometry) -> Shape:
             return Cylinder(given.radius, 0.5 * given.length)
         if isinstance(given, UrdfCapsule) and given.length > 0.0:
             return Capsule(given.radius, 0.5 * given.length)
-        # A capsule without a cylinder in between is a ball.
+        # A capsule of length zero is a ball.
         return Sphere(given.radius)  # type: ignore[union-attr]
     except ContactError as error:
         raise RobotFileError(f"link {geometry.body!r} <collision>", f"{error.field} {error.detail}") from error

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """Bodies, joints and colliders of a simulation. Made by `WorldBuilder`; immutable.
+    """Bodies, joints and colliders of a simulation, made by `WorldBuilder`; immutable.
 
     Attributes
     ----------
     model
-        The bodies and their joints, with gravity. A free body has the joint `FloatingBase`. Links that hang together
-        form a tree; the bodies of one tree are consecutive.
+        The bodies and their joints, with gravity. A free body has the joint `FloatingBase`. Connected links form a
+        tree; the bodies of one tree are consecutive.
     surfaces, surface_bodies
-        Shapes with their materials, in the order of the bodies they are on, and the numbers of those bodies. A body may
-        have any number of them.
+        Shapes with their materials, in the order of their bodies, and the numbers of these bodies. A body may have any
+        number of shapes.
     half_space_names, half_spaces, half_space_materials
         The fixed surroundings.
     half_space_filters
@@ -53,16 +53,16 @@ class World:
     excluded_pairs
         Pairs of numbers of bodies that never touch each other.
     body_contacts
-        Whether bodies touch one another at all. Those of one weld and those that a joint joins never do.
+        Whether bodies touch one another at all. Bodies of one weld, and bodies connected by a joint, never do.
     joint_actions
         Stops, damping, dry friction, drives, followers and loops.
     motions
-        The kinematic bodies: number and motion of each. The model holds them fixed, where they are at time 0.
+        The kinematic bodies: number and motion of each. In the model they are fixed at their pose of time 0.
     plane
-        (3,) unit normal of the plane that everything moves in, None in space.
+        (3,) unit normal of the plane of motion, None in space.
     visuals, visual_bodies
-        Visuals of bodies that differ from their colliders, in the order of the bodies, whose numbers follow.
-        No motion depends on it.
+        Visuals of bodies that differ from their colliders, in the order of the bodies, and the numbers of these bodies.
+        No motion depends on them.
     """
 
     model: Model
@@ -126,7 +126,7 @@ class World:
         gravity: ArrayLike = (0.0, 0.0, -9.81),
         package_roots: PackageRoots = None,
     ) -> World:
-        """Return a world of one robot, with the shapes its description collides with, on the ground.
+        """Return a world of one robot, with the collision shapes of its description, on the ground.
 
         Parameters
         ----------
@@ -135,17 +135,17 @@ class World:
         ground
             True for the half-space z <= 0, called "ground"; another half-space; False for none.
         material
-            Of robot and ground; None for ``Material(0.8)``.
+            Material of robot and ground; None for ``Material(0.8)``.
         collisions, meshes, bad_meshes, self_collisions
-            As for `WorldBuilder.add_urdf`, whose one-line form this is: more robots, bodies and drives go through it.
+            As for `WorldBuilder.add_urdf`, of which this is a short form: use it for more robots, bodies and drives.
         q, v
-            Start (nq,), (nv,), or positions by joint, the rest neutral. If ``q`` is not whole, a floating base is
-            raised or lowered until the lowest shape meets the ground.
+            Start (nq,), (nv,), or positions by joint, the rest neutral. If ``q`` does not contain the base's pose, a
+            floating base is raised or lowered until the lowest shape touches the ground.
 
         Raises
         ------
         SimulationConfigError
-            A shape that cannot be taken, with the name of its link, or an argument that cannot be used.
+            A shape is not supported, with the name of its link, or an argument is invalid.
         """
         from contactlab.world.builder import WorldBuilder
 
@@ -175,20 +175,20 @@ class World:
     def from_mjcf(
         cls, path: str | PathLike[str], *, root: str | PathLike[str] | None = None, keyframe: str | None = None
     ) -> World:
-        """Return the world a MuJoCo file (MJCF) describes, read by mujoco's own reader (the extra ``mjcf``).
+        """Return the world of a MuJoCo file (MJCF), read by mujoco's own reader (the extra ``mjcf``).
 
         Masses, poses and joints are from the compiled model, so that mass matrix and bias agree with MuJoCo's.
         `contactlab.world.mjcf.load_mjcf` lists the supported elements, and returns the unsupported ones; here an
-        `MjcfWarning` names it.
+        `MjcfWarning` names them.
 
         Parameters
         ----------
         path
             The file.
         root
-            Folder that must contain it and all its references, links followed; default the folder of the file.
+            Folder that must contain it and all its references, with links resolved; default the folder of the file.
         keyframe
-            Name of the one to start from; default the model's reference pose, at rest.
+            Name of the keyframe to start from; default the model's reference pose, at rest.
         """
         from contactlab.world.mjcf import load_mjcf, warn_of
 
@@ -209,7 +209,7 @@ class World:
     def initial_state(self, h: float = 0.0, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> StepperState:
         """Return the start at time 0, with another q (nq,) or v (nv,) if given, and without warm start.
 
-        ``h`` [s], if not 0, is the first step of an adaptive stepper; a stepper with a fixed step uses that step.
+        ``h`` [s], if not 0, is the first step of an adaptive stepper; a fixed-step stepper ignores it.
         """
         return StepperState(
             q=self.initial_q if q is None else check_configuration(self.model, q),
@@ -224,7 +224,7 @@ class World:
 
     @cached_property
     def body_trees(self) -> NDArray[np.int64]:
-        """Number of the kinematic tree of each body (nb,); -1 for one that is fixed to the world."""
+        """Number of the kinematic tree of each body (nb,); -1 for a body fixed to the world."""
         return body_trees(self.model)
 
     @cached_property
@@ -240,9 +240,9 @@ class World:
 
     @cached_property
     def packed_shapes(self) -> PackedShapes:
-        """The shapes and behind them the half-spaces, as collision detection takes them.
+        """The shapes, then the half-spaces, packed for collision detection.
 
-        One of the user's own has its place in the numbers alone. One that is too large is a `SimulationConfigError`.
+        A user's shape has only a number. A shape that is too large raises `SimulationConfigError`.
         """
         from contactlab.contact.detection import pack_shapes
 
@@ -264,31 +264,31 @@ class World:
         exclude: Collection[str] = (),
         time: float = 0.0,
     ) -> RayHits:
-        """Return which surface each ray crosses first with the bodies at q, as for range finders and depth cameras.
+        """Return the first surface that each ray hits, with the bodies at q, as for range finders and depth cameras.
 
         Parameters
         ----------
         q
-            (nq,).
+            (nq,) configuration.
         origins, directions
-            (n, 3), world axes, or (3,) for all rays; directions of any length but zero.
+            (n, 3), world axes, or (3,) for all rays; directions have any nonzero length.
         reach
-            How far they see [m].
+            Maximum distance of a hit [m].
         exclude
-            Names of bodies that they pass through, such as the one they start in.
+            Names of bodies that the rays pass through, such as the body in which they start.
         time
-            Where kinematic bodies are asked for [s].
+            Time at which kinematic bodies are placed [s].
 
         Notes
         -----
-        Surfaces count from either side: a ray that begins in a solid ends where it leaves it. Meshes are met as they
-        collide (hulls, or triangles), terrain by its surface, not by its sides. 4096 rays and 20 shapes take a few
-        milliseconds.
+        Surfaces count from either side: a ray that starts in a solid hits its surface from inside. Meshes are hit in
+        their collision form (hulls, or triangles), terrain on its surface, not on its sides. 4096 rays and 20 shapes
+        take a few milliseconds.
 
         Raises
         ------
         SimulationConfigError
-            A shape of the user's own, which has support points and no surface: exclude its body.
+            A user's shape, which has support points and no surface: exclude its body.
         """
         R, p = body_poses(self.model, np.asarray(q, dtype=np.float64))
         for body, motion in self.motions:
@@ -314,18 +314,18 @@ class World:
     def place_of(self, joint: str, coordinate: int = 0) -> tuple[int, int]:
         """Return the place of a joint's coordinate in v, and of its position in q (-1 for none).
 
-        The joint by the name of the body it moves, or by its own.
+        The joint is named by the body it moves, or by its own name.
         """
         place = self.coordinate_index.get((joint, coordinate))
         if place is None and joint not in self.model.names:
-            # An unknown one raises, with the close names.
+            # Raises for an unknown name, with similar ones.
             place = self.coordinate_index.get((self.model.body_of_joint(joint), coordinate))
         if place is None:
             raise SimulationConfigError("coordinate", f"joint {joint!r} has none of the number {coordinate!r}")
         return place
 
     def name_of(self, body: int, half_space: int = -1) -> str:
-        """Return the name of a half-space, or of a body; "world" for neither: of a contact from outside the loop."""
+        """Return the name of a half-space, or of a body; "world" for neither, in an external contact."""
         if half_space >= 0:
             return self.half_space_names[half_space]
         return self.model.names[body] if body >= 0 else WORLD

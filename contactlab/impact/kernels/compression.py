@@ -1,15 +1,16 @@
-"""Impacts as compression: of all contacts at once, and of one contact with a normal and a tangential spring.
+"""Impacts as compression: of all contacts simultaneously, and of one contact with a normal and a tangential spring.
 
-The time is so short that only velocities change. Contact i is compressed by d_i, with d_i' = -u_n,i, and pushes with
+The time is so short that only velocities change. Contact i has the compression d_i, with d_i' = -u_n,i, and the force
 K_i d_i^exponent (3/2: Hertz, 1: a spring). A contact returns e_i^2 of its work, because d_i' = -u_n,i / e_i^2 while the
-bodies part (Liu, Zhao and Brogliato 2008: the energy stored in a contact determines its force). The limit e_i = 0 is
-`retained_compression`: when the bodies begin to part, d_i falls at once to the value at which they turn back, or to 0
-if nothing presses them together again. Friction acts at every moment within mu times the push, against slip, or holds.
+bodies separate (Liu, Zhao and Brogliato 2008: the energy stored in a contact determines its force). The limit e_i = 0
+is `retained_compression`. When the bodies begin to separate, d_i jumps to the value at which their motion reverses, or
+to 0 if nothing presses them together again. At every moment friction sticks, or acts against slip with mu times the
+force.
 
-`solve_two_springs` follows one contact. In the unit of time, the normal compression of a contact whose tangents are
-decoupled has the frequency 1: d' = -u_n, F_n = d / W_nn. While the bodies part, d' = -u_n / e^2, so that F_n does e^2
-of the work. The tangential spring has 1 / eta^2 of the stiffness, moves with the slip, and slides if its force would
-exceed mu F_n.
+`solve_two_springs` integrates one contact. In the unit of time, the normal compression of a contact with decoupled
+tangents has the frequency 1: d' = -u_n, F_n = d / W_nn. While the bodies separate, d' = -u_n / e^2, so that F_n does
+e^2 of the work. The tangential spring has 1 / eta^2 of the stiffness, moves with the slip, and slides if its force
+would exceed mu F_n.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ DONE, STEPS, JAMMED = 0, 1, 2
 
 MAX_SWEEPS = 200
 
-# Change of velocity in a step, of the largest before, in which contacts with e = 0 do no more than hold one another.
+# Change of velocity in a step, relative to the largest before, below which contacts with e = 0 only support one
+# another.
 NEGLIGIBLE_CHANGE = 1e-9
 
-# Parts in which a contact with e = 0 opens; and e that is small, whose opening must not begin too fast.
+# Number of parts in which a contact with e = 0 opens; and a small e, for which opening must not begin too fast.
 OPENING_STEPS, SMALL_RESTITUTION = 50, 0.1
 
 
@@ -102,24 +104,24 @@ def retained_compression(
 ) -> float:
     """Return the part of d that contact i keeps if e = 0 and a step from ``before`` (3 nc,) adds ``opens`` to its u_n.
 
-    For small e it opens by d' = -u_n / e^2 in no time while the others keep their state. It turns back when the
-    integral of the gain of u_n over d is 0; friction follows, so this is summed. The result 0 means that it opens to
-    its end.
+    For small e it opens by d' = -u_n / e^2 in a time in which the others do not change. It reverses when the integral
+    of the gain of u_n over d is 0. The friction depends on d, so the integral is a sum over parts. The result 0 means
+    that it opens completely.
     """
-    # reduce the push in parts
+    # reduce the force in parts
     own, gained, last = push[i], 0.0, opens
     for part in range(1, OPENING_STEPS + 1):
         less = own * (1.0 - part / OPENING_STEPS) ** exponent
         t[i, 0] *= less / push[i]
         t[i, 1] *= less / push[i]
         push[i] = less
-        # the step again, with this push
+        # repeat the step with this force
         for j in range(u.shape[0]):
             u[j] = before[j]
         for j in range(mu.shape[0]):
             add_impulse(W, 3 * j, push[j], u)
         friction_impulses(W, mu, push, size, widest, u, t)
-        # the sum of the gain until it turns
+        # the sum of the gain until it reverses
         gain = 0.5 * (last + u[3 * i] - before[3 * i])
         if gained + gain <= 0.0:
             push[i] = own
@@ -135,7 +137,7 @@ def shortest_contact_time(
     W: FloatArray, stiffness: FloatArray, exponent: float, u: FloatArray, d: FloatArray, rest: float
 ) -> float:
     """Return the shortest contact time at the present speeds; 0 if kinetic and stored energy are below ``rest``."""
-    # largest speed, kinetic or from the stored energy
+    # maximum speed, from kinetic or stored energy
     fastest, shortest = 0.0, math.inf
     for i in range(stiffness.shape[0]):
         speed = abs(u[3 * i]) if d[i] > 0.0 or u[3 * i] < 0.0 else 0.0
@@ -169,10 +171,10 @@ def compress(
     work: FloatArray,
     scratch: FloatArray,
 ) -> int:
-    """Follow u (3 nc,), each contact's normal and two tangents, until nothing approaches or pushes.
+    """Integrate u (3 nc,), each contact's normal and two tangents, until no contact approaches or has a force.
 
-    W (3 nc, 3 nc) is the response, p (3 nc,) the impulses, work (nc, 2) of push and friction. ``resolution`` is a step
-    in parts of a contact's own time. ``rest`` is the largest speed of approach that counts as none. scratch (7, 3 nc).
+    W (3 nc, 3 nc) is the response, p (3 nc,) the impulses, work (nc, 2) of normal force and friction. ``resolution`` is
+    a step in parts of a contact's time. ``rest`` is the approach speed that counts as zero. scratch (7, 3 nc).
     """
     # views and start values
     nc = mu.shape[0]
@@ -190,17 +192,17 @@ def compress(
     # steps
     longest, still, last_h = 0.0, False, 0.0
     for step in range(most):
-        # contacts that wedge one another come to rest together in ever slower strokes
+        # limit the step by the shortest contact time
         if step % 64 == 0:
-            # Contacts that wedge one another come to rest together in ever slower strokes.
+            # Contacts that jam one another come to rest in ever slower oscillations.
             longest = resolution * shortest_contact_time(W, stiffness, exponent, u, d, 1e3 * rest)
             if longest == 0.0 and step > 0:
                 return DONE
-        # no contact pushes, except those at rest
+        # no contact has a force, except at rest
         idle = True
         for i in range(nc):
             idle = idle and (d[i] <= 0.0 or (still and e[i] == 0.0 and u[3 * i] >= -rest))
-        # separated bodies fly until they meet; the next contact has its own time scale
+        # separated bodies move freely until they meet; the next contact has a different time scale
         if idle:
             flight, approach = math.inf, 0.0
             for i in range(nc):
@@ -222,11 +224,11 @@ def compress(
                 slope += own / (e[i] * e[i]) if u[3 * i] > 0.0 and e[i] > 0.0 else own
         h = min(longest, resolution / math.sqrt(slope)) if slope > 0.0 else longest
         for i in range(nc):
-            # a contact with small e opens at speeds of e: a step that ends at u_n = 0 does not overshoot them
+            # a contact with small e opens at speeds of order e: a step that ends at u_n = 0 does not overshoot them
             if e[i] < SMALL_RESTITUTION and d[i] > 0.0 and u[3 * i] < 0.0 and u[3 * i] > before[3 * i] and step > 0:
                 h = min(h, max(0.1 * max(e[i], 1e-5) * h, -u[3 * i] * last_h / (u[3 * i] - before[3 * i])))
         last_h = h
-        # half a step of compression, and the push
+        # half a step of compression, and the force
         for i in range(3 * nc):
             before[i] = u[i]
         for i in range(nc):
@@ -256,7 +258,7 @@ def compress(
                 p[3 * i + 1 + j] += t[i, j]
             p[3 * i] += push[i]
             d[i] = advance_compression(d[i], 0.5 * h * compression_rate(u[3 * i], d[i], e[i]), e[i])
-        # whether contacts with e = 0 only hold one another
+        # whether contacts with e = 0 only support one another
         changed = 0.0
         for i in range(3 * nc):
             changed = max(changed, abs(u[i] - before[i]))
@@ -279,10 +281,10 @@ def solve_two_springs(
     p: FloatArray,
     work: FloatArray,
 ) -> int:
-    """Follow n separate contacts from u (n, 3) to their end; return the number of unfinished ones.
+    """Integrate n separate contacts from u (n, 3) to their end; return the number of unfinished ones.
 
     W (n, 3, 3) is the response, e (n,) restitution; p (n, 3) the impulses, work (n,) the work of the normal ones.
-    ``resolution`` is a step in units of the fastest of both springs.
+    ``resolution`` is a step in units of the time of the faster spring.
     """
     lost = 0
     for i in range(u.shape[0]):

@@ -1,4 +1,4 @@
-"""Frames of contacts: their axes, the motion of each coordinate along these, and the forces in them."""
+"""Frames of contacts: their axes, the Jacobian of the motion along these, and the forces in them."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def at_velocity(world: PackedWorld, m: DerivativeWork, v: FloatArray, ready: int
 
 @kernel(inner=True)
 def columns_at(world: PackedWorld, f: Frames, body: int, x: FloatArray, out: FloatArray) -> None:
-    """Fill out (nv, 6), zeroed by the caller: turn and motion of the body's point at x, along its path to the root."""
+    """Fill out (nv, 6), zeroed by the caller, by column: a body's angular velocity and its point's velocity at x."""
     j = world.bodies[body, BODY_DOF] if body >= 0 else -1
     if j < 0:
         return
@@ -152,7 +152,7 @@ def columns_at(world: PackedWorld, f: Frames, body: int, x: FloatArray, out: Flo
 
 @kernel(inner=True)
 def list_dofs(world: PackedWorld, a: int, b: int, dofs: IntArray) -> int:
-    """List, ascending, the degrees of freedom that move either body; return how many there are."""
+    """List the degrees of freedom that move either body in ascending order; return their number."""
     i = world.bodies[b, BODY_DOF]
     j = world.bodies[a, BODY_DOF] if a >= 0 else -1
     # Both paths to the root, descending, without repetition.
@@ -171,7 +171,7 @@ def list_dofs(world: PackedWorld, a: int, b: int, dofs: IntArray) -> int:
 
 @kernel(inner=True)
 def fill_columns(world: PackedWorld, f: Frames, m: DerivativeWork, a: int, b: int, x: FloatArray) -> int:
-    """Fill columns of both bodies at x, list their degrees of freedom, and return how many there are."""
+    """Fill the columns of both bodies at x, list their degrees of freedom, and return their number."""
     count = list_dofs(world, a, b, m.dofs)
     for place in range(count):
         for k in range(6):
@@ -218,7 +218,7 @@ def relative_motion(
 
 @kernel
 def contact_frames(world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl) -> None:
-    """Fill the frames of all contacts, and their rates at the velocity that m.V is filled for."""
+    """Fill the frames of all contacts, and their rates at the velocity of m.V."""
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     u = work.scratch[30:36]
     for number in range(control.n_contacts):
@@ -233,7 +233,7 @@ def contact_frames(world: PackedWorld, work: StepWork, m: DerivativeWork, contro
             d, own_frame, part = axis(own, i), m.frame[number, i], 0 if i >= SPIN else 3
             own[RATE + i] = dot(d, u[3 - part : 6 - part])
             if i == 0 and driven >= 0:
-                # The normal row has the velocity of the body, not of its belt.
+                # The normal row uses the body's velocity, not its belt's.
                 belt_velocity(work, driven, x, work.scratch[45:48])
                 own[RATE] += dot(d, work.scratch[45:48])
             for j in range(nv):

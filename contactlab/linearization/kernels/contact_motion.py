@@ -1,8 +1,9 @@
 """Derivatives of point, normal and gap of a contact by the motion of its bodies.
 
-``rates`` (7, 6) has point, normal and gap by a displacement of body B, turn first, about the contact's point, while
-body A is fixed. They are exact with half-spaces. Between shapes they are differences: detection of the pair is repeated
-at displaced poses, to 1e-10. A feature that is absent there, or that moves differently on either side, is a kink.
+``rates`` (7, 6) has the derivatives of point, normal and gap by a displacement of body B about the contact's point,
+rotations first, with body A fixed. They are exact for half-spaces. Between shapes they are differences: detection of
+the pair is repeated at displaced poses, to 1e-10. If a feature is absent there, or moves differently on either side,
+the contact is on a kink.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from lcp.kernels import kernel
 
 #: Bits of a feature.
 FEATURES: Final = (1 << FEATURE_BITS) - 1
-#: Turn [rad] of a displaced shape, and its shift relative to the distance from its origin to the contact.
+#: Rotation [rad] of a displaced shape, and its shift relative to the distance from its origin to the contact.
 STRIDE: Final = 1e-5
 #: The same for pairs whose search ends at 1e-10 m, with differences of fourth order.
 LONG_STRIDE: Final = 1e-3
 #: Rounding of the slope of a gap by differences.
 ROUNDING: Final = 1e-7
-#: Difference of the slopes to both sides from which on a contact is on a kink; per turn, or per shift in levers.
+#: Difference of the one-sided slopes above which a contact is on a kink; per rotation, or per shift in levers.
 KINK_SLOPE_DIFFERENCE: Final = 0.02
 
 
@@ -59,7 +60,7 @@ def point_rates(radius: float, n: FloatArray, rates: FloatArray) -> None:
 
 @kernel(inner=True)
 def displaced(pose: FloatArray, p: FloatArray, axis: int, way: float, out: FloatArray) -> None:
-    """Fill out (12,) with the pose displaced about p along one of six axes, turns first."""
+    """Fill out (12,) with the pose displaced about p along one of six axes, rotations first."""
     # A shift.
     for k in range(12):
         out[k] = pose[k]
@@ -79,7 +80,7 @@ def displaced(pose: FloatArray, p: FloatArray, axis: int, way: float, out: Float
 
 @kernel(inner=True)
 def redetect_contacts(c: Collision, i: int, j: int, within: float) -> int:
-    """Detect the contacts of a pair at its present poses, into c.points and c.features; return how many."""
+    """Detect the contacts of a pair at its present poses, into c.points and c.features; return their number."""
     a = shapes.Posed(c.kind[i], c.size[i], c.poses[i], c.data, c.loops)
     b = shapes.Posed(c.kind[j], c.size[j], c.poses[j], c.data, c.loops)
     count = collide_pair(
@@ -107,7 +108,7 @@ def pair_of(contact: int) -> int:
 def differenced(
     work: StepWork, c: Collision, m: DerivativeWork, i: int, j: int, moved: int, stride: float, first: int, last: int
 ) -> bool:
-    """Fill the rates of contacts first .. last, of one pair, by centred differences, and mark the ones on a kink.
+    """Fill the rates of contacts first .. last of one pair by centred differences, and mark contacts on a kink.
 
     Only contacts marked before are treated; return True if any is marked afterwards.
     """
@@ -203,7 +204,7 @@ def about(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
 
 @kernel(inner=True)
 def pair_rates(work: StepWork, c: Collision, m: DerivativeWork, first: int, last: int) -> None:
-    """Fill the rates of contacts first .. last, all of one pair of shapes, and mark those on a kink in m.on_kink."""
+    """Fill the rates of contacts first .. last, all of one pair of shapes, and mark contacts on a kink in m.on_kink."""
     pair = pair_of(work.contact_int[first, CONTACT_ID])
     i = pair // c.kind.shape[0]
     j = pair - i * c.kind.shape[0]
@@ -217,7 +218,7 @@ def pair_rates(work: StepWork, c: Collision, m: DerivativeWork, first: int, last
 
 @kernel(inner=True)
 def use_normal_as_gap_gradient(n: FloatArray, rates: FloatArray) -> None:
-    """Use the normal as the slope of the gap if they differ by rounding only; faces that are not parallel differ."""
+    """Use the normal as the gradient of the gap if they differ only by rounding; faces that are not parallel differ."""
     off = 0.0
     for k in range(3):
         off = max(off, abs(rates[6, 3 + k] - n[k]))
@@ -230,7 +231,7 @@ def use_normal_as_gap_gradient(n: FloatArray, rates: FloatArray) -> None:
 def contact_motions(
     world: PackedWorld, work: StepWork, c: Collision | None, m: DerivativeWork, control: StepControl
 ) -> None:
-    """Fill the rates of all contacts of the step, and mark those on a kink in m.on_kink."""
+    """Fill the rates of all contacts of the step, and mark contacts on a kink in m.on_kink."""
     number = 0
     while number < control.n_contacts:
         floats, contact, rates = work.contact_float[number], work.contact_int[number, CONTACT_ID], m.rates[number]

@@ -1,9 +1,9 @@
-"""Derivatives of the rows of contacts, and of the effect of their forces, by q: points, normals and axes move.
+"""Derivatives by q of contact rows, and of the effect of their forces: points, normals and axes move.
 
 A contact's relative velocity u at its point changes with the motion of the bodies
 (`multibody.kernels.column_derivatives`) and by omega x dp as the point moves over them. Its components along normal and
-tangents change with these axes as well. A force that is constant in these axes turns with them, and moves with the
-point. Moments do the same, with the relative angular velocity in place of u. The first axis of rolling friction is
+tangents also change with these axes. A force that is constant in these axes turns with them, and moves with the point.
+The same is true for moments, with the relative angular velocity in place of u. The first axis of rolling friction is
 along the rolling at the start of the step, and turns with the state.
 """
 
@@ -76,7 +76,7 @@ def add_change(
 @kernel(inline=True)
 def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, d1: FloatArray, d2: FloatArray) -> None:
     """Fill d1, d2 (3,) with the changes of the tangents of `planar_tangents` as n changes by dn."""
-    # The direction that the first tangent is the unit vector of, and its change.
+    # The vector along the first tangent before normalisation, and its change.
     ux = plane[1] * n[2] - plane[2] * n[1]
     uy = plane[2] * n[0] - plane[0] * n[2]
     uz = plane[0] * n[1] - plane[1] * n[0]
@@ -115,7 +115,7 @@ def speed_rates(
 ) -> None:
     """Fill out (nc, na, nx) with derivatives of all contacts' rates at the velocity of m.V, by q and with turning axes.
 
-    With ``before`` only normal rates, into `m.before` instead. With ``told_too`` kinematic bodies have their motion.
+    With ``before`` fill only normal rates, into `m.before`. With ``told_too`` include the motion of kinematic bodies.
     """
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     K = view_2d(m.V, f.start + 6 * nl, nv, 18)
@@ -159,7 +159,7 @@ def speed_rates(
             # Change of the normal rate.
             normal_rate = dot(dn, u) + dot(n, du)
             if driven >= 0:
-                # The normal row has the velocity of the body, not of its belt.
+                # The normal row uses the body's velocity, not its belt's.
                 belt_velocity(work, driven, shift, more)
                 for k in range(3):
                     more[k] -= belt[k]
@@ -211,7 +211,7 @@ def point_change(m: DerivativeWork, c: int, j: int, n: FloatArray, dp: FloatArra
         dp[k] = of_a[3 + k]
         for i in range(6):
             dp[k] += rates[k, i] * (of_b[i] - of_a[i])
-    # So does the normal.
+    # The normal moves in the same way.
     dn[0] = of_a[1] * n[2] - of_a[2] * n[1]
     dn[1] = of_a[2] * n[0] - of_a[0] * n[2]
     dn[2] = of_a[0] * n[1] - of_a[1] * n[0]
@@ -224,7 +224,7 @@ def point_change(m: DerivativeWork, c: int, j: int, n: FloatArray, dp: FloatArra
 def contact_rates(
     world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl, h: float, kinks: int
 ) -> int:
-    """Fill derivatives of forces, add the effect of forces that move with contacts to X; return the number of kinks.
+    """Fill derivatives of forces, and add the effect of forces that move with contacts to X; return the kinks' number.
 
     The head of work.W holds the kinematics of the start, m.V the same with any velocity.
     """
@@ -247,7 +247,7 @@ def contact_rates(
             j = m.dofs[place]
             for k in range(6):
                 m.gaps[number, j] += m.rates[number, 6, k] * (m.columns[0, j, k] - m.columns[1, j, k])
-        # The force in world axes; without one nothing is left to do.
+        # The force in world axes; without a force the rest is zero.
         fx = own[FORCE] * n[0] + own[FORCE + 1] * t1[0] + own[FORCE + 2] * t2[0]
         fy = own[FORCE] * n[1] + own[FORCE + 1] * t1[1] + own[FORCE + 2] * t2[1]
         fz = own[FORCE] * n[2] + own[FORCE + 1] * t1[2] + own[FORCE + 2] * t2[2]
@@ -308,7 +308,7 @@ def append_kink(
     towards: float,
     neighbour: int,
 ) -> int:
-    """Append a kink that is near; return the number of kinks."""
+    """Append a kink if it is near; return the number of kinks."""
     if way > KINK_HORIZON or kinks >= m.kinks.shape[0]:
         return kinks
     own = m.kinks[kinks]

@@ -4,12 +4,13 @@ These are the right-hand side of a step's derivative. With constraint forces and
 
     r = M v + h (tau - bias) - M^ v+  + h J^T f      is 0,      M^ = M + h D + h^2 K.
 
-Its derivatives by q and v are -h d(inverse dynamics) at a = (v+ - v) / h, which includes the bias, and the derivatives
-of the midpoint rule for turning impulses, by the implicit function theorem. Limited velocity products of fast chains
-are differentiated by differences.
+Its derivatives by q and v are -h d(inverse dynamics) at a = (v+ - v) / h, which includes the bias. Derivatives of the
+midpoint rule for gyroscopic impulses follow from the implicit function theorem. Limited velocity products of fast
+chains are differentiated by differences.
 
-So is the motion of free trees of several links (`free_motion` of the step): all such trees together, one coordinate of
-each at a time, in as many parts as the step has taken, so that the method makes the same decisions on both sides.
+The motion of free trees of several links (`free_motion` of the step) is also differentiated by differences: one
+coordinate of each tree at a time, for all such trees together. The number of substeps is the step's, so that the method
+makes the same decisions on both sides.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def spin_rates(
     """Fill B (3, 6) with the derivative of w+ - w of `midpoint_spin` by w and torque; ``work`` (39,) is scratch."""
     wm, C, J = view_1d(work, 0, 3), view_2d(work, 3, 3, 3), view_2d(work, 12, 3, 3)
     E = view_2d(work, 21, 3, 6)
-    # In as many parts as the step needs, doubled until Newton's method converges.
+    # In as many substeps as the step needs, doubled until Newton's method converges.
     parts = 1
     while True:
         part = h / parts
@@ -148,7 +149,7 @@ def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
     I[0, 0], I[1, 1], I[2, 2] = six[0], six[1], six[2]
     I[0, 1], I[0, 2], I[1, 2] = six[3], six[4], six[5]
     I[1, 0], I[2, 0], I[2, 1] = six[3], six[4], six[5]
-    # The torque changes with the body's turn e by com x (b x e) = b (com . e) - e (com . b).
+    # The torque changes with the body's rotation e by com x (b x e) = b (com . e) - e (com . b).
     dot = x * b[0] + y * b[1] + z * b[2]
     for k in range(3):
         for l in range(3):
@@ -218,7 +219,7 @@ def limited_rates(
                     integrate_configuration(world.ints, world.floats, m.q, m.way, 1.0, work.q)
                 else:
                     work.v[j] += way
-                # Free motion with limited less free motion with explicit velocity products.
+                # Free motion with limited velocity products, minus the motion with explicit ones.
                 for explicit in range(2):
                     p.gyroscopic = GYROSCOPIC_EXPLICIT if explicit else rule
                     fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
@@ -290,7 +291,7 @@ KINDS: Final = 3
 def move_again(
     world: PackedWorld, work: StepWork, joints: JointRows | None, p: Parameters, h: float, parts: IntArray
 ) -> None:
-    """Move the free trees of the step once more, from the state and forces in work, to q_plus and v_plus."""
+    """Repeat the motion of the step's free trees from the state and forces in work; fill q_plus and v_plus."""
     none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
     free_motion(world, work, joints, h, p)
@@ -314,8 +315,8 @@ def add_moved(
 ) -> None:
     """Add ``weight`` times the displacement of the trees from q_base to columns of A.
 
-    With ``each`` >= 0 the column is this number of places after the first one of each tree; trees with fewer are left
-    out. Otherwise all trees have one column.
+    With ``each`` >= 0 the column is this number of places after the first one of each tree; smaller trees are left out.
+    Otherwise all trees have one column.
     """
     nv = work.v.shape[0]
     way = m.way[:nv]

@@ -2,7 +2,7 @@
 
 A piece ends if a force or a rate that is positive on it reaches 0. There are two distances: the quantity as a velocity,
 and the quantity over the length of its gradient by (dq, dv), the distance in the state. Redundant forces and their
-gradients are those with the small compliance that selects them.
+gradients are the ones with the small compliance that selects them.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def rate_along_direction(m: DerivativeWork, u: int) -> float:
 
 @kernel(inner=True)
 def add_slip(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> float:
-    """Add to m.way the gradient of the slip along (x, y), compliance of its force included; return that slip."""
+    """Add to m.way the gradient of the slip along (x, y), compliance of its force included; return the slip."""
     own, u, eps, i = m.contact[c], m.first[c, 1 + cone], m.contact[c, EPS], 2 * cone
     value = add_rate(m, c, 1 + i, x, eps)
     if y != 0.0:
@@ -132,7 +132,7 @@ def add_slip(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> float:
 def record_kink(
     m: DerivativeWork, kinks: int, why: int, c: int, cone: int, row: int, value: float, per: float, neighbour: int
 ) -> int:
-    """Record a quantity that is positive on the piece and has the gradient m.way; ``per``: its m/s per unit."""
+    """Record a quantity that is positive on the piece; m.way is its gradient, ``per`` converts it to m/s."""
     nv = m.v.shape[0]
     # Length of the gradient by (dq, dv), and change along the direction.
     slope, along = 0.0, 0.0
@@ -147,7 +147,7 @@ def record_kink(
 
 @kernel(inline=True)
 def response_of(m: DerivativeWork, u: int, h: float) -> float:
-    """Return the rate of a unit of an unknown force along its row."""
+    """Return the rate along its row per unit of an unknown force."""
     total = 0.0
     for j in range(m.v.shape[0]):
         total += h * m.H[u, j] * m.Y[u, j]
@@ -165,14 +165,14 @@ def jump_of(gap: float, before: float, h: float, restitution: float, erp: float,
 def push_kinks(
     m: DerivativeWork, c: int, e: float, gap: float, before: float, erp: float, h: float, cap: float, kinks: int
 ) -> int:
-    """Record kinks of a rigid contact whose depth is pushed out, at most at the speed ``cap``; return the number."""
+    """Record kinks of a rigid contact whose depth is corrected at most at the speed ``cap``; return the number."""
     nv, push = m.v.shape[0], erp * gap / h
-    # The push-out reaches its bound.
+    # The correction speed reaches its bound.
     clear(m.way)
     for j in range(nv):
         m.way[j] = erp / h * m.gaps[c, j]
     kinks = record_kink(m, kinks, PUSHED, c, 0, -1, push + cap, 1.0, -1)
-    # Restitution becomes as fast as the push-out.
+    # Restitution becomes as fast as the correction.
     if e > 0.0 and before < 0.0:
         for j in range(nv):
             m.way[j] = e * m.before[c, j] - (m.way[j] if push > -cap else 0.0)
@@ -193,7 +193,7 @@ def normal_kinks(
     gap, before, e = floats[GAP], floats[VN_MINUS], floats[RESTITUTION]
     fastest = fastest_of(world, work.contact_int[c], p, PUSH_RATE)
     rigid = not 0.0 < response < math.inf
-    # Open: its rate reaches 0. Else its force does.
+    # Open: the rate reaches 0. Closed: the force does.
     clear(m.way)
     if m.mode[c, 0] == OPEN:
         value = add_rate(m, c, 0, 1.0, own[EPS]) + own[KNOWN]
@@ -212,7 +212,7 @@ def normal_kinks(
             for j in range(nv):
                 m.way[j] = m.gaps[c, j]
             kinks = record_kink(m, kinks, GAP_AT_ZERO, c, 0, -1, gap, 1.0 / h, -1)
-        # The push-out of the depth.
+        # The correction of the depth.
         if rigid and gap < 0.0 and p.erp > 0.0 and fastest < math.inf:
             kinks = push_kinks(m, c, e, gap, before, p.erp, h, fastest, kinks)
         # An impact without restitution, differentiated by it.
@@ -223,7 +223,7 @@ def normal_kinks(
             if by_restitution > 0.0:
                 kinks = append_kink(m, kinks, STAYS, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
     if rigid and gap < h * p.restitution_threshold + abs(h * before):
-        # The wanted rate jumps at the speed from which on a contact is an impact.
+        # The rate k jumps at the speed above which a contact is an impact.
         clear(m.way)
         for j in range(nv):
             m.way[j] = m.before[c, j]
@@ -247,7 +247,7 @@ def friction_kinks(m: DerivativeWork, c: int, cone: int, h: float, kinks: int) -
     # Sticking: the force reaches the cone.
     if mode == STICK:
         if not fN > 0.0:
-            # The contact is loaded only along the direction, and so is its friction.
+            # The contact is loaded only along the direction, like its friction.
             x, y = rate_along_direction(m, at), rate_along_direction(m, at + 1) if r > 1 else 0.0
         ax, ay, size = 0.0, 0.0, math.sqrt(x * x + y * y)
         if exact:
@@ -287,7 +287,7 @@ def friction_kinks(m: DerivativeWork, c: int, cone: int, h: float, kinks: int) -
             neighbour = STICK if r == 1 else SLIDE_FACE + 2 * (j if side == 0 else other)
             kinks = record_kink(m, kinks, NEXT_EDGE if r > 1 else NEARLY_STICKING, c, cone, -1, value, 1.0, neighbour)
         return kinks
-    # Sliding between two corners: the slip reaches 0, or the force a corner.
+    # Sliding between two corners: the slip reaches 0, or the force reaches a corner.
     ex, ey = transverse_direction(m, c, cone)
     value = add_slip(m, c, cone, -ey, ex)
     kinks = record_kink(m, kinks, NEARLY_STICKING, c, cone, -1, value, 1.0, STICK)
@@ -326,7 +326,7 @@ def joint_row_kinks(
     h: float,
     kinks: int,
 ) -> int:
-    """Record kinks of one row of joints; return their number. u: its unknown force, -1 if none or at a bound."""
+    """Record kinks of one joint row; return their number. u: its unknown force, -1 if none or at a bound."""
     nv = m.v.shape[0]
     entry = chunk.joint[record]
     row = joints.rows[entry.row]
@@ -397,7 +397,7 @@ def joint_kinks(
     u: int,
     kinks: int,
 ) -> int:
-    """Record kinks of all rows of joints, with u unknown forces in all; return the number of kinks."""
+    """Record kinks of all joint rows, with u unknown forces in all; return the number of kinks."""
     at = 0
     for record in range(control.chunk_joints):
         while at < u and m.owner[at, 1] < record:
@@ -424,7 +424,7 @@ def contact_kinks(
             continue
         first = work.island_contacts[work.contact_start[i]]
         choice = chunk.island[i].choice
-        # A named solver returns any of the forces of redundant contacts.
+        # A named solver returns any solution for redundant contacts.
         several = False
         for place in range(work.contact_start[i], work.contact_start[i + 1]):
             several = several or (choice == CHOICE_ANY and m.contact[work.island_contacts[place], EPS] > 0.0)

@@ -1,12 +1,12 @@
 """The memory of the derivatives of one step.
 
-Sizes: nv velocities, nb bodies, nd drives, nc contacts, nj rows of joints, m unknown forces, p parameters. Columns of
+Sizes: nv velocities, nb bodies, nd drives, nc contacts, nj joint rows, m unknown forces, p parameters. Columns of
 right-hand sides and results are by q, v, tau, targets and parameters, in this order.
 
 A contact has one friction cone, of sliding; in a world with moments also cones of spin and of rolling. Axis 0 is the
-normal, the axes of cone i are 1 + 2 i and the next one; from `SPIN` on they are axes of angular velocity. There are na
-= 3 axes, or 7, with derivatives by nx = nv coordinates, or by 2 nv, because axes of rolling turn with v. Spin has one
-axis; the one after it is 0.
+normal, the axes of cone i are 1 + 2 i and the next one; from `SPIN` on they are axes of angular velocity. There are
+na = 3 axes, or 7. Their derivatives are by nx = nv coordinates, or by 2 nv, because axes of rolling turn with v. Spin
+has one axis; the one after it is 0.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 
 #: A gap [m] between minus this and 0 counts as closed, and stays closed.
 CLOSED_GAP: Final = 1e-8
-#: Friction that is below its bound by this fraction of it sticks.
+#: Friction below its bound by more than this fraction of it sticks.
 AT_BOUND: Final = 1e-7
 #: Compliance of redundant forces, relative to the smallest response of any force.
 COMPLIANCE: Final = 1e-9
 #: Pivots below this fraction of the response to a force belong to redundant forces.
 REDUNDANT: Final = 1e-6
-#: Largest change of forces by the compliance, relative to the largest force, of selected forces.
+#: Maximum change of selected forces by the compliance, relative to the largest force.
 COMPLIANCE_ERROR: Final = 1e-6
 #: Distance in (dq, dv) up to which kinks are reported.
 KINK_HORIZON: Final = 1e-4
@@ -33,7 +33,7 @@ ON_KINK: Final = 1e-6
 CROSSED: Final = 2e-8
 #: Forces below this fraction of the largest one count as zero.
 NO_FORCE: Final = 1e-11
-#: Slip [m/s] from which on it has a direction.
+#: Minimum slip [m/s] with a direction.
 SLIPS: Final = 1e-9
 
 # Reasons of kinks.
@@ -45,20 +45,20 @@ NEARLY_STICKING: Final = 4  # about to stick
 NEXT_EDGE: Final = 5  # the slip turns to the next edge, or side, of the polygon
 FEATURE: Final = 6  # other features touch at nearby states, as with parallel faces
 NOT_SELECTED: Final = 7
-IMPACT: Final = 8  # at the speed from which an impact bounces: a jump
-AT_BOUND_OF_ROW: Final = 9  # a drive or dry friction at its largest force
+IMPACT: Final = 8  # at the minimum speed of an impact with restitution: a jump
+AT_BOUND_OF_ROW: Final = 9  # a drive or dry friction at its maximum force
 NEARLY_REDUNDANT: Final = 10  # forces on the edge of redundancy, within the compliance
 ROLLS_OFF: Final = 11  # hardly rolls before the step: its axes jump
 FRICTION_RELEASED: Final = 12  # friction that conflicts with normal rows: it jumps
-MOVED: Final = 13  # its depth was undone in the positions, by relaxation
-PUSHED: Final = 14  # depth is pushed out at the largest speed, or as fast as it bounces
+MOVED: Final = 13  # its depth was corrected in the positions, by relaxation
+PUSHED: Final = 14  # depth is corrected at the maximum speed, or as fast as it bounces
 STAYS: Final = 15  # an impact that closes its gap, and would bounce with any restitution: a jump by that parameter
 
 # Columns of the kinks.
 REASON: Final = 0
 CONTACT: Final = 1
 ROW: Final = 2
-NEIGHBOUR: Final = 3  # mode of the contact on the other side
+NEIGHBOUR: Final = 3  # mode of the contact beyond the kink
 CONE: Final = 4
 KINK_INTS: Final = 5
 
@@ -72,14 +72,14 @@ NAXES: Final = 7
 FORCE: Final = 0  # NAXES: along the axes [N, N m]
 AXES: Final = 7  # 3 NAXES
 RATE: Final = 28  # NAXES: velocity of body B against A after the step, along them
-BOUND: Final = 35  # CONES: largest forces by fN, the coefficient of friction and lengths
-PER_GAP: Final = 38  # how k changes with gap and speed of approach
+BOUND: Final = 35  # CONES: bounds of friction per fN, the coefficient and the lengths
+PER_GAP: Final = 38  # derivatives of k by gap and approach speed
 PER_SPEED: Final = 39
 KNOWN: Final = 40  # k
 GAMMA: Final = 41
-SLIDE: Final = 42  # 2 CONES: the bound times the direction of friction that slides
-EPS: Final = 48  # compliance that its redundant forces were given [s/kg]
-ROLLING: Final = 49  # how fast it rolls before the step [rad/s]
+SLIDE: Final = 42  # 2 CONES: the bound times the direction of sliding friction
+EPS: Final = 48  # compliance of its redundant forces [s/kg]
+ROLLING: Final = 49  # its rolling speed before the step [rad/s]
 PER_CONTACT: Final = 50
 
 
@@ -99,37 +99,37 @@ class DerivativeWork(NamedTuple):
     loop_forces: FloatArray  # (nloop,)
     exact: IntArray  # (1,) whether friction has the exact cone
     turns: FloatArray  # (2 r + 1, 2) corners of the friction polygon
-    line: FloatArray  # (3, 2) of the one of spin
+    line: FloatArray  # (3, 2) corners for spin
     lengths: FloatArray  # (2, materials, materials) of torsional and rolling friction [m]; 0 materials without
     frame: FloatArray  # (nc, na, nv) motion of each contact's point along its axes
     changes: FloatArray  # (nc, na, nx) of these speeds after the step
-    before: FloatArray  # (nc, nv) of the normal one before it
+    before: FloatArray  # (nc, nv) of the normal speed before the step
     compliance_rates: FloatArray  # (nc, na, nx) of the rates at the compliance velocity
     rolling_axis_rates: FloatArray  # (nc, nx, 3) change of the first axis of rolling; no contact without moments
-    force_rates: FloatArray  # (nc, 3, nv) of the force in world axes by q, the parts along the axes being held
+    force_rates: FloatArray  # (nc, 3, nv) of the force in world axes by q, with constant components along the axes
     contact: FloatArray  # (nc, PER_CONTACT)
     mode: IntArray  # (nc, cones) of each cone
-    first: IntArray  # (nc, cones + 2) unknown force: of the normal, of each cone, and the next one's
+    first: IntArray  # (nc, cones + 2) first unknown force: of the normal, of each cone, of the next contact
     rates: FloatArray  # (nc, 7, 6) of point, normal and gap by a displacement of body B
     gaps: FloatArray  # (nc, nv) of the gaps by q
     columns: FloatArray  # (2, nv, 6) motion columns at a point
     dofs: IntArray  # (nv,)
     H: FloatArray  # (m, nv) rows of rates
     G: FloatArray  # (m, nv) rows of forces
-    Y: FloatArray  # (m, nv) M^-1 of the latter
+    Y: FloatArray  # (m, nv) M^-1 of the rows of forces
     D: FloatArray  # (m,) compliance
     f: FloatArray  # (m,) forces
     S: FloatArray  # m m
     perm: IntArray  # (m,)
-    row_mode: IntArray  # (nj,) whether the force of a row of joints is unknown
-    row_slope: FloatArray  # (nj, 2) how k of a stop changes with gap and speed of approach
-    owner: IntArray  # (m, 2) contact or -1, row of joints or -1
+    row_mode: IntArray  # (nj,) whether the force of a joint row is unknown
+    row_slope: FloatArray  # (nj, 2) derivatives of k of a stop by gap and approach speed
+    owner: IntArray  # (m, 2) contact or -1, joint row or -1
     X: FloatArray  # (nv, columns) motion without these forces
     right: FloatArray  # (m, columns)
     solved: FloatArray  # (m, columns) forces
     moved: FloatArray  # (nv, columns) velocities
     nearly: IntArray  # (trees,) whether an island has forces that are nearly redundant
-    friction_released: IntArray  # (trees,) and friction that was released because of normal rows
+    friction_released: IntArray  # (trees,) whether friction was released because of normal rows
     own_columns: IntArray  # (columns,) columns of the present island; then flat copies of its arrays
     H_island: FloatArray  # m nv
     Y_own: FloatArray  # m nv
@@ -140,15 +140,15 @@ class DerivativeWork(NamedTuple):
     base: FloatArray  # (3, m) right-hand side and forces at the compliances
     compliance_velocity: FloatArray  # (nv,) change of the velocity per unit of compliance
     by_parameter: FloatArray  # (nv, p) impulses
-    by_law: FloatArray  # (nc, 1 + cones, p) wanted rate of the normal row, bounds of friction
-    by_row: FloatArray  # (nj, 2, p) wanted rate of the row, its force at a bound
+    by_law: FloatArray  # (nc, 1 + cones, p) required rate of the normal row, bounds of friction
+    by_row: FloatArray  # (nj, 2, p) required rate of the row, its force at a bound
     kinks: IntArray  # (capacity, KINK_INTS)
     kink_distances: FloatArray  # (capacity, 3) as a velocity [m/s], in (dq, dv), length of the gradient
-    towards: FloatArray  # (capacity,) by which each grows along the direction
+    towards: FloatArray  # (capacity,) change of each quantity along the direction
     direction: FloatArray  # (columns,) a change of the start
     way: FloatArray  # (2 nv,) scratch
     scratch6: FloatArray  # (6,) scratch
-    pose_of_pair: FloatArray  # (12,) of the shape that is displaced
+    pose_of_pair: FloatArray  # (12,) of the displaced shape
     near: FloatArray  # (nc, 4, 7) point, normal and gap at a displaced shape, less the values of the step
     on_kink: IntArray  # (nc, 3) whether a contact is on a kink; scratch while this is determined
     A: FloatArray  # (2 nv, columns)

@@ -4,11 +4,11 @@ Each unknown force acts along a row of G; its rate belongs to a row of H, with
 
     H dv+ + D df = right,      M^ dv+ = dr + h G^T df.
 
-A contact that sticks has three unknown forces. A contact that slides along a corner of the polygon has its normal
-force, which brings mu times the corner; between two corners it has a force along that side as well. On the exact cone
-the second force is across the slip: it turns with the slip, by mu fN / |slip|, which is a compliance. Moments are like
-forces, in separate cones, with a length in place of mu. Modes follow from the forces: friction at its bound slides,
-whatever its slip.
+A sticking contact has three unknown forces. A contact that slides along a corner of the polygon has its normal force,
+which contributes mu times the corner; between two corners it also has a force along that side. On the exact cone the
+second force is across the slip: it turns with the slip, by mu fN / |slip|, which acts as a compliance. Moments are
+treated like forces, in separate cones, with a length in place of mu. Modes follow from the forces: friction at its
+bound slides, for any slip.
 """
 
 from __future__ import annotations
@@ -80,16 +80,16 @@ def slope(
     dissipation: float,
     fastest: float,
 ) -> tuple[float, float]:
-    """Return the derivatives of k of `unilateral_law` by gap and speed of approach.
+    """Return the derivatives of k of `unilateral_law` by gap and approach speed.
 
-    ``steeper`` is the derivative of the coefficient by ``before``. A gap that is closed, except for rounding, stays
-    closed: a change of it is removed within the step.
+    ``steeper`` is the derivative of the coefficient by ``before``. A gap that is closed up to rounding stays closed:
+    its change is removed within the step.
     """
     # A contact with stiffness and dissipation.
     response = h * stiffness + dissipation
     if 0.0 < response < math.inf:
         return (1.0 if gap > 0.0 else h * stiffness / response) / h, 0.0
-    # A rigid one: restitution, a closed gap, or push-out.
+    # A rigid contact: restitution, a closed gap, or correction of depth.
     push = max(erp * min(gap, 0.0) / h, -fastest)
     bounces = fastest == math.inf or (restitution > 0.0 and (gap > 0.0 or restitution * before < push))
     if bounces and gap + h * free <= 0.0 and before < -restitution_threshold:
@@ -113,7 +113,7 @@ def fill_normal_laws(
         for j in range(nv):
             free += m.frame[c, 0, j] * work.v_free[j]
             after += m.frame[c, 0, j] * m.v_plus[j]
-        # The motion of a kinematic body is in the rate, not in the row.
+        # The motion of a kinematic body is in the rate, but not in the row.
         free += own[RATE] - after
         # The law, and the slope of a coefficient of restitution that depends on speed.
         stiffness, dissipation = compliance_of(world, ints)
@@ -174,7 +174,7 @@ def next_corner(turns: FloatArray, r: int, x: float, y: float) -> int:
 
 @kernel(inner=True)
 def friction_direction(m: DerivativeWork, c: int, cone: int) -> tuple[float, float]:
-    """Return the unit direction of friction at its bound; at a bound of 0 against the slip, and 0 without slip."""
+    """Return the unit direction of friction at its bound; against the slip for a bound of 0, and 0 without slip."""
     own, r, bound = m.contact[c], directions(m, cone), m.contact[c, BOUND + cone]
     if bound > 0.0:
         return own[SLIDE + 2 * cone] / bound, own[SLIDE + 2 * cone + 1] / bound
@@ -202,7 +202,7 @@ def set_slide(m: DerivativeWork, c: int, cone: int) -> None:
 
 @kernel(inner=True)
 def find_modes(m: DerivativeWork, control: StepControl) -> None:
-    """Fill the modes of the contacts, and the direction of friction, times its bound, of those that slide."""
+    """Fill the modes of the contacts, and of sliding ones the direction of friction times its bound."""
     least = NO_FORCE * largest_force(m, control.n_contacts)
     for c in range(control.n_contacts):
         for cone in range(m.mode.shape[1]):
@@ -296,7 +296,7 @@ def contact_unknowns(m: DerivativeWork, c: int, u: int) -> int:
         elif mode != SLIDE_EDGE and (mode - SLIDE_EDGE) % 2 == 1:
             count = 1
             if is_circular(m, cone):
-                # A slip of 0, or backwards, occurs with redundant contacts, at the scale of the compliance.
+                # With redundant contacts a slip can be 0, or reversed, at the scale of the compliance.
                 mu = own[BOUND + cone]
                 slip = -(own[RATE + at] * own[SLIDE] + own[RATE + at + 1] * own[SLIDE + 1]) / mu
                 give = max(slip, 0.0) / (mu * own[FORCE])
@@ -328,7 +328,7 @@ def tangential_unknown(m: DerivativeWork, c: int, at: int, x: float, y: float, g
 
 @kernel(inner=True)
 def clear_right(m: DerivativeWork, u: int) -> None:
-    """Set the columns of row u after the columns by v to zero."""
+    """Set the columns of row u that follow the columns by v to zero."""
     for k in range(2 * m.v.shape[0], m.right.shape[1]):
         m.right[u, k] = 0.0
 
@@ -337,7 +337,7 @@ def clear_right(m: DerivativeWork, u: int) -> None:
 def find_row_modes(
     work: StepWork, m: DerivativeWork, joints: JointRows, chunk: Chunk, control: StepControl, p: Parameters, h: float
 ) -> None:
-    """Fill which rows of joints have unknown forces, and the slopes of limits."""
+    """Mark the joint rows with unknown forces, and fill the slopes of limits."""
     for record in range(control.chunk_joints):
         entry = chunk.joint[record]
         row = joints.rows[entry.row]
@@ -362,7 +362,7 @@ def find_row_modes(
                 row.dissipation,
                 fastest_of_stops(p, STOP_PUSH_RATE),
             )
-        # A row with a bound: known at the bound.
+        # A row with a bound: its force is known at the bound.
         elif row.kind not in (MIMIC, LOOP) and abs(entry.force) >= row.bound * (1.0 - AT_BOUND):
             m.row_mode[record] = 0
 
@@ -371,7 +371,7 @@ def find_row_modes(
 def joint_unknown(
     work: StepWork, m: DerivativeWork, joints: JointRows, record: int, chunk: Chunk, p: Parameters, h: float, u: int
 ) -> int:
-    """Fill row u of a row of joints if its force is unknown; return the next free row."""
+    """Fill row u of a joint row if its force is unknown; return the next free row."""
     nv = m.v.shape[0]
     entry = chunk.joint[record]
     row = joints.rows[entry.row]
@@ -413,7 +413,7 @@ def joint_unknown(
 
 @kernel(inner=True)
 def joint_row(J: FloatArray, joints: JointRows, number: int) -> bool:
-    """Fill J (nv,) of a row of joints; return False if it is zero."""
+    """Fill J (nv,) of a joint row; return False if it is zero."""
     row = joints.rows[number]
     kind = row.kind
     size = 0.0

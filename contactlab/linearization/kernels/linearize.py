@@ -1,4 +1,4 @@
-"""Derivatives of the step just made, from the memory of the loop that made it."""
+"""Derivatives of the last step, from the memory of its loop."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def integration(world: PackedWorld, m: DerivativeWork, h: float) -> None:
 def write_forces(m: DerivativeWork, control: StepControl) -> None:
     """Fill the derivatives of the contact forces, in world axes."""
     nv = m.v.shape[0]
-    # The force held in its axes moves with q; unknown forces change along their directions.
+    # A force that is constant in its axes moves with q; unknown forces change along their directions.
     for c in range(control.n_contacts):
         own, u = m.contact[c], m.first[c, 0]
         for axis in range(3):
@@ -167,7 +167,7 @@ def add_parameters(joints: JointRows | None, m: DerivativeWork, chunk: Chunk, co
                 along = x * m.frame[c, 1 + 2 * cone, j] + y * m.frame[c, 2 + 2 * cone, j]
                 for k in range(count):
                     m.X[j, begin + k] += h * m.contact[c, FORCE] * along * m.by_law[c, 1 + cone, k]
-    # Rows of joints at their bounds.
+    # Joint rows at their bounds.
     if joints is not None:
         J = m.points[0, 0, 0]
         for record in range(control.chunk_joints):
@@ -222,7 +222,7 @@ def prepared(
     contact_frames(world, work, m, control)
     kinks = contact_rates(world, work, m, control, h, 0)
     speed_rates(world, work, m, control, False, True, m.changes)
-    # The piece: modes of the contacts, laws of normal rows, modes of rows of joints.
+    # The piece: modes of the contacts, laws of normal rows, modes of joint rows.
     find_modes(m, control)
     fill_normal_laws(world, work, m, control, p, h)
     bounces = False
@@ -287,7 +287,7 @@ def solved(
                         m.right[first, parameters + k] = -m.by_row[record, 0, k]
         if u > begin:
             solve_island(world, work, m, control, h, i, begin, u)
-    # Kinks, and forces of rows of joints.
+    # Kinks, and forces of joint rows.
     kinks = contact_kinks(world, work, m, chunk, control, p, h, kinks)
     if joints is not None:
         kinks = joint_kinks(work, joints, m, chunk, control, p, h, u, kinks)
@@ -299,7 +299,7 @@ def solved(
                 for k in range(columns):
                     m.joint_forces[m.owner[row, 1], k] = m.solved[row, k]
     write_forces(m, control)
-    # Derivatives of v+; sleeping trees do not move; then of q+.
+    # Derivatives of v+ (sleeping trees do not move), then of q+.
     for j in range(nv):
         for k in range(columns):
             m.A[nv + j, k] = m.moved[j, k]
@@ -324,11 +324,11 @@ def linearized(
     m: DerivativeWork,
     directed: int,
 ) -> int:
-    """Fill A, forces and kinks of the step just made, the only one of its chunk; return the number of kinks, or < 0.
+    """Fill A, forces and kinks of the last step, the only one of its chunk; return the number of kinks, or < 0.
 
     ``m`` has q, v and v_plus of the step. The state of the loop is not changed, except q and v. With ``directed`` the
     piece is the one along `m.direction`, by Murty's rule: the first kink that the direction crosses is crossed, until
-    there is none. Below -1 this did not end.
+    none is left. A result below -1 means that this did not end.
     """
     kinks = prepared(world, work, chunk, control, p, collision, joints, m)
     if kinks < 0:

@@ -1,7 +1,7 @@
 """Derivatives of a step by a parameter of the world, from two worlds with nearby values.
 
-The worlds can differ in numbers only: masses, materials, gains, bounds. State, velocity after the step and forces are
-constant; impulses and laws of rows belong to the other world, and come from the kernels of the step.
+The worlds may differ only in numbers: masses, materials, gains, bounds. State, velocity after the step and forces are
+constant; impulses and laws of rows are computed for the other world, by the kernels of the step.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from contactlab.stepping.kernels.layout import (
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
-#: A force within this fraction of a nearby world's bound is at it.
+#: A force within this fraction of a nearby world's bound counts as at the bound.
 NEARLY: Final = 1e-3
 
 
@@ -69,7 +69,7 @@ def friction_of(world: PackedWorld, c: Collision | None, ints: IntArray, mu: flo
     """Return the coefficient of friction of a contact in a world, or ``mu`` if its surfaces have none."""
     if ints[SHAPE_B] < 0:
         return mu
-    # With a half-space whose shapes are not told apart by detection.
+    # With a half-space whose shapes detection does not distinguish.
     if ints[SHAPE_A] < 0 and ints[HALF_SPACE] >= 0 and ints[CONTACT_ID] >= 0:
         return world.pair_mu[ints[SHAPE_B], ints[HALF_SPACE]]
     a, b = materials_of(world, ints)
@@ -128,20 +128,20 @@ def add_parameter_difference(
             gap, approach, free, h, e, p.restitution_threshold, p.erp, p.cfm, stiffness, dissipation, fastest
         )
         if e > 0.0 and floats[RESTITUTION] == 0.0 and gap > 0.0 and own_k == e * approach and fastest < math.inf:
-            # Without restitution an impact closes its gap: k jumps. Only the effect of e beyond the jump counts.
+            # Without restitution an impact closes its gap: k jumps. Only the effect of e beyond the jump is included.
             own_k += gap / h
         m.by_law[c, 0, column] += weight * (own_k + gamma * own[FORCE])
         m.by_law[c, 1, column] += weight * friction_of(world, collision, ints, 0.0)
         for cone in range(1, m.mode.shape[1]):
             m.by_law[c, 1 + cone, column] += weight * own[BOUND + cone]
-    # Laws and bounds of rows of joints.
+    # Laws and bounds of joint rows.
     if joints is not None:
         for record in range(control.chunk_joints):
             entry = chunk.joint[record]
             wanted, softness, low, high = joint_law(work, joints, entry.row, p)
             m.by_row[record, 0, column] += weight * (wanted + softness * entry.force)
             bound = 0.0
-            # The bound counts only for a force at the bound of the world itself.
+            # The bound matters only if the force is at the bound in the world itself.
             if entry.force >= high * (1.0 - NEARLY) and high > 0.0:
                 bound = high
             elif entry.force <= low * (1.0 - NEARLY) and low < 0.0:

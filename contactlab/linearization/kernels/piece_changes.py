@@ -1,8 +1,8 @@
-"""Changes of the linear piece along a direction: which kinks of a step are crossed.
+"""Changes of the linear piece along a direction: the kinks of a step that are crossed.
 
 A quantity that is 0 and decreases along the direction ends the piece immediately: the contact changes to its
-neighbouring mode. This is a small complementarity problem, solved by Murty's rule: the first of all decreasing
-quantities changes, until there is none. K. G. Murty, Note on a Bard-type scheme for solving the complementarity
+neighbouring mode. This is a small complementarity problem, solved by Murty's rule: the first decreasing quantity
+changes, until no quantity decreases. K. G. Murty, Note on a Bard-type scheme for solving the complementarity
 problem, Opsearch 11 (1974).
 """
 
@@ -45,9 +45,9 @@ from contactlab.stepping.kernels.layout import GAP, Chunk, JointRows, PackedWorl
 from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
 
-#: Changes of modes after which a direction is given up.
+#: Maximum number of mode changes along a direction.
 MAX_TURNS: Final = 200
-#: Share of the direction by which a quantity must fall to count.
+#: Minimum decrease of a quantity, as a fraction of the direction.
 FALLS: Final = 1e-9
 
 
@@ -87,7 +87,7 @@ def choose_gap_sides(
 
 @kernel(inline=True)
 def error_reduction(stiffness: float, dissipation: float, erp: float, h: float) -> float:
-    """Return the fraction of a penetration that is removed within a step."""
+    """Return the fraction of a penetration that is corrected within a step."""
     response = h * stiffness + dissipation
     return h * stiffness / response if 0.0 < response < math.inf else erp
 
@@ -100,7 +100,7 @@ def begin_to_slide(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> 
     if is_circular(m, cone):
         mu, size = own[BOUND + cone], math.sqrt(x * x + y * y)
         own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = mu * x / size, mu * y / size
-        # Without a force a turn of the slip has no effect.
+        # Without a force, rotation of the slip has no effect.
         m.mode[c, cone] = SLIDE_FACE if own[FORCE] > 0.0 else SLIDE_EDGE
         return
     # A polygon: along a corner, or between two.
@@ -116,7 +116,7 @@ def begin_to_slide(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> 
 
 @kernel(inner=True)
 def activate_friction(m: DerivativeWork, c: int, cone: int) -> None:
-    """Give friction of an unloaded contact a mode: sliding against its slip, or sticking if it has none."""
+    """Set the friction mode of an unloaded contact: sliding against its slip, or sticking without slip."""
     own, r = m.contact[c], directions(m, cone)
     mu, x, y = own[BOUND + cone], -own[RATE + 1 + 2 * cone], -own[RATE + 2 + 2 * cone]
     m.mode[c, cone] = STICK if mu > 0.0 else SLIDE_EDGE
@@ -146,11 +146,11 @@ def cross(m: DerivativeWork, number: int) -> bool:
     why, c, row, cone, neighbour = kink[REASON], kink[CONTACT], kink[ROW], kink[CONE], kink[NEIGHBOUR]
     if neighbour < 0:
         return False
-    # A row of joints.
+    # A joint row.
     if row >= 0:
         m.row_mode[row] = neighbour
         return True
-    # A contact that is loaded or unloaded, begins to slide, or changes its mode of sliding.
+    # A contact: it is loaded or unloaded, begins to slide, or changes its mode of sliding.
     if why == TOUCHING_UNLOADED:
         for each in range(m.mode.shape[1]):
             activate_friction(m, c, each)

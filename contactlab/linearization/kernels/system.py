@@ -1,15 +1,16 @@
-"""The linear system of one island's unknown forces, and the derivatives that follow from it.
+"""The linear system of one island's unknown forces, and the resulting derivatives.
 
 With Y = M^^-1 G the forces of an island solve (h H Y^T + D) df = right - H X, with X = M^^-1 dr. Redundant forces make
-this singular; the forces are then the ones selected, of contacts with equal compliance in the limit of zero. Every
-force gets a small compliance, and the limit follows by extrapolation; its error is the square of the compliance, its
-rounding the inverse. The compliance also changes the right-hand side: rates change by (dH) v at the velocity that the
-compliance adds, not only at v+.
+the matrix singular. The forces are then the selected ones, with equal compliance in the limit of zero. Every force gets
+a small compliance, and the limit follows by extrapolation; its error is of the order of the square of the compliance,
+its rounding of the inverse. The compliance also changes the right-hand side: rates change by (dH) v also at the
+velocity that the compliance adds to v+.
 
-Normal rows take precedence over rows of friction that sticks. A box that lies on its face has gaps at four corners that
-a tilt opens and closes, and rolling friction that forbids the tilt; a ball between a floor and a wall follows its gaps
-by slipping at one. Friction is bounded: normal forces determine the motion, and friction jumps to its bound, moments
-before forces. The targets of rows of friction are therefore made consistent with motions that earlier rows determine.
+Normal rows take precedence over rows of sticking friction. Two examples show the conflict. A box on its face has gaps
+at four corners that a tilt changes, and rolling friction that forbids the tilt. A ball between a floor and a wall
+follows its gaps by slipping at one of them. Friction is bounded: normal forces determine the motion, and friction jumps
+to its bound, moments before forces. So the required rates of friction are made consistent with motions that earlier
+rows determine.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from lcp.compiler.views import view_2d
 from lcp.kernels import Floats, kernel
 from lcp.kernels.basis_solve import lu_factor
 
-#: Share of a row, or of a rate, that is rounding.
+#: Fraction of a row, or of a rate, that is rounding.
 ROUNDING: Final = 1e-6
 
 
@@ -61,9 +62,9 @@ def axpy(own: Floats, times: float, other: Floats) -> None:
 def orthogonal_component(
     H: Floats, right: Floats, rows: Floats, rates: Floats, count: int, at: int, place: int
 ) -> float:
-    """Fill ``place`` of rows and rates with row ``at`` less its projection on the first ``count``; return its length.
+    """Set row ``place`` of rows and rates to row ``at`` minus its projection on the first ``count``; return its length.
 
-    The first are orthonormal. At a length of 0, the remaining rates are the inconsistency of the row.
+    The first rows are orthonormal. If the length is 0, the remaining rates are the inconsistency of the row.
     """
     row, rate = rows[place], rates[place]
     for j in range(row.shape[0]):
@@ -95,12 +96,12 @@ def add_orthonormal_row(H: Floats, right: Floats, rows: Floats, rates: Floats, c
 def release_conflicting_friction(
     m: DerivativeWork, H: Floats, right: Floats, rows: Floats, rates: Floats, u: int, end: int
 ) -> bool:
-    """Make wanted rates (size, columns) of friction consistent with earlier rows; return True if any changed.
+    """Make required rates (size, columns) of friction consistent with earlier rows; return True if any changed.
 
-    The unknowns are u .. end with the rows H (size, n); ``rows`` and ``rates``, as large, are scratch. Normal forces
-    come first, then friction, then moments.
+    The unknowns are u .. end with the rows H (size, n); ``rows`` and ``rates`` of the same size are scratch. Normal
+    forces come first, then friction, then moments.
     """
-    # Largest wanted rate.
+    # Largest required rate.
     count, scale, yielded = 0, 0.0, False
     for row in range(end - u):
         for k in range(right.shape[1]):
@@ -109,7 +110,7 @@ def release_conflicting_friction(
     for part in range(1 + m.mode.shape[1]):
         for at in range(end - u):
             c = m.owner[u + at, 0]
-            # A compliant force has no wanted rate.
+            # A compliant force has no required rate.
             if c < 0 or m.first[c, part] != u + at or m.first[c, part + 1] == u + at or m.D[u + at] > 0.0:
                 continue
             last = m.first[c, part + 1] - u
@@ -125,15 +126,15 @@ def release_conflicting_friction(
 def release_cone(
     H: Floats, right: Floats, rows: Floats, rates: Floats, count: int, first: int, last: int, scale: float
 ) -> bool:
-    """Make friction of one cone, one row or two, consistent with ``count`` rows; return True if it was not."""
-    # Components of the rows that the others do not determine, and their products.
+    """Make friction of one cone (one row or two) consistent with ``count`` rows; return True if it was not."""
+    # Components of the rows that the other rows do not determine, and their products.
     own = dot(H[first], H[first])
     a, b, off = orthogonal_component(H, right, rows, rates, count, first, count) ** 2, 0.0, 0.0
     if last - first > 1:
         own += dot(H[first + 1], H[first + 1])
         b = orthogonal_component(H, right, rows, rates, count, first + 1, count + 1) ** 2
         off = dot(rows[count], rows[count + 1])
-    # Principal directions (x, y) of these components: a determined direction takes the determined rate.
+    # Principal directions (x, y) of these components: a determined direction gets the determined rate.
     angle = 0.5 * math.atan2(2.0 * off, a - b) if last - first > 1 else 0.0
     yielded = False
     for i in range(last - first):
@@ -225,7 +226,7 @@ def compliance(S: FloatArray) -> float:
 
 @kernel(inner=True)
 def is_redundant(S: FloatArray, size: float) -> bool:
-    """Return True if a factored S with the largest entry ``size`` has pivots that are rounding."""
+    """Return True if a factored S with largest entry ``size`` has pivots that are rounding."""
     least = math.inf
     for i in range(S.shape[0]):
         least = min(least, abs(S[i, i]))
@@ -355,7 +356,7 @@ def solve_island(
     H, Y, X = view_2d(m.H_island, 0, size, n), view_2d(m.Y_own, 0, size, n), view_2d(m.X_own, 0, n, columns)
     S, D = view_2d(m.S, 0, size, size), m.D[u:end]
     right, f = view_2d(m.right_own, 0, size, columns), view_2d(m.forces_own, 0, size, columns)
-    # Right-hand side less the motion without these forces, and the matrix.
+    # Right-hand side minus the motion without these forces, and the matrix.
     for row in range(size):
         for k in range(columns):
             right[row, k] = m.right[u + row, m.own_columns[k]]
@@ -369,7 +370,7 @@ def solve_island(
     if (size <= n or is_soft(D)) and lu_factor(S, size, m.perm) and not is_redundant(S, largest):
         eps = 0.0
     else:
-        # Redundant: with a small compliance, and its effect on the rates.
+        # Redundant: solve with a small compliance, and include its effect on the rates.
         if size <= n or is_soft(D):
             fill_matrix(h, D, H, Y, S)
         for row in range(size):
@@ -396,7 +397,7 @@ def solve_island(
         for row in range(size):
             for k in range(columns):
                 f[row, k] += eps * right[row, k]
-    # Write the forces and the velocities back.
+    # Copy the forces and the velocities back.
     for row in range(u, end):
         if m.owner[row, 0] >= 0:
             m.contact[m.owner[row, 0], EPS] = eps

@@ -1,4 +1,4 @@
-"""Reading a scene file: TOML, from anybody; with other values at dotted paths, which a sweep varies."""
+"""Reading a scene file, which is untrusted TOML; with other values at dotted paths, for sweeps."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Scene:
     duration
         [s].
     text
-        The file's own.
+        The text of the file.
     changes
-        Values by path that were put in place of the file's.
+        Values by path that replace those in the file.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Scene:
 
     @property
     def stamp(self) -> dict[str, str]:
-        """Return a record's entries on its scene: the text, its SHA-256, and the changes if there are any."""
+        """Return a record's entries about its scene: the text, its SHA-256, and the changes if there are any."""
         stamp = {"scene": self.text, "scene_sha256": hashlib.sha256(self.text.encode()).hexdigest()}
         return {**stamp, "scene_changes": json.dumps(dict(self.changes))} if self.changes else stamp
 
@@ -78,13 +78,13 @@ def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
     path
         The file.
     changes
-        Values in place of the file's, by dotted paths as in ``stepper.h`` or ``body.cube.position.2``; see
+        Replacement values by dotted paths as in ``stepper.h`` or ``body.cube.position.2``; see
         `contactlab.simulation.scene.loading.change_table`.
 
     Raises
     ------
     SceneError
-        With file, line and key, for whatever is wrong.
+        The file is invalid; the error names file, line and key.
     """
     path = Path(path)
     root, text = read_document(path)
@@ -96,7 +96,7 @@ def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
 
 
 def _check_solver(root: Table, world: World) -> None:
-    """Refuse a code for quadratic programs as the solver of a world with friction."""
+    """Raise if a quadratic programming solver is the solver of a world with friction."""
     solver = root.values["stepper"].get("solver")
     name = solver["name"] if isinstance(solver, dict) else solver
     materials = [*world.half_space_materials, *(surface.material for surface in world.surfaces)]
@@ -114,10 +114,10 @@ _PART = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']+?))\s*(?:\.|$)""")
 def with_overrides(root: Table, changes: Mapping[str, Any]) -> Table:
     """Return a copy of the root table of a scene with other values by path.
 
-    A path is names of keys with dots between them, as in ``stepper.h``. An entry of an array of tables is called by its
-    ``name``, or by its number from 0, as in ``body.cube.mass`` or ``body.0.mass``; an entry of a vector by its number,
-    as in ``body.cube.position.2``. A name with dots or spaces stands in quotes. The last key may be new to its table.
-    A path that leads nowhere is a `SceneError`, whose key is the path.
+    A path is a sequence of keys with dots between them, as in ``stepper.h``. An entry of an array of tables is named by
+    its ``name``, or by its number from 0, as in ``body.cube.mass`` or ``body.0.mass``; an entry of a vector by its
+    number, as in ``body.cube.position.2``. A name with dots or spaces is in quotes. The last key may be new to its
+    table. An invalid path raises a `SceneError`, whose key is the path.
     """
     values = copy.deepcopy(root.values)
     for path, value in changes.items():
@@ -131,7 +131,7 @@ def with_overrides(root: Table, changes: Mapping[str, Any]) -> Table:
 
 
 def value_at(root: Table, path: str) -> Any:
-    """Return what stands at a path; a `SceneError` where nothing does."""
+    """Return the value at a path; raise `SceneError` if there is none."""
     parts = split(root, path)
     holder = _holder(root, root.values, path, parts)
     if isinstance(holder, list):
@@ -156,7 +156,7 @@ def split(root: Table, path: str) -> list[str]:
 
 
 def _holder(root: Table, values: Any, path: str, parts: list[str]) -> Any:
-    """Return the table or array that the last part is a key of."""
+    """Return the table or array that has the last part as a key."""
     here = values
     for part in parts[:-1]:
         if isinstance(here, list):
@@ -187,7 +187,7 @@ def _error(root: Table, path: str, detail: str) -> SceneError:
 
 
 def build_world(scene: schema.SceneEntry) -> World:
-    """Return the world; descriptions of robots are looked for in the scene's folder only."""
+    """Return the world; robot descriptions are read only from the scene's folder."""
     with scene.table.wrap_errors():
         builder = WorldBuilder(scene.gravity, body_contacts=scene.body_contacts, planar=scene.planar)
     number = 0
@@ -218,7 +218,7 @@ def build_world(scene: schema.SceneEntry) -> World:
 
 
 def _add_fixed_or_kinematic(builder: WorldBuilder, body: schema.FixedEntry, scene: schema.SceneEntry) -> None:
-    """Add a body that stands fixed, or moves as it is told."""
+    """Add a fixed or kinematic body."""
     shapes, bits = _placed(body, scene), body.parts[0].filter
     with body.table.wrap_errors():
         if isinstance(body, schema.KinematicEntry):
@@ -248,7 +248,7 @@ def _placed(body: schema.FixedEntry, scene: schema.SceneEntry) -> list[tuple[Pla
     shapes = []
     for part in body.parts:
         surface, table = (part.surface, part.table) if part.surface is not None else (body.surface, body.table)
-        # The reader has refused a part without a surface in a body without one.
+        # The reader has rejected a part without a surface in a body without one.
         assert surface is not None
         shapes.append((PlacedShape(part.shape, part.pose.placement()), _material(surface, scene, table)))
     return shapes
@@ -263,7 +263,7 @@ def _add_further(
 
 
 def _inertia(body: schema.BodyEntry, shapes: list[PlacedShape]) -> RigidInertia:
-    """Return the inertia as given, or the inertia of homogeneous shapes of one density, overlaps counted twice."""
+    """Return the given inertia, or the inertia of homogeneous shapes of one density, overlaps counted twice."""
     solids = [shape.shape.inertia() for shape in shapes]
     if None in solids:
         if body.mass is None or body.inertia is None:
@@ -281,7 +281,7 @@ def _inertia(body: schema.BodyEntry, shapes: list[PlacedShape]) -> RigidInertia:
 def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.SceneEntry) -> None:
     table, path = robot.table, robot.table.resolve_path("urdf", robot.urdf, "the scene's folder", file=True)
     with table.wrap_errors("urdf"), warnings.catch_warnings():
-        # The reader's warnings are about the file, not about the scene.
+        # The reader's warnings are about the robot file, not about the scene.
         warnings.simplefilter("ignore")
         model = Model.from_urdf(path, floating_base=robot.floating_base, gravity=scene.gravity)
     if model.nb > MAX_BODIES:

@@ -1,4 +1,4 @@
-"""From the tables of a scene file to the values of its schema."""
+"""Conversion of the tables of a scene file to the values of its schema."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from contactlab.world.surface import ALL
 MAX_POINTS = 1000
 MAX_ROWS = 500
 
-#: The shapes of a scene by their names: their classes in small letters, but for `ConvexPoints`. Meshes come
-#: from files of their own, which a scene does not read.
+#: The shapes of a scene by name: their classes in lower case, except for `ConvexPoints`. Meshes come from separate
+#: files, which a scene does not read.
 SHAPES: dict[str, type[Shape]] = {
     "points" if cls is ConvexPoints else re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower(): cls
     for cls in ALL_SHAPES
     if cls is not Mesh
 }
 
-#: Fields with a key of another name.
+#: Fields whose key has another name.
 KEYS = {"spacing": "grid"}
 
 
 def _keys(kind: str) -> dict[str, dataclasses.Field[Any]]:
-    """The fields of a kind of shape by their keys."""
+    """Return the fields of a kind of shape by their keys."""
     fields: Any = dataclasses.fields
     return {KEYS.get(field.name, field.name): field for field in fields(SHAPES[kind])}
 
 
-# A box may have whole sides.
+# A box may be given by its full sides.
 SHAPE_KEYS = ("shape", *dict.fromkeys(key for kind in SHAPES for key in _keys(kind)), "size")
 
 
 def parse_shape(table: Table) -> Shape:
-    """Return the shape a table speaks of; keys of another kind of shape are refused."""
+    """Return the shape of a table; keys of another kind of shape raise an error."""
     kind = table.text("shape")
     if kind not in SHAPES:
         raise table.error("shape", f"unknown shape '{kind}'{suggestion(kind, SHAPES)}")
@@ -65,7 +65,7 @@ def parse_shape(table: Table) -> Shape:
         numbers = {}
     for i, (key, field) in enumerate(keys.items()):
         default = inspect.signature(SHAPES[kind]).parameters[field.name].default
-        # A shape of no numbers at all is none: the first is always asked for.
+        # A shape needs at least one number: the first is always required.
         known = None if i == 0 or default is inspect.Parameter.empty else default
         numbers[field.name] = _read(table, key, str(field.type), known)
     with table.wrap_errors():
@@ -73,7 +73,7 @@ def parse_shape(table: Table) -> Shape:
 
 
 def _read(table: Table, key: str, of: str, default: Any) -> Any:
-    """Return what stands under a key, read as the type of a field."""
+    """Return the value of a key, read as the type of a field."""
     if of == "float":
         return table.number(key, default)
     if of == "Points":
@@ -88,7 +88,7 @@ MAX_STEPS = 1e8
 MAX_BODIES = 4000
 MAX_ENTRIES = 1000
 
-# Keys of a filter, a place, a motion, and an oscillation.
+# Keys of a filter, a pose, a motion, and an oscillation.
 FILTER = {"category": 1, "mask": ALL}
 PLACE = ("position", "quaternion", "rpy")
 MOTION = ("velocity", "angular_velocity")
@@ -110,7 +110,7 @@ _TOP = ("scene", "stepper", "material", "half_space", "fixed", "body", "kinemati
 
 
 def parse_scene(root: Table) -> schema.SceneEntry:
-    """Return what a file says; a `SceneError` names line and key of a fault that does not take its bodies to find."""
+    """Return the contents of a file; a `SceneError` names line and key of a fault that shows without its bodies."""
     for key in root.values:
         if key not in _TOP:
             raise root.error(key, f"unknown section{suggestion(key, _TOP)}")
@@ -159,8 +159,8 @@ def parse_scene(root: Table) -> schema.SceneEntry:
 def _stepper(table: Table) -> TimeStepping:
     """Return the stepper; solvers are classes of `lcp`, or friction backends, by their names.
 
-    A code for quadratic programs stands for the backend that is one program where nothing has friction; whether that is
-    so, `load_scene` asks.
+    A quadratic programming solver stands for either backend, which without friction is one quadratic program;
+    `load_scene` checks that there is no friction.
     """
     table.required("h")
     options: dict[str, Any] = {}
@@ -221,7 +221,7 @@ def _half_space(table: Table) -> schema.HalfSpaceEntry:
 
 
 def _common_fields(table: Table) -> dict[str, Any]:
-    """Return what every kind of body has."""
+    """Return the fields that every kind of body has."""
     table.required("name")
     return {
         "name": table.text("name"),
@@ -253,7 +253,7 @@ def _body(table: Table) -> schema.BodyEntry:
 
 
 def _parts(table: Table) -> tuple[schema.PartEntry, ...]:
-    """Return the shapes of a body: its own one, in its own axes, or the shapes of its parts."""
+    """Return the shapes of a body: its single one, in its axes, or the shapes of its parts."""
     whole = _filter(table)
     if table.exactly_one_of("shape", "part") == "shape":
         return (schema.PartEntry(parse_shape(table), schema.PoseEntry(), None, whole, table),)
@@ -271,7 +271,7 @@ def _parts(table: Table) -> tuple[schema.PartEntry, ...]:
 
 
 def _own_surface(table: Table) -> schema.Surface | None:
-    """Return a table's surface; None for a body or part of one that leaves it to the other."""
+    """Return a table's surface; None if a body, or one of its parts, has it from the other."""
     if ("shape" in table and "name" in table) or any(key in table for key in _SURFACE):
         return _surface(table)
     return None
@@ -327,7 +327,7 @@ def _robot(table: Table) -> schema.RobotEntry:
 
 
 def _state(table: Table, key: str) -> schema.Vector | dict[str, float]:
-    """Return a whole vector, or numbers by joint; nothing given is no number by joint."""
+    """Return a whole vector, or numbers by joint; an empty mapping if nothing is given."""
     if isinstance(table.values.get(key, {}), dict):
         if key not in table:
             return {}
@@ -346,7 +346,7 @@ def _surface(table: Table) -> schema.Surface:
 
 
 def _numbers(table: Table) -> Material:
-    # Restitution may be a table of its law.
+    # Restitution may be a table with a law.
     by_law = isinstance(table.values.get("restitution"), dict)
     given = ("mu", *(key for key in _NUMBERS[1:] if key in table and not (by_law and key == "restitution")))
     numbers: dict[str, Any] = {key: table.number(key) for key in given}
@@ -360,12 +360,12 @@ def _numbers(table: Table) -> Material:
 
 
 def _filter(table: Table, whole: schema.Filter = FILTER) -> schema.Filter:
-    """Return a table's filter; what it leaves out is as in ``integer``, the body of a part, or touches everything."""
+    """Return a table's filter; missing keys are taken from ``whole``, by default contact with everything."""
     return {key: table.integer(key, default, 0, ALL) for key, default in whole.items()}
 
 
 def _pose(table: Table) -> schema.PoseEntry:
-    """Return place, turn and velocities, as of a body at rest in the origin if not given."""
+    """Return pose and velocities; the default is a body at rest in the origin."""
     turn: schema.Vector = (1.0, 0.0, 0.0, 0.0)
     if "quaternion" in table or "rpy" in table:
         if table.exactly_one_of("quaternion", "rpy") == "quaternion":

@@ -36,7 +36,7 @@ _ROWS = {
 
 @dataclass(frozen=True)
 class JointsEntry:
-    """Actions on a robot's joints: whether the description's own are used, numbers by joint instead, and additions."""
+    """Actions on a robot's joints: use of the description's values, numbers by joint instead, and additions."""
 
     limits: bool
     damping: bool | dict[str, float]
@@ -47,7 +47,7 @@ class JointsEntry:
 
 @dataclass(frozen=True)
 class LoopEntry:
-    """``[[loop]]``: bodies a and b do not move against each other along the rows of axes (rotation first)."""
+    """``[[loop]]``: bodies a and b have no relative motion along the rows of axes (rotation first)."""
 
     rows: tuple[LoopConstraint, ...]
     erp: float | None
@@ -55,7 +55,7 @@ class LoopEntry:
 
 
 def joints_entry(table: Table) -> JointsEntry:
-    """Read what a ``[[robot]]`` says of its joints."""
+    """Read the joint keys of a ``[[robot]]``."""
     added: list[tuple[JointLimit | Drive, Table]] = []
     limit_keys = tuple(_numbers(JointLimit))
     for one in table.tables("limit", ("joint", *limit_keys), MAX_ENTRIES):
@@ -71,12 +71,12 @@ def joints_entry(table: Table) -> JointsEntry:
 
 
 def _numbers(kind: Any) -> dict[str, bool]:
-    """Return the numbers that a class takes, and whether it needs each."""
+    """Return the numeric arguments of a class, and whether each is required."""
     return {one.name: one.default is dataclasses.MISSING for one in dataclasses.fields(kind) if one.type == "float"}
 
 
 def _coefficients(table: Table, key: str) -> bool | dict[str, float]:
-    """Return whether the description's own count, or numbers by joint."""
+    """Return whether the description's values are used, or numbers by joint."""
     if not isinstance(table.values.get(key, True), dict):
         return table.boolean(key, True)
     inner = table.table(key, None)
@@ -126,7 +126,7 @@ def loop_entry(table: Table) -> LoopEntry:
 
 
 def model_arguments(entry: JointsEntry, table: Table, model: UrdfModel) -> dict[str, Any]:
-    """Return what `WorldBuilder.add_model` takes of a robot's joints."""
+    """Return the arguments of `WorldBuilder.add_model` for a robot's joints."""
     found: dict[str, Any] = {"limits": "model" if entry.limits else None, "mimics": entry.mimics}
     for key in ("damping", "friction"):
         given = getattr(entry, key)
@@ -155,13 +155,13 @@ def add_joints(builder: WorldBuilder, entry: JointsEntry, prefix: str, model: Ur
 Vector = tuple[float, ...]
 #: A material, or the name of one in ``[[material]]``.
 Surface = Material | str
-#: Category and mask, 32 bits each: two shapes may touch where either's has a bit in common with the other's mask.
+#: Category and mask, 32 bits each: two shapes may touch if either category has a bit in common with the other's mask.
 Filter = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class PoseEntry:
-    """Place [m], unit quaternion (w, x, y, z), velocity [m/s, world axes], angular velocity [rad/s, body axes]."""
+    """Position [m], unit quaternion (w, x, y, z), velocity [m/s, world axes], angular velocity [rad/s, body axes]."""
 
     position: Vector = (0.0, 0.0, 0.0)
     quaternion: Vector = (1.0, 0.0, 0.0, 0.0)
@@ -169,13 +169,13 @@ class PoseEntry:
     angular_velocity: Vector = (0.0, 0.0, 0.0)
 
     def placement(self) -> Transform:
-        """Return the place as a transform from the placed axes."""
+        """Return the pose as a transform from the placed axes."""
         return Transform(quaternion.to_matrix(self.quaternion), self.position)
 
 
 @dataclass(frozen=True)
 class PartEntry:
-    """``[[body.part]]``: one of several shapes of a body, at a pose in it; without a surface it has the body's."""
+    """``[[body.part]]``: one of several shapes of a body, at a pose in it; its default surface is the body's."""
 
     shape: Shape
     pose: PoseEntry
@@ -186,7 +186,7 @@ class PartEntry:
 
 @dataclass(frozen=True)
 class HalfSpaceEntry:
-    """``[[half_space]]``: everything on the far side of a plane through ``point``."""
+    """``[[half_space]]``: all points behind the plane through ``point``."""
 
     name: str
     normal: Vector
@@ -206,7 +206,7 @@ class LinkShapeEntry(PartEntry):
 
 @dataclass(frozen=True)
 class FixedEntry:
-    """``[[fixed]]``: a body that stands fixed in the world."""
+    """``[[fixed]]``: a body fixed to the world."""
 
     name: str
     parts: tuple[PartEntry, ...]
@@ -229,7 +229,7 @@ class BodyEntry(FixedEntry):
 
 @dataclass(frozen=True)
 class KinematicEntry(FixedEntry):
-    """``[[kinematic]]``: a body that stands, moves at constant rates, swings, or whose surface runs like a belt."""
+    """``[[kinematic]]``: a body at rest, in uniform motion, or oscillating, or with a surface that runs like a belt."""
 
     belt: bool
     swing: dict[str, Vector | float]
@@ -282,6 +282,6 @@ class SceneEntry:
     kinematic: tuple[KinematicEntry, ...]
     robots: tuple[RobotEntry, ...]
     loops: tuple[LoopEntry, ...]
-    ignored: tuple[Table, ...]  # each with the names of two that pass through each other
+    ignored: tuple[Table, ...]  # each with the names of two bodies without contact
     body_contacts: bool
     table: Table = field(repr=False, compare=False)

@@ -1,4 +1,4 @@
-"""A TOML document from anybody, bounded and never evaluated, and its tables, read key by key.
+"""An untrusted TOML document, bounded and never evaluated, and its tables, read key by key.
 
 Types and ranges are checked; errors name line and key.
 """
@@ -18,14 +18,14 @@ from contactlab.spatial.errors import FieldError
 from problem_data.errors import FileError
 from problem_data.files import read_text
 
-#: Where a value is: names of tables and keys, and numbers within arrays of tables.
+#: Place of a value: names of tables and keys, and indices within arrays of tables.
 Place = tuple[str | int, ...]
 
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')"""
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
 _KEY = re.compile(rf"\s*({_DOTTED})\s*=")
-# What may begin or end something that goes on over lines, in the order in which it must be looked for.
+# Tokens that begin or end a value of several lines, in the order of the search.
 _TOKEN = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*|[\[\]{}]')
 
 
@@ -33,12 +33,12 @@ class LineIndex(dict[Place, int]):
     """Lines (from 1) by place."""
 
     def line(self, place: Place) -> int:
-        """Return the line of a place, of what it stands in where the place itself has none, or 0."""
+        """Return the line of a place, or of the innermost enclosing place with a line, or 0."""
         return next((self[place[:n]] for n in range(len(place), 0, -1) if place[:n] in self), 0)
 
 
 def index_lines(text: str) -> LineIndex:
-    """Return the index of a document that `tomllib` has read."""
+    """Return the line index of a document that `tomllib` has read."""
     lines = LineIndex()
     counts: dict[Place, int] = {}
     table: Place = ()
@@ -49,7 +49,7 @@ def index_lines(text: str) -> LineIndex:
             if header is not None:
                 table = _resolved(_parts(header[2]), counts)
                 if header[1] == "[[":
-                    # The array as a whole begins with its first entry.
+                    # The line of an array is the line of its first entry.
                     lines.setdefault(table, number)
                     counts[table] = counts.get(table, -1) + 1
                     table = (*table, counts[table])
@@ -67,7 +67,7 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 
 def _resolved(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
-    """Return the place of a header: a name of an array of tables on the way stands for its last entry."""
+    """Return the place of a header: the name of an enclosing array of tables stands for its last entry."""
     place: Place = ()
     for i, name in enumerate(names):
         place = (*place, name)
@@ -77,7 +77,7 @@ def _resolved(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
 
 
 def _open_at_end(line: str, depth: int, quote: str) -> tuple[int, str]:
-    """Return how many brackets are open after a line, and which long string, if any."""
+    """Return the number of open brackets after a line, and the quotes of an open long string."""
     at = 0
     while at < len(line):
         if quote:
@@ -111,11 +111,11 @@ class SceneError(FileError):
     path
         The file.
     line
-        Where in it, from 1; 0 for the file as a whole.
+        Line of the fault, from 1; 0 for the file as a whole.
     key
         Table and key at fault, as in ``[[body]] 'mass'``; empty for the file as a whole.
     detail
-        The fault.
+        Description of the fault.
     """
 
     def __init__(self, path: Path, line: int, key: str, detail: str) -> None:
@@ -128,9 +128,9 @@ class SceneError(FileError):
 
 
 class Table:
-    """One table, as `tomllib` read it; keys that are not known are refused at once, where ``known`` is not None.
+    """One table, as `tomllib` read it; keys that are not in ``known`` raise an error, unless it is None.
 
-    Errors call it by its label, as in ``[[body]]``, and find the line by its place in the file.
+    Errors name it by its label, as in ``[[body]]``, and find the line by its place in the file.
     """
 
     def __init__(
@@ -145,22 +145,22 @@ class Table:
                 raise self.error(key, f"unknown key{suggestion(key, known)}")
 
     def error(self, key: str, detail: str) -> SceneError:
-        """Return the error of a key of this table, or of the table as a whole."""
+        """Return an error about a key of this table, or about the table as a whole."""
         name = f"{self.label} '{key}'" if key else self.label
         return SceneError(self.path, self.lines.line((*self.place, key) if key else self.place), name, detail)
 
     @contextmanager
     def wrap_errors(self, key: str = "") -> Iterator[None]:
-        """Turn what the library refuses inside into an error of a key, or of the table."""
+        """Convert errors of the library to errors about a key, or about the table."""
         try:
             yield
         except SceneError:
             raise
         except (FieldError, ValueError, TypeError) as error:
-            # Of a field such as "PositionDrive.stiffness" the key is the last word.
+            # The key is the last word of a field such as "PositionDrive.stiffness".
             field = getattr(error, "field", "").rpartition(".")[2]
             own = key or (field if field in self.values else "")
-            # The key is in the error already.
+            # The error names the key already.
             detail = error.detail if isinstance(error, FieldError) and error.field == own else str(error)
             raise self.error(own, " ".join(detail.split())) from error
 
@@ -168,13 +168,13 @@ class Table:
         return key in self.values
 
     def required(self, *keys: str) -> None:
-        """Refuse a table that lacks one of the keys."""
+        """Raise if the table lacks one of the keys."""
         for key in keys:
             if key not in self.values:
                 raise self.error(key, "is missing")
 
     def exactly_one_of(self, *keys: str) -> str:
-        """Return which one of the keys is given; exactly one must be."""
+        """Return the one key that is given; exactly one must be."""
         given = [key for key in keys if key in self.values]
         if len(given) != 1:
             got = f"got {' and '.join(map(repr, given))}" if given else "none is given"
@@ -182,7 +182,7 @@ class Table:
         return given[0]
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Return a string that is not empty."""
+        """Return a nonempty string."""
         value = self._value(key, default)
         if not isinstance(value, str):
             raise self.error(key, f"must be a string, got {_kind(value)}")
@@ -191,7 +191,7 @@ class Table:
         return value
 
     def boolean(self, key: str, default: bool) -> bool:
-        """Return true or false."""
+        """Return a bool."""
         value = self._value(key, default)
         if not isinstance(value, bool):
             raise self.error(key, f"must be true or false, got {_kind(value)}")
@@ -214,18 +214,18 @@ class Table:
         return value
 
     def vector(self, key: str, length: int | None, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        """Return finite numbers, so many where a length is given."""
+        """Return finite numbers, ``length`` of them if it is given."""
         return self._vector(key, self._value(key, default), length)
 
     def strings(self, key: str) -> tuple[str, ...]:
-        """Return strings that are not empty."""
+        """Return nonempty strings."""
         value = self._value(key, None)
         if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
             raise self.error(key, f"must be an array of strings, got {_kind(value)}")
         return tuple(value)
 
     def vectors(self, key: str, length: int | None, most: int) -> tuple[tuple[float, ...], ...]:
-        """Return at most so many vectors of one length."""
+        """Return at most ``most`` vectors of one length."""
         value = self._value(key, None)
         if not isinstance(value, list) or not value:
             raise self.error(key, f"must be an array of arrays of {length or 'some'} numbers, got {_kind(value)}")
@@ -239,7 +239,7 @@ class Table:
         return Table(self.path, self.lines, (*self.place, key), label, self._value(key, None), known)
 
     def tables(self, key: str, known: Collection[str] | None, most: int) -> list[Table]:
-        """Return the tables of an array of tables; none where the key is not there."""
+        """Return the tables of an array of tables; none if the key is missing."""
         value = self.values.get(key, [])
         if not isinstance(value, list):
             raise self.error(key, f"must be an array of tables, [[{self._prefix()}{key}]], got {_kind(value)}")
@@ -249,9 +249,9 @@ class Table:
         return [Table(self.path, self.lines, (*place, i), label, entry, known) for i, entry in enumerate(value)]
 
     def resolve_path(self, key: str, text: str, folder: str = "the folder of this file", *, file: bool = False) -> Path:
-        """Return the path of a file, or anything, in the document's folder or below, links followed."""
+        """Return the path of a file or folder within the document's folder, with links followed."""
         home = self.path.parent.resolve()
-        # A path with a NUL character, in a circle of links, or too long is refused by the system.
+        # The system rejects paths with a NUL character, in a circle of links, or too long.
         try:
             path = (home / text).resolve()
             found = path.is_file() if file else path.exists()
@@ -264,7 +264,7 @@ class Table:
         return path
 
     def _prefix(self) -> str:
-        """Return what the names of tables in this one begin with."""
+        """Return the prefix of the names of tables in this one."""
         return f"{self.label.strip('[]')}." if self.place else ""
 
     def _value(self, key: str, default: Any) -> Any:
@@ -290,7 +290,7 @@ class Table:
 
 
 def suggestion(word: str, known: Collection[str]) -> str:
-    """Return ``, did you mean ...?`` for a word near to a known one, else the known ones."""
+    """Return ``, did you mean ...?`` for a word close to a known one, otherwise the known words."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     if close:
         return f", did you mean '{close[0]}'?"
@@ -298,7 +298,7 @@ def suggestion(word: str, known: Collection[str]) -> str:
 
 
 def _kind(value: Any) -> str:
-    """Return what TOML calls a value's type."""
+    """Return the name of a value's type in TOML."""
     names = {bool: "a boolean", int: "a whole number", float: "a number", str: "a string", list: "an array"}
     return {**names, dict: "a table"}.get(type(value), f"a {type(value).__name__}")
 
@@ -307,9 +307,9 @@ MAX_BYTES = 1 << 20
 
 
 def read_document(path: Path, label: str = "scene file") -> tuple[Table, str]:
-    """Return the root table, called ``label`` in errors, and the text; a `SceneError` says what is wrong with a file.
+    """Return the root table, called ``label`` in errors, and the text; raise `SceneError` if the file is invalid.
 
-    Nothing of the document is known to be right but that it is TOML.
+    The document is valid TOML; nothing else is checked.
     """
     if not path.is_file():
         raise SceneError(path, 0, "", "there is no such file")

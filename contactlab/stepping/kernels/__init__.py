@@ -1,1 +1,1 @@
-"""Compiled stages of a time step, and the resumable loop that strings them together."""
+"""Compiled stages of a time step, and the resumable loop that runs them."""

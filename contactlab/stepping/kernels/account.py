@@ -32,7 +32,7 @@ def account_free_trees(
     bias: FloatArray,
     moved: IntArray,
 ) -> None:
-    """Impulses of the free trees that the Runge-Kutta method moves, and which they are; work.v is overwritten."""
+    """Fill the impulses of the free trees that the Runge-Kutta method moves, and mark them; overwrites work.v."""
     none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     for k in range(in_island.shape[0]):
         work.island_of[k] = 0 if in_island[k] != 0 else -1
@@ -77,7 +77,7 @@ def recompute_energy_terms(
     after: FloatArray,
     moved: IntArray,
 ) -> None:
-    """Recompute the free motion of every step and read off what the ledger asks for.
+    """Recompute the free motion of every step and fill the terms of the energy ledger.
 
     Parameters
     ----------
@@ -92,17 +92,17 @@ def recompute_energy_terms(
     in_island
         (n, nt) whether each tree is in an island of the step, or asleep.
     contact_step, contact_body, contact_point
-        (k,), (k, 2), (k, 3): step of each contact, ascending; its bodies A and B; where it was, world axes.
+        (k,), (k, 2), (k, 3): step of each contact, ascending; its bodies A and B; its point, world axes.
     bias
-        (n, nv) filled with M v_free - M v - h tau: the impulses of gravity and velocity products. Of free trees that
-        the Runge-Kutta method moves with M v+ - M v - h tau, in which damping and drives are.
+        (n, nv) filled with M v_free - M v - h tau: the impulses of gravity and velocity products. For free trees that
+        the Runge-Kutta method moves, filled with M v+ - M v - h tau, which includes damping and drives.
     kinetic
         (n,) filled with the kinetic energy of v[i + 1] at q[i].
     before, after
-        (k, 6) filled with the velocity of the contact's point as one of B less that as one of A, and the angular
-        velocity of B less the velocity of A, at q[i], under v[i] and under v[i + 1].
+        (k, 6) filled with the velocity of B at the contact's point relative to A, and the angular velocity of B
+        relative to A, at q[i], under v[i] and under v[i + 1].
     moved
-        (n, nt) filled with whether the Runge-Kutta method moves the tree.
+        (n, nt) filled with 1 for each tree that the Runge-Kutta method moves.
     """
     c = 0
     other = work.scratch[0:3]

@@ -1,8 +1,8 @@
-"""Runs that pass through one memory: each has a slot for its state, and threads take runs from one line.
+"""Exchange of runs in one memory: each run has a slot for its state, and threads claim runs from a shared queue.
 
-An exchange stores one run to its slot and loads the next. Runs that nothing inspects pass within one call. The
-threads take them from one line, whose words they share. A thread that finds none waits for a while, turning, before it
-returns: a thread that sleeps takes as long to wake as many runs to pass.
+An exchange stores one run to its slot and loads the next. Runs that need no inspection are processed within one call.
+A thread that finds the queue empty polls for a while before it returns, because waking a sleeping thread takes as long
+as many runs.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def swap_run(
     parameters: Parameters,
     smallest_h: float,
 ) -> int:
-    """Store the run in memory to its slot and load another run, as ``order`` says; return the code of an obstacle.
+    """Store the run in memory to its slot and load another run, both from ``order``; return DONE or an error code.
 
-    A run that is loaded begins a step. ``smallest_h``: no step of an adaptive stepper is shorter.
+    A loaded run begins a step. ``smallest_h``: minimum step of an adaptive stepper.
     """
     i = order[STORE]
     if i >= 0:
@@ -86,7 +86,7 @@ def swap_run(
 
 @kernel(inline=True)
 def copy_numbers(given: Any, out: Any) -> None:
-    """Copy an array (n,) as far as the other one goes."""
+    """Copy an array (n,) up to the length of the shorter one."""
     for j in range(out.shape[0]):
         out[j] = given[j]
 
@@ -109,7 +109,7 @@ def load_run(
     control: StepControl,
     parameters: Parameters,
 ) -> None:
-    """Take the state of run i, and what is told for its steps; the chunk is empty."""
+    """Load the state of run i and the inputs of its steps; the chunk is empty."""
     # motion
     copy_numbers(slots.q[i], work.q)
     copy_numbers(slots.q[i], start.q)
@@ -154,12 +154,12 @@ def store_run(
     control: StepControl,
     parameters: Parameters,
 ) -> None:
-    """Leave the state in memory to run i, with what the last step of the chunk left, if it has any."""
+    """Store the state in memory to run i, with the results of the chunk's last step, if it has any."""
     slots.steps[i] += control.step
     last = control.chunk_steps - 1
     if last < 0:
         return
-    # motion, and where the last step began
+    # motion, and the state before the last step
     copy_numbers(work.q, slots.q[i])
     copy_numbers(work.v, slots.v[i])
     copy_numbers(chunk.q[last - 1] if last > 0 else start.q, slots.q_before[i])
@@ -197,27 +197,27 @@ def store_run(
 
 @kernel
 def enter_exchange(held: Any, types: Any) -> int:
-    """`swap_run` with the arguments held in a buffer, records as arrays of one: see `BoundCall`."""
+    """Call `swap_run` with arguments held in a buffer; records are arrays of length one: see `BoundCall`."""
     slots, start, order, work, joints, chunk, control, parameters, numbers = unpack_arguments(held, types)
     return swap_run(slots, start, order, work, joints, chunk, control[0], parameters[0], numbers[0])
 
 
 @kernel
 def mark_idle(words: Ints) -> int:
-    """Be at work no more."""
+    """Count this thread as idle."""
     before: int = atomic_add(words, ACTIVE_THREADS, -1)
     return before
 
 
 @kernel
 def process_queue(held: Any, types: Any) -> int:
-    """Make the steps of runs in line until none is left, or one is in memory that needs Python; say why.
+    """Step runs of the queue until it is empty, or the run in memory needs Python; return the reason.
 
-    What is held: the words and runs of the line, and of each run of the batch the two addresses of the call that steps
-    its world, and the margins and impact speeds in it; then the arguments of `swap_run`. A run is `NEEDS_PYTHON` if its
-    loop asks for something (``order[REASON]``), or has left islands unsolved (there were ``order[UNSOLVED]`` before it
-    began). After ``order[RUN_LIMIT]`` runs the kernel is `PAUSED`. ``order[CLAIMED_RUN]`` was taken from the line and
-    is not loaded yet.
+    ``held`` has the words and runs of the queue. For each run of the batch it has the two addresses of the call that
+    steps its world, with the margins and impact speeds in it; then the arguments of `swap_run`. A run is `NEEDS_PYTHON`
+    if its loop requests something (``order[REASON]``), or it has more unsolved islands than ``order[UNSOLVED]``, the
+    number before it began. After ``order[RUN_LIMIT]`` runs the kernel is `PAUSED`. ``order[CLAIMED_RUN]`` was claimed
+    and is not loaded yet.
     """
     words, line, codes, limits, slots, start, order, work, joints, chunk, control, parameters, numbers = (
         unpack_arguments(held, types)
@@ -225,7 +225,7 @@ def process_queue(held: Any, types: Any) -> int:
     turns = 0
     order[RUNS_DONE] = 0
     if order[PUBLISH_COUNT] > 0:
-        # All else that others are to see of these runs was written before.
+        # Everything else that other threads read of these runs is written before.
         atomic_store(words, QUEUE_LENGTH, order[PUBLISH_COUNT])
         order[PUBLISH_COUNT] = 0
     while True:

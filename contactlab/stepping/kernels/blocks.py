@@ -58,25 +58,25 @@ from lcp.contacts.kernels.column_ranges import combine3_range, combine3_six, row
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import kernel
 
-# What a stepper leaves to the bodies' size: the depth that is left alone, by the smallest extent of the smaller body;
-# how many of its largest extents of depth are undone in a second, by velocities and in the positions; and the depth of
-# a stop that is left alone [rad or m].
+# Defaults relative to body size: the allowed depth, as a fraction of the smallest extent of the smaller body; the
+# correction speed, in largest extents per second, for velocities and for positions; and the allowed depth of a stop
+# [rad or m].
 ALLOWED_DEPTH = 1e-4
 PUSH_RATE = 2.0
 PROJECTION_RATE = 10.0
-# The same of stops, in rad or m a second.
+# Correction speeds of stops [rad/s or m/s].
 STOP_PUSH_RATE = 20.0
 STOP_PROJECTION_RATE = 100.0
 STOP_DEPTH = 1e-5
-# Depths, by the smallest extent of the smaller body, from which on a contact takes part that impacts of the same step
-# make: of surfaces that bounce impacts follow one another, step by step, as long as these depths are small.
+# Depths, by the smallest extent of the smaller body, above which a contact created by an impact takes part in the same
+# step. While these depths are small, successive impacts of bouncing surfaces are resolved in successive steps.
 SEEN_DEPTH = 0.005
 SEEN_BOUNCING_DEPTH = 0.02
 
 
 @kernel(inner=True)
 def solve_tree(world: PackedWorld, work: StepWork, k: int, Y: FloatArray) -> None:
-    """Replace the share of tree ``k`` in a row of J by that in M^-1 J."""
+    """Replace the entries of tree ``k`` in a row of J by its entries of M^-1 J."""
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
     branch = world.branch[a : a + n]
@@ -89,7 +89,7 @@ def solve_tree(world: PackedWorld, work: StepWork, k: int, Y: FloatArray) -> Non
 def solve_tree_frame(
     world: PackedWorld, work: StepWork, k: int, P: FloatArray, X: FloatArray, scratch: FloatArray
 ) -> None:
-    """Fill the share of tree ``k`` in the three rows of X = M^-1 P; ``scratch`` (4 nv,)."""
+    """Fill the entries of tree ``k`` in the three rows of X = M^-1 P; ``scratch`` (4 nv,)."""
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
     branch = world.branch[a : a + n]
@@ -135,10 +135,10 @@ def contact_jacobian(
     X: FloatArray,
     scratch: FloatArray,
 ) -> None:
-    """Fill P and X = M^-1 P, (3, nv) each, within the contact's spans: what each unit of v does to the motion at x.
+    """Fill P and X = M^-1 P, (3, nv) each, within the contact's spans: the Jacobian of the relative velocity at x.
 
-    The motion is relative: body b less body a, in world axes, v the island's velocities. Body b moves; body a may
-    be the world (-1), or fixed to it. ``scratch`` (4 nv,).
+    The velocity is of body b relative to body a, in world axes. Columns are the island's velocities. Body b moves; body
+    a may be the world (-1), or fixed to it. ``scratch`` (4 nv,).
     """
     clear_frame(spans, P)
     k = world.bodies[b, BODY_TREE]
@@ -147,7 +147,7 @@ def contact_jacobian(
     add_contact_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], o, x, 1.0, shift, P)
     other = world.bodies[a, BODY_TREE] if a >= 0 else -1
     if other >= 0:
-        # In one tree, degrees of freedom below both bodies cancel.
+        # If both are in one tree, the degrees of freedom below both bodies cancel.
         o = work.origins[world.bodies[a, BODY_ROOT]]
         shift = work.tree_offset[other] - world.trees[other, TREE_DOF]
         add_contact_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, -1.0, shift, P)
@@ -179,7 +179,7 @@ def angular_jacobian(
 
 @kernel(inner=True)
 def fill_along(spans: IntArray, d: FloatArray, P: FloatArray, row: FloatArray) -> None:
-    """Fill a row, within the spans, with what the three rows of P give along the direction d (3,)."""
+    """Fill a row, within the spans, with the combination of the three rows of P along the direction d (3,)."""
     f, g, h = d[0], d[1], d[2]
     for i in range(0, 4, 2):
         first, last = spans[i], spans[i + 1]
@@ -191,13 +191,13 @@ def fill_along(spans: IntArray, d: FloatArray, P: FloatArray, row: FloatArray) -
 
 @kernel(inline=True)
 def dot3(direction: FloatArray, velocity: FloatArray) -> float:
-    """Speed along a direction."""
+    """Return the speed along a direction."""
     return direction[0] * velocity[0] + direction[1] * velocity[1] + direction[2] * velocity[2]
 
 
 @kernel(inline=True)
 def materials_of(world: PackedWorld, ints: IntArray) -> tuple[int, int]:
-    """Numbers of the materials of a contact's two surfaces; -1 and -1 where it has no two."""
+    """Return the numbers of the materials of a contact's two surfaces; -1 and -1 if it has no two surfaces."""
     a = ints[SHAPE_A]
     b = ints[SHAPE_B]
     if ints[HALF_SPACE] >= 0:
@@ -210,7 +210,7 @@ def materials_of(world: PackedWorld, ints: IntArray) -> tuple[int, int]:
 
 @kernel(inline=True)
 def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
-    """Stiffness and dissipation of a contact's pair of surfaces; infinite and 0 where it has no two surfaces."""
+    """Return stiffness and dissipation of a contact's pair of surfaces; infinite and 0 if it has no two surfaces."""
     a, b = materials_of(world, ints)
     if a < 0:
         return math.inf, 0.0
@@ -219,7 +219,7 @@ def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
 
 @kernel(inline=True)
 def extent_of(sizes: FloatArray, ints: IntArray) -> float:
-    """Extent [m] of the smaller of a contact's two shapes; of all shapes, where it has none that is known."""
+    """Return the extent [m] of the smaller of a contact's two shapes, or of all shapes if it has no known one."""
     last = sizes.shape[0] - 1
     a, b = ints[SHAPE_A], ints[SHAPE_B]
     size = math.inf
@@ -232,31 +232,31 @@ def extent_of(sizes: FloatArray, ints: IntArray) -> float:
 
 @kernel(inline=True)
 def seen_depth(restitution: float) -> float:
-    """Depth, by the smallest extent of the smaller body, from which on a contact that an impact makes takes part."""
+    """Return the depth above which an impact's contact takes part, by the smallest extent of the smaller body."""
     return SEEN_BOUNCING_DEPTH if restitution > 0.0 else SEEN_DEPTH
 
 
 @kernel(inline=True)
 def allowance_of(world: PackedWorld, ints: IntArray, parameters: Parameters) -> float:
-    """Depth [m] at which a contact is left alone."""
+    """Return the allowed depth [m] of a contact, which is not corrected."""
     return parameters.allowance if parameters.allowance >= 0.0 else ALLOWED_DEPTH * extent_of(world.extent, ints)
 
 
 @kernel(inline=True)
 def fastest_of(world: PackedWorld, ints: IntArray, parameters: Parameters, rate: float) -> float:
-    """Speed [m/s] at which a contact's depth is undone at most: by default ``rate`` times its length."""
+    """Return the maximum correction speed [m/s] of a contact: by default ``rate`` times its length."""
     return parameters.fastest if parameters.fastest >= 0.0 else rate * extent_of(world.longest, ints)
 
 
 @kernel(inline=True)
 def fastest_of_stops(parameters: Parameters, rate: float) -> float:
-    """The same of a joint's stop [rad/s or m/s]: ``rate``, or none."""
+    """Return the maximum correction speed of a joint's stop [rad/s or m/s]: ``rate``, or infinite without bound."""
     return parameters.fastest if parameters.fastest == math.inf else rate
 
 
 @kernel(inner=True)
 def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i: int, edges: int) -> None:
-    """Fill spans of island ``i``, and where its trees start."""
+    """Fill the spans of island ``i`` and the starts of its trees."""
     first = work.contact_start[i]
     nc = work.contact_start[i + 1] - first
     r = edges // 2
@@ -302,8 +302,8 @@ def build_blocks(
 ) -> None:
     """Fill r, mu, k, gamma, gammaE, Mv, v_free of the island in progress, starts and spans, J and Y within the spans.
 
-    The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0, and F v+ - d . V is the slip. In the first V is
-    the velocity of the body, in the second the velocity of its surface; the two differ for belts.
+    The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0 with V the body's velocity. The slip is
+    F v+ - d . V with V the velocity of its surface. The two velocities differ for belts.
     """
     progress = island.progress[0]
     h = parameters.h
@@ -334,7 +334,7 @@ def build_blocks(
     P = view_2d(island.contact_jacobian_work, 0, 3, nv)
     X = view_2d(island.contact_jacobian_work, 3 * nv, 3, nv)
     turns = island.edge_directions
-    # The directions of a run are always the same: its memory begins with zeros.
+    # The friction directions of a run are constant: they are filled once into zeroed memory.
     if r > 0 and turns[0, 0] != 1.0:
         for e in range(r):
             turns[e, 0], turns[e, 1] = turn(e, edges)
@@ -355,7 +355,7 @@ def build_blocks(
             kinematic_point_velocity(work, told, point, surface)
         spans = island.column_ranges[c]
         contact_jacobian(world, work, spans, body_a, body_b, point, P, X, island.contact_jacobian_work[6 * nv :])
-        # X was just written: vectors of it are read last.
+        # X was just written, so it is read last.
         fill_along(spans, normal, P, J[c])
         for e in range(r):
             tangential(turns[e, 0], turns[e, 1], t1, t2, direction)
@@ -372,7 +372,7 @@ def build_blocks(
         vn_free = sparse_dot(lower, middle, upper, end, J[c], island.v_free)
         drive = 0.0
         if told >= 0:
-            # normal row: the body's own velocity
+            # the normal row uses the body's velocity, without the belt's
             drive = -dot3(normal, surface)
             belt_velocity(work, told, point, surface)
             drive += dot3(normal, surface)
@@ -402,7 +402,7 @@ def build_blocks(
 
 @kernel(inner=True)
 def fill_warm_start(work: StepWork, island: IslandWork, control: StepControl, edges: int) -> bool:
-    """Fill the contacts' part of z0 from the previous step, 0 for new contacts; False when none matched."""
+    """Fill the contacts' part of z0 from the previous step, 0 for new contacts; return False if none matched."""
     progress = island.progress[0]
     first = work.contact_start[control.island]
     nc = progress.nc
@@ -429,9 +429,9 @@ def fill_warm_start(work: StepWork, island: IslandWork, control: StepControl, ed
 
 @kernel(inline=True)
 def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> ContactSystem:
-    """All rows [N; F; L; G; B] as they were posed.
+    """Return all rows [N; F; L; G; B] of the island, before equations are eliminated.
 
-    The island's column ranges belong to [N; F; L; B], once rows of joints are added. If there are rows G, they and the
+    The island's column ranges belong to [N; F; L; B] after joint rows are added. If there are rows G, these and the
     rows after them have all columns.
     """
     progress = island.progress[0]
@@ -472,7 +472,7 @@ def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> Contac
 
 @kernel(inline=True)
 def rows_left(rows: ContactSystem, island: IslandWork, joints: JointRows) -> ContactSystem:
-    """Rows [N; F; L; B] once `eliminate_equalities` has taken the rows G out of them."""
+    """Return the rows [N; F; L; B] that remain after `eliminate_equalities` has eliminated the rows G."""
     nv = rows.v_free.shape[0]
     m = rows.k.shape[0] - rows.nb
     return ContactSystem(

@@ -1,4 +1,4 @@
-"""The stage DETECT: contacts with half-spaces and from outside the loop; contacts between shapes are in `pairs`."""
+"""The stage DETECT: contacts with half-spaces and external contacts; contacts between shapes are in `pairs`."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def contact_id(body: int, half_space: int, point: int) -> int:
-    """Persistent number of a contact: it does not depend on which other contacts exist."""
+    """Return the persistent number of a contact, which is independent of the other contacts."""
     return (body << 2 * ID_BITS) | (half_space << ID_BITS) | point
 
 
 @kernel(inline=True)
 def move_contact(work: StepWork, c: int, place: int) -> None:
-    """Copy contact ``c`` of the table to an earlier place."""
+    """Copy contact ``c`` of the table to an earlier row."""
     for j in range(CONTACT_INTS):
         work.contact_int[place, j] = work.contact_int[c, j]
     for j in range(CONTACT_FLOATS):
@@ -55,9 +55,9 @@ def half_space_contacts(
 ) -> int:
     """List the contacts with gap <= margin + h max(0, -N v), in the order body, half-space, point, after ``count``.
 
-    ``reduce``: at most four of a shape. ``looks``: also those that one of so many velocities seen at the end of the
-    step would make deep. Returns the number of all; those beyond the capacity of the buffers are counted, not stored.
-    Shapes fixed to the world have no contacts with each other, because nothing can move.
+    ``reduce``: at most four of a shape. ``looks``: also list contacts that would become deep under one of this number
+    of velocities seen at the end of the step. Return the number of all; contacts beyond the capacity of the buffers are
+    counted, not stored. Shapes fixed to the world have no contacts with each other, because they cannot move.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
@@ -90,7 +90,7 @@ def half_space_contacts(
                     seen = gap + h * (normal[0] * motion[3] + normal[1] * motion[4] + normal[2] * motion[5])
                     bounces = pair_restitution(world.restitution, ground, world.material[world.point_shape[i]], -vn)
                     near = near or seen < -seen_depth(bounces) * world.extent[world.point_shape[i]]
-                # Where a filter keeps the two apart, there is no coefficient.
+                # If a filter excludes the pair, it has no coefficient.
                 if near and world.pair_mu[world.point_shape[i], s] >= 0.0:
                     if count < capacity:
                         ints = work.contact_int[count]
@@ -114,7 +114,7 @@ def half_space_contacts(
                     count += 1
                 if reduce and (i + 1 == last or world.point_shape[i + 1] != world.point_shape[i]):
                     if begin + 4 < count <= capacity:
-                        # Rows of one shape and half-space differ in numbers of their points alone, and in floats.
+                        # Rows of one shape and half-space differ only in point numbers and floats.
                         ids = work.contact_int[begin:count, CONTACT_ID]
                         count = begin + reduce_contacts(
                             count - begin, ContactBuffer(work.contact_float[begin:count], ids)
@@ -125,9 +125,9 @@ def half_space_contacts(
 
 @kernel(inner=True)
 def add_external_contacts(world: PackedWorld, work: StepWork, h: float, margin: float, count: int) -> int:
-    """List the contacts from outside with gap <= margin + h max(0, -N v), in the order given, after ``count``.
+    """List the external contacts with gap <= margin + h max(0, -N v), in the order given, after ``count``.
 
-    Returns the number of all, as `half_space_contacts` does.
+    Return the number of all, as `half_space_contacts` does.
     """
     moving = work.scratch[0:3]
     other = work.scratch[3:6]
@@ -138,7 +138,7 @@ def add_external_contacts(world: PackedWorld, work: StepWork, h: float, margin: 
         relative_velocity(world, work, from_int[BODY_A], from_int[BODY_B], point, work.v, other, moving)
         row = kinematic_index(world, from_int[BODY_A])
         if row >= 0:
-            # a belt moves along its body, which alone closes the gap
+            # a belt moves along its body; only the body's velocity closes the gap
             belt_velocity(work, row, point, other)
             for j in range(3):
                 moving[j] += other[j]

@@ -1,8 +1,8 @@
-"""The stages `detect` and `find_islands`: free motion, contacts and where they stood in the previous step; islands.
+"""The stages `detect` and `find_islands`: free motion, contacts matched with the previous step's; islands.
 
-An island is a set of kinematic trees joined by contacts, by rows of joints and by loops. The world is no tree: a
-contact with it joins nothing. Islands are numbered in ascending order of their lowest tree; trees and contacts
-keep their order within one.
+An island is a set of kinematic trees connected by contacts, joint rows and loops. The world is not a tree: contacts
+with it connect nothing. Islands are numbered in ascending order of their lowest tree; trees and contacts keep their
+order within an island.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from lcp.kernels import kernel
 
 @kernel(inner=True)
 def state_equals(work: StepWork, q: FloatArray, v: FloatArray) -> bool:
-    """Whether this is the state."""
+    """Return True if the current state is (q, v)."""
     same = True
     for j in range(q.shape[0]):
         same = same and work.q[j] == q[j]
@@ -67,7 +67,7 @@ def state_equals(work: StepWork, q: FloatArray, v: FloatArray) -> bool:
 
 @kernel(inner=True)
 def too_deep(world: PackedWorld, work: StepWork, n_contacts: int, parameters: Parameters) -> bool:
-    """Whether any contact is deeper than is left alone."""
+    """Return True if any contact is deeper than the allowed depth."""
     for i in range(n_contacts):
         gap = work.contact_float[i, GAP]
         if work.contact_float[i, GAP_CORRECTION] < 0.0:
@@ -79,7 +79,7 @@ def too_deep(world: PackedWorld, work: StepWork, n_contacts: int, parameters: Pa
 
 @kernel(inner=True)
 def has_corrections(work: StepWork, n_contacts: int) -> bool:
-    """Whether turning takes anything off the gap of any contact."""
+    """Return True if rotation reduces the gap of any contact."""
     least = 0.0
     for i in range(n_contacts):
         least = min(least, work.contact_float[i, GAP_CORRECTION])
@@ -88,7 +88,7 @@ def has_corrections(work: StepWork, n_contacts: int) -> bool:
 
 @kernel(inner=True)
 def keep_listed(work: StepWork, n_contacts: int) -> int:
-    """Leave the contacts whose ids are listed; return how many there are."""
+    """Remove the contacts whose ids are not listed; return the number left."""
     left = 0
     for c in range(n_contacts):
         listed = False
@@ -106,9 +106,9 @@ def keep_listed(work: StepWork, n_contacts: int) -> int:
 def move_freely(
     world: PackedWorld, work: StepWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> int:
-    """Fill the kinematics and the free motion; FAILURE_NONE, or why there is none."""
+    """Fill the kinematics and the free motion; return FAILURE_NONE or a failure code."""
     W = work.W
-    # Mostly those that the step before has ended with.
+    # The kinematics at the end of the previous step are reused if the state is still the same.
     ready = VELOCITIES if control.kinematics_valid != 0 and state_equals(work, work.q_plus, work.v_plus) else NOTHING
     control.kinematics_valid = 0
     code = fill_frames(world.ints, world.floats, work.q, work.v, view_2d(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
@@ -126,16 +126,16 @@ def detect(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Find free motion, and contacts with their rows in the previous step."""
+    """Compute the free motion, find the contacts, and match them with the previous step."""
     # free motion
     if control.again == 0:
         failure = move_freely(world, work, joints, control, parameters)
         if failure != FAILURE_NONE:
             control.failure, control.wanted = min(failure, FAILURE_SINGULAR), failure - FAILURE_SINGULAR
             return UNSOLVED
-    # velocities that contacts are looked for by, and the poses that they predict
+    # velocities used in the search for contacts, and the poses that they predict
     h, margin = parameters.h, parameters.margin + parameters.more
-    # By the velocities seen at the end of the step as well, where there are any.
+    # After a repeated search, use the velocities seen at the end of the step as well.
     looks = control.again if work.listed.shape[0] == 0 else 1
     predicted = work.v_free[:0]
     if parameters.projection != 0 and work.listed.shape[0] == 0 and (control.again > 0 or turns_far(world, work, h)):
@@ -152,17 +152,17 @@ def detect(
         return NEED_SPACE
     if work.listed.shape[0] > 0:
         count = keep_listed(work, count)
-    # a further look that finds nothing new ends the step as it is
+    # a repeated search without new contacts ends the step as it is
     if control.again != 0 and parameters.sleep == 0 and count == control.n_found and not has_corrections(work, count):
-        # Nothing was left out: the contacts found are valid.
+        # No contact was missed: the forces found are valid.
         return INTEGRATE
-    # depth, velocities without contacts, the same contacts in the previous step
+    # depth, free velocity along the normals, matching with the previous step
     control.n_contacts = count
     control.n_found = count
     control.deep = 1 if parameters.projection != 0 and too_deep(world, work, count, parameters) else 0
     for j in range(work.projection_displacement.shape[0]):
         work.projection_displacement[j] = 0.0
-        # A contact of the look before may be gone.
+        # A contact of the previous search may have disappeared.
         work.v_plus[j] = work.v_free[j]
     match_previous(work, count, control.n_previous)
     if control.again == 0 and joints is not None and joints.loop_G.shape[0] > 0:
@@ -174,7 +174,7 @@ def detect(
 def find_islands(
     world: PackedWorld, work: StepWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> int:
-    """Find rows of joints, and islands."""
+    """Find the joint rows that take part, and the islands."""
     count = control.n_contacts
     if joints is not None:
         find_joint_rows(work, joints, parameters)
@@ -192,7 +192,7 @@ def find_islands(
 
 @kernel
 def find(parent: NDArray[np.int64], i: int) -> int:
-    """Lowest member of the set of i; halves the paths it walks."""
+    """Return the lowest member of the set of i, halving the paths on the way."""
     while parent[i] != i:
         parent[i] = parent[parent[i]]
         i = parent[i]
@@ -202,7 +202,7 @@ def find(parent: NDArray[np.int64], i: int) -> int:
 @kernel
 def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, n_contacts: int) -> int:
     """Fill island_of, local, island_nv and the lists of trees, contacts and rows by island; return their number."""
-    # union-find over the trees that contacts join
+    # union-find over the trees connected by contacts
     nt = work.union_find_parent.shape[0]
     for k in range(nt):
         work.union_find_parent[k] = k
@@ -233,7 +233,7 @@ def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, 
         else:
             work.island_of[k] = work.island_of[root]
 
-    # how many trees and contacts each has
+    # numbers of trees and contacts of each island
     for i in range(n_islands + 1):
         work.tree_start[i] = 0
         work.contact_start[i] = 0
@@ -247,7 +247,7 @@ def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, 
     for i in range(n_islands):
         work.tree_start[i + 1] += work.tree_start[i]
         work.contact_start[i + 1] += work.contact_start[i]
-    # Lists: start[i] runs through island i's places, and both are put back by one shift afterwards.
+    # Lists: start[i] runs through the entries of island i, and one shift restores it afterwards.
     for k in range(nt):
         i = work.island_of[k]
         if i >= 0:
@@ -271,7 +271,7 @@ def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, 
 
 @kernel(inner=True)
 def join_trees(work: StepWork, joints: JointRows) -> None:
-    """Mark the trees with rows that take part and join those that one row acts on."""
+    """Mark the trees with joint rows that take part, and join the trees on which one row acts."""
     for i in range(joints.active.shape[0]):
         if joints.active[i] == 0:
             continue
@@ -287,7 +287,7 @@ def join_trees(work: StepWork, joints: JointRows) -> None:
 
 @kernel(inner=True)
 def list_joint_rows(work: StepWork, joints: JointRows, n_islands: int) -> None:
-    """Fill the lists of rows by island, ascending within each."""
+    """Fill the lists of joint rows by island, ascending within each."""
     start = joints.row_start
     for i in range(n_islands + 1):
         start[i] = 0
@@ -296,7 +296,7 @@ def list_joint_rows(work: StepWork, joints: JointRows, n_islands: int) -> None:
             start[work.island_of[joints.trees[joints.row_trees[row]]] + 1] += 1
     for i in range(n_islands):
         start[i + 1] += start[i]
-    # As in `label_islands`: start[i] runs through island i's places and is put back by one shift.
+    # As in `label_islands`: start[i] runs through the entries of island i, and one shift restores it.
     for row in range(joints.active.shape[0]):
         if joints.active[row] != 0:
             i = work.island_of[joints.trees[joints.row_trees[row]]]

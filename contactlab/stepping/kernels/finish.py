@@ -40,13 +40,13 @@ from contactlab.stepping.kernels.sleeping import count_rest, keep_asleep
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
-# Of the margin: a way in a step, of a change of velocity, below which nothing has been struck.
+# Fraction of the margin: a change of velocity that moves a point less than this in a step is not an impact.
 STRUCK = 0.05
 
 
 @kernel(inline=True)
 def scatter_velocity(world: PackedWorld, work: StepWork, island: IslandWork, i: int) -> None:
-    """Copy the island's velocities after the step to their trees, and what is kept by velocity."""
+    """Copy the island's velocities after the step, and the data kept per velocity, to their trees."""
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
@@ -61,8 +61,8 @@ def compute_energies(
 ) -> bool:
     """Fill ``energy`` (2,), kinetic and potential [J], of the state (q, v) that the head of W is filled for.
 
-    ``sums`` (11,) is scratch. False when state or energy are no numbers; checked before `commit`, with which the last
-    good state is gone.
+    ``sums`` (11,) is scratch. Return False if state or energy are not finite; `commit` comes later, because it
+    overwrites the last good state.
     """
     t = tree(world.ints, world.floats)
     f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
@@ -75,7 +75,7 @@ def compute_energies(
 
 @kernel(inline=True)
 def commit(work: StepWork, n_contacts: int) -> None:
-    """Make the step's result the state; contacts and z are kept for the next."""
+    """Make the step's result the state; keep contacts and z for the next step."""
     for j in range(work.v.shape[0]):
         work.v[j] = work.v_plus[j]
     for j in range(work.q.shape[0]):
@@ -113,10 +113,10 @@ def looks_again(
     control: StepControl,
     parameters: Parameters,
 ) -> bool:
-    """Whether contacts are to be looked for again, by v+, or stops that were left out would be passed.
+    """Return True if the search for contacts must be repeated with v+, or if v+ passes stops that were left out.
 
-    A body that is struck may go where nothing was looked for at the velocity that it had. `detect` finds what there is,
-    and ends the step as it is where nothing was left out.
+    An impact can move a body towards shapes that the search at its earlier velocity left out. `detect` repeats the
+    search, and ends the step as it is if nothing was left out.
     """
     # stops that were left out, and bodies that were struck
     missed = joints is not None and misses_stops(work, joints, parameters.h)
@@ -128,12 +128,12 @@ def looks_again(
         for j in range(after.shape[0]):
             after[j] = work.v_plus[j]
             change = max(change, abs(after[j] - before[j]))
-        # What has not been struck has gone where contacts were looked for.
+        # Bodies without an impact have moved where contacts were searched for.
         if parameters.reduce == 0 and parameters.h * change > STRUCK * parameters.margin:
             if collision is not None:
                 moves = outruns(world, work, collision, before, after, parameters.h, parameters.margin)
             moves = moves or whips(world, work, before, after, parameters)
-    # another look, or none
+    # search again, or finish
     if control.again < LOOKS and (missed or moves):
         control.again += 1
         if missed:
@@ -181,7 +181,7 @@ def integrate_step(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Move q, measure what came of it, make it the state and record it."""
+    """Integrate q, compute the energies, make the result the state and record it."""
     h = parameters.h
     if parameters.projection != 0 and looks_again(world, work, joints, collision, control, parameters):
         return DETECT
@@ -192,7 +192,7 @@ def integrate_step(
     W = work.W
     motion = work.v_plus
     if control.deep != 0:
-        # Nobody needs the bias any more.
+        # The bias is not needed any more: its buffer is reused.
         motion = work.bias
         for j in range(motion.shape[0]):
             motion[j] = work.v_plus[j] + work.projection_displacement[j] / h

@@ -1,16 +1,16 @@
 """The stage DETECT: motion without contacts: mass matrix and its factors, momentum, free velocity.
 
-Everything comes from the multibody core: bias forces by `rnea`, the mass matrix by the composite-rigid-body algorithm
-and its factors tree by tree. Gravity and velocity products are taken at the start of the step, but for trees that are
-one freely turning link: their gyroscopic torque follows the midpoint rule (see the core's `gyroscopic`), or is left
-out; and what velocity products of fast chains would gain in energy is taken out (`velocity_products`).
+Bias forces come from `rnea`, the mass matrix from the composite-rigid-body algorithm, both in the multibody core; the
+mass matrix is factored tree by tree. Gravity and velocity products are evaluated at the start of the step. Trees of one
+freely turning link are an exception: their gyroscopic torque follows the midpoint rule (the core's `gyroscopic`), or is
+left out. The energy that velocity products of fast chains would gain is removed (`velocity_products`).
 
-Trees of several links on which no row acts in the step move by the Runge-Kutta method (`move_free_trees`, of `finish`).
-Euler's rule takes velocity products and the mass matrix at the start of the step, and a chain that whips gains or loses
-as much energy as it has. A tree on which only weights and applied forces can ever act moves as these say, to the
-accuracy of the method. Any other tree is kicked: weights, applied forces, drives and damping change its velocity at the
-start, as in every step; from there it moves free of forces, at a constant kinetic energy. For a single free body that
-is the same step as by Euler's rule, which its bounces fit (see `TimeStepping`, restitution_threshold).
+Trees of several links on which no row acts move by the Runge-Kutta method (`move_free_trees`). Euler's rule evaluates
+velocity products and the mass matrix at the start of the step; a whipping chain can then gain or lose as much energy as
+it has. A tree on which only weights and applied forces can ever act is integrated with these forces, to the accuracy of
+the method. Any other tree is kicked: weights, applied forces, drives and damping change its velocity at the start, as
+in every step. From there it moves free of forces, at constant kinetic energy. For a single free body this equals the
+step by Euler's rule, which suits its bounces (see `TimeStepping`, restitution_threshold).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from lcp.kernels import kernel
 
 @kernel
 def turns_fast(world: PackedWorld, W: FloatArray, h: float) -> bool:
-    """Whether velocity products of any tree are to be limited."""
+    """Return True if the velocity products of any tree must be limited."""
     t = tree(world.ints, world.floats)
     f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
     for k in range(world.trees.shape[0] - 1):
@@ -76,11 +76,11 @@ def turns_fast(world: PackedWorld, W: FloatArray, h: float) -> bool:
 
 @kernel
 def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h: float, parameters: Parameters) -> int:
-    """Fill momentum, L, Mv and v_free; FAILURE_NONE, or why there is no such motion.
+    """Fill momentum, L, Mv and v_free; return FAILURE_NONE or a failure code.
 
     The head of W holds the kinematics at (q, v). Mv = M v + h (tau - bias), v_free = M^-1 Mv; v_plus starts as v_free.
-    Damping and drives that ``joints`` has within the mass matrix are in M and Mv from there on.
-    FAILURE_SINGULAR + j says that the degree of freedom j moves no mass.
+    Implicit damping and drives of ``joints`` are then in M and Mv. FAILURE_SINGULAR + j means that degree of freedom j
+    moves no mass.
     """
     W = work.W
     fast = parameters.gyroscopic != GYROSCOPIC_EXPLICIT and turns_fast(world, W, h)
@@ -130,13 +130,13 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
         if several:
             for j in range(a, b):
                 work.products[j] -= work.Mv[j]
-        # drives and dampers that act within the mass matrix
+        # implicit drives and dampers
         if joints is not None:
             add_implicit(joints, work.q, h, a, b, L, work.Mv)
-        # The bias of this tree has had its use.
+        # The bias of this tree is not needed any more: its buffer is reused.
         code = factor_ltl(branch, 0, work.bias[a:b], L)
         if code != GOOD:
-            # The momenta of the other trees are asked for all the same, by the energy ledger.
+            # Continue, because the energy ledger needs the momenta of the other trees.
             if singular < 0:
                 singular = a + (SINGULAR - code)
             continue
@@ -154,13 +154,13 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
     return FAILURE_NONE
 
 
-#: Radians in a step below which velocity products of a kicked tree are as good at the start of the step.
+#: Rotation in a step [rad] below which a kicked tree's velocity products may be evaluated at the start of the step.
 SLOW: Final = 1e-3
 
 
 @kernel(inner=True)
 def weights(t: Tree, S: FloatArray, B: FloatArray, first: int, last: int, out: FloatArray) -> None:
-    """Generalised weights of a whole tree, links first ... last - 1, on the left-hand side: they lift it.
+    """Fill the generalised weights of a whole tree, links first ... last - 1, with their sign on the left-hand side.
 
     ``S`` (n, 6) are the motion columns of its velocities, ``B`` the inertias of the composites.
     """
@@ -176,7 +176,7 @@ def weights(t: Tree, S: FloatArray, B: FloatArray, first: int, last: int, out: F
 
 @kernel(inner=True)
 def is_slow(t: Tree, V: FloatArray, first: int, last: int, h: float) -> bool:
-    """Whether no heavy link among first ... last - 1 turns noticeably in a step."""
+    """Return True if no heavy link among first ... last - 1 turns noticeably in a step."""
     fastest = 0.0
     for i in range(first, last):
         if t.mass[i] > 0.0:
@@ -186,9 +186,9 @@ def is_slow(t: Tree, V: FloatArray, first: int, last: int, h: float) -> bool:
 
 @kernel(inner=True)
 def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int) -> int:
-    """Write the end of the step of tree k to v_plus and q_plus; in how many parts, 0 where it is left to Euler's rule.
+    """Write the end of the step of tree k to v_plus and q_plus; return the number of substeps, 0 to use Euler's rule.
 
-    ``wanted``: in so many, 0 for as many as it takes. `free_motion` has filled v_free, L and the products.
+    ``wanted``: number of substeps, 0 to choose it. `free_motion` has filled v_free, L and the products.
     """
     row = world.free[k]
     ints = world.free_ints[row[FREE_INT] : row[FREE_INT_END]]
@@ -218,10 +218,10 @@ def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int)
 
 @kernel
 def move_free_trees(world: PackedWorld, work: StepWork, h: float, parameters: Parameters) -> None:
-    """Move all trees that are free in the step and not moved well by Euler's rule, as long as the method can.
+    """Move all trees that are free in the step, and for which Euler's rule is not accurate enough.
 
-    The head of W holds the kinematics at the start. What turns so fast that the method would take too many parts is
-    left to that rule, which gives it no energy.
+    The head of W holds the kinematics at the start. Trees that turn so fast that the method would need too many
+    substeps keep Euler's rule, which adds no energy to them.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])

@@ -1,4 +1,4 @@
-"""Rows of joints in an island's problem: the rows, the elimination of the equations, and their warm start."""
+"""Joint rows in an island's problem: the rows, the elimination of the equations, and their warm start."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def is_boxed(rank: int, cfm: float) -> bool:
-    """Whether a row is one of B: equations of positions that give way are, with no bounds on their forces."""
+    """Return True if a row is one of B: boxed rows, and position equations with compliance, without bounds on f."""
     return rank == BOXED or (cfm > 0.0 and rank == COMPLIANT_EQUATION)
 
 
 @kernel(inner=True)
 def count_joint_rows(joints: JointRows, island: IslandWork, i: int, cfm: float) -> None:
-    """Note how many rows L, G and B the island in progress has."""
+    """Count the rows L, G and B of the island in progress."""
     nl = 0
     nbox = 0
     first = joints.row_start[i]
@@ -96,7 +96,7 @@ def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows
     factor_bilateral(G, YG, joints.G_scale[:ng], joints.G_error[:ng], P, joints.work[: bilateral_work_size(ng, nv)])
     left = view_2d(joints.J, 0, own, nv)
     responses = view_2d(joints.Y, 0, own, nv)
-    # the rows that are left
+    # the remaining rows
     for row in range(own):
         place = row if row < nu else row + ng
         joints.k[row] = rows.k[place]
@@ -112,7 +112,7 @@ def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows
     fill_posed(rows.J, rows.Y, rows.k, rows.v_free, spans, nu, ng, joints.posed[: 2 * own])
     locked = joints.locked[:own]
     project_rows(G, YG, P, left, responses, spans, locked, joints.work)
-    # velocity that meets the equations
+    # velocity that satisfies the equations
     v0 = joints.v0[:nv]
     for p in range(nv):
         v0[p] = rows.v_free[p]
@@ -129,9 +129,9 @@ def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows
 def recover_with_equations(
     rows: ContactSystem, joints: JointRows, forces: FloatArray, f: FloatArray, v_plus: FloatArray
 ) -> None:
-    """Fill the forces f of all rows and v+ from the ``forces`` of the rows left, which `recover` has filled.
+    """Fill the forces f of all rows and v+ from the ``forces`` of the remaining rows, filled by `recover`.
 
-    v+ is formed from the forces and M^-1 alone, so that the certificate judges the forces.
+    v+ is formed only from the forces and M^-1, so that the certificate checks the forces.
     """
     ng = rows.nb
     nu = rows.nc + rows.nr + rows.nl
@@ -152,7 +152,7 @@ def recover_with_equations(
 
 @kernel(inner=True)
 def fill_joint_warm_start(island: IslandWork, joints: JointRows, rows: ContactSystem, i: int, cfm: float) -> bool:
-    """Fill z0 behind the contacts with the previous step's variables of the same rows; False when none took part."""
+    """Fill z0 after the contacts with the previous step's variables of the same rows; return False if none exist."""
     xs, _ = boxed_variables(rows.lo, rows.hi)
     matched = False
     x = first_limit(rows)
@@ -179,7 +179,7 @@ def fill_joint_warm_start(island: IslandWork, joints: JointRows, rows: ContactSy
 def write_joint_rows(
     rows: ContactSystem, island: IslandWork, joints: JointRows, chunk: Chunk, control: StepControl
 ) -> None:
-    """Write the rows of joints of the island in progress, and keep their LCP variables by row."""
+    """Write the joint rows of the island in progress, and store their LCP variables by row."""
     progress = island.progress[0]
     i = control.island
     before = rows.nc + rows.nr
@@ -218,7 +218,7 @@ def write_joint_rows(
 
 @kernel(inner=True)
 def store_joint_warm_start(joints: JointRows, chunk: Chunk, control: StepControl) -> None:
-    """Keep what the next step starts from, and record the targets of the step."""
+    """Store the warm start of the next step, and record the targets of the step."""
     for i in range(joints.active.shape[0]):
         joints.was_active[i] = joints.active[i]
         joints.previous_z[i, 0] = joints.z[i, 0]

@@ -1,7 +1,7 @@
-"""Rows of joints: which take part in a step, and what they say; damping and drives that act within the mass matrix.
+"""Joint rows that take part in a step, and their data; implicit damping and drives within the mass matrix.
 
-A drive or a damper without bounds has no row. Its force -K (q + h v+ - target) - D (v+ - speed), taken at the end of
-the step, is linear in v+: M + h D + h^2 K takes the place of M, and the rest joins the impulses of the step.
+A drive or a damper without bounds has no row. Its force -K (q + h v+ - target) - D (v+ - speed) at the end of the step
+is linear in v+. So M + h D + h^2 K replaces M, and the constant part is added to the impulses of the step.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def add_implicit(
 def evaluate_loops(joints: JointRows, W: FloatArray) -> None:
     """Fill G, scales and position errors of the loops from the kinematics in the head of W.
 
-    Rows of the user's own are there already, and in no block: they keep what they are.
+    The user's own rows are already filled and in no block: they stay unchanged.
     """
     G = joints.loop_G
     nothing = joints.empty_floats
@@ -82,10 +82,10 @@ def evaluate_loops(joints: JointRows, W: FloatArray) -> None:
 
 @kernel(inner=True)
 def find_joint_rows(work: StepWork, joints: JointRows, parameters: Parameters) -> None:
-    """Fill errors, and which rows take part; `evaluate_loops` has filled the errors of loops.
+    """Fill the errors of joint rows and mark the rows that take part; `evaluate_loops` has filled the errors of loops.
 
-    A stop does where gap <= margin + h max(0, approach) at v, at the free velocity or at what its coordinate's drive
-    wants: a stop that is left out can be passed by what other joints do to this one alone.
+    A stop takes part if gap <= margin + h max(0, approach) at v, at the free velocity or at the velocity that its drive
+    wants. A stop that is left out can be passed only because of other joints' forces.
     """
     h = parameters.h
     for i in range(joints.rows.shape[0]):
@@ -117,7 +117,7 @@ def find_joint_rows(work: StepWork, joints: JointRows, parameters: Parameters) -
 
 @kernel(inner=True)
 def misses_stops(work: StepWork, joints: JointRows, h: float) -> bool:
-    """Whether v+ passes rigid stops that took no part in the step; they are noted, and take part from then on."""
+    """Return True if v+ passes rigid stops that took no part in the step; mark these stops, so that they take part."""
     missed = False
     for i in range(joints.rows.shape[0]):
         row = joints.rows[i]
@@ -132,7 +132,7 @@ def misses_stops(work: StepWork, joints: JointRows, h: float) -> bool:
 
 @kernel(inner=True)
 def beyond_stops(joints: JointRows) -> bool:
-    """Whether any joint is further beyond a rigid stop than is left alone."""
+    """Return True if any joint is beyond a rigid stop by more than the allowed depth."""
     for i in range(joints.rows.shape[0]):
         row = joints.rows[i]
         if row.kind == LIMIT and joints.active[i] != 0 and joints.error[i] < -STOP_DEPTH:
@@ -179,7 +179,7 @@ def joint_law(
 
 @kernel(inline=True)
 def equation_scale(joints: JointRows, number: int) -> float:
-    """Return the size of the terms that entries of an equation are made of."""
+    """Return the size of the terms that add up to the entries of an equation."""
     row = joints.rows[number]
     if row.kind == LOOP:
         return joints.loop_scale[row.loop_row]

@@ -1,11 +1,10 @@
-"""Bodies that move as they are told: to the model they are fixed, their pose and velocity stand beside it.
+"""Kinematic bodies: in the model they are fixed; their prescribed pose and velocity are stored separately.
 
-Also how one body moves as seen from another, and where bodies are predicted to be at the end of a step. A contact row
-states the gap at the end of a step as g + h N v, which is wrong for bodies that turn far in a step.
-A body that turns by the angle a in the step leaves this line by a^2 r / 2, with r the distance of its points from its
-middle; a plate that tumbles sinks by a good part of its thickness. So poses are predicted if anything turns fast, and
-gaps are computed there. The difference to the line is the gap correction. The position projection undoes it;
-velocities do not depend on it.
+Also relative velocities between bodies, and predicted poses at the end of a step. A contact row states the gap at the
+end of a step as g + h N v, which is wrong for bodies that turn far in a step. A body that turns by the angle a deviates
+from this line by a^2 r / 2, with r the distance of its points from its middle. A tumbling plate sinks by a considerable
+fraction of its thickness. So poses are predicted if anything turns fast, and gaps are computed there. The difference to
+the line is the gap correction. The position projection corrects it; velocities do not depend on it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def kinematic_index(world: PackedWorld, body: int) -> int:
-    """Row of a body among the kinematic ones, -1 for any other and for the world."""
+    """Return the row of a body among the kinematic bodies, -1 for any other body and for the world."""
     return world.motion[body] if body >= 0 else -1
 
 
@@ -47,7 +46,8 @@ def kinematic_point_velocity(work: StepWork, row: int, x: FloatArray, out: Float
 def belt_velocity(work: StepWork, row: int, x: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` (3,) with the velocity of the surface of kinematic body ``row`` at x relative to the body itself.
 
-    It is exactly 0 unless the surface moves along the body. Normal rows see the body: they subtract this velocity.
+    It is exactly 0 unless the surface moves along the body. Normal rows need the body's velocity: they subtract this
+    one.
     """
     twist_at(work.belt_twist[row], work.motion_pose[row], x, out)
 
@@ -74,7 +74,7 @@ def twist_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> No
 
 @kernel(inner=True)
 def relative_turning(world: PackedWorld, work: StepWork, a: int, b: int, v: FloatArray, out: FloatArray) -> None:
-    """Fill ``out`` (3,), the angular velocity under v of body b relative to a; bodies as in `relative_velocity`."""
+    """Fill ``out`` (3,) with the angular velocity under v of body b relative to a; bodies as in `relative_velocity`."""
     for k in range(3):
         out[k] = 0.0
     j = world.bodies[b, BODY_DOF]
@@ -103,9 +103,9 @@ def relative_velocity(
     other: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Fill ``out`` (3,), the velocity under v of the point as one of body b, which moves, less that as one of a.
+    """Fill ``out`` (3,) with the velocity under v of the point on body b, which moves, relative to body a.
 
-    Body a may be fixed to the world, or the world (-1) itself: it then stands still, or moves as it is told. ``other``
+    Body a may be fixed to the world, or the world (-1) itself: it is then at rest, or kinematic. ``other``
     (3,) is scratch.
     """
     o = work.origins[world.bodies[b, BODY_ROOT]]
@@ -121,15 +121,15 @@ def relative_velocity(
             out[k] -= other[k]
 
 
-# The angle of a turn in a step [rad] from which on poses are predicted. And how far shapes leave their straight ways
-# where gaps are computed there, by the smallest extent of the smaller one.
+# Rotation in a step [rad] above which poses are predicted; and deviation from straight motion above which gaps are
+# computed at these poses, as a fraction of the smallest extent of the smaller shape.
 FAST_TURN = 0.02
 DEVIATION = 0.002
 
 
 @kernel(inner=True)
 def turns_far(world: PackedWorld, work: StepWork, h: float) -> bool:
-    """Whether anything turns by more than `FAST_TURN` in the step."""
+    """Return True if any body turns by more than `FAST_TURN` in the step."""
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
     least = (FAST_TURN / h) ** 2
@@ -154,7 +154,7 @@ def predict_poses(world: PackedWorld, work: StepWork, v: FloatArray, h: float) -
 
 @kernel(inner=True)
 def predicted_body(world: PackedWorld, work: StepWork, body: int, out: FloatArray) -> None:
-    """Fill ``out`` (12,) with the pose of a body at the end of the step, as `predict_poses` found it."""
+    """Fill ``out`` (12,) with the pose of a body at the end of the step, as predicted by `predict_poses`."""
     row = kinematic_index(world, body)
     if row >= 0:
         for k in range(12):

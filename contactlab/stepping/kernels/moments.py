@@ -1,18 +1,18 @@
 """Torsional and rolling friction in a step: further friction cones over the normal forces of an island's contacts.
 
-With w the angular velocity of body B relative to body A, n the normal, and rho_t and rho_r the lengths that the pair
-of surfaces has::
+With w the angular velocity of body B relative to body A, n the normal, and rho_t and rho_r the lengths of the pair of
+surfaces::
 
     torsional   one row n . w,                                     |moment along n| <= rho_t fN
     rolling     the rows d . w of a pyramid of directions across n, sum |moments along d| <= rho_r fN
 
-The first d is along the rolling that the step begins with, so that straight rolling meets its bound exactly whatever
-its direction; at rest it is the contact's first tangent. In a planar world d is the normal of the plane, and nothing
-spins about n.
+The first d is along the rolling at the start of the step, so that straight rolling meets its bound exactly in any
+direction; without rolling it is the contact's first tangent. In a planar world d is the normal of the plane, and there
+is no spin about n.
 
-Rows and cones follow the ones of sliding friction, contact by contact, the torsional one first. By contact, the
-LCP's variables are kept as [fN | r of fF+ | r of fF- | lambda], behind which a world with such friction has, in the
-same order, the variables of the torsional cone (3) and of the rolling one (2 r + 1).
+Rows and cones follow the ones of sliding friction, contact by contact, the torsional one first. The LCP's variables are
+kept by contact as [fN | r of fF+ | r of fF- | lambda]. In a world with such friction, the variables of the torsional
+cone (3) and of the rolling cone (2 r + 1) follow.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from contactlab.stepping.kernels.layout import (
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
-# Rolling slower than this [rad/s] has no direction.
+# Below this speed [rad/s] rolling has no direction.
 STILL = 1e-9
 
 
 @kernel(inline=True)
 def moment_friction_lengths(world: PackedWorld, moments: MomentFriction, ints: IntArray) -> tuple[float, float]:
-    """Lengths of torsional and rolling friction of a contact's pair of surfaces; 0 where it has no two surfaces."""
+    """Return the lengths of torsional and rolling friction of a contact's surfaces; 0 if it has no two surfaces."""
     a, b = materials_of(world, ints)
     if a < 0:
         return 0.0, 0.0
@@ -56,7 +56,7 @@ def moment_friction_lengths(world: PackedWorld, moments: MomentFriction, ints: I
 def count_moments(
     world: PackedWorld, moments: MomentFriction, work: StepWork, island: IslandWork, control: StepControl, edges: int
 ) -> None:
-    """Note how many friction cones and rows F the island in progress has besides the ones of sliding."""
+    """Count the friction cones and rows F of moments in the island in progress."""
     progress = island.progress[0]
     r = edges // 2
     first = work.contact_start[control.island]
@@ -132,7 +132,7 @@ def add_moments(
 
 @kernel(inline=True)
 def add_cone(island: IslandWork, cone: int, contact: int, directions: int, length: float) -> None:
-    """State a cone of moments over the normal force of a contact."""
+    """Fill a cone of moments over the normal force of a contact."""
     island.r[cone] = directions
     island.mu[cone] = length
     island.cone_contacts[cone] = contact
@@ -173,9 +173,9 @@ def copy_moment_variables(
     edges: int,
     warm: bool,
 ) -> None:
-    """Walk over the variables of moments, into z0 from the previous step or from z into those kept by contact.
+    """Copy the variables of moments, into z0 from the previous step (``warm``) or from z into the ones by contact.
 
-    Those of a new contact start at 0.
+    The variables of a new contact start at 0.
     """
     progress = island.progress[0]
     nc = progress.nc
@@ -190,7 +190,7 @@ def copy_moment_variables(
         torsional, rolling = moment_friction_lengths(world, moments, ints)
         kept = work.contact_z[index]
         old = ints[PREVIOUS]
-        # variables that a contact has no cone for are 0
+        # variables of cones that a contact does not have are 0
         if not warm:
             for j in range(2 + 2 * r, kept.shape[0]):
                 kept[j] = 0.0

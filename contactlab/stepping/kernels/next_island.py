@@ -1,7 +1,7 @@
-"""The stages NEXT_ISLAND to SOLVE_LCP: rows of one island, the start of its solution, strategies, and else its LCP.
+"""The stages NEXT_ISLAND to SOLVE_LCP: rows of one island, its warm start, strategies, and otherwise its LCP.
 
-Rows of joints follow the rows of the contacts, [N; F; L; G; B]. The rows G are eliminated before the LCP is assembled,
-by the kernels that the public path calls too.
+Joint rows follow the contact rows, [N; F; L; G; B]. The rows G are eliminated before the LCP is assembled, by the
+kernels that the public path also calls.
 """
 
 from __future__ import annotations
@@ -83,17 +83,17 @@ def next_island(
         return INTEGRATE
     if not check_capacity(world, work, island, joints, moments, control, parameters):
         return NEED_SPACE
-    # rows of contacts
+    # contact rows
     nc = progress.nc
     build_blocks(world, work, island, control, parameters)
-    # the start of the solution, and rows of moments
+    # warm start, and rows of moments
     progress.has_z0 = 0
     if parameters.warm_start != 0 and fill_warm_start(work, island, control, parameters.edges):
         progress.has_z0 = 1
     if moments is not None and progress.ncone > nc:
         add_moments(world, moments, work, island, control, parameters.edges)
         copy_moment_variables(world, moments, work, island, control, parameters.edges, True)
-    # nothing is found yet
+    # no forces yet
     progress.n = nc + 2 * progress.nr + progress.ncone
     progress.strategies_tried = 0
     progress.rest = REST_UNTRIED
@@ -114,7 +114,7 @@ def check_capacity(
     control: StepControl,
     parameters: Parameters,
 ) -> bool:
-    """Note the sizes of the island in progress; False if its buffers are too small."""
+    """Store the sizes of the island in progress; return False if its buffers are too small."""
     progress = island.progress[0]
     # sizes
     i = control.island
@@ -148,17 +148,17 @@ def add_joint_rows_stage(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Add rows of joints, if there are any; strategies follow, or FORM_LCP."""
+    """Add joint rows, if there are any; return the stage of the strategies, or FORM_LCP."""
     progress = island.progress[0]
     if joints is None or progress.nl + progress.ng + progress.nbox == 0:
         return FORM_LCP
     i = control.island
-    # rows, and the start of their variables
+    # rows, and their warm start
     rows = posed_rows(island, joints, parameters.h)
     progress.n = add_joint_rows(world, work, joints, rows, i, parameters)
     if parameters.warm_start != 0 and fill_joint_warm_start(island, joints, rows, i, parameters.cfm):
         progress.has_z0 = 1
-    # their column ranges, and the rows left without equations
+    # their column ranges, and the rows that remain after the elimination of equations
     trees = work.tree_start[i + 1] - work.tree_start[i]
     spans = island.column_ranges[: rows.k.shape[0] - rows.nb]
     place_joint_spans(rows.nc + rows.nr, rows.nl, rows.nb, rows.J, rows.Y, island.tree_starts[: trees + 1], spans)
@@ -182,7 +182,7 @@ def run_first_strategies(
 def run_sweeps(
     work: StepWork, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> int:
-    """Run those that few islands need."""
+    """Run the strategies that few islands need."""
     problem, solution = island_problem(work.tree_start, island, joints, control, parameters)
     found = solve_from_sweeps(problem, solution, island.strategy_float_work, island.strategy_int_work)
     return dispatch_result(found, island, parameters)
@@ -192,11 +192,11 @@ def run_sweeps(
 def run_fallback_strategies(
     tree_start: IntArray, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> int:
-    """Run those that hardly any island needs, for Python if a stage is UNSOLVED; return the stage that follows."""
+    """Run the rarely needed strategies, called from Python if a stage is UNSOLVED; return the next stage."""
     progress = island.progress[0]
     problem, solution = island_problem(tree_start, island, joints, control, parameters)
     if progress.rest == REST_WANTED:
-        # The forces found move an island at rest: others are to hold it.
+        # The forces found move an island at rest: search for forces that keep it at rest.
         progress.rest = REST_TRIED
         found = solve_rest(problem, solution, island.strategy_float_work, island.strategy_int_work)
         progress.systems += found.systems
@@ -211,9 +211,9 @@ def run_fallback_strategies(
 def island_problem(
     tree_start: IntArray, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> tuple[IslandProblem, IslandSolution]:
-    """Return the problem of the island in progress, without its equations, and where its solution is written."""
+    """Return the problem of the island in progress, without its equations, and the arrays of its solution."""
     progress = island.progress[0]
-    # rows, and their trees, which rows of joints may have joined
+    # rows, and trees, which joint rows may have connected
     rows = posed_rows(island, joints, parameters.h)
     trees = tree_start[control.island + 1] - tree_start[control.island]
     posed = island.k[:0]
@@ -257,7 +257,7 @@ def island_problem(
 
 @kernel(inline=True)
 def dispatch_result(found: SearchResult, island: IslandWork, parameters: Parameters) -> int:
-    """Note the result of strategies; return the stage that follows, or UNSOLVED for the fallback strategies."""
+    """Store the result of strategies; return the next stage, or UNSOLVED for the fallback strategies."""
     progress = island.progress[0]
     progress.systems += found.systems
     if found.outcome == NEEDS_SWEEPS:
@@ -271,7 +271,7 @@ def dispatch_result(found: SearchResult, island: IslandWork, parameters: Paramet
         progress.answered = ANSWERED
         progress.pivots = 0
         return VERIFY
-    # none are: forces near the previous ones, which a named solver is to better, are not gone on from
+    # no forces are found: forces near the previous ones, which a named solver replaces, need no fallback strategies
     tried = parameters.require_equal_compliance != 0 and island.state[BEST_RESIDUAL] >= 0.0
     later = tried and progress.strategies_tried == 0
     progress.strategies_tried = 1 if tried else 0
@@ -280,7 +280,7 @@ def dispatch_result(found: SearchResult, island: IslandWork, parameters: Paramet
 
 @kernel(short_loops=True)
 def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters) -> int:
-    """Form the LCP of the island for SOLVE_LCP, if nothing else is left to try."""
+    """Form the LCP of the island for SOLVE_LCP, if all strategies have failed."""
     progress = island.progress[0]
     # all columns, also for inspection of the problem
     posed = posed_rows(island, joints, parameters.h)
@@ -298,7 +298,7 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
         complete_rows(rows.J, rows.Y, rows.column_ranges)
     n = progress.n
     assemble_lcp(rows, view_2d(island.M, 0, n, n), island.q[:n])
-    # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
+    # Problems with contacts and exact cones, or for a friction backend, are solved externally.
     outside = (parameters.exact_cone != 0 or parameters.backend != 0) and progress.nc > 0
     if parameters.solver == SOLVER_EXTERNAL or outside:
         return UNSOLVED
@@ -309,7 +309,7 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
 
 @kernel(inline=True)
 def solve_lcp(island: IslandWork, parameters: Parameters) -> int:
-    """Solve the LCP of the island, some pivots at a time; one that this leaves unsolved may go to solvers outside."""
+    """Pivot on the island's LCP, a limited number of pivots per call; an unsolved LCP may go to external solvers."""
     progress = island.progress[0]
     n = progress.n
     code = lemke_drive(

@@ -1,7 +1,7 @@
 """The stage DETECT, between shapes: broad phase, narrow phase, and the contacts that take part in the step.
 
-A pair can only close a gap that its shapes cross within the step, so bounds and margins are enlarged by how far each
-shape moves in it; which contacts take part is then decided one by one, by the rule that half-spaces follow.
+Shapes close a gap only by motion within the step, so bounds and margins are enlarged by the distance that each shape
+moves in it. Whether a contact takes part is then decided by the same rule as for half-spaces.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ from contactlab.stepping.kernels.layout import (
 )
 from lcp.kernels import kernel
 
-# Of the smallest extent of the smaller body: a way in a step from which on two shapes are fast.
+# Shapes that move more than this fraction of the smaller body's smallest extent in a step are fast.
 FAST = 0.005
-# Such extents up to which contacts are looked for by the velocities seen at the end of the step: what is farther off
-# may pass beside.
+# Number of such extents up to which contacts are searched for with the velocities seen at the end of the step; shapes
+# farther away may pass each other.
 LOOK = 10.0
 
 
 @kernel(inner=True)
 def place_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, margin: float, looks: int) -> float:
-    """Fill poses, reach and bounds, each side moved out by the reach; return the largest reach.
+    """Fill poses, reach and bounds, enlarged on each side by the reach; return the largest reach.
 
-    ``looks``: also as far as so many velocities seen at the end of the step lead.
+    ``looks``: include motions with this number of velocities seen at the end of the step.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
@@ -82,10 +82,10 @@ def place_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, mar
         reach = 0.5 * margin
         row = kinematic_index(world, c.body[i])
         if row >= 0 and c.kind[i] == shapes.HALF_SPACE:
-            # As far as shapes are: see below.
+            # Its reach is limited by the extent of the other shapes: see below.
             endless = True
         elif c.link[i] >= 0 or row >= 0:
-            # No point of the shape is faster than the middle of its box and the turn about it together.
+            # The speed of any point is bounded by the speed of the box's middle plus the speed of rotation about it.
             radius2 = 0.0
             for k in range(3):
                 center[k] = 0.5 * (box[k] + box[3 + k])
@@ -112,7 +112,7 @@ def place_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, mar
 
 @kernel(inline=True)
 def way_of(motion: FloatArray, radius: float) -> float:
-    """The greatest speed [m/s] of a point this far from one that moves so, (6,): turn, velocity."""
+    """Return the maximum speed [m/s] of points within ``radius`` of one with this motion (6,): turn, velocity."""
     spin = math.sqrt(motion[0] * motion[0] + motion[1] * motion[1] + motion[2] * motion[2])
     speed = math.sqrt(motion[3] * motion[3] + motion[4] * motion[4] + motion[5] * motion[5])
     return speed + spin * radius
@@ -122,7 +122,7 @@ def way_of(motion: FloatArray, radius: float) -> float:
 def outruns(
     world: PackedWorld, work: StepWork, c: Collision, before: FloatArray, after: FloatArray, h: float, margin: float
 ) -> bool:
-    """Whether impacts have made velocities others than those by which contacts were looked for."""
+    """Return True if impacts have changed velocities so far that the search for contacts must be repeated."""
     center = work.scratch[12:15]
     motion = work.scratch[15:21]
     old = work.scratch[21:27]
@@ -146,7 +146,7 @@ def outruns(
 def seen_velocity(
     world: PackedWorld, work: StepWork, v: FloatArray, body: int, point: FloatArray, out: FloatArray
 ) -> None:
-    """Fill ``out`` (6,), the turn of a body and the velocity of its point, under velocities v (nv,)."""
+    """Fill ``out`` (6,) with a body's angular velocity and its point's velocity under velocities v (nv,)."""
     for k in range(6):
         out[k] = 0.0
     if body < 0:
@@ -169,7 +169,7 @@ def seen_velocity(
 def seen_rate(
     world: PackedWorld, work: StepWork, looks: int, a: int, b: int, point: FloatArray, found: FloatArray, sign: float
 ) -> float:
-    """The least N v of a contact under so many velocities seen at the end of the step."""
+    """Return the minimum N v of a contact under the ``looks`` velocities seen at the end of the step."""
     at_a = work.scratch[21:27]
     at_b = work.scratch[27:33]
     least = math.inf
@@ -185,7 +185,7 @@ def seen_rate(
 
 @kernel(inner=True)
 def reach_of_planes(world: PackedWorld, work: StepWork, c: Collision, h: float, margin: float) -> float:
-    """Fill the reach of kinematic half-spaces: how far they move where the farthest shape is; return the largest."""
+    """Fill the reach of kinematic half-spaces, their motion at the farthest shape; return the largest."""
     largest = 0.0
     for i in range(c.kind.shape[0]):
         row = kinematic_index(world, c.body[i])
@@ -222,11 +222,11 @@ def add_contact(
     looks: int,
     count: int,
 ) -> int:
-    """Append a contact of shapes i < j where gap <= margin + h max(0, -N v); return how many there are then.
+    """Append a contact of shapes i < j if gap <= margin + h max(0, -N v); return the new number of contacts.
 
-    ``looks``: or where one of so many velocities seen at the end of the step would make it deep.
+    ``looks``: append it also if one of this number of velocities seen at the end of the step would make it deep.
 
-    Body B is the one of shape j, unless that is fixed to the world: B moves in every contact.
+    Body B has shape j, unless j is fixed to the world: B moves in every contact.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
@@ -275,7 +275,7 @@ def add_contact(
 
 @kernel(inline=True)
 def least_extent(world: PackedWorld, i: int, j: int) -> float:
-    """Smallest extent [m] of the smaller of two shapes; infinite of two grounds."""
+    """Return the smallest extent [m] of the smaller of two shapes; infinite for two grounds."""
     n = world.extent.shape[0] - 1
     size = world.extent[i] if i < n else math.inf
     return min(size, world.extent[j]) if j < n else size
@@ -283,7 +283,7 @@ def least_extent(world: PackedWorld, i: int, j: int) -> float:
 
 @kernel(inline=True)
 def has_far_ends(a: int, b: int) -> bool:
-    """Whether shapes of these kinds may touch at corners that their closest points tell nothing of."""
+    """Return True if shapes of these kinds can touch at corners far from their closest points."""
     return a >= shapes.CAPSULE and b >= shapes.CAPSULE
 
 
@@ -291,7 +291,7 @@ def has_far_ends(a: int, b: int) -> bool:
 def add_far_ends(
     a: shapes.Posed, b: shapes.Posed, found: int, within: float, room: shapes.Workspace, out: shapes.ContactBuffer
 ) -> int:
-    """Add the corners that the faces of a pair share to its contacts; return how many there are then."""
+    """Add the common corners of a pair's faces to its contacts; return the new number of contacts."""
     turned = a.kind > b.kind
     first, second = (b, a) if turned else (a, b)
     if turned:
@@ -309,7 +309,7 @@ def add_far_ends(
 
 @kernel(inner=True)
 def predict_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, v: FloatArray) -> None:
-    """Fill the poses of the shapes at the end of the step, and how far they leave their straight ways at most."""
+    """Fill the poses of the shapes at the end of the step, and their maximum deviation from straight motion."""
     pose = work.scratch[0:12]
     center = work.scratch[12:15]
     motion = work.scratch[15:21]
@@ -344,7 +344,7 @@ def predict_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, v
 def correct_gaps(
     world: PackedWorld, work: StepWork, begin: int, end: int, deepest: float, h: float, v: FloatArray
 ) -> None:
-    """Fill the gap corrections of a pair: its deepest gap at the predicted poses, less the least of gap + h N v."""
+    """Fill the gap corrections of a pair: its smallest gap at the predicted poses, less the minimum of gap + h N v."""
     at_a = work.scratch[0:6]
     at_b = work.scratch[6:12]
     straight = math.inf
@@ -373,13 +373,12 @@ def pair_contacts(
     predicted: FloatArray,
     control: StepControl,
 ) -> int:
-    """List the contacts between shapes, first of all, by pair and feature; return their number.
+    """List the contacts between shapes, before all others, by pair and feature; return their number.
 
-    ``reduce``: at most four contacts of a pair of shapes.
-    ``looks``: also by so many velocities seen at the end of the step. -1 says that a buffer is too small.
-    Contacts beyond the capacity are counted, not stored.
+    ``reduce``: at most four contacts of a pair of shapes. ``looks``: search also with this number of velocities seen at
+    the end of the step. Return -1 if a buffer is too small. Contacts beyond the capacity are counted, not stored.
     """
-    # For None the compiler leaves out all that follows: a world without such pairs pays nothing for it.
+    # If c is None, the compiler removes the rest: a world without such pairs has no overhead.
     if c is None:
         return 0
     largest = place_shapes(world, work, c, h, margin, looks)
@@ -397,7 +396,7 @@ def pair_contacts(
     e = 0
     for m in range(n_pairs):
         pair = c.pairs[m]
-        # Both lists ascend.
+        # Both lists are in ascending order.
         while e < c.excluded.shape[0] and c.excluded[e] < pair:
             e += 1
         if e < c.excluded.shape[0] and c.excluded[e] == pair:

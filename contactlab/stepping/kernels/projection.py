@@ -1,22 +1,22 @@
-"""Position projection: after the velocities of a step are found, q is moved so that little is left in penetration.
+"""Position projection: after the velocities of a step are found, q is moved to reduce penetrations.
 
-Where a rigid contact, or a rigid stop of a joint, is deeper than is allowed, the gaps that the step would leave,
-linearised at its start, are e = gap + h N v+. The displacement of its island, dq = M^-1 (N' p + T' s + L' p), has
+If a rigid contact, or a rigid stop of a joint, is deeper than allowed, let e = gap + h N v+ be the gaps after the step,
+linearised at its start. The displacement of its island, dq = M^-1 (N' p + T' s + L' p), satisfies
 
-    0 <= p  _|_  e + a/2 + N dq >= 0,      |h^2 fT + s| <= mu (h^2 fN + p),  T dq = 0 where less,
+    0 <= p  _|_  e + a/2 + N dq >= 0,      |h^2 fT + s| <= mu (h^2 fN + p),  T dq = 0 if it is less,
 
-fN and fT the forces of the step, a the depth that is allowed, and no e below -h times the greatest speed at which depth
-is undone. Where bodies turn fast, e has the gap correction of `kinematic` too. Equations of joints keep what they
-hold: G dq = 0. It is the least motion in the metric of the masses, held by the friction of the contacts that bear or
-push: piles do not spread where what is undone is small beside what they bear. q is moved along h v+ + dq; v+ stays what
-it is, so that no speed comes of it. p and s have the unit kg m.
+where fN and fT are the forces of the step and a is the allowed depth. e is bounded below by -h times the maximum
+correction speed. If bodies turn fast, e includes the gap correction of `kinematic`. Equations of joints stay satisfied:
+G dq = 0. dq is the smallest motion in the metric of the masses under the friction of all contacts with a force or a
+multiplier p. So piles do not spread if the corrections are small compared with the friction. q is moved along h v+ +
+dq; v+ stays unchanged, so no speed results. p and s have the unit kg m.
 
 Contacts and stops with a stiffness take no part: their penetration is their force. Nor do drives.
 
-Nonlinear in s, and asked for to a part of a only, it is relaxed row by row (projected Gauss-Seidel; J. J. Moreau, M.
-Jean, Numerical treatment of contact and friction, 1996), on rows that are there already: no matrix is formed. What is
-left after `SWEEPS` is the next step's; bodies that have no room share what cannot be undone. Islands in which nothing
-is too deep are not touched.
+The problem is nonlinear in s and needs only an accuracy of a fraction of a. So it is relaxed row by row (projected
+Gauss-Seidel; J. J. Moreau, M. Jean, Numerical treatment of contact and friction, 1996), on existing rows: no matrix is
+formed. The depth that is left after `SWEEPS` is corrected in the next steps; bodies without space to move share the
+remaining depth. Islands without too deep contacts or stops are not changed.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import kernel
 
 SWEEPS = 60
-# Of the depth that is allowed: a sweep that moves no contact by more is the last one.
+# Convergence: no contact moves by more than this fraction of the allowed depth in a sweep.
 CLOSE = 0.02
-# Of that depth: what is left. Hardly less, so that a body that rolls is moved by little and often.
+# Fraction of the allowed depth that is left. It is close to 1, so that a rolling body is moved often and by little.
 LEFT = 0.9
-# Of the smaller body: what depths are measured by where none is allowed.
+# Minimum unit of depths, as a fraction of the smaller body's extent, if the allowed depth is zero.
 MIN_UNIT = 1e-6
 
 
@@ -85,9 +85,9 @@ def pose_depths(
     e: FloatArray,
     allowed: FloatArray,
 ) -> bool:
-    """Fill the gaps e (nc + nl,) to be opened, infinite for rows that take no part, and by what depths are measured.
+    """Fill the gaps e (nc + nl,) to be opened, infinite for rows that take no part, and the units of depths.
 
-    Returns whether any is deeper than is allowed.
+    Return True if any row is deeper than allowed.
     """
     progress = island.progress[0]
     h = parameters.h
@@ -120,7 +120,7 @@ def pose_depths(
             max(gap + LEFT * allowed[c], -h * fastest_of(world, ints, parameters, PROJECTION_RATE))
             + floats[GAP_CORRECTION]
         )
-        # What is measured by it is not to be measured by nothing.
+        # The unit of depths must not be zero.
         allowed[c] = max(allowed[c], MIN_UNIT * extent_of(world.extent, ints))
     if joints is not None:
         at = joints.row_start[control.island]
@@ -146,9 +146,10 @@ def pose_depths(
 def hold_turns(
     world: PackedWorld, work: StepWork, island: IslandWork, rows: ContactSystem, control: StepControl
 ) -> None:
-    """Let the rows of contacts shift single free bodies and not turn them.
+    """Make contact rows shift single free bodies without rotating them.
 
-    A body that rolls is a little deep in every step. Turned back by its inertia each time, it would lean more and more.
+    A rolling body is slightly deep in every step. If each correction rotated it by its inertia, it would lean
+    increasingly.
     """
     progress = island.progress[0]
     r = rows.r[0] if rows.nc > 0 else 0
@@ -181,21 +182,21 @@ def displace(row: int, by: float, rows: ContactSystem, dq: FloatArray) -> None:
 
 @kernel(inner=True)
 def moved(row: int, rows: ContactSystem, dq: FloatArray) -> float:
-    """J dq of a row."""
+    """Return J dq of a row."""
     a, b, c, d = row_ranges(rows.column_ranges, row, dq.shape[0])
     return sparse_dot(a, b, c, d, rows.J[row], dq)
 
 
 @kernel(inner=True)
 def response(row: int, rows: ContactSystem) -> float:
-    """J M^-1 J' of a row."""
+    """Return J M^-1 J' of a row."""
     a, b, c, d = row_ranges(rows.column_ranges, row, rows.v_free.shape[0])
     return sparse_dot(a, b, c, d, rows.J[row], rows.Y[row])
 
 
 @kernel(inline=True)
 def second_direction(r: int) -> int:
-    """Return which of r directions of friction, evenly spread over half a turn, is most across the first; or -1."""
+    """Return which of r friction directions, evenly spread over half a turn, is most normal to the first; or -1."""
     return -1 if r < 2 else r // 2
 
 
@@ -213,7 +214,7 @@ def borne(rows: ContactSystem, turns: FloatArray, f: FloatArray, c: int, r: int,
 
 @kernel(inner=True)
 def take_off(rows: ContactSystem, turns: FloatArray, f: FloatArray, r: int, other: int, s: FloatArray) -> None:
-    """Leave in s what came besides the friction of the step."""
+    """Subtract the friction of the step from s."""
     for c in range(rows.nc):
         a, b = s[2 * c], s[2 * c + 1]
         borne(rows, turns, f, c, r, other, s)
@@ -232,9 +233,9 @@ def relax(
     diagonal: FloatArray,
     dq: FloatArray,
 ) -> None:
-    """Fill p (nc + nl,), s (2 nc,) and dq (nv,), which begins at 0; ``diagonal`` (3 nc + nl,) is scratch.
+    """Relax p (nc + nl,), s (2 nc,) and dq (nv,), which begins at 0; ``diagonal`` (3 nc + nl,) is scratch.
 
-    ``f`` are the forces [N F] of the step. While rows are relaxed s has what friction bears already.
+    ``f`` are the forces [N F] of the step. During the relaxation s includes the friction of the step.
     """
     nc, nl = rows.nc, rows.nl
     r = rows.r[0] if nc > 0 else 0
@@ -265,11 +266,11 @@ def relax(
                 change = max(change, abs(by) * w / allowed[i])
             if i >= nc or r == 0:
                 continue
-            # friction of what bears or pushes
+            # bound of friction, from the contact's force and its multiplier
             bound = rows.mu[i] * max(0.0, new + rows.h * rows.h * f[i])
             if bound == 0.0 and s[2 * i] == 0.0 and s[2 * i + 1] == 0.0:
                 continue
-            # Friction of what bears or pushes: nothing slides past it in this displacement.
+            # Friction: the contact point must not slide in this displacement.
             for k in range(2 if other > 0 else 1):
                 at = nc + i * r + (0 if k == 0 else other)
                 if diagonal[n + 2 * i + k] < 0.0:
@@ -280,7 +281,7 @@ def relax(
                 by = -moved(at, rows, dq) / w
                 s[2 * i + k] += by
                 displace(at, by, rows, dq)
-            # back into the cone
+            # project onto the cone
             a, b = s[2 * i], s[2 * i + 1]
             size = math.sqrt(max(0.0, a * a + b * b + 2.0 * cosine * a * b))
             if size > bound:
@@ -296,7 +297,7 @@ def relax(
 
 @kernel(inner=True)
 def deepest_left(rows: ContactSystem, e: FloatArray, allowed: FloatArray, dq: FloatArray) -> float:
-    """The worst violation that dq leaves, by what is allowed."""
+    """Return the largest violation after dq, relative to the allowed depth."""
     worst = 0.0
     for i in range(rows.nc + rows.nl):
         if e[i] < math.inf:
@@ -356,7 +357,7 @@ def project(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Find the island's displacement, where it has anything too deep, and move on to the next island."""
+    """Compute the island's displacement if a row is too deep, and continue with the next island."""
     progress = island.progress[0]
     rows = posed_rows(island, joints, parameters.h)
     n = rows.nc + rows.nl
@@ -375,7 +376,7 @@ def project(
             dq[j] = 0.0
         before = deepest_left(rows, e, allowed, dq)
         relax(rows, island.edge_directions, island.f, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)
-        # What has no room may be left worse than it was.
+        # Rows without space to move can become worse: then do not project.
         if deepest_left(rows, e, allowed, dq) <= before:
             apply_projection(world, work, island, joints, rows, chunk, control, p, s, dq)
     control.island += 1
@@ -392,7 +393,7 @@ def energies_unmoved(
     h: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Fill ``out`` (n, 2): the energies with v+ (n, nv) at q (n, nq) moved along ``way`` (n, nv) for h (n,) alone."""
+    """Fill ``out`` (n, 2) with the energies under v+ (n, nv) at q (n, nq) moved along ``way`` (n, nv) for h (n,)."""
     W = work.W
     for i in range(h.shape[0]):
         integrate_configuration(world.ints, world.floats, q[i], way[i], h[i], work.q_plus)

@@ -37,7 +37,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from lcp.kernels import kernel
 
-# What is below the least that free speeds can be, but for rounding.
+# Factor by which a value must be below the minimum of the free speeds, to exclude rounding.
 SURELY = 1.0 - 1e-6
 
 
@@ -87,7 +87,7 @@ def write_rows(
         slip = math.sqrt(slip1 * slip1 + slip2 * slip2)
         mode = OPEN
         if force > 0.0:
-            # Free speeds are at least the one along the normal.
+            # The free speeds are at least the free normal speed.
             sticks = slip <= SURELY * STICK_FRACTION * abs(floats[VN_FREE])
             sticks = sticks or slip <= STICK_FRACTION * free_speeds(world, work, a, b, point)
             mode = STICK if sticks else SLIDE
@@ -126,9 +126,9 @@ def write_rows(
 
 @kernel(inner=True)
 def free_speeds(world: PackedWorld, work: StepWork, a: int, b: int, point: FloatArray) -> float:
-    """Return the scale of a slip: the speeds that the point would have without contacts, as one of either body.
+    """Return the scale of slips: the free speeds of the point on both bodies.
 
-    Of either tree, for what falls together moves, though not apart.
+    The speeds of both trees count, because bodies that fall together move, although their relative velocity is zero.
     """
     unhindered = work.scratch[6:9]
     other = work.scratch[9:12]
@@ -145,7 +145,7 @@ def free_speeds(world: PackedWorld, work: StepWork, a: int, b: int, point: Float
 
 @kernel(inner=True)
 def write_island(island: IslandWork, chunk: Chunk, control: StepControl, of_joints: int) -> None:
-    """Write the row of the island in progress: solution, rows of joints, residual measures and certificate."""
+    """Write the row of the island in progress: solution, joint rows, residuals and certificate."""
     progress = island.progress[0]
     row = chunk.island[control.chunk_islands + control.island]
     row.step = control.step
@@ -155,7 +155,7 @@ def write_island(island: IslandWork, chunk: Chunk, control: StepControl, of_join
     row.pivots = progress.pivots
     row.warm = progress.warm_hit
     row.choice = progress.choice
-    # Counted from 1: 0 are islands of no attempt, or of records that do not tell.
+    # Counted from 1: 0 means that no strategy found the forces, or the record does not have it.
     row.attempt = progress.attempt + 1
     row.systems = progress.systems
     for j in range(MEASURES):

@@ -1,4 +1,4 @@
-"""Islands at rest: which of them sleep through a step, and how long each tree has rested after it."""
+"""Islands at rest: which of them sleep through a step, and for how long each tree has rested after it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lcp.kernels import kernel
 
 @kernel(inner=True)
 def has_new_force(world: PackedWorld, work: StepWork, k: int) -> bool:
-    """Whether the applied force on tree ``k`` is another than in the step before."""
+    """Return True if the applied force on tree ``k`` differs from the previous step."""
     changed = False
     for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
         changed = changed or work.tau[j] != work.previous_tau[j]
@@ -42,10 +42,10 @@ def put_to_sleep(
     n_islands: int,
     parameters: Parameters,
 ) -> int:
-    """Mark the trees of islands that sleep through the step, and take their contacts out; the number left is returned.
+    """Mark the trees of islands that sleep through the step, and remove their contacts; return the number left.
 
-    `label_islands` has found the islands; with contacts gone they are to be labelled again. Where rows of joints
-    take part, nothing sleeps.
+    `label_islands` has found the islands; it must run again if contacts are removed. If joint rows take part, no island
+    sleeps.
     """
     nt = work.union_find_parent.shape[0]
     for k in range(nt):
@@ -87,7 +87,7 @@ def put_to_sleep(
 
 @kernel(inner=True)
 def keep_asleep(world: PackedWorld, work: StepWork) -> None:
-    """Give sleeping trees their configuration back, bit for bit: moving along 0 may round it."""
+    """Restore the configuration of sleeping trees exactly, because moving along 0 may round it."""
     t = tree(world.ints, world.floats)
     for k in range(work.asleep.shape[0]):
         if work.asleep[k] == ASLEEP:
@@ -97,9 +97,9 @@ def keep_asleep(world: PackedWorld, work: StepWork) -> None:
 
 @kernel(inner=True)
 def count_rest(world: PackedWorld, work: StepWork, n_islands: int, parameters: Parameters, h: float) -> None:
-    """Add the step to the time that each tree has rested, or begin to count again; remember the applied force.
+    """Add the step to the time for which each tree has rested, or reset it; store the applied force.
 
-    A tree rests where all trees of its island are slow. One that touches nothing does not rest, however slow it is.
+    A tree rests if all trees of its island are slow. A tree without contacts does not rest, at any speed.
     """
     for k in range(work.asleep.shape[0]):
         if work.asleep[k] != ASLEEP and work.island_of[k] < 0:

@@ -1,45 +1,45 @@
-"""The compiled loop: many steps in one call, from the state (q, v) over h each, with the applied force tau.
+"""The compiled loop: many steps in one call, each from the state (q, v) over h with the applied force tau.
 
-A stage returns the one that follows; where it needs something it returns a reason (`layout`), and runs again when
-Python has supplied that. Nothing of the state changes before INTEGRATE::
+A stage returns the next stage. If it needs something, it returns a reason (`layout`), and runs again when Python has
+supplied it. The state changes only in INTEGRATE::
 
     BEGIN             stop at the target, or with a full chunk; read tau and targets from tables
       v
     DETECT            M, M^-1, v_free = M^-1 (M v + h (tau - bias)); contacts that may close within h
-      v               (LOOPS in between, where there are any: rows of loops)
-    FIND_ISLANDS      rows of joints that take part; islands of trees
+      v               (LOOPS in between, if there are any: rows of loops)
+    FIND_ISLANDS      joint rows that take part; islands of trees
       v
     RESERVE           all rows of the step in one chunk
       v
     NEXT_ISLAND       rows J = [N; F; L; G; B], Y = M^-1 J', k, gamma    --> INTEGRATE after the last one
-      v               (ADD_JOINT_ROWS in between, where there are any)
-    FIRST_STRATEGIES  forces that may be found without a solver          --> VERIFY where they are
-      v               (SWEEPS in between, where these may help)
-    FORM_LCP          the LCP (M, q)                                     --> VERIFY where strategies have failed
+      v               (ADD_JOINT_ROWS in between, if there are any)
+    FIRST_STRATEGIES  forces without a solver                            --> VERIFY if they are found
+      v               (SWEEPS in between, if they may help)
+    FORM_LCP          the LCP (M, q)                                     --> VERIFY if strategies have failed
       v
     SOLVE_LCP         0 <= z _|_ M z + q >= 0 by Lemke's method
       v
     VERIFY            residuals of z; forces f and v+ = v_free + h Y f; their certificate; the rows of the record
-      v               (VERIFY_OTHER of what strategies have not found, or equations are in)
-    PROJECT           where anything is too deep: the displacement that ends penetrations
+      v               (VERIFY_OTHER for forces of solvers, or with equations)
+    PROJECT           if a row is too deep: the displacement that ends penetrations
       v
     NEXT_ISLAND
 
-    INTEGRATE         q+ along v+; energies; the state and the basis of the next step --> BEGIN; or --> DETECT, where v+
-                      leads to contacts that were not looked for
+    INTEGRATE         q+ along v+; energies; the state and the basis of the next step --> BEGIN; or --> DETECT, if v+
+                      leads to contacts outside the search
 
 Five stages may be UNSOLVED. FIRST_STRATEGIES and SWEEPS leave hard islands to `run_fallback_strategies`, and VERIFY
-islands that were at rest and no longer are. FORM_LCP leaves a problem to a solver outside, SOLVE_LCP also one with
-many pivots. All write the same z to the same place, and the same residual kernel is the judge of all.
+leaves islands that were at rest and are moved. FORM_LCP leaves a problem to an external solver, SOLVE_LCP also a
+problem with many pivots. All write z to the same array, and the same residual kernel checks it.
 
-A step that failed can be tried again at another h, from BEGIN on: contacts, kN, M and q are formed anew for it, and the
-rows of islands solved already are overwritten. User code is asked about a step before the loop makes it (`Driver`).
+A failed step can be tried again with another h, from BEGIN on: contacts, kN, M and q are formed again, and the rows of
+islands already solved are overwritten. User code is called before the loop makes a step (`Driver`).
 
-The loop is compiled in parts, each when a run first reaches it, and calls them by their addresses. Most first steps
-need little of it: a body that falls meets no contact, contacts of free bodies no row of joints, and strategies leave
-few islands to a solver. So a part is a kernel of its own, and the loop itself knows addresses alone. A part that is not
-there yet is a NEED_SPACE; Python has the part compiled, or finds it on disk. Each part holds the arguments that it
-reads: worlds that differ in others share its code.
+The loop is compiled in groups of stages, each when a run first reaches it, and calls them by their addresses. Most
+first steps need few groups: a falling body has no contact, contacts of free bodies have no joint rows, and strategies
+leave few islands to a solver. So each group is a separate kernel, and the loop itself has only addresses. A missing
+group gives NEED_SPACE; Python then compiles it or loads it from disk. Each group holds only the arguments that it
+reads: worlds that differ in other arguments share its code.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ from lcp.kernels import kernel
 
 @kernel
 def advance(held: Any, types: Any) -> int:
-    """Go from stage to stage, until ``control.target_steps`` steps are made or Python is needed; return the reason.
+    """Run stage after stage, until ``control.target_steps`` steps are made or Python is needed; return the reason.
 
-    Steps that are alone have a chunk of one step, emptied before each, and end with one that is to be looked at.
-    What is held: control, where each stage's part and its arguments lie, looks, the state, and where the one before
-    the last step goes.
+    If steps are alone, the chunk has one step and is emptied before each; the loop returns after a step to be
+    inspected. ``held`` has control, the addresses and arguments of the stages, looks, the state, and the array of the
+    state before the last step.
     """
     controls, parts, looks, q, v, q_before, v_before = unpack_arguments(held, types)
     control = controls[0]
@@ -114,14 +114,14 @@ def advance(held: Any, types: Any) -> int:
     while True:
         stage = control.stage
         if alone and stage == BEGIN:
-            # the step just made
+            # the finished step
             step = control.step
             if not begins and (step == 1 or step > looks[NEXT] or control.uncertified > looks[MORE_UNSOLVED]):
                 looks[LOOK] = 1
                 return OK
             if step >= control.target_steps:
                 return OK
-            # the step to come
+            # the next step
             control.chunk_steps = 0
             control.chunk_contacts = 0
             control.chunk_islands = 0
@@ -138,7 +138,7 @@ def advance(held: Any, types: Any) -> int:
         if following >= 0:
             control.stage = following
         elif not alone or control.stage != BEGIN:
-            # after a step that is alone the chunk is full, or the target is reached
+            # after a step alone, the chunk is full or the target is reached
             return following
 
 
@@ -152,7 +152,7 @@ def run_step_stages(
     collision: Collision | None,
     joints: JointRows | None,
 ) -> int:
-    """Run the stages of every step: from its begin to the islands, and its end."""
+    """Run the stages of each step outside islands: from its begin to the islands, and its end."""
     while True:
         stage = control.stage
         if stage == BEGIN:
@@ -183,7 +183,7 @@ def run_island_stages(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Run the stages of every island: its rows, and the verification of its forces."""
+    """Run the stages of each island: its rows, and the verification of its forces."""
     while True:
         stage = control.stage
         if stage == NEXT_ISLAND:
@@ -216,13 +216,13 @@ def verify_other_forces(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Verify forces that strategies have not found, or not certified."""
+    """Verify forces that strategies have not found, or not certified completely."""
     return verify_island(world, work, island, joints, moments, chunk, control, parameters, 1)
 
 
 @kernel(inline=True)
 def begin(work: StepWork, joints: JointRows | None, chunk: Chunk, control: StepControl, parameters: Parameters) -> int:
-    """Stop where the run or the chunk ends; otherwise read what tables say about the step."""
+    """Stop if the run or the chunk is complete; otherwise read the inputs of the step from tables."""
     if control.step >= control.target_steps or parameters.time >= parameters.end:
         return OK
     if control.chunk_steps >= chunk.time.shape[0]:
@@ -240,7 +240,7 @@ def begin(work: StepWork, joints: JointRows | None, chunk: Chunk, control: StepC
 
 @kernel(inline=True)
 def reserve_rows(chunk: Chunk, joints: JointRows | None, control: StepControl) -> int:
-    """Make sure that all rows of the step go into one chunk."""
+    """Ensure that all rows of the step fit the chunk."""
     contacts = control.chunk_contacts + control.n_contacts
     islands = control.chunk_islands + control.n_islands
     full = contacts > chunk.contact.shape[0] or islands > chunk.island.shape[0]
@@ -276,7 +276,7 @@ def enter_loops(held: Any, types: Any) -> int:
 
 @kernel(short_loops=True)
 def enter_verify_other(held: Any, types: Any) -> int:
-    """Verify forces that strategies have not found, or not certified whole."""
+    """Verify forces that strategies have not found, or not certified completely."""
     world, work, island, joints, moments, chunk, controls, numbers = unpack_arguments(held, types)
     return verify_other_forces(world, work, island, joints, moments, chunk, controls[0], numbers[0])
 
@@ -290,35 +290,35 @@ def enter_first_strategies(held: Any, types: Any) -> int:
 
 @kernel(short_loops=True)
 def enter_sweeps(held: Any, types: Any) -> int:
-    """Run strategies that few islands need."""
+    """Run the strategies that few islands need."""
     work, island, joints, controls, numbers = unpack_arguments(held, types)
     return run_sweeps(work, island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_joint_rows(held: Any, types: Any) -> int:
-    """Add rows of joints."""
+    """Add joint rows."""
     world, work, island, joints, controls, numbers = unpack_arguments(held, types)
     return add_joint_rows_stage(world, work, island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_form(held: Any, types: Any) -> int:
-    """Form the LCP of an island that strategies do not solve."""
+    """Form the LCP of an island without forces from strategies."""
     island, joints, controls, numbers = unpack_arguments(held, types)
     return form_lcp(island, joints, controls[0], numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_solve(held: Any, types: Any) -> int:
-    """Solve that LCP."""
+    """Solve the LCP of an island."""
     island, numbers = unpack_arguments(held, types)
     return solve_lcp(island, numbers[0])
 
 
 @kernel(short_loops=True)
 def enter_project(held: Any, types: Any) -> int:
-    """End the penetrations of an island."""
+    """Project the positions of an island out of penetrations."""
     world, work, island, joints, chunk, controls, numbers = unpack_arguments(held, types)
     return project(world, work, island, joints, chunk, controls[0], numbers[0])
 
@@ -328,7 +328,7 @@ class StageGroup(NamedTuple):
 
     entry: Callable[..., int]  # takes its arguments from a buffer
     stages: tuple[int, ...]
-    arguments: tuple[str, ...]  # that it reads, by the names of `StepBuffers`
+    arguments: tuple[str, ...]  # names of its arguments in `StepBuffers`
 
 
 _STEP: Final = ("world", "work", "chunk", "control", "parameters", "collision", "joints")
@@ -336,9 +336,9 @@ _ISLAND: Final = ("world", "work", "island", "joints", "moments", "chunk", "cont
 _TRIED: Final = ("work", "island", "joints", "control", "parameters")
 _PROJECT: Final = ("world", "work", "island", "joints", "chunk", "control", "parameters")
 #: World, work, island, chunk, control and parameters as arrays of one record, collision, joints, moments. Collision is
-#: None where no two shapes can meet: compiled for that, a part contains no collision detection. Moments are None where
-#: no surface resists turning, joints where nothing acts on joints and strategies solve nearly every island: the parts
-#: then know contacts alone.
+#: None if no two shapes can meet; a group then contains no collision detection. Moments are None if no surface resists
+#: turning. Joints are None if nothing acts on joints and strategies solve nearly every island; the groups then handle
+#: only contacts.
 STAGE_GROUPS: Final = (
     StageGroup(enter_step_stages, (BEGIN, DETECT, FIND_ISLANDS, RESERVE, INTEGRATE), _STEP),
     StageGroup(enter_island_stages, (NEXT_ISLAND, VERIFY), _ISLAND),

@@ -1,18 +1,19 @@
 """The stages VERIFY and VERIFY_OTHER: whether z solves an island's LCP; forces, velocities and their certificate.
 
-If nothing solved the island, `accept_uncertified` takes the best forces found if they are nearly right and make no
-energy. Nearly right: every condition of their certificate, of contacts, limits and boxed rows, is off by at most
-UNCERTIFIED_TOLERANCE of its scale, and the measures of the problem as a whole by UNCERTIFIED_RESIDUAL. If no forces
-exist, contact forces grow without bound. So do the scales of their conditions, and these look met. Making no energy is
-a bound on the power of all forces at the rates of their own rows,
+If an island has no solution, `accept_uncertified` accepts the best forces found under two conditions: they are nearly
+right and create no energy. Nearly right means: every condition of their certificate, of contacts, limits and boxed
+rows, is violated by at most UNCERTIFIED_TOLERANCE of its scale, and the residuals of the whole problem are at most
+UNCERTIFIED_RESIDUAL. The residuals are needed because contact forces grow without bound if no forces exist. The scales
+of their conditions then grow too, and the conditions seem satisfied. No energy means a bound on the power of all forces
+at the rates of their rows,
 
     sum_i f_i (J_i v+ + k_i + gamma_i f_i) <= PASSIVITY_TOLERANCE sum_i |f_i| s_i,
 
-s_i the rate scale of row i (`condition_scales`). Exact forces dissipate: each product is 0, or negative for friction,
-drives and compliant bounds. The sum on the right is the energy that forces and rates exchange before they cancel. A
-body held against its weight m g over h has 2 m g^2 h there, so that it may gain speed by about PASSIVITY_TOLERANCE g h.
-UNCERTIFIED_TOLERANCE alone would allow a hundred times as much. Ten thousand such steps make less than a hundredth of
-the exchange of one step.
+with s_i the rate scale of row i (`condition_scales`). Exact forces dissipate: each product is 0, or negative for
+friction, drives and compliant bounds. The sum on the right is the energy that forces and rates exchange before they
+cancel. For a body supported against its weight m g over h it is 2 m g^2 h, so that it may gain speed by about
+PASSIVITY_TOLERANCE g h. UNCERTIFIED_TOLERANCE without this bound would allow a hundred times as much. Ten thousand such
+steps create less than a hundredth of the energy exchanged in one step.
 """
 
 from __future__ import annotations
@@ -77,13 +78,13 @@ def verify_island(
     parameters: Parameters,
     others: int | None,
 ) -> int:
-    """Decide on z by its residuals; recover forces and velocities, certify and record them.
+    """Accept or reject z by its residuals; recover forces and velocities, certify and record them.
 
-    If nothing solved the island, and the run is to go on, z may do if it is near: see `accept_uncertified`. ``others``
-    is None for forces that strategies have found: all else is for VERIFY_OTHER, and compiled there.
+    If the island has no solution and the run may continue, z is accepted if it is close: see `accept_uncertified`.
+    ``others`` is None for forces of strategies; all other forces are for VERIFY_OTHER, which is compiled separately.
     """
     progress = island.progress[0]
-    # forces that are for VERIFY_OTHER, or that move what was at rest
+    # forces for VERIFY_OTHER, or forces that move an island at rest
     if others is None and (progress.attempt == NO_STRATEGY or progress.ng > 0):
         return VERIFY_OTHER
     if (
@@ -93,20 +94,20 @@ def verify_island(
     ):
         progress.rest = REST_WANTED
         return UNSOLVED
-    # residuals, forces and certificate of a solution from elsewhere
+    # residuals, forces and certificate of a solution of a solver
     answers = is_solution(island, parameters, others)
     i = control.island
     rows = posed_rows(island, joints, parameters.h)
     certified, consistent = False, True
     if others is not None:
-        # Forces of strategies are recovered, verified and certified already, except for equations.
+        # Forces of strategies are already recovered, verified and certified, except for equations.
         if answers and (progress.attempt == NO_STRATEGY or rows.nb > 0):
             recover_island(rows, island, joints)
             certify_contacts(rows, island, parameters)
             if joints is not None:
                 consistent = certify_joints(rows, island, joints)
                 certified = True
-            # A backend's answer was judged by the law that it states.
+            # A backend's forces were checked by its own law.
             if parameters.backend == 0 or progress.nc == 0:
                 answers = judge_island(rows, island, parameters)
         # without a solution: the best forces
@@ -118,7 +119,7 @@ def verify_island(
             recover_island(rows, island, joints)
             certify_contacts(rows, island, parameters)
             certified = False
-    # certificate of rows of joints; what holds is accepted
+    # certificate of joint rows; a certified solution is accepted
     of_joints = 0
     if joints is not None and not certified:
         consistent = certify_joints(rows, island, joints)
@@ -130,7 +131,7 @@ def verify_island(
             control.failure = FAILURE_LCP
             return UNSOLVED
         if not consistent:
-            # For inspection of the problem.
+            # for inspection of the problem
             complete_rows(rows.J, rows.Y, rows.column_ranges)
             control.failure = FAILURE_INCONSISTENT
             return UNSOLVED
@@ -159,7 +160,7 @@ def leaves_rest(
     control: StepControl,
     parameters: Parameters,
 ) -> bool:
-    """Whether the forces found move an island of contacts alone that was at rest before the step."""
+    """Return True if the forces move an island without joint rows that was at rest before the step."""
     progress = island.progress[0]
     if (
         (parameters.enabled_strategies >> REST) & 1 == 0
@@ -185,7 +186,7 @@ def leaves_rest(
 
 @kernel(inline=True)
 def is_solution(island: IslandWork, parameters: Parameters, others: int | None) -> bool:
-    """Whether z may solve the island's problem: what attempts, exact cones and backends found was decided on before."""
+    """Return True if z may solve the island's problem, from checks already made and the LCP's residuals."""
     progress = island.progress[0]
     n = progress.n
     q = island.q[:n]
@@ -198,10 +199,10 @@ def is_solution(island: IslandWork, parameters: Parameters, others: int | None) 
         if progress.answered == REFUSED:
             return False
     else:
-        # Other forces are verified when they are known: `judge_island`.
+        # Other forces are verified after they are recovered: `judge_island`.
         if others is None and not is_solved(island.residuals, parameters.tolerance):
             return False
-    # Solved without a pivot although z = 0 is not a solution: the previous step's forces or basis were right.
+    # Solved without a pivot although z = 0 is not a solution: the warm start was right.
     least = 0.0
     for i in range(n):
         least = min(least, q[i])
@@ -211,7 +212,7 @@ def is_solution(island: IslandWork, parameters: Parameters, others: int | None) 
 
 @kernel(inner=True)
 def judge_island(rows: ContactSystem, island: IslandWork, parameters: Parameters) -> bool:
-    """Whether z, f and v+ as certified solve the problem as it was posed, with its measures."""
+    """Return True if z, f and v+ with their certificate solve the original problem; fill the residuals."""
     progress = island.progress[0]
     n = progress.n
     m = rows.k.shape[0]
@@ -221,7 +222,7 @@ def judge_island(rows: ContactSystem, island: IslandWork, parameters: Parameters
     q, at = floats[at : at + n], at + n
     own, at = floats[at : at + contacts], at + contacts
     loads, at = floats[at : at + scales_float_size(m, n)], at + scales_float_size(m, n)
-    # Of what attempts found those measures are told that they were taken by.
+    # Forces of strategies keep the residuals by which they were accepted.
     measures = floats[at : at + island.residuals.shape[0]] if progress.attempt != NO_STRATEGY else island.residuals
     answer = IslandSolution(
         q,
@@ -260,7 +261,7 @@ def certify_contacts(rows: ContactSystem, island: IslandWork, parameters: Parame
     progress = island.progress[0]
     cone = parameters.exact_cone != 0
     f = island.f[: rows.k.shape[0]]
-    # Of exact cones there are no edges to certify.
+    # Exact cones have no edges to certify.
     edges = f if cone else island.z[: progress.n]
     v_plus = island.v_plus[: progress.nv]
     u = island.certificate_work[: progress.nv + 1]
@@ -269,9 +270,9 @@ def certify_contacts(rows: ContactSystem, island: IslandWork, parameters: Parame
 
 @kernel(inline=True)
 def certify_joints(rows: ContactSystem, island: IslandWork, joints: JointRows) -> bool:
-    """Fill the certificate's conditions of boxed rows and equations; False where these contradict one another.
+    """Fill the certificate's conditions of boxed rows and equations; return False if the equations are inconsistent.
 
-    As `ConstraintSolver` has it: equations that nearly agree are met by least squares.
+    As in `ConstraintSolver`, equations that nearly agree are satisfied in the least-squares sense.
     """
     nv = rows.v_free.shape[0]
     v_plus = island.v_plus[:nv]
@@ -295,7 +296,7 @@ def certify_joints(rows: ContactSystem, island: IslandWork, joints: JointRows) -
 
 @kernel(inline=True)
 def use_best_forces(island: IslandWork) -> None:
-    """Settle for the best of the attempts, or for z as a solver left it; what follows from it is formed as of any."""
+    """Use the best forces of the strategies, or z as a solver left it; the caller recovers f and v+ from it."""
     progress = island.progress[0]
     if progress.strategies_tried != 0:
         for i in range(progress.n):
@@ -311,10 +312,10 @@ def use_best_forces(island: IslandWork) -> None:
 
 @kernel(inner=True)
 def accept_uncertified(rows: ContactSystem, island: IslandWork, control: StepControl, parameters: Parameters) -> bool:
-    """Whether the forces, as certified, are taken; notes that they are."""
+    """Return True if the uncertified forces are accepted; count the island."""
     progress = island.progress[0]
     if parameters.backend != 0 and progress.nc > 0:
-        # The backend states the law; the certificate here may be one of another law.
+        # The backend's own law counts; the certificate here may be one of another law.
         nv = rows.v_free.shape[0]
         f = island.f[: rows.k.shape[0]]
         if progress.answered != NEARLY or not is_passive(
@@ -327,14 +328,14 @@ def accept_uncertified(rows: ContactSystem, island: IslandWork, control: StepCon
         return False
     control.uncertified += 1
     if parameters.adaptive != 0:
-        # Of this island no smaller h was left; of the next one there may be.
+        # This island allowed no smaller h; the next island may allow one.
         control.allow_uncertified = 0
     return True
 
 
 @kernel(inner=True)
 def is_nearly_certified(rows: ContactSystem, island: IslandWork) -> bool:
-    """Whether forces, as certified, are nearly right and make no energy; what is no number is neither."""
+    """Return True if forces are nearly right and create no energy, by their certificate; False for NaN."""
     for c in range(CERTIFICATE // 2):
         if not island.certificate[2 * c] <= UNCERTIFIED_TOLERANCE * island.certificate[2 * c + 1]:
             return False
@@ -345,7 +346,7 @@ def is_nearly_certified(rows: ContactSystem, island: IslandWork) -> bool:
 
 @kernel(inner=True)
 def is_passive(rows: ContactSystem, f: FloatArray, v_plus: FloatArray, u: FloatArray) -> bool:
-    """Whether the power of the forces at their own rates is not positive; u is what `certify` filled."""
+    """Return True if the power of the forces at their rates is not positive; ``certify`` has filled u."""
     power = 0.0
     exchanged = 0.0
     for i in range(f.shape[0]):

@@ -1,4 +1,4 @@
-"""MuJoCo files (MJCF), read by mujoco's own reader, as worlds."""
+"""MuJoCo files (MJCF) as worlds; mujoco's own reader reads them."""
 
 from __future__ import annotations
 

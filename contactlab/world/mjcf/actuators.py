@@ -1,7 +1,7 @@
 """Actions on joints and actuators of a compiled MuJoCo model.
 
-Actions are ranges, friction, springs, equalities, loops and gravity compensation. Servos of joints become drives, all
-other actuators forces of the user's controls.
+Actions are ranges, friction, springs, equalities, loops and gravity compensation. Position and velocity servos of
+joints become drives. All other actuators are forces that depend on the user's controls.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from contactlab.world.mjcf.source import BALL, FREE, SCALAR, MjcfError, Source, 
 
 
 def is_taken_equality(m: Any, e: int) -> bool:
-    """Return True if an equality is an active connect or weld, of bodies or sites, or of hinges and slides."""
+    """Return True if an equality is supported and active: connect or weld of bodies or sites, or of scalar joints."""
     import mujoco
 
     kind, of = int(m.eq_type[e]), int(m.eq_objtype[e])
@@ -40,7 +40,7 @@ def is_taken_equality(m: Any, e: int) -> bool:
 
 
 def _relation(m: Any, e: int) -> tuple[int, int, float, float] | None:
-    """Return joint, joint it follows, factor and offset (from the references) of an equality of two scalar joints."""
+    """Return joint, followed joint, factor and offset (from the references) of an equality of two scalar joints."""
     import mujoco
 
     kind, kinds, data = int(m.eq_type[e]), mujoco.mjtEq, m.eq_data[e]
@@ -56,7 +56,7 @@ def _relation(m: Any, e: int) -> tuple[int, int, float, float] | None:
 
 
 def _polynomial(m: Any, e: int) -> tuple[int, int, tuple[float, ...]] | None:
-    """Return joint, joint it follows (-1 for none) and coefficients (from the references) of an equality of joints."""
+    """Return joint, followed joint (-1 for none) and coefficients (from the references) of an equality of joints."""
     import mujoco
 
     if m.eq_type[e] != mujoco.mjtEq.mjEQ_JOINT:
@@ -91,7 +91,7 @@ def add_actions(builder: WorldBuilder, source: Source, actuators: tuple[MjcfActu
             builder.add_joint_friction(joint, float(m.dof_frictionloss[dof]))
         if m.jnt_type[j] not in SCALAR:
             continue
-        # q counts from the reference here.
+        # q is relative to the reference here.
         reference = float(m.qpos0[at])
         if m.jnt_limited[j] and not source.is_flag_disabled("limit", "constraint"):
             low, high = (float(x) - reference for x in m.jnt_range[j])
@@ -131,7 +131,7 @@ def _loop(source: Source, e: int) -> list[LoopConstraint]:
     numbers = [int(m.eq_obj1id[e]), int(m.eq_obj2id[e])]
     connects = m.eq_type[e] == mujoco.mjtEq.mjEQ_CONNECT
     if m.eq_objtype[e] == mujoco.mjtObj.mjOBJ_SITE:
-        # Two sites come together: origins, or frames.
+        # Two sites coincide: origins, or frames.
         frames = [make_pose(m.site_pos[s], m.site_quat[s]) for s in numbers]
         numbers = [int(m.site_bodyid[s]) for s in numbers]
     elif connects:
@@ -162,7 +162,7 @@ def passive_forces(source: Source) -> PassiveForces:
 
 
 def is_taken_tendon(m: Any, t: int) -> bool:
-    """Return True if the spring and damper of a tendon are taken: along sites, or of hinges and slides; linear."""
+    """Return True if a tendon's spring and damper are supported: along sites, or of scalar joints; linear."""
     import mujoco
 
     for field in ("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_springyield"):
@@ -194,12 +194,12 @@ def _tendon(source: Source, t: int, stiffness: float, damping: float) -> Tendon:
 
 
 def actuators_of(source: Source) -> tuple[MjcfActuator, ...]:
-    """Return the actuators in the file's order; unsupported ones have no terms and do nothing."""
+    """Return the actuators in the file's order; unsupported ones have no terms and no effect."""
     m = source.m
     if source.is_flag_disabled("actuation"):
         return ()
     if getattr(m, "nactuator", m.nu) != m.nu:
-        raise MjcfError("actuator", "some have several controls, which is not taken")
+        raise MjcfError("actuator", "some have several controls, which is not supported")
     made, ranges = [_actuator(source, a) for a in range(m.nu)], force_ranges(source)
     return tuple(_within_range(one, made, ranges) if one.drive is not None else one for one in made)
 
@@ -223,7 +223,7 @@ def tendon_ranges(source: Source) -> list[tuple[list[int], tuple[float, float]]]
 
 
 def is_disabled(m: Any, a: int) -> bool:
-    """Return True if the file switches off an actuator's group (actuatorgroupdisable): it does nothing."""
+    """Return True if the file disables an actuator's group (actuatorgroupdisable), so that it has no effect."""
     group = int(m.actuator_group[a])
     return bool(0 <= group < 31 and int(m.opt.disableactuator) >> group & 1)
 
@@ -231,10 +231,10 @@ def is_disabled(m: Any, a: int) -> bool:
 def _within_range(
     servo: MjcfActuator, actuators: list[MjcfActuator], ranges: dict[tuple[str, int], tuple[float, float]]
 ) -> MjcfActuator:
-    """Return a servo within the range of its joint: as the bound of its drive, or as a force if a drive cannot have it.
+    """Return a servo limited to the range of its joint: as a drive with a bound, or else as a force.
 
-    The range limits the sum of all actuators there. A drive has a separate bound, the same in both directions, and the
-    bound of a speed servo does not contain the force of its target.
+    The range limits the sum of all actuators of the joint. A drive has a separate bound, the same in both directions,
+    and the bound of a speed servo does not include the force of its target.
     """
     (term,), drive = servo.terms, servo.drive
     assert drive is not None
@@ -311,7 +311,7 @@ def _terms(source: Source, a: int, by_length: bool) -> tuple[tuple[ActuatorTerm,
 
 
 def on_scalar_joint(m: Any, a: int) -> bool:
-    """Return True if an actuator acts on a hinge or slide by itself."""
+    """Return True if an actuator acts on a single hinge or slide."""
     import mujoco
 
     on_joint = int(m.actuator_trntype[a]) in (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
@@ -319,7 +319,7 @@ def on_scalar_joint(m: Any, a: int) -> bool:
 
 
 def _servo(actuator: MjcfActuator, joint: str) -> PositionDrive | None:
-    """Return the drive of a position or velocity servo at the control 0, with gains seen from the joint, or None."""
+    """Return the drive of a position or velocity servo at control 0, with gains referred to the joint, or None."""
     if len(actuator.terms) != 1:
         return None
     (term,), (kp, *by_state), (constant, by_length, by_speed) = actuator.terms, actuator.gain, actuator.bias

@@ -13,7 +13,7 @@ from contactlab.world.surface import ALL
 
 MAX_CLASSES = 32
 
-#: contype, conaffinity and, of a geom that has partners of its own, a number that no other class has.
+#: contype, conaffinity and, for a geom with individual partners, a number of its own class.
 GeomClass = tuple[int, int, int]
 #: Bit of each class of geoms in a world. The first belongs to default geoms, and to shapes without
 #: filters.
@@ -24,9 +24,9 @@ PLAIN: GeomClass = (1, 1, 0)
 def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[dict[int, tuple[int, int]], list[str]]:
     """Return category and mask of each geom, and notes; new classes get the next bits of ``classes``.
 
-    MuJoCo lets two geoms meet if the contype of either has a bit in common with the other's conaffinity; bodies that
-    exclude one another do not, explicit pairs do whatever their bits say. Planes and geoms of the world have no moving
-    body, so that their exclusions are treated here too.
+    MuJoCo lets two geoms touch if the contype of either has a bit in common with the other's conaffinity. Excluded
+    bodies do not touch; explicit pairs touch for any bits. Planes and geoms of the world have no moving body, so their
+    exclusions are treated here too.
     """
     m, notes = source.m, list[str]()
     classes.setdefault(PLAIN, 1)
@@ -75,7 +75,7 @@ def _assign(m: Any, geoms: list[int], special: dict[frozenset[int], bool], known
 
 
 def _special_pairs(source: Source, geoms: list[int]) -> dict[frozenset[int], bool]:
-    """Return the pairs of geoms that meet, or do not, whatever their bits say, as far as bodies cannot tell."""
+    """Return pairs of geoms whose contact does not depend on their bits, unless bodies already decide it."""
     m, taken = source.m, set(geoms)
     said: dict[frozenset[int], bool] = {}
     of_body: dict[int, list[int]] = {}
@@ -94,7 +94,7 @@ def _special_pairs(source: Source, geoms: list[int]) -> dict[frozenset[int], boo
 
 
 def colliding(source: Source) -> list[int]:
-    """Return the numbers of the geoms that collide with anything."""
+    """Return the numbers of the geoms that can collide."""
     m = source.m
     if source.is_flag_disabled("contact", "constraint"):
         return []
@@ -103,12 +103,12 @@ def colliding(source: Source) -> list[int]:
 
 
 def excluded(m: Any) -> list[tuple[int, int]]:
-    """Return the pairs of bodies under <exclude>."""
+    """Return the pairs of bodies of <exclude> elements."""
     return [(int(signature) >> 16, int(signature) & 0xFFFF) for signature in m.exclude_signature]
 
 
 def is_ground(source: Source, g: int) -> bool:
-    """Return True if a geom is a plane, or belongs to the world itself: it becomes a separate shape, on no body."""
+    """Return True if a geom is a plane, or belongs to the world: it becomes a separate shape, without a body."""
     import mujoco
 
     return bool(source.m.geom_bodyid[g] == 0 or source.m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE)
@@ -117,13 +117,13 @@ def is_ground(source: Source, g: int) -> bool:
 def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> list[str]:
     """Exclude collisions of bodies that do not collide in MuJoCo; return notes on inexact cases.
 
-    Bodies without joints form one weld with their parents. A weld does not touch the weld that it hangs on, unless that
-    is the world. The builder excludes such pairs itself if one joint joins them; pairs joined by several joints are
+    Bodies without joints form one weld with their parents. A weld does not touch its parent weld, unless that is the
+    world. The builder excludes such pairs itself if one joint connects them; pairs connected by several joints are
     excluded here.
     """
     m, names, notes = source.m, source.bodies, list[str]()
     weld = np.asarray(m.body_weldid)
-    above = weld[np.asarray(m.body_parentid)[weld]]  # the weld that the weld of each body hangs on
+    above = weld[np.asarray(m.body_parentid)[weld]]  # parent weld of each body's weld
     with_geoms = sorted({int(m.geom_bodyid[g]) for g in geoms if m.geom_bodyid[g]})
     free_parents = source.is_flag_disabled("filterparent")
     pairs = itertools.product(with_geoms, with_geoms)

@@ -32,11 +32,11 @@ from contactlab.world.shape_builder import VisualMesh
 
 
 def model_of(source: Source, gravity: ArrayLike) -> Model:
-    """Return the model, its bodies under their names in the world.
+    """Return the model; its bodies have their names in the world.
 
-    A body of several joints hangs by one body without mass for each but the last; one whose last joint does not go
-    through its origin is fixed to a body without mass that does. So the order of q and v is MuJoCo's. A body that moves
-    on a body that is welded to the world hangs on the world itself, which it may touch, as in MuJoCo.
+    A body with several joints has one massless body for each joint but the last. A body whose last joint does not pass
+    through its origin is fixed to a massless body that does. So the order of q and v is MuJoCo's. A body whose parent
+    is welded to the world becomes a child of the world itself, which it may touch, as in MuJoCo.
     """
     m, names = source.m, source.bodies
     builder = ModelBuilder(gravity)
@@ -49,7 +49,7 @@ def model_of(source: Source, gravity: ArrayLike) -> Model:
         for j in range(first, first + count):
             kind, anchor = int(m.jnt_type[j]), np.array(m.jnt_pos[j])
             if kind == FREE:
-                # Its configuration is the pose in the world; only the start has the place of the body.
+                # Its configuration is the pose in the world; only the start contains the body's position.
                 place, anchor = Transform(), np.zeros(3)
             name = source.moved[j]
             inertia = _inertia(m, i) if name == names[i] else None
@@ -72,7 +72,7 @@ def model_of(source: Source, gravity: ArrayLike) -> Model:
 
 
 def configuration(source: Source, qpos: Any) -> FloatArray:
-    """Return q of a qpos: joints count from their reference, and free bodies move with the pose of the file.
+    """Return q of a qpos: joints are relative to their reference, and free bodies move with the pose of the file.
 
     The order is the file's.
     """
@@ -91,7 +91,7 @@ def configuration(source: Source, qpos: Any) -> FloatArray:
 
 
 def velocity(source: Source, qvel: Any) -> FloatArray:
-    """Return v of a qvel, in the file's order: velocities of free bodies turn with the file's pose."""
+    """Return v of a qvel, in the file's order: velocities of free bodies rotate with the file's pose."""
     m, v = source.m, np.array(qvel, dtype=np.float64)
     for j in np.flatnonzero(np.asarray(m.jnt_type) == FREE):
         at = int(m.jnt_dofadr[j])
@@ -124,10 +124,10 @@ PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom without one
 
 
 def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surroundings: bool = True) -> list[str]:
-    """Give the bodies in the builder their geoms and collision filters; return notes.
+    """Add the geoms and collision filters of the bodies in the builder; return notes.
 
-    Those of the file's world that collide become fixed bodies, planes half-spaces; without ``surroundings`` they are
-    left out. Pictures show the geoms that MuJoCo's viewer shows.
+    Colliding geoms of the file's world become fixed bodies, planes become half-spaces; without ``surroundings`` they
+    are omitted. Pictures show the geoms that MuJoCo's viewer shows.
     """
     import mujoco
 
@@ -172,9 +172,10 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
 
 
 def _material(m: Any, g: int) -> Material:
-    """Return the material of a geom; its priority represents condim: a frictionless geom has no influence on others.
+    """Return the material of a geom; its priority represents condim: a frictionless geom does not affect others.
 
-    So two of them have no friction, and one has the friction of the other geom, unless its own priority is higher.
+    So two frictionless geoms have no friction, and one has the friction of the other geom, unless its priority is
+    higher.
     """
     slips, priority = bool(m.geom_condim[g] == 1), int(m.geom_priority[g])
     return Material(0.0 if slips else float(m.geom_friction[g, 0]), priority=2 * priority - slips)
@@ -198,7 +199,7 @@ def _visible_geoms(m: Any) -> set[int]:
 
 
 def _weld(m: Any, g: int) -> tuple[bool, int]:
-    """Return a key that geoms of one rigid body share; geoms of bodies welded to the world have separate keys."""
+    """Return a key common to geoms of one rigid body; geoms of bodies welded to the world have separate keys."""
     body = int(m.geom_bodyid[g])
     weld = int(m.body_weldid[body])
     return (True, weld) if weld else (False, body)
@@ -230,7 +231,7 @@ def _add_visuals(builder: WorldBuilder, source: Source, geoms: set[int]) -> None
             seen = meshes[number]
         else:
             shape = _shape(m, g, place)
-            assert shape is not None  # one of those drawn
+            assert shape is not None  # one of the drawn geoms
             seen = shape.shape
         builder.add_visual(source.bodies[int(m.geom_bodyid[g])], seen, placement=place, rgba=_rgba(m, g))
 
@@ -244,7 +245,7 @@ def _triangles(m: Any, mesh: int) -> tuple[FloatArray, IntArray]:
 
 
 def _shape(m: Any, g: int, place: Transform) -> PlacedShape | None:
-    """Return the shape of a geom in its body, None for a kind that is not taken."""
+    """Return the shape of a geom in its body, None for an unsupported kind."""
     import mujoco
 
     kind, kinds = int(m.geom_type[g]), mujoco.mjtGeom
@@ -252,7 +253,7 @@ def _shape(m: Any, g: int, place: Transform) -> PlacedShape | None:
     if shape is not None:
         return PlacedShape(shape, place)
     if kind == kinds.mjGEOM_MESH:
-        # MuJoCo too lets the hull of a mesh collide.
+        # As in MuJoCo, the hull of a mesh collides.
         vertices, triangles = _triangles(m, int(m.geom_dataid[g]))
         shape = coarse_hull(vertices[np.unique(triangles)])
     elif kind == kinds.mjGEOM_HFIELD:
@@ -270,7 +271,7 @@ def _shape(m: Any, g: int, place: Transform) -> PlacedShape | None:
 
 
 def primitive(kind: int, size: Any) -> Shape | None:
-    """Return the shape of a geom or site that its size (3,) describes, None for another."""
+    """Return the shape of a geom or site given by its size (3,), None for other kinds."""
     import mujoco
 
     kinds, (a, b, c) = mujoco.mjtGeom, (float(x) for x in size)

@@ -65,7 +65,7 @@ from contactlab.world.sensors import (
 )
 from contactlab.world.world import World
 
-#: Frames by their names in mujoco.
+#: Sensors of frames by their names in mujoco.
 ON_FRAMES: dict[str, Callable[[str, Transform], Sensor]] = {
     "accelerometer": Accelerometer,
     "velocimeter": Velocimeter,
@@ -78,7 +78,7 @@ ON_FRAMES: dict[str, Callable[[str, Transform], Sensor]] = {
     "frameangvel": AngularVelocity,
 }
 
-#: Of a body and all that hangs on it.
+#: Sensors of subtrees.
 ON_SUBTREES: dict[str, Callable[[str], Sensor]] = {
     "subtreecom": SubtreeCenterOfMass,
     "subtreelinvel": SubtreeVelocity,
@@ -87,7 +87,7 @@ ON_SUBTREES: dict[str, Callable[[str], Sensor]] = {
 
 
 def sensors_of(source: Source) -> dict[str, Sensor]:
-    """Return those that are taken by their names in the world, in the file's order."""
+    """Return the supported sensors by their names in the world, in the file's order."""
     m = source.m
     made = (
         {}
@@ -98,7 +98,7 @@ def sensors_of(source: Source) -> dict[str, Sensor]:
 
 
 def _clipped(source: Source, s: int) -> Sensor | None:
-    """Return a sensor within its cutoff; directions and orientations have none."""
+    """Return a sensor clipped to its cutoff; directions and orientations have none."""
     import mujoco
 
     sensor, cutoff, kinds = _sensor(source, s), float(source.m.sensor_cutoff[s]), mujoco.mjtDataType
@@ -122,7 +122,7 @@ def _sensor(source: Source, s: int) -> Sensor | None:
     if kind in ("jointvel", "ballangvel"):
         return JointVelocity(source.handle(number))
     if kind in ON_SUBTREES:
-        # Children of a static body belong to the world here; a body without mass has no centre.
+        # The children of a static body belong to the world here; a massless body has no centre.
         whole = not source.is_static(number) and m.body_subtreemass[number] > 0.0
         return ON_SUBTREES[kind](source.bodies[number]) if whole else None
     frame = _frame(source, int(m.sensor_objtype[s]), number)
@@ -139,7 +139,7 @@ def _sensor(source: Source, s: int) -> Sensor | None:
 
 
 def _frame(source: Source, kind: int, i: int) -> tuple[str, Transform] | None:
-    """Return the body that a frame of mujoco's is on, and its pose in it."""
+    """Return the body of a mujoco frame, and the frame's pose in it."""
     import mujoco
 
     m, kinds = source.m, mujoco.mjtObj
@@ -160,7 +160,7 @@ MAX_NAMES = 8
 
 
 def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapping[str, Sensor]) -> list[str]:
-    """Return one sentence for each kind of thing that is left out, with the names it concerns."""
+    """Return one sentence for each kind of unsupported feature, with the names of its elements."""
     import mujoco
 
     m, labels = source.m, source.joints
@@ -178,7 +178,7 @@ def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], senso
         return [name_in(m, kind, int(i)) for i in numbers]
 
     def given(field: str) -> Any:
-        # If this version of mujoco has it.
+        # Versions of mujoco without the field give an empty array.
         values = np.asarray(getattr(m, field, ()))
         return np.flatnonzero(values.reshape(len(values), -1).any(axis=1)) if values.size else ()
 
@@ -254,7 +254,7 @@ def _acting_tendons(m: Any, bound: bool) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class MjcfScene:
-    """A world made of a MuJoCo file.
+    """A world made from a MuJoCo file.
 
     Attributes
     ----------
@@ -283,21 +283,26 @@ def load_mjcf(
 ) -> MjcfScene:
     """Read a MuJoCo file; `World.from_mjcf` documents the arguments.
 
-    Taken are bodies, free, ball, hinge and slide joints, inertias (given or from geoms), the geoms that collide (plane,
-    sphere, capsule, cylinder, box, ellipsoid and mesh as hulls, height field), sliding friction, contype, conaffinity,
-    excluded and explicit pairs and keyframes; ranges, damping, dry friction and springs of hinges and slides; actuators
-    of joints and fixed tendons, of which position and velocity servos of joints are drives under their names and the
-    others forces (`MjcfRobot`), and so are gravity compensation, springs and dampers of tendons; sensors
-    (`MjcfRobot.sensors`); connect and weld, of bodies or sites; joints that follow others or are held. Which bodies may
-    touch is MuJoCo's choice. Stops and loops are rigid. q and v are MuJoCo's, except for angles and shifts, which count
-    from the reference position. A geom of another kind that collides is an error; other unsupported elements are in the
-    notes.
+    Supported are:
+
+    * bodies; free, ball, hinge and slide joints; inertias (given or from geoms);
+    * geoms that collide: plane, sphere, capsule, cylinder, box, height field, and hulls of ellipsoids and meshes;
+    * sliding friction, contype, conaffinity, excluded and explicit pairs, keyframes;
+    * ranges, damping, dry friction and springs of hinges and slides;
+    * actuators of joints and fixed tendons: position and velocity servos of joints are drives under their names, the
+      others are forces (`MjcfRobot`);
+    * gravity compensation, springs and dampers of tendons, also as forces; sensors (`MjcfRobot.sensors`);
+    * connect and weld, of bodies or sites; joints that follow others or are locked.
+
+    Pairs of bodies that may touch are the same as in MuJoCo. Stops and loops are rigid. q and v are MuJoCo's, except
+    for angles and shifts, which are relative to the reference position. Other colliding geoms raise an error; other
+    unsupported elements are in the notes.
 
     Raises
     ------
     MjcfError
-        A file that does not exist, refers to files outside the root, loads plugins, or is refused by mujoco; a geom
-        that is not taken; mujoco is not installed.
+        The file does not exist, refers to files outside the root, loads plugins, is rejected by mujoco, or has an
+        unsupported geom that collides; or mujoco is not installed.
     """
     m, ignored = compile_mjcf(path, root)
     builder = WorldBuilder(Source(m).gravity)
@@ -333,7 +338,7 @@ def add_compiled(
 ) -> MjcfRobot:
     """Add a compiled model to a builder, whose classes of geoms are in ``classes``.
 
-    ``ignored`` are the attributes that were said without success, to be named.
+    ``ignored`` are the names of attributes without effect, for the notes.
     """
     source = Source(m, "" if name is None else f"{name}/", Transform() if pose is None else pose)
     frames = _keyframes(source)
@@ -370,7 +375,7 @@ def add_compiled(
 
 
 def warn_of(notes: tuple[str, ...]) -> None:
-    """Name the unsupported features in one `MjcfWarning`, attributed to the caller of the library."""
+    """Issue one `MjcfWarning` with the unsupported features, attributed to the caller of the library."""
     if notes:
         warn_caller("; ".join(notes), MjcfWarning)
 

@@ -38,10 +38,10 @@ class Attached(NamedTuple):
 
 
 class GravityCompensated(NamedTuple):
-    """A body with gravity compensation: a fraction of its weight is carried."""
+    """A body with gravity compensation: a fraction of its weight is compensated."""
 
     at: Attached  # its centre of mass
-    mass: float  # that share [kg]
+    mass: float  # this fraction of its mass [kg]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +51,17 @@ class Tendon:
     Attributes
     ----------
     name
-        In the file.
+        Name in the file.
     points
-        Those of the path; empty for a sum.
+        Points of the path; empty for a sum.
     terms
-        Of a sum: the bodies whose joints it counts, with their coefficients.
+        Terms of a sum: bodies whose joints it contains, with their coefficients.
     offset
         Length of a sum at q = 0.
     stiffness, damping
         [N/m, N s/m] of a path.
     rest
-        Lengths between which the spring is slack.
+        Lengths between which the spring has no force.
     """
 
     name: str
@@ -81,7 +81,7 @@ class PassiveForces:
     tendons: tuple[Tendon, ...] = ()
 
     def tau(self, world: World, q: ArrayLike, v: ArrayLike) -> FloatArray:
-        """Return the generalised forces (nv,) at a state of the world, or (B, nv) at B of them."""
+        """Return the generalised forces (nv,) at a state of the world, or (B, nv) at B states."""
         if not (self.lifted or self.tendons):
             return np.zeros(world.nv)
         model, places = world.model, np.asarray(q, dtype=np.float64)
@@ -102,7 +102,7 @@ class PassiveForces:
 
     @staticmethod
     def _path(tendon: Tendon, world: World, q: FloatArray, poses: Poses) -> tuple[float, FloatArray]:
-        """Return the length of a tendon, and how it grows with the velocities (nv,)."""
+        """Return the length of a tendon, and its derivative by the velocities (nv,)."""
         length, arm = tendon.offset, np.zeros(world.nv)
         for body, coefficient in tendon.terms:
             dof, place = world.coordinate_index[body, 0]
@@ -132,7 +132,7 @@ def _generalised(
 ) -> FloatArray:
     """Return the generalised force (nv,) of forces at points of bodies, world axes.
 
-    As `external_forces` has it, in a third of the time: it is asked in every step of a controller.
+    The result equals `external_forces`, in a third of the time, because controllers call it in every step.
     """
     f_ext = np.zeros((model.nb, 6))
     for at, force in forces:
@@ -152,7 +152,7 @@ Control = ArrayLike | Callable[[float], ArrayLike]
 class ActuatorTerm(NamedTuple):
     """A coordinate that an actuator acts on."""
 
-    body: str  # whose joint it is
+    body: str  # body of the joint
     coordinate: int
     gear: float  # force on the coordinate per force of the actuator
 
@@ -164,19 +164,19 @@ class MjcfActuator:
     Attributes
     ----------
     name
-        In the world.
+        Name in the world.
     terms
-        The coordinates it acts on, with gears; a fixed tendon acts on its joints. Empty if unsupported.
+        Its coordinates, with gears; a fixed tendon acts on its joints. Empty if unsupported.
     offset
         Its length at q = 0 of the world [rad or m].
     gain, bias
-        Constant, factor of length and of its rate.
+        Constant, factor of the length, and factor of its rate.
     ctrl_range, force_range, act_range
         Ranges to which control, force and state are clamped; infinite for none.
     dynamics, time_constant
-        One of `DYNAMICS`, and its constant [s]: if it is not "none" the state takes the place of the control.
+        One of `DYNAMICS`, and its time constant [s]: if it is not "none" the state replaces the control.
     drive
-        The drive of the world, under the actuator's name, that holds the servo; None for a force.
+        The drive of the world, under the actuator's name, that represents the servo; None for a force.
     """
 
     name: str
@@ -205,10 +205,10 @@ class _Law(NamedTuple):
     coordinates: tuple[tuple[str, int], ...]  # bodies and coordinates, nc of them
     gears: FloatArray  # (nu, nc)
     offset: FloatArray  # (nu,)
-    # (3, nu) constant, factor of length and of its rate.
+    # (3, nu) constant, factor of the length, and factor of its rate.
     gain: FloatArray
     bias: FloatArray
-    by_state: bool  # whether there is more than controls by constants
+    by_state: bool  # whether any force depends on the state
     # (nu,) ranges of forces; (nc,) of the total force on a coordinate.
     low: FloatArray
     high: FloatArray
@@ -228,7 +228,7 @@ class _Law(NamedTuple):
             if one.drive is None:
                 gain[:, a], bias[:, a] = one.gain, one.bias
             elif one.drive.stiffness == 0.0:
-                # The drive damps; the rest of a speed servo is the force of its target.
+                # The drive has the damping; the rest of a speed servo is the force of its target.
                 gain[0, a] = one.gain[0]
         low, high = np.array([one.force_range for one in actuators]).reshape(-1, 2).T
         least, most = np.array([ranges.get(place, (-np.inf, np.inf)) for place in numbers]).reshape(-1, 2).T
@@ -239,12 +239,12 @@ class _Law(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Keyframe:
-    """A start by name.
+    """A named start.
 
     Attributes
     ----------
     q, v
-        Of the file's joints in its order, as the world counts them; `MjcfRobot.state` puts them into a world.
+        Of the file's joints in its order, in the world's convention; `MjcfRobot.state` inserts them into a world.
     ctrl, act
         Controls (nu,) and states (na,) of actuators.
     time
@@ -265,16 +265,16 @@ class MjcfRobot:
     Attributes
     ----------
     name
-        Under which it was added; None for names as in the file.
+        Prefix of its names; None for names as in the file.
     joints
         Names of the file's joints, and the bodies of the world that they move, in the order of the file.
     actuators
-        In the order of the file's controls. Servos of joints are drives of the world, which hold the control 0 until
-        changed; the others are forces, which ``tau`` computes.
+        Actuators in the order of the file's controls. Servos of joints are drives of the world, with the control 0
+        until it is changed. The others are forces, which ``tau`` computes.
     keyframes
-        By name.
+        Keyframes by name.
     sensors
-        Those that are taken, by their names in the world, for `Simulation.read` and `Recording.read`: accelerometers,
+        Supported sensors, by their names in the world, for `Simulation.read` and `Recording.read`: accelerometers,
         gyros, velocimeters, touch, positions, orientations and velocities of frames, centres of mass and momenta of
         subtrees, forces and torques of joints in worlds without loops, positions and velocities of joints.
     notes
@@ -312,18 +312,18 @@ class MjcfRobot:
     def tau(
         self, world: World, ctrl: ArrayLike, q: ArrayLike, v: ArrayLike, act: ArrayLike | None = None
     ) -> FloatArray:
-        """Return the forces (nv,) of the actuators that are no drives, and `passive_tau`; (B, nv) of B states.
+        """Return the forces (nv,) of the actuators that are not drives, plus `passive_tau`; (B, nv) for B states.
 
         Parameters
         ----------
         world
-            The robot is in it.
+            World with this robot.
         ctrl
             (nu,) controls, clamped to their ranges; with a leading axis B for B states.
         q, v
-            State of the world; or B of them.
+            State of the world; or B states.
         act
-            (na,) states of the actuators that have one, default 0; or B times.
+            (na,) states of the actuators that have one, default 0; or B rows.
         """
         law, places = self._law, world.coordinate_index
         try:
@@ -333,7 +333,7 @@ class MjcfRobot:
         dof, at = where[:, 0], where[:, 1]
         force = law.gain[0] * (signals := self._signals(ctrl, act))
         if law.by_state:
-            # Laws of actuators on coordinates without a position, -1 here, do not depend on it.
+            # Actuators on coordinates without a position, -1 here, do not depend on it.
             length = law.offset + _sums(np.asarray(q, dtype=np.float64)[..., at], law.gears.T)
             rate = _sums(np.asarray(v, dtype=np.float64)[..., dof], law.gears.T)
             force += (law.gain[1] * length + law.gain[2] * rate) * signals
@@ -352,7 +352,7 @@ class MjcfRobot:
         return self._passive.tau(world, q, v)
 
     def targets(self, ctrl: ArrayLike, act: ArrayLike | None = None) -> dict[str, float]:
-        """Return the targets of the position servos by their names, for ``targets`` of `simulate`."""
+        """Return the targets of the position servos by name, for ``targets`` of `simulate`."""
         found = {}
         for actuator, signal in zip(self.actuators, self._signals(ctrl, act), strict=True):
             if actuator.drive is not None and actuator.drive.stiffness > 0.0:
@@ -376,8 +376,8 @@ class MjcfRobot:
     def inputs(self, world: World, control: Control) -> dict[str, Any]:
         """Return ``tau`` and ``targets`` for `simulate`: ``simulate(world, stepper, 2.0, **robot.inputs(world, u))``.
 
-        ``control`` is an array (nu,), or a function of time [s] that returns one. Actuators with a state need a loop of
-        one's own: `tau`, `targets` and `next_act`, step by step.
+        ``control`` is an array (nu,), or a function of time [s] that returns one. Actuators with a state need an
+        explicit loop with `tau`, `targets` and `next_act` in each step.
         """
         if self.na:
             raise MjcfError("actuator", "some have a state: call tau, targets and next_act step by step")
@@ -424,12 +424,12 @@ class MjcfRobot:
 
 
 def _runs(ctrl: ArrayLike) -> tuple[None, ...]:
-    """Leading axes before the controls of one state: none, or an axis of runs."""
+    """Return the leading axes before the controls of one state: none, or an axis of runs."""
     return (None,) if np.ndim(ctrl) == 2 else ()
 
 
 def _sums(values: FloatArray, factors: FloatArray) -> FloatArray:
-    """Return values @ factors (n, m), one after the other: the same bits for one state and among any others."""
+    """Return values @ factors (n, m), summed in order: the same bits for one state as for many."""
     total = np.zeros((*values.shape[:-1], factors.shape[1]))
     for i, row in enumerate(factors):
         total += values[..., i, None] * row

@@ -2,8 +2,8 @@
 
 References are checked before the file is read: no file outside one folder, no plugins, no entities. A table has the
 attributes that are supported, without effect here, supported in part, or reported as unsupported. Attributes of one row
-are treated in the same way; actuators have one row, and so have sensors. An attribute without a row is reported too,
-because a release of mujoco can have more.
+are treated in the same way; all actuators have one row, and all sensors another. An attribute without a row is also
+reported, because a release of mujoco may have more.
 """
 
 from __future__ import annotations
@@ -30,39 +30,39 @@ from problem_data.files import read_bytes
 
 
 class MjcfError(FieldError, FileError):
-    """A MuJoCo file that cannot be used; the field is the element at fault."""
+    """Error in a MuJoCo file; the field is the element at fault."""
 
 
 class MjcfContentError(MjcfError, SimulationConfigError):
-    """A MuJoCo file that does not make a world."""
+    """Error in a MuJoCo file that does not describe a valid world."""
 
 
 class MjcfWarning(UserWarning):
-    """A MuJoCo file with elements that are not supported."""
+    """Warning of unsupported elements in a MuJoCo file."""
 
 
 class AttributeSupport(NamedTuple):
-    """Attributes of a kind of element, apart by spaces."""
+    """Attributes of a kind of element, separated by spaces."""
 
     supported: str = ""
     no_effect: str = ""  # attributes of pictures, of MuJoCo's solver, for the user, or without effect by themselves
-    unsupported: str = ""  # on load, unless it has the value behind "="
-    partial: str = ""  # checked in the compiled model: `notes` names the elements that do not support it
+    unsupported: str = ""  # reported on load, unless it has the value after "="
+    partial: str = ""  # checked in the compiled model: `notes` names the elements with unsupported values
 
 
-#: An element as a file has it: the section it is in, "" for one of its own, its tag, its attributes with their values.
+#: An element of a file: its section ("" if it is a section itself), its tag, its attributes with their values.
 Said = tuple[str, str, dict[str, str]]
 
 _WHOLE = """mujoco include compiler size statistic visual asset custom extension deformable default worldbody contact
     keyframe frame replicate composite attach flexcomp edge elasticity pin camera light skin plugin config mesh texture
     material layer"""
-#: Sections and elements that are compiled by mujoco, refused before, named as a whole or only seen, with any
-#: attributes.
+#: Sections and elements with any attributes: compiled by mujoco, rejected before, reported as a whole, or only for
+#: pictures.
 WHOLE = frozenset(_WHOLE.split())
 _POSE = "pos quat axisangle euler xyaxes zaxis"
 _SOLVER = "solref solimp"
 
-#: By tag; by section of actuators, equalities, sensors and tendons.
+#: By tag; actuators, equalities, sensors and tendons by section.
 TABLE = {
     "option": AttributeSupport(
         "timestep gravity actuatorgroupdisable",
@@ -90,7 +90,7 @@ TABLE = {
     "geom": AttributeSupport(
         f"name class type size fromto {_POSE} mass density shellinertia mesh fitscale hfield contype conaffinity "
         "friction priority group rgba material",
-        "user castshadow fluidshape fluidcoef",  # these two do something in a medium alone
+        "user castshadow fluidshape fluidcoef",  # the last two matter only in a medium
         f"{_SOLVER} solmix margin=0 gap=0 adhesion=0 surfacevel=0",
         "condim",
     ),
@@ -108,7 +108,7 @@ TABLE = {
     "tendon": AttributeSupport(
         "name class joint coef site stiffness damping springlength actuatorfrcrange actuatorfrclimited",
         "group width material rgba user margin "
-        "solreflimit solimplimit solreffriction solimpfriction",  # elements with these are named
+        "solreflimit solimplimit solreffriction solimpfriction",  # elements with these are reported
         partial="geom sidesite divisor frictionloss armature limited range springyield",
     ),
     "actuator": AttributeSupport(
@@ -117,7 +117,7 @@ TABLE = {
         "diameter bias",
         "user lengthrange",
         "actdim=1 actearly=false input ffrange velrange",
-        # of actuators that are named as such
+        # attributes of actuators that are reported
         "damping armature delay nsample interp site refsite body cranksite slidersite cranklength gain force "
         "scale lmin lmax vmax fpmax fvmax tausmooth range ki imax slewmax posrange controller cogging inductance "
         "lugre motorconst nominal resistance saturation thermal plugin instance",
@@ -142,7 +142,7 @@ def row_of(section: str, tag: str) -> AttributeSupport | None:
 
 
 def unknown_attributes(said: Iterable[Said]) -> list[str]:
-    """Return attributes of a file that are not read, as "geom margin", each once."""
+    """Return the attributes of a file that are not read, as "geom margin", without repetition."""
     found: dict[str, None] = {}
     for section, tag, attributes in said:
         row = row_of(section, tag)
@@ -159,7 +159,7 @@ def unknown_attributes(said: Iterable[Said]) -> list[str]:
 
 
 def _is(value: str, wanted: str | None) -> bool:
-    """Return True if the words of a value are all the one wanted, or numbers equal to it."""
+    """Return True if all words of a value equal the wanted one, or are numbers equal to it."""
     try:
         return wanted is not None and all(float(word) == float(wanted) for word in value.split())
     except ValueError:
@@ -176,7 +176,7 @@ def make_pose(position: Any, turn: Any) -> Transform:
 
 
 def name_in(m: Any, kind: str, i: int) -> str:
-    """Return the name of an element by its kind (mujoco's) and number; one without is called by its number."""
+    """Return the name of an element by its kind (mujoco's) and number; kind and number if it has none."""
     import mujoco
 
     return mujoco.mj_id2name(m, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), i) or f"{kind} {i}"
@@ -184,7 +184,7 @@ def name_in(m: Any, kind: str, i: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A compiled model, the prefix of its names in the world, and the pose of its own world there.
+    """A compiled model, the prefix of its names in the world, and the pose of its world there.
 
     Names are from the file, or kind and number for elements without one; names of bodies and joints have the prefix.
     """
@@ -205,7 +205,7 @@ class Source:
 
     @cached_property
     def moved(self) -> dict[int, str]:
-        """The body in the world that each joint moves: an own one for each but the last of a body's joints."""
+        """The body in the world that each joint moves; each joint but the last of a body has a separate one."""
         m, found = self.m, {}
         for j in range(m.njnt):
             i = int(m.jnt_bodyid[j])
@@ -215,7 +215,7 @@ class Source:
         return found
 
     def handle(self, j: int) -> str:
-        """Return the name by which a world builder finds a joint: its own name if joints have names."""
+        """Return the name by which a world builder finds a joint: the joint's name if joints have names."""
         return self.prefix + self.joints[j]
 
     def is_static(self, i: int) -> bool:
@@ -223,13 +223,13 @@ class Source:
         return bool(self.m.body_weldid[i] == 0)
 
     def static_pose(self, i: int) -> Transform:
-        """Return the pose of a body that is welded to the world, in the world that is built."""
+        """Return the pose of a body that is welded to the world, in the new world."""
         if i == 0:
             return self.pose
         return self.static_pose(int(self.m.body_parentid[i])) @ make_pose(self.m.body_pos[i], self.m.body_quat[i])
 
     def is_flag_disabled(self, *flags: str) -> bool:
-        """Return True if the file switches off any of these (names of <flag>), as far as this mujoco knows them."""
+        """Return True if the file disables any of these flags (names of <flag>) known to this mujoco."""
         import mujoco
 
         bits = sum(int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag.upper()}", 0)) for flag in flags)
@@ -237,14 +237,14 @@ class Source:
 
     @property
     def gravity(self) -> FloatArray:
-        """(3,) of the file."""
+        """(3,) gravity of the file."""
         return np.zeros(3) if self.is_flag_disabled("gravity") else np.array(self.m.opt.gravity)
 
 
 MAX_BYTES = 16 * 2**20
 MAX_FILES = 100
 
-# Attributes of <compiler> that name folders, and of any element that name files.
+# Attributes of <compiler> that name folders, and attributes of any element that name files.
 FOLDERS = ("meshdir", "texturedir", "assetdir")
 FILES = re.compile(r"file(name|right|left|up|down|front|back)?")
 REFUSED = {"plugin": "is a plugin", "extension": "loads plugins", "model": "is another model", "attach": "attaches one"}
@@ -270,7 +270,7 @@ def check_references(file: Path, root: Path) -> list[Said]:
         parents.append(one.parent)
         folders += [(folder, one) for folder in own_folders]
         named += [(name, one) for name in names]
-        # mujoco looks in the folders of the main file and of the one that names it.
+        # mujoco searches in the folders of the main file and of the file with the name.
         bases = {file.parent, one.parent}
         found = [path for name in includes for base in bases for path in _check_path(name, root, base, one)]
         seen[one] = {path for path in found if path.is_file()}
@@ -286,7 +286,7 @@ def check_references(file: Path, root: Path) -> list[Said]:
 
 
 def _check_circles(included: dict[Path, set[Path]]) -> None:
-    """Raise if files include one another in a circle, because mujoco ends the process on some of them."""
+    """Raise if files include one another in a cycle, because mujoco then ends the process in some cases."""
     graph: dict[Path, set[Path]] = {}
     for file, others in included.items():
         graph.setdefault(file.resolve(), set()).update(other.resolve() for other in others)
@@ -298,7 +298,7 @@ def _check_circles(included: dict[Path, set[Path]]) -> None:
 
 
 def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:
-    """Return the paths of a name from a folder, by its text, as in mujoco, and by links; all within the root."""
+    """Return the paths of a name in a folder, as text, like mujoco, and with links resolved; all in the root."""
     if name.startswith("package:"):
         detail = f"{file.name}: {name!r} is a URDF file's: `World.from_urdf` and `WorldBuilder.add_urdf` read those"
         raise MjcfError("file", detail)
@@ -317,7 +317,7 @@ def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:
 
 
 def _scan(file: Path, said: list[Said]) -> tuple[list[str], list[str], list[str]]:
-    """Return the folders, files and includes that one file names, and collect its contents."""
+    """Return the folders, files and includes named in one file, and collect its contents."""
     folders: list[str] = []
     names: list[str] = []
     includes: list[str] = []
@@ -329,7 +329,7 @@ def _scan(file: Path, said: list[Said]) -> tuple[list[str], list[str], list[str]
         said.append((above[1] if len(above) > 1 else "", tag, attributes))
         above.append(tag)
         for name, written in attributes.items():
-            # mujoco takes one for the other, whatever the system.
+            # mujoco accepts both on any system.
             value = written.replace("\\", "/")
             if tag == "compiler" and name in FOLDERS:
                 folders.append(value)

@@ -1,7 +1,7 @@
 """Sensors: small values, read of a run after any step, or of a record for all its steps at once.
 
-``run.read(Accelerometer("torso"))`` is a vector (d,), ``recording.read(...)`` of the same sensor (n_steps, d). Whatever
-has a method ``measure(view)``, where `StepView` has the data of the steps, is a sensor.
+``run.read(Accelerometer("torso"))`` is a vector (d,), ``recording.read(...)`` of the same sensor (n_steps, d). Any
+object with a method ``measure(view)`` is a sensor; ``view`` is a `StepView` with the data of the steps.
 """
 
 from __future__ import annotations

@@ -29,16 +29,16 @@ IN_BODY = pose_row(Transform())[None]
 
 
 def _check_other(world: World, name: str) -> None:
-    """Refuse a name that neither a body nor a half-space has."""
+    """Raise if neither a body nor a half-space has this name."""
     known = (*world.model.names, *world.half_space_names)
     if name not in known and name != WORLD:
         raise SimulationConfigError("other", f"no body or half-space is called {name!r}{close_names(name, known)}")
 
 
 def _check_shapes(world: World, body: str, table: Any) -> None:
-    """Refuse a body that nothing can touch: without a shape, in steps without contacts that the caller supplied."""
+    """Raise if a body cannot be in contact: it has no shape, and the steps have no external contacts."""
     names = world.model.names
-    # Their contacts have no shapes, and can act on any body.
+    # External contacts have no shapes, and can act on any body.
     if body in names and names.index(body) not in world.surface_bodies and not (table.shape_b < 0).any():
         raise SimulationConfigError(
             "body", f"{body!r} has no shape, so that nothing touches it: WorldBuilder.add_shape"
@@ -52,11 +52,11 @@ class ContactForce:
     Parameters
     ----------
     body
-        Name of the body they act on.
+        Name of the body on which they act.
     other
-        Their source: a body or half-space, or "world" for all surfaces of the world; None for everything.
+        Their source: a body or half-space, or "world" for all surfaces of the world; None for all.
     shapes
-        Numbers in `World.surfaces`: one shape of either, or a pair, that has to take part. Empty for all.
+        Numbers in `World.surfaces`: one shape of either body, or a pair, that must take part. Empty for all.
     """
 
     body: str
@@ -90,8 +90,8 @@ class ContactForce:
 class ContactWrench(ContactForce):
     """Moment of the contact forces on a body about one of its points, and their sum, (6,) world axes [N m, N].
 
-    Means over the step; the point is where it was before the step, as the contacts are. Torsional and rolling friction
-    is in the moment.
+    Means over the step; the point is at its position before the step, like the contacts. The moment includes torsional
+    and rolling friction.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ class ContactWrench(ContactForce):
 class Touch:
     """Sum of the normal forces of a body's contacts in a zone, mean over the step, (1,) [N].
 
-    A contact counts that lies in the zone, or from which the normal leads into it, out of the body: the zone may cover
-    the surface or be outside it, as MuJoCo's can.
+    A contact counts if it is in the zone, or if the ray along its normal out of the body meets the zone. So the zone
+    may cover the surface or be outside it, as in MuJoCo.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Touch:
         table = known.between(self.body).table
         lead = view.q.shape[:-1]
         R, p = view.pose(self.body, Transform(), before=True)
-        # Into the axes of the body: one row of contacts each, and the steps they belong to.
+        # Convert to the axes of the body: one row per contact, with its step.
         steps = (table.step - table.scope.first) if lead else np.zeros(len(table), dtype=np.int64)
         R, p = R.reshape(-1, 3, 3)[steps], p.reshape(-1, 3)[steps]
         outward = np.where(table.body_a == view.world.model.index(self.body), 1.0, -1.0)[:, None] * table.normal
@@ -168,7 +168,7 @@ class RangeFinder(OnBody):
     directions
         (n, 3) in the frame's axes, of any length; by default one ray along z.
     reach
-        Range of the sensor: the reading if a ray meets nothing nearer [m].
+        Range of the sensor, and the reading if a ray has no closer hit [m].
     exclude
         Names of further bodies that the rays pass through.
     """

@@ -24,7 +24,7 @@ class OnBody:
     body
         Name of the body.
     placement
-        Pose of the sensor's frame in the body; by default the body's own.
+        Pose of the sensor's frame in the body; default the body's frame.
     """
 
     body: str
@@ -92,9 +92,9 @@ class Gyroscope(OnBody):
 class Accelerometer(OnBody):
     """Specific force at the frame's origin, R^T (a - g), (3,) in the frame's axes [m/s^2]: an accelerometer's reading.
 
-    At rest it is g upwards, in free fall 0. a is the mean acceleration of the step, (v after - v before) / h, and
-    counts at the state before it: there the step's forces balance, contact forces included. An impact is a mean,
-    too: twice as much at half the h.
+    At rest it is g upwards, in free fall 0. a is the mean acceleration of the step, (v after - v before) / h, evaluated
+    at the state before it, where the step's forces balance, contact forces included. For an impact it is also a mean:
+    twice as large at half the h.
     """
 
     def measure(self, view: StepView) -> FloatArray:
@@ -114,8 +114,8 @@ def turned_back(R: FloatArray, vector: FloatArray) -> FloatArray:
 
 
 def bodies_beyond(model: Model, body: str) -> set[str]:
-    """Return the names of a body and of all its descendants; "world" has all bodies as descendants."""
-    model.index_or_world(body)  # an unknown one raises, with the close names
+    """Return the names of a body and of all its descendants; all bodies descend from "world"."""
+    model.index_or_world(body)  # raises for an unknown name, with similar ones
     beyond = {body}
     for one in model.bodies:
         if one.parent in beyond:
@@ -155,33 +155,31 @@ class _Subtree:
 
     @cached_property
     def mass(self) -> float:
-        """[kg]; one without any has no centre."""
+        """Mass [kg]; raise if it is zero, because then there is no centre."""
         total = sum(part.mass for part in self.parts)
         if total <= 0.0:
-            raise SimulationConfigError(
-                "sensor", f"is of the mass of {self._body!r} and what hangs on it: there is none"
-            )
+            raise SimulationConfigError("sensor", f"needs a mass, but {self._body!r} and its descendants have none")
         return total
 
     @cached_property
     def center(self) -> FloatArray:
-        """(..., 3)."""
+        """Centre of mass (..., 3)."""
         return np.asarray(sum(part.mass * part.place for part in self.parts) / self.mass)
 
     @cached_property
     def velocity(self) -> FloatArray:
-        """(..., 3) of the centre."""
+        """Velocity of the centre (..., 3)."""
         return np.asarray(sum(part.mass * part.motion[..., 3:] for part in self.parts) / self.mass)
 
 
 @dataclass(frozen=True)
 class SubtreeCenterOfMass:
-    """Centre of mass of a body and all that hangs on it, after the step, (3,) world axes [m].
+    """Centre of mass of a body and all its descendants, after the step, (3,) world axes [m].
 
     Parameters
     ----------
     body
-        Name of the body; "world" for everything.
+        Name of the body; "world" for all bodies.
     """
 
     body: str
@@ -193,7 +191,7 @@ class SubtreeCenterOfMass:
 
 @dataclass(frozen=True)
 class SubtreeVelocity(SubtreeCenterOfMass):
-    """Velocity of that centre of mass after the step, (3,) world axes [m/s]."""
+    """Velocity of the subtree's centre of mass after the step, (3,) world axes [m/s]."""
 
     def measure(self, view: StepView) -> FloatArray:
         """Return the reading."""
@@ -202,9 +200,9 @@ class SubtreeVelocity(SubtreeCenterOfMass):
 
 @dataclass(frozen=True)
 class SubtreeAngularMomentum(SubtreeCenterOfMass):
-    """Angular momentum of those bodies about their centre of mass after the step, (3,) world axes [kg m^2/s].
+    """Angular momentum of a subtree about its centre of mass after the step, (3,) world axes [kg m^2/s].
 
-    Inertias of rotors (`armature`) are not in it.
+    It does not include inertias of rotors (`armature`).
     """
 
     def measure(self, view: StepView) -> FloatArray:
@@ -220,14 +218,14 @@ class SubtreeAngularMomentum(SubtreeCenterOfMass):
 
 @dataclass(frozen=True)
 class JointPosition:
-    """Entries of a joint in q after the step: of a hinge or slide (1,) [rad, m].
+    """Entries of a joint in q after the step: for a hinge or slide (1,) [rad, m].
 
     Parameters
     ----------
     joint
         Its name (`Model.joint_names`).
     offset
-        Offset: the reading at q = 0.
+        The reading at q = 0.
     """
 
     joint: str
@@ -240,7 +238,7 @@ class JointPosition:
 
 @dataclass(frozen=True)
 class JointVelocity:
-    """Entries of a joint in v after the step: of a hinge or slide (1,) [rad/s, m/s].
+    """Entries of a joint in v after the step: for a hinge or slide (1,) [rad/s, m/s].
 
     Parameters
     ----------
@@ -259,9 +257,9 @@ class JointVelocity:
 class JointForce(OnBody):
     """Force that the parent exerts on a body through its joint, mean over the step, (3,) in the frame's axes [N].
 
-    Bodies beyond the joint move by it, gravity and contacts: the joint transmits the difference, its own drives, stops
-    and friction included. The frame is where it was before the step. A world with loops is refused, since they may
-    carry some of it.
+    Bodies beyond the joint move by this force, gravity and contacts: the joint transmits the difference, including its
+    drives, stops and friction. The frame is at its pose before the step. A world with loops raises an error, because
+    loops may carry a part of the force.
     """
 
     def measure(self, view: StepView) -> FloatArray:
@@ -271,7 +269,7 @@ class JointForce(OnBody):
 
 @dataclass(frozen=True, eq=False)
 class JointTorque(OnBody):
-    """Moment about the frame's origin that goes with `JointForce`, (3,) in the frame's axes [N m]."""
+    """Moment about the frame's origin that belongs to `JointForce`, (3,) in the frame's axes [N m]."""
 
     def measure(self, view: StepView) -> FloatArray:
         """Return the reading."""
@@ -282,7 +280,7 @@ def _transmitted(view: StepView, sensor: OnBody) -> FloatArray:
     """Return moment about the frame's origin and force (..., 6), in the frame's axes."""
     world, model, table = view.world, view.world.model, view.contact_table(sensor.body)
     if world.joint_actions.loops:
-        raise SimulationConfigError("sensor", "reads what a joint carries, and loops may carry some of it")
+        raise SimulationConfigError("sensor", "reads the force of a joint, and loops may carry a part of it")
     (q, v), lead = view.start_state, view.q.shape[:-1]
     frame, origin = view.pose(sensor.body, sensor.placement, before=True)
     rotations, origins = body_poses(model, q)

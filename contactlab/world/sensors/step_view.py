@@ -1,4 +1,4 @@
-"""Data of one step, or of many steps, that sensors read; errors of a measuring device: noise, and a range."""
+"""Data of one step, or of many steps, for sensors; errors of a measuring device: noise, and a range."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sensor(Protocol):
-    """Argument of `Simulation.read` and `Recording.read`."""
+    """Sensor for `Simulation.read` and `Recording.read`."""
 
     def measure(self, view: StepView) -> FloatArray:
         """Return the reading (d,) of one step, (n, d) of n steps."""
@@ -29,7 +29,7 @@ class Sensor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StepView:
-    """A step, or n steps at once: arrays then have a leading axis of that length.
+    """A step, or n steps together, with a leading axis of length n in all arrays.
 
     `Simulation.read` and `Recording.read` make them. For states only, such as states of a `Rollout`, sensors of motion
     read ``StepView(world, q[1:], v[1:], (q[:-1], v[:-1]), h)``.
@@ -41,9 +41,9 @@ class StepView:
     q, v
         State after the step, (nq,) and (nv,).
     start
-        q and v before it; None if no step has been made, which sensors of states can read all the same.
+        q and v before it; None before the first step, when only sensors of states can be read.
     h
-        Size of the step [s], (n,) of n steps that differ.
+        Size of the step [s], (n,) for n steps of different sizes.
     contacts
         Function that returns the `ContactTable` of the steps; None if contacts are not known.
     kinematic_poses
@@ -51,7 +51,7 @@ class StepView:
     asleep
         Which bodies slept through the step (nb,); None if none can.
     time
-        At which the step ended [s], (n,) of n steps; None if it is not known.
+        Time at the end of the step [s], (n,) for n steps; None if it is not known.
     """
 
     world: World
@@ -66,7 +66,7 @@ class StepView:
 
     def read(self, sensor: Sensor) -> FloatArray:
         """Return the reading of a sensor: (d,), or (n, d)."""
-        # Not `isinstance`, which takes longer with a protocol than many a reading.
+        # Not `isinstance`, which for a protocol takes longer than many a reading.
         if not callable(getattr(sensor, "measure", None)):
             raise SimulationConfigError("sensor", f"must offer measure(view), got {type(sensor).__name__}")
         return sensor.measure(self)
@@ -75,9 +75,7 @@ class StepView:
     def start_state(self) -> tuple[FloatArray, FloatArray]:
         """State (q, v) before the step."""
         if self.start is None:
-            raise SimulationConfigError(
-                "sensor", "reads what happens in a step, and none has been made: call step first"
-            )
+            raise SimulationConfigError("sensor", "reads a step, and none has been made: call step first")
         return self.start
 
     def pose(self, body: str, placement: Transform, *, before: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -111,14 +109,15 @@ class StepView:
     def acceleration(self, body: str, point: FloatArray) -> FloatArray:
         """Return angular acceleration of a body and acceleration of its point (3,) in the step, (6,) world axes.
 
-        v changes by a constant rate over the step; it counts at the state before it, where the step's equations hold.
+        v changes at a constant rate over the step; it is evaluated at the state before it, where the step's equations
+        hold.
         """
         self._free(body)
         (q, v), h = self.start_state, np.asarray(self.h)[..., None]
         return point_acceleration_6d(self.world.model, q, v, (self.v - v) / h, body, point)
 
     def contact_table(self, body: str) -> Any:
-        """Return the contacts of the steps, to be asked about a body."""
+        """Return the contacts of the steps, if contacts of the body are known."""
         if self.contacts is None:
             raise SimulationConfigError("sensor", "reads contacts, which are not known of states alone")
         number, _ = self.world.model.index_or_world(body), self.start_state
@@ -133,7 +132,7 @@ class StepView:
 
     def _free(self, body: str) -> None:
         if self._told_row(body) is not None:
-            detail = f"is on {body!r}, which moves as it is told: its motion has the velocity"
+            detail = f"is on {body!r}, which is kinematic: read the velocity from its motion"
             raise SimulationConfigError("sensor", detail)
 
 
@@ -142,7 +141,7 @@ def _split(pose: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _spread(name: str, value: object) -> FloatArray:
-    """One number for all entries of a reading, or one for each."""
+    """Return one number for all entries of a reading, or one for each, as an array."""
     shape = (None,) if np.ndim(value) == 1 else ()  # type: ignore[arg-type]
     return read_only(finite_array(value, name, shape, SimulationConfigError))  # type: ignore[arg-type]
 
@@ -156,8 +155,8 @@ def _check_sensor(sensor: object) -> None:
 class Noisy:
     """Readings of another sensor with normal noise, independent from step to step.
 
-    The noise is a function of the seed, the time and the state: a run, its record and a run of a batch read the same,
-    on any number of threads and however often they are asked, and runs that differ anywhere err independently.
+    The noise is a function of the seed, the time and the state. So a run, its record and a run of a batch give the same
+    readings, on any number of threads and for any number of calls. Runs that differ have independent noise.
 
     Parameters
     ----------
@@ -166,12 +165,12 @@ class Noisy:
     std
         Standard deviation in the units of the reading: one number, or (d,).
     seed
-        At least 0. Two devices with one seed err alike: give each its own.
+        At least 0. Two devices with one seed have the same noise: use different seeds.
 
     Raises
     ------
     SimulationConfigError
-        Naming the field and the value.
+        A value is invalid; the error names the field and the value.
     """
 
     sensor: Sensor
@@ -193,7 +192,7 @@ class Noisy:
         reading = self.sensor.measure(view)
         lead = view.q.shape[:-1]
         when = np.broadcast_to(np.asarray(view.time, dtype=np.float64), lead)[..., None]
-        # Plus 0: zeros of either sign are one state.
+        # Adding 0 makes zeros of either sign one state.
         rows = (np.concatenate((when, view.q, view.v), axis=-1) + 0.0).reshape(
             -1, 1 + view.q.shape[-1] + view.v.shape[-1]
         )
@@ -201,7 +200,7 @@ class Noisy:
         return np.asarray(reading + self.std * noise.reshape(reading.shape))
 
     def _draw(self, state: bytes, size: int) -> FloatArray:
-        """Return normal numbers that belong to a state."""
+        """Return normally distributed numbers that depend only on the state."""
         digest = hashlib.blake2b(state, digest_size=16, key=str(self.seed).encode()[:64])
         key = int.from_bytes(digest.digest(), "little")
         return np.random.Generator(np.random.Philox(key=key)).standard_normal(size)
@@ -221,7 +220,7 @@ class Clipped:
     Raises
     ------
     SimulationConfigError
-        Naming the field and the value.
+        A value is invalid; the error names the field and the value.
     """
 
     sensor: Sensor

@@ -158,7 +158,7 @@ def _check(model: Model, cs: ConstraintSet, tolerance: float, max_iterations: in
     check_set(model, cs)
     if not finite_number(tolerance, "tolerance", ConstraintError) > 0.0:
         raise ConstraintError("tolerance", f"must be > 0, got {tolerance!r}")
-    count: object = max_iterations  # whatever the caller's types say
+    count: object = max_iterations  # callers may ignore the annotation
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise ConstraintError("max_iterations", f"must be a whole number >= 1, got {max_iterations!r}")
 

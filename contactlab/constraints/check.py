@@ -281,7 +281,7 @@ def check_constraint(
     """
     cs = _as_set(model, constraint)
     time, limit = time_of(t), finite_number(tolerance, "tolerance", ConstraintError)
-    count: object = samples  # whatever the caller's types say
+    count: object = samples  # callers may ignore the annotation
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise ConstraintError("samples", f"must be a number of states, at least 1, got {samples!r}")
     span = finite_number(duration, "duration", ConstraintError)

@@ -1,4 +1,4 @@
-"""The edge between users and kernels: checked arrays, compiled entries, and errors made of return codes.
+"""Argument checks, compiled entry points, and errors made from return codes of kernels.
 
 An array is checked in a fraction of a microsecond. Errors about configurations and velocities name the body at fault.
 Kernels are imported late. The entry for the usual call accepts one signature only.

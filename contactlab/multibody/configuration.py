@@ -17,7 +17,7 @@ from contactlab.spatial.errors import MultibodyError
 
 
 def neutral(model: Model) -> FloatArray:
-    """Return the configuration (nq,) of zeros and identity quaternions; custom joints say their own."""
+    """Return the configuration (nq,) of zeros and identity quaternions; custom joints define their entries."""
     return model.neutral
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contactlab.multibody.urdf.geometry import PackageRoots
     from contactlab.multibody.urdf.loading import UrdfModel
 
-#: Name of the frame every model stands in.
+#: Name of the world frame of every model.
 WORLD = "world"
 
 
@@ -34,9 +34,9 @@ class BodySpec:
     Attributes
     ----------
     name, parent
-        Its name and its parent's, "world" for none.
+        Name of the body, and name of its parent ("world" if it has none).
     joint
-        How it moves relative to its parent.
+        Motion relative to the parent.
     placement
         Pose of the joint frame in the parent body.
     inertia
@@ -61,7 +61,7 @@ class BodySpec:
 
 @dataclass(frozen=True, eq=False)
 class PackedModel:
-    """The buffers the kernels take; see `contactlab.multibody.kernels.layout`. Not to be modified."""
+    """Buffers of the kernels; see `contactlab.multibody.kernels.layout`. Not to be modified."""
 
     #: ints, floats: The model.
     ints: IntArray
@@ -77,7 +77,7 @@ class PackedModel:
 class Model:
     """Bodies, joints and gravity. Made by `ModelBuilder.build` or `Model.from_urdf`.
 
-    `dataclasses.replace` makes one with other bodies or gravity, from which everything else follows.
+    `dataclasses.replace` makes a model with other bodies or gravity; all other fields are derived from these.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Model:
         package_roots: PackageRoots = None,
         strict_inertia: bool = False,
     ) -> UrdfModel:
-        """Read a robot description (URDF), from anybody: see `docs/from_urdf.md`.
+        """Read a robot description (URDF) from any source; see `docs/from_urdf.md`.
 
         Bodies are named by the links and are in depth-first order, the children of one link in the order of the file.
         The joints, with limits, friction and mimic relations, are in the model's ``joint_data`` by their own names.
@@ -178,7 +178,7 @@ class Model:
         Raises
         ------
         MultibodyError
-            An unknown joint, one that is there twice, a position of wrong length.
+            An unknown joint, a joint given twice, or a position of wrong length.
         """
         from contactlab.multibody.builder import reduced
 
@@ -201,7 +201,7 @@ class Model:
 
     @cached_property
     def without_gravity(self) -> Model:
-        """The same without gravity."""
+        """The same model without gravity."""
         return Model(self.bodies, np.zeros(3))
 
     @property
@@ -211,7 +211,7 @@ class Model:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints that move or have a name of their own, in the order of their bodies."""
+        """Names of the joints that move or have names that differ from their bodies', in the order of their bodies."""
         return tuple(one.joint_name for one in self.bodies if one.joint.nv or one.joint_name != one.name)
 
     @property
@@ -244,7 +244,8 @@ class Model:
         Raises
         ------
         MultibodyError
-            An unknown name, with the close ones; the world, which has no place there (see `index_or_world`).
+            The name is unknown (the text suggests close ones), or is the world, which has no index (see
+            `index_or_world`).
         """
         if name == WORLD:
             raise MultibodyError(

@@ -126,7 +126,7 @@ class ContactPoint:
             raise BridgeError(prefix + "frame", f"must be 'world' or 'body', got {frame!r}")
         if surface not in get_args(Surface):
             raise BridgeError(prefix + "surface", f"must be one of {get_args(Surface)}, got {surface!r}")
-        label: object = name  # whatever the caller's types say
+        label: object = name  # callers may ignore the annotation
         if label is not None and (not isinstance(label, str) or not label):
             raise BridgeError(prefix + "name", f"must be a non-empty string or None, got {name!r}")
         both = at_least_zero(mu, prefix + "mu")

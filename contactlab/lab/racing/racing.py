@@ -137,7 +137,7 @@ def _check(tolerance: float | None, time_limit: float, counts: dict[str, tuple[i
     if not (time_limit > 0.0 and math.isfinite(time_limit)):
         raise RaceError(f"time_limit must be a number of seconds > 0, got {time_limit}")
     for name, (value, least) in counts.items():
-        given: object = value  # whatever the caller's types say
+        given: object = value  # callers may ignore the annotation
         if not isinstance(given, int) or given < least:
             raise RaceError(f"{name} must be a whole number >= {least}, got {value!r}")
 

@@ -158,7 +158,7 @@ def runge_kutta_size(nl: int, nv: int, nq: int) -> int:
 def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` with the rate of the displacement d (nv,) from the start of a part, at velocities v.
 
-    It is v except for rotation vectors.
+    The rate is v, except for the entries of rotation vectors.
     """
     # v
     for j in range(v.shape[0]):

@@ -1,7 +1,7 @@
 """Pose and motion column of a link on a revolute joint about x, y or z; sines and cosines of all joint angles at once.
 
-These are most of the links of most robots. Their poses are in scalars from end to end. Links of a branch wait for each
-other, so the time from the parent's rotation to the own one counts, and memory in between costs time.
+Most links of most robots are of this kind, so their poses are computed in scalars. Links of a branch depend on each
+other, so the latency from the parent's rotation to the link's rotation counts, and intermediate memory adds to it.
 
 A library's two calls per joint for sine and cosine take longer than all other parts of a link's pose. Here one loop
 without branches and calls takes as many joints together as the processor's vectors hold.

@@ -197,7 +197,7 @@ def rotation_load(
 ) -> tuple[int, tuple[float, float, float], tuple[float, float, float]]:
     """Return the place in v of a link's angular velocity, and force and torque on it in body axes.
 
-    Link i is a tree of its own. ``inertia`` (6,) is filled with the inertia about the reference point of the torque.
+    Link i is a whole tree. ``inertia`` (6,) is filled with the inertia about the reference point of the torque.
     """
     # inertia about the centre of mass
     Ri = R[i]
@@ -256,7 +256,7 @@ def gyroscopic_impulse(
     t, R, S
         The model, rotations (nl, 9) and motion columns (nv, 6) at the start of the step.
     i
-        A link that is a tree of its own, for which `is_free_rotor` holds.
+        A link that is a whole tree and satisfies `is_free_rotor`.
     v, tau
         (nv,) velocity and applied force, of the whole model.
     spins
@@ -367,9 +367,9 @@ def limit_products(
     branch, L
         The next degree of freedom towards the root, and M (n, n), both triangles, which comes back.
     tree_links
-        The first link of the tree, and the first behind it.
+        The first link of the tree, and the first link after it.
     behind, share
-        Entries of `previous_kinetic_energy` for the tree, and the part of the change that is made (`limiter_weight`).
+        Entries of `previous_kinetic_energy` for the tree, and the applied fraction of the change (`limiter_weight`).
     state
         Bias, which is overwritten, and momentum M v, each (n,).
     scratch

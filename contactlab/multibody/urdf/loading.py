@@ -1,6 +1,6 @@
-"""From a description to a model that remembers it.
+"""Conversion of a robot description to a model that keeps the description's data.
 
-Masses and inertias of descriptions that cannot move are refused, and impossible ones are named.
+Masses and inertias with which a model cannot move are refused; impossible ones are named in a warning.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class UrdfModel(Model):
     root
         Name of the root link; "world" if it is the world itself.
     joints
-        Every joint of the description, fixed ones included, in the order of the bodies they move; where their
-        coordinates stand follows from the bodies.
+        Every joint of the description, fixed ones included, in the order of the bodies they move. The slices of q and v
+        are derived from the bodies.
     geometry
-        Shapes to collide with and to look at, kept as records.
+        Shapes for collision and for display, as records.
     """
 
     robot: str = field(kw_only=True)
@@ -54,7 +54,7 @@ class UrdfModel(Model):
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of ``joints``, one by one; a floating base, for which a description has none, goes by its link."""
+        """Names of ``joints``. A floating base, which has no joint in the description, has the name of its link."""
         return tuple(joint.name for joint in self.joints)
 
     @property
@@ -138,7 +138,7 @@ def load_urdf(
     package_roots: PackageRoots = None,
     strict_inertia: bool = False,
 ) -> UrdfModel:
-    """Make a model of a robot description; `Model.from_urdf` says how."""
+    """Return the model of a robot description; see `Model.from_urdf`."""
     robot, file = read(path_or_text)
     links = by_name(robot.all("link"))
     by_name(robot.all("joint"))

@@ -180,7 +180,7 @@ class ConfigurationSpace:
     def random_restart(self, q: FloatArray, number: int, rng: np.random.Generator) -> FloatArray:
         """Return a random start configuration, whose distance from q grows with ``number``.
 
-        Coordinates between two limits are uniform between them; the others change by up to about half a turn or two
+        Later restarts draw coordinates between two limits uniformly. The others change by about half a turn or two
         metres.
         """
         away = rng.standard_normal(self.model.nv) * min(0.4 * number, 2.0)

@@ -188,7 +188,7 @@ class _Problem:
         return weighted, objective, float(np.linalg.norm(rows[self.weight > 0.0]))
 
     def descend(self, q: FloatArray, steps: int, patience: int) -> _End:
-        """Run Levenberg-Marquardt from q to the tolerance, a minimum, the step limit or a stall of ``patience`` steps."""
+        """Run Levenberg-Marquardt from q until the tolerance, a minimum, the step limit or ``patience`` slow steps."""
         at = kinematics(self.model, q)
         e, objective, error = self.errors(at)
         J, scale = self.jacobian(at)

@@ -75,7 +75,7 @@ class Elementary:
 
 @runtime_checkable
 class Joint(Protocol):
-    """Motion of a child body relative to its parent: elementary motions in a chain, each in the frame of the previous one."""
+    """Motion of a child body relative to its parent: a chain of elementary motions, each in the last one's frame."""
 
     @property
     def nq(self) -> int:

@@ -1,4 +1,4 @@
-"""Vectors, poses, and the quantities of a shape for the kernels: its support, its ground points, its bounds.
+"""Vector and pose arithmetic, and quantities of a shape for the kernels: support points, ground points, bounds.
 
 A pose is a row of twelve numbers: the rotation by rows, then the origin.
 """

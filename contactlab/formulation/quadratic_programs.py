@@ -387,7 +387,7 @@ def _subproblem(
 
 
 def _friction_mask(MM: FloatArray, z: FloatArray, at: ContactLayout) -> NDArray[np.bool_]:
-    """Mask of [fF+ | fF- | lambda]: true if the bound mu fN of the contact is positive, or its slack softened."""
+    """Return a mask of [fF+ | fF- | lambda], true if the contact's bound mu fN is positive or its slack softened."""
     contacts = MM[at.slacks, at.normals] @ z[at.normals] > 0.0
     contacts |= np.diag(MM[at.slacks, at.slacks]) > 0.0
     edges = MM[at.edges, at.slacks] @ contacts.astype(np.float64) > 0.0

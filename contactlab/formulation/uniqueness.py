@@ -341,7 +341,7 @@ class _UniquenessSearch:
             self.enter(end)
 
     def _solved(self, how: str) -> _Verdict | None:
-        """Return ONE for a problem known to have at most one velocity, NONE if the solver proves it, otherwise None."""
+        """Return ONE for a solved problem known to have at most one velocity, NONE with a proof, otherwise None."""
         result = lcp.solve(self.problem, tolerance=self.tolerance)
         self.status = result.status.name
         if result.status is lcp.Status.SOLVED:

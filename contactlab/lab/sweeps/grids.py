@@ -341,7 +341,7 @@ def _solver_class(name: str) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImpactGrid:
-    """A family of impacts under several laws, for `contactlab.lab.sweep`, with arguments of `contactlab.impact.impact_map`.
+    """A family of impacts under several laws, for `contactlab.lab.sweep`; see `contactlab.impact.impact_map`.
 
     Parameters
     ----------

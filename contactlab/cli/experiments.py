@@ -1,4 +1,4 @@
-"""Commands that run many things: `contactlab race`, `conform` and `sweep`."""
+"""Commands with many runs: `contactlab race`, `conform` and `sweep`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ no failure of the command: the exit status is 1 only if nobody solved anything.
 )
 def race(arguments: argparse.Namespace) -> int:
     """Race solvers on files of problems; every answer is judged by the problem's own data."""
-    # Names of data sets stand for their files, fetched before anything is begun.
+    # Data sets are downloaded before the race begins.
     paths = [data_path(path) for path in arguments.paths]
     missing = [str(path) for path in paths if not path.exists()]
     if missing:

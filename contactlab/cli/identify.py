@@ -71,7 +71,7 @@ def identify(arguments: argparse.Namespace) -> int:
 
 
 def _keeper(arguments: argparse.Namespace, path: Path, stack: contextlib.ExitStack) -> Callable[..., dict[str, Any]]:
-    """Return what finds finished work in a folder, or does it and keeps it there; known by data and choices."""
+    """Return a function that loads a stored result from a folder, or computes and stores it, by data and settings."""
     from contactlab import __version__
     from contactlab.lab.sweeps.tasks import Store
 
@@ -93,7 +93,7 @@ def _keeper(arguments: argparse.Namespace, path: Path, stack: contextlib.ExitSta
 
 
 def _lines(document: dict[str, Any]) -> list[str]:
-    """Return what was found, in words."""
+    """Return the result as lines of text."""
     rows = document["parameters"]
     width = max(len(name) for name in rows)
     lines = [f"{document['recordings']}: {document['fitted']} fitted, {document['held_back']} held back"]

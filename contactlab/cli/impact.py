@@ -1,4 +1,4 @@
-"""`contactlab impact`: laws and simulations beside recorded planar impacts, single ones and whole drops; with plots."""
+"""`contactlab impact`: laws and simulations compared with recorded planar impacts and whole drops; with plots."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
     models = every_model(balance.lever_turned)
     fitted: dict[int, PlanarFit] = {}
     with Progress("fits", "models") as progress:
-        # The last, with springs and the most numbers, take longest.
+        # The last law, with springs and the most parameters, takes longest.
         for i, fit in map_threads(
             lambda i: cross_validate(data, models[~i], folds=arguments.folds, seed=arguments.seed),
             len(models),
@@ -145,7 +145,7 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
 def _reported(
     data: PlanarImpacts, fits: list[PlanarFit], intervals: dict[int, FloatArray], arguments: argparse.Namespace
 ) -> dict[str, object]:
-    """Draw what was asked for; return the scores."""
+    """Write the requested plots; return the scores."""
     if arguments.plots is not None:
         for plot in plot_impacts(arguments.plots, data, fits):
             print(f"wrote {plot}")

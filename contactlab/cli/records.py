@@ -65,10 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"stopped: {error}")
         recording, status = error.recording, 1
     except (lcp.ProblemError, ModuleNotFoundError) as error:
-        # Some options, such as the engine of lcp.CVXPY, are known to be good or bad only once they are used.
+        # Some options, such as the engine of lcp.CVXPY, can be checked only during their use.
         raise SceneError(arguments.scene, 0, "[stepper] 'solver'", str(error)) from error
     except SimulationConfigError as error:
-        # More steps than there is room for.
+        # More steps than memory is available for.
         raise SceneError(arguments.scene, 0, f"[stepper] '{error.field}'", error.detail) from error
     print_summary(recording, clock)
     print(f"wrote {arguments.out}" if status == 0 else f"the record so far: {arguments.out}.chunks")
@@ -76,13 +76,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class StepClock:
-    """From here on: how long steps take, and their kernels, which are compiled or read from disk when first called."""
+    """Stopwatch of steps, including time to compile kernels or to load them from disk."""
 
     def __init__(self) -> None:
         self._began, self._before = time.perf_counter(), compilation_seconds()
 
     def account(self, steps: int) -> str:
-        """Return a line on so many steps."""
+        """Return a line on the time of this number of steps."""
         waited = compilation_seconds() - self._before
         seconds = time.perf_counter() - self._began - waited
         return f"{steps} steps in {seconds:.1f} s, and {waited:.1f} s until their kernels were compiled or read"
@@ -92,11 +92,11 @@ def print_summary(recording: Recording, clock: StepClock) -> None:
     """Print energy and the worst certificate of each simulated second, then the ledger, the solvers and the time."""
     took = clock.account(recording.n_steps)
     print("  time  kinetic  potential   total [J]  contacts  worst scaled residual")
-    # A second that the end only rounds to is the end.
+    # A last second that differs from the end only by rounding is the end.
     ends = np.append(np.arange(0.0, recording.time[-1] * (1.0 - 1e-9), 1.0), recording.time[-1])
     steps = np.searchsorted(recording.time, ends - 1e-9)
     certificates, contacts = recording.certificates, recording.contacts
-    # Both tables ascend by step: no line looks at more than its own rows.
+    # Both tables ascend by step, so each line reads only its rows.
     for previous, step in zip([0, *steps[:-1]], steps, strict=True):
         since = slice(*np.searchsorted(certificates.step, (previous, step)))
         worst = f"{certificates.scaled[since].max():.1e}" if since.start < since.stop else "-"
@@ -129,7 +129,7 @@ Exit status: 0 everything holds; 1 something does not (step, island and contact 
 """,
 )
 def verify(arguments: argparse.Namespace) -> int:
-    """Check every step of a record again, with arithmetic of its own."""
+    """Check every step of a record again, with separate arithmetic."""
     recording = Recording.open(arguments.file)
     print(stamp_text(recording.environment))
     with Progress("verifying", "steps") as progress:
@@ -150,7 +150,7 @@ def verify(arguments: argparse.Namespace) -> int:
 
 
 def stamp_text(stamp: Mapping[str, str]) -> str:
-    """Return a record's stamp as lines of text; of a scene file its checksum, not its text."""
+    """Return a record's stamp as lines of text, with the checksum of a scene file in place of its text."""
     return "\n".join(f"{name}: {value}" for name, value in stamp.items() if name != "scene")
 
 
@@ -174,7 +174,7 @@ def explain(arguments: argparse.Namespace) -> int:
 
 
 def explanation_lines(explanation: Explanation, most: int) -> list[str]:
-    """Return the explanation as lines of text, with at most so many contacts."""
+    """Return the explanation as lines of text, with at most ``most`` contacts."""
     text = []
     if explanation.step is not None:
         when = "" if explanation.time is None else f", time {explanation.time:.9g} s"
@@ -273,7 +273,7 @@ def _show(recording: Recording, arguments: argparse.Namespace) -> None:
 
 
 def write_html(recording: Recording, path: Path, *, collision: bool = False) -> Path:
-    """Write the replay, and say on standard error how far it is."""
+    """Write the replay, with progress on standard error."""
     from contactlab.viewer import write_html_replay
 
     with Progress("writing the replay", "frames") as progress:
@@ -281,7 +281,7 @@ def write_html(recording: Recording, path: Path, *, collision: bool = False) -> 
 
 
 def write_plots(recording: Recording, folder: Path) -> list[Path]:
-    """Write every plot of a record into a folder, which is made where it is not there."""
+    """Write all plots of a record into a folder, which is created if necessary."""
     from contactlab import plotting
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -247,8 +247,8 @@ class RoundedCube:
 
 def toss_world(tosses: CubeTosses, settings: TossSettings) -> World:
     """Return the cube of the file above the board, a fixed half-space."""
-    # Both surfaces are equal, so the contact's mu, a geometric mean, is this number. Each has twice the spring and damper
-    # of the contact, because they act in series.
+    # Both surfaces are equal, so the contact's mu, a geometric mean, is this number. Each has twice the spring and
+    # damper of the contact, because they act in series.
     material = Material(settings.mu, settings.restitution, 2.0 * settings.stiffness, 2.0 * settings.dissipation)
     gravity = tosses.gravity if settings.gravity is None else settings.gravity
     builder = WorldBuilder(gravity=(0.0, 0.0, -gravity))

@@ -1,7 +1,7 @@
-"""Contact that lasts: friction and rest.
+"""Cases of persistent contact: friction and rest.
 
-What sticks does not creep, what slides stops where Coulomb's law says, the same in all directions. Forces sum to the
-load and are shared, stacks settle, nothing sinks; told forces obey their own laws.
+Sticking contacts do not creep. Sliding bodies stop where Coulomb's law predicts, equally in all directions. Forces sum
+to the load and are shared, stacks settle, and nothing sinks. Reported forces satisfy their laws.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from contactlab.conformance.case import (
 )
 
 G, H = 9.81, 1e-3
-#: A micrometre a second: less than any of the rates that issue 3328 of MuJoCo complains of, 50 to 2300.
+#: A micrometre per second, less than all rates in MuJoCo's issue 3328, 50 to 2300.
 CREEP = 1e-6
 BRICK = (0.1, 0.1, 0.02)
 
@@ -63,7 +63,7 @@ def _slides(engine: Engine) -> list[Measure]:
 
 def _pressed(engine: Engine) -> list[Measure]:
     r, half = 4e-3, 0.02
-    # The inertia of a rod. It stands upright, so that it cannot roll down the wall.
+    # The inertia of a rod, which stands upright, so that it cannot roll down the wall.
     inertia = (0.045 * half**2 / 3.0, 0.045 * half**2 / 3.0, 0.5 * 0.045 * r * r)
     capsule = Body(ShapeSpec("capsule", (r, half)), 0.045, inertia, (r, 0.0, 0.5), force=(-12.0, 0.0, 0.0))
     track = path(engine, Scene((capsule,), (HalfSpaceSpec((1.0, 0.0, 0.0)),), 0.7), H, 2.0)
@@ -126,7 +126,7 @@ SHARE = 1e-3  # a tenth of a percent of the load
 
 
 def stack(masses: list[float]) -> Scene:
-    """Cubes of 0.2 m, one on the other."""
+    """Return a stack of cubes of 0.2 m."""
     return Scene(tuple(box((0.1,) * 3, m, (0.0, 0.0, 0.1 + 0.2 * i)) for i, m in enumerate(masses)))
 
 
@@ -191,7 +191,7 @@ def _cone(engine: Engine) -> list[Measure]:
     if not contacts.body:
         return [gap, Measure("told, where weight presses, contacts fewer than one:", 1.0, 0.0)]
     normal = np.sum(contacts.force * contacts.normal, axis=1)
-    # On the brick, whichever of the two an engine takes for the one pushed.
+    # The force on the brick, whichever of the two bodies the engine reports as the pushed one.
     tangent = np.where(np.array(contacts.body) >= 0, 1.0, -1.0)[:, None] * (
         contacts.force - normal[:, None] * contacts.normal
     )

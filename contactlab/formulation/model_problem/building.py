@@ -94,8 +94,9 @@ def problem_data_from(
         level, see `ModelProblem.overloaded_joints`.
     loads
         Normal force [N], by name of contact, of contacts with torsional or rolling friction, which determines their
-        bounds. Usually the force of the previous step, ``{c.name: c.normal_force for c in
-        problem.contact_forces(solution)}``; the error in the motion is then of order h.
+        bounds. Usually it is the force of the previous step,
+        ``{c.name: c.normal_force for c in problem.contact_forces(solution)}``; the error in the motion is then of
+        order h.
     h
         Step [s]; None for an impact.
     rows_at

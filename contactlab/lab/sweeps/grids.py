@@ -346,8 +346,8 @@ class ImpactGrid:
     Parameters
     ----------
     problem, laws
-        As for `impact_map`, at the top level of a module, or of a script that calls this under ``if __name__ ==
-        "__main__":``.
+        As for `impact_map`, at the top level of a module, or of a script that calls this under
+        ``if __name__ == "__main__":``.
     axes, restitutions
         As for `impact_map`.
 

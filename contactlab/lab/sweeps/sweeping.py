@@ -94,9 +94,9 @@ def sweep(
     ----------
     function
         Function of a task that returns a dict of numbers, strings, booleans, None, and lists of them; NumPy values are
-        converted. It is at the top level of a module, or of a script that calls `sweep` under ``if __name__ ==
-        "__main__":``. Or a family with its own tasks: `SceneGrid` of a scene over parameters and seeds, `ProblemGrid`
-        of solvers over problems, `ImpactGrid` of laws over impacts.
+        converted. It is at the top level of a module, or of a script that calls `sweep` under
+        ``if __name__ == "__main__":``. Or a family with its own tasks: `SceneGrid` of a scene over parameters and
+        seeds, `ProblemGrid` of solvers over problems, `ImpactGrid` of laws over impacts.
     tasks
         Dicts of JSON values, or frozen dataclasses of such values; the function gets the same type, with tuples as
         lists. Of equal tasks only one is run.

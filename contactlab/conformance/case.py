@@ -183,7 +183,7 @@ class Engine(Protocol):
     version: str
 
     def load(self, scene: Scene, h: float) -> Run:
-        """Return a run of the scene with steps of h [s]; raises `NotSupportedError` where it cannot be told so."""
+        """Return a run of the scene with steps of h [s]; raise `NotSupportedError` if the engine cannot run it."""
 
 
 class NotReportedError(Exception):
@@ -239,7 +239,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """A run, step by step: times (k,), poses (k, n, 7), velocities (k, n, 6), the start first; and where it stands."""
+    """Recorded run: times (k,), poses (k, n, 7), velocities (k, n, 6), from the start on; and its final state."""
 
     times: FloatArray
     poses: FloatArray

@@ -1,4 +1,4 @@
-"""Films: recorded or event-driven runs as states to show, with forces as arrows, and numbers as text."""
+"""Films: time-stepping or event-driven runs as states to show, with forces as arrows, and numbers as text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ForceScale:
 
     @classmethod
     def of_recording(cls, recording: Recording, size: float) -> ForceScale:
-        """Return the scale by the forces of a run; ``size`` [m] is the radius of a typical body (`SceneGeometry.size`)."""
+        """Return the scale by the forces of a run; ``size`` [m] is the radius of a typical body."""
         contacts = recording.contacts
         force = np.linalg.norm(contacts.impulse, axis=1) / recording.h[contacts.step]
         force = force[force > 0.0]

@@ -64,7 +64,7 @@ no failure of the command: the exit status is 1 only if nobody solved anything.
 """,
 )
 def race(arguments: argparse.Namespace) -> int:
-    """Race solvers on files of problems; every answer is judged by the problem's own data."""
+    """Race solvers on files of problems; every result is verified with the data of the problem."""
     # Data sets are downloaded before the race begins.
     paths = [data_path(path) for path in arguments.paths]
     missing = [str(path) for path in paths if not path.exists()]
@@ -101,7 +101,7 @@ What an engine loses is no failure of the command: the exit status is 1 only if 
 """,
 )
 def conform(arguments: argparse.Namespace) -> int:
-    """Hold engines to closed forms and known complaints; every score is computed."""
+    """Test engines against closed forms and known complaints; every score is computed."""
     from contactlab import conformance
 
     if arguments.list:
@@ -153,7 +153,7 @@ cluster that cannot be used; 130 interrupted.
 """,
 )
 def sweep(arguments: argparse.Namespace) -> int:
-    """Run a scene or solve problems many times, as one TOML file says."""
+    """Run a scene or solve problems many times, as described by one TOML file."""
     from contactlab.lab.sweeps.sweeping import load_experiment
 
     settings = {name: getattr(arguments, name) for name in ("out", "jobs", "cluster", "time_limit", "again")}

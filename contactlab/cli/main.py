@@ -26,7 +26,7 @@ COMMANDS = {
     "identify": ("identify", "parameters from recordings, with intervals"),
     "impact": ("impact", "score impact laws and simulations on recorded planar impacts"),
     "race": ("experiments", "race solvers on files of problems; rows, profiles, one-file report"),
-    "conform": ("experiments", "hold engines to closed forms and known complaints; scores and reasons"),
+    "conform": ("experiments", "test engines against closed forms and known complaints; scores and reasons"),
     "sweep": ("experiments", "run a scene over parameters and seeds, or solvers over problems"),
     "warmup": ("warmup", "compile the kernels once, ahead of the first run"),
 }

@@ -165,7 +165,7 @@ Exit status: 0 it is solved this time; 1 it is not; 2 unreadable.
 """,
 )
 def explain(arguments: argparse.Namespace) -> int:
-    """Explain a step that failed, and say whether it is solved now."""
+    """Explain a step that failed, and report whether it is solved now."""
     explanation = explain_failure(arguments.file, h=arguments.h)
     if explanation.environment:
         print(stamp_text(explanation.environment))

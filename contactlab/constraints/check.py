@@ -245,10 +245,10 @@ def check_constraint(
 ) -> ConstraintReport:
     """Compare a constraint with finite differences of itself, and run a model under it.
 
-    At random states, times and directions of motion it compares the rate of the position error with the velocity error,
-    the slope of the velocity error in v with G, its rate along a motion with G a - gamma, and the wrenches with G^T
-    lambda. From a state that satisfies the constraint, a simulation without driving forces must keep its energy, up to
-    an error that decreases with the step.
+    At random states, times and directions of motion it makes four comparisons: the rate of the position error with the
+    velocity error; the slope of the velocity error in v with G; its rate along a motion with G a - gamma; and the
+    wrenches with G^T lambda. From a state that satisfies the constraint, a simulation without driving forces must keep
+    its energy, up to an error that decreases with the step.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class PackedConstraints:
     n: int  # number of rows
     groups: int  # number of groups of contact rows that are carried through the tree together
     baumgarte: FloatArray  # (n, 2) alpha and beta of each row [1/s], zero without stabilisation
-    custom: tuple[CustomRows, ...]  # the user's constraints with their rows, ready to be asked
+    custom: tuple[CustomRows, ...]  # the custom constraints with their rows
     contacts_only: bool  # whether every row is a contact's
     #: Length of the workspace of unit forces, or 0 if the stack is sufficient. It is -1 if some rows are not contact
     #: rows, or if there are more rows than degrees of freedom.
@@ -311,8 +311,8 @@ class ConstraintSet:
     Raises
     ------
     ConstraintError
-        A body is unknown (the text suggests close names), rows under one name differ in kind or stabilisation, two
-        groups have the same id, or an object is not a constraint.
+        A body is unknown (the text suggests close names); rows under one name differ in kind or stabilisation; two
+        groups have the same id; or an object is not a constraint.
 
     Examples
     --------

@@ -69,9 +69,9 @@ from contactlab.spatial.errors import MultibodyError
 def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> FloatArray:
     """Return K = G M^-1 G^T (nc, nc), the accelerations of the rows caused by unit constraint forces.
 
-    Unit forces are propagated from their bodies to the root, through the articulated bodies, in O(links) for each row
-    and without a mass matrix (Kokkevis and Metaxas 1998). Rows can be of any kind, also redundant. This is RBDL's K.
-    Arguments as for `constraint_jacobian`.
+    Unit forces are propagated from their bodies to the root, through the articulated bodies (Kokkevis and Metaxas
+    1998). This takes O(links) for each row and no mass matrix. Rows can be of any kind, also redundant. This is RBDL's
+    K. Arguments as for `constraint_jacobian`.
     """
     from contactlab.constraints.kernels.unit_forces import delassus_matrix as fill
 

@@ -155,7 +155,8 @@ class Part:
     color, opacity
         Colour and opacity of its surface.
     shape
-        Whether it is a collider or a visual; otherwise it is a box for the inertia, or a rod to the parent, of a body without shape.
+        Whether it is a collider or a visual; otherwise it is a box for the inertia, or a rod to the parent, of a body
+        without shape.
     """
 
     body: int

@@ -1,7 +1,7 @@
 """Constraint forces of both levels: their effects, their certificates, and Drake's static helper functions.
 
 Forces are given as `ConstraintForces` or as a packed vector [fN | fF | fL | fG | fB]. At acceleration level the normal
-force of a sliding contact acts along its row of (N - mu_s Q)', fF has no entry for that contact, and there is no fB.
+force of a sliding contact acts along its row of (N - mu_s Q)'. fF has no entry for this contact, and there is no fB.
 
 A certificate contains the kernels' conditions on unilateral and boxed rows, and the residual of bilateral rows.
 """

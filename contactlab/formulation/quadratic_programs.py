@@ -12,8 +12,8 @@ makes the matrix monotone. Only the normal rows change::
     Coulomb     0 <= fN  _|_  N v+ + kN + gammaN fN              >= 0
     relaxed     0 <= fN  _|_  N v+ + kN + gammaN fN - mu lambda  >= 0,      lambda the sliding speed
 
-So bodies at rest against each other have Coulomb's forces, and a contact that slides at speed s on a gap of zero
-separates at the speed mu s. Over a gap of h mu s, with kN = gap / h, the forces are Coulomb's again. A body that slides
+So bodies at rest against each other have Coulomb's forces. A contact that slides at speed s on a gap of zero separates
+at the speed mu s. Over a gap of h mu s, with kN = gap / h, the forces are Coulomb's again. A body that slides
 continuously does so at this distance, which vanishes with h (Anitescu 2006). A body that begins to slide hops first.
 
 The program is solved over the generators of the cones, on which it is a symmetric LCP: with x = (a, b, t, fL) >= 0, fN
@@ -39,7 +39,7 @@ the previous iteration, like all other friction::
 A fixed point solves the whole problem again, but need not exist (Painleve's paradox).
 
 The iterations only approach a solution. Near one, the active rows of Coulomb's LCP are solved together, as solvers of
-quadratic programs polish their results, and the residual decides whether the result is accepted.
+quadratic programs polish their results. The residual decides whether the result is accepted.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class RaceError(ValueError):
 class SweepError(ValueError):
     """A sweep cannot begin or continue; the reason is the function, a task, the folder or the cluster.
 
-    Rows finished before it stand in the folder; the same call continues from there.
+    Finished rows are in the folder; the same call continues from there.
     """
 
 

@@ -39,7 +39,7 @@ class ActionMap(Protocol):
     def depends_on_state(self) -> bool: ...  # noqa: D102
 
     def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray | None, FloatArray | None]:
-        """Return forces (B, nv), or None, and targets of drives (B, nd), or None for the world's, for actions (B, n)."""
+        """Return forces (B, nv) or None, and targets of drives (B, nd) or None (the world's), for actions (B, n)."""
         ...
 
 

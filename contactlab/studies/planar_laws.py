@@ -1,7 +1,7 @@
 """Vectorised laws of `contactlab.impact` for many single planar impacts.
 
 A fit needs thousands of impacts for each trial of its parameters. In the plane an impact has at most two straight
-phases over the normal impulse p (slip, then stick or slip from rest), so Routh's laws are closed formulas. Each was
+phases over the normal impulse p: slip, then stick or slip from rest. So Routh's laws are closed formulas. Each was
 checked against `contactlab.impact` impact by impact. Coordinates of a contact are u = (u_n, u_t) = J v, with the
 response W = J M^-1 J'; both have one entry per impact.
 

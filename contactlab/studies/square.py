@@ -1,9 +1,10 @@
 """Recorded square drops: corrections, simulation from their starts to their ends, and scores.
 
-The error of a drop is defined like the error of cube tosses, in the plane. It is the mean distance between simulated
-and measured centre, in per cent of the side, and the mean angle between simulated and measured orientation (at most
-half a turn). The mean is over the samples of the recording, without outliers, from the first to the last: 0.8 s, most
-of it after several impacts. Errors up to 0.2 s, about one impact and the flight after it, are reported separately.
+The error of a drop is defined like the error of cube tosses, in the plane. It has two parts: the mean distance between
+simulated and measured centre, in per cent of the side; and the mean angle between simulated and measured orientation
+(at most half a turn). The mean is over the samples of the recording, without outliers, from the first to the last: 0.8
+s, most of it after several impacts. Errors up to 0.2 s, about one impact and the flight after it, are reported
+separately.
 
 Properties of the recordings (numbers for the 364 public drops; `docs/validation.md`):
 

@@ -1,6 +1,6 @@
 """Drake's discrete plant: its default approximation of contact, or one of its four by name.
 
-Contact is Drake's default, hydroelastic with fallback to points, because point contact has only one point for each pair
+Contact is Drake's default, hydroelastic with fallback to points. Point contact alone has only one point for each pair
 of shapes, on which a box cannot stand. Walls are rigid, boxes have a modulus of 1e7 Pa, and round shapes have point
 contact.
 

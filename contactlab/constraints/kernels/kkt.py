@@ -9,7 +9,7 @@ Direct method. The whole matrix is factorised by Gaussian elimination with row p
 
 Rows and columns are scaled so that H has a unit diagonal and G rows of unit length. Pivots of the whole matrix do not
 show how nearly rows depend on each other. Two rows with an angle e between them have either one pivot of e^2 or two of
-e, and in both cases e^2 of the digits are lost. The matrix of the rows' products shows it, at a cost of m^2 n.
+e. In both cases e^2 of the digits are lost. The matrix of the rows' products shows it, at a cost of m^2 n.
 
 Range-space method. The multipliers come first, from the matrix of the rows' responses, and then the motion. With H =
 L^T L, Y = L^-T G^T and z = L^-T c:

@@ -10,7 +10,8 @@ depends on the others if its remainder is not longer than its uncertainty: the r
 of the floors of the subtracted rows times their coefficients. `row_tolerances` gives floor_i / |G_i|.
 
 Rows of a mechanism that is not assembled exactly are more uncertain. Position errors e (m or rad) change the
-configuration by about e_i / scale_i radians, or metres for levers of about 1 m, and the directions of rows by as much:
+configuration by about e_i / scale_i radians, or metres for levers of about 1 m. They change the directions of rows by
+as much:
 
     floor_i = scale_i (RANK_TOLERANCE + min(CONFIGURATION max_j |e_j| / scale_j, MAX_UNCERTAIN))
 

@@ -95,8 +95,8 @@ def unilateral_law(
 ) -> tuple[float, float]:
     """Return k [m/s] and gamma [s/kg] of a contact's normal row or a stop; rigid if h k + b is 0 or infinite.
 
-    In penetration a spring with a damper has the force f = -k (gap + h s) - b s, with gamma = 1/(h k + b) and erp = h
-    k/(h k + b) as in `contactlab.formulation.softening`, for any speed of approach. An open row reaches its spring when
+    In penetration a spring with a damper has the force f = -k (gap + h s) - b s, for any speed of approach. Here gamma
+    = 1/(h k + b) and erp = h k/(h k + b), as in `contactlab.formulation.softening`. An open row reaches its spring when
     it closes: spring and damper act on the further distance, f = -(k + b/h) (gap + h s). At gap = 0 the two formulas
     agree.
     """
@@ -126,9 +126,9 @@ def bounded_law(
 ) -> tuple[float, float, float, float]:
     """Return k, gamma, lo and hi of a row that controls one coordinate with bounded force: dry friction or a drive.
 
-    A position drive has the force -stiffness (error + h s) - damping (s - target_velocity) at the end of the step, and
-    so has a spring between points, with the rate s of its length. The other rows control the speed ``target``, which is
-    0 for dry friction.
+    A position drive has the force -stiffness (error + h s) - damping (s - target_velocity) at the end of the step. So
+    has a spring between points, with the rate s of its length. The other rows control the speed ``target``, which is 0
+    for dry friction.
     """
     if kind in (POSITION_DRIVE, SPRING):
         gamma = 1.0 / (h * stiffness + damping)

@@ -65,8 +65,8 @@ def problem_data_from(
     """Return the contact problem of a model at one instant, at acceleration and at velocity level.
 
     Unknowns of the acceleration level are the forces of this instant, M a = tau - h(q, v) + J^T f. Unknowns of the
-    velocity level are the forces of a step h, M (v+ - v) = h (tau - h(q, v) + J^T f), or, without h, the impulses M (v+
-    - v) = J^T f. As the step goes to zero, the two solutions agree if no contact or limit has an impact, with
+    velocity level are the forces of a step h, M (v+ - v) = h (tau - h(q, v) + J^T f). Without h they are the impulses,
+    M (v+ - v) = J^T f. As the step goes to zero, the two solutions agree if no contact or limit has an impact, with
     ``rows_at="end"`` also if bodies turn. The velocity level has friction only along the pyramid's edges. For a contact
     that slides between two edges a difference remains, which decreases with ``edges``, not with h.
 

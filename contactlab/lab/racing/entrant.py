@@ -238,8 +238,9 @@ def split_list(text: str) -> list[str]:
 def solver_from(text: str) -> Any:
     """Return the solver object for a text.
 
-    A `RaceError` is raised for an unknown name (the text lists the names), an unknown setting (it lists the fields), a
-    setting that is not a literal or out of range, or a user's solver that cannot be imported or has no ``solve``.
+    A `RaceError` is raised for an unknown name (the text lists the names) and for an unknown setting (it lists the
+    fields). It is also raised for a setting that is not a literal or out of range, and for a user's solver that cannot
+    be imported or has no ``solve``.
     """
     whole = text.strip()
     head, bracket, _ = whole.partition("(")

@@ -131,7 +131,7 @@ class RaceReport:
     computed
         Number of trials run by this call; the others were in the folder.
     load
-        Load average before and after; None if the system does not tell.
+        Load average before and after; None if unknown.
     digests
         (name, digest) of each problem: the first 32 digits of the SHA-256 of its kind and arrays.
     """

@@ -1,8 +1,8 @@
 """Worker processes: control from outside, one task at a time, with replacement of dead ones; and their main function.
 
 No library's pool meets the requirements of a sweep. `concurrent.futures` and loky treat all workers as broken when one
-dies, do not report its signal or its last output, and cannot end a task that runs too long. `multiprocessing` runs the
-user's script again in every worker, and a worker with a task outlives a killed parent. Therefore workers are plain
+dies. They do not report its signal or its last output, and cannot end a task that runs too long. `multiprocessing` runs
+the user's script again in every worker, and a worker with a task outlives a killed parent. Therefore workers are plain
 child processes that run `main` and communicate by lines.
 
 Lines are JSON in both directions: the name of one function, then one task each. Results are written to the original
@@ -12,7 +12,7 @@ continuously, and the end of the input means that no result is expected.
 The module also runs tasks on a running Dask cluster.
 
 The arithmetic of the tasks is the same there: a worker of the cluster passes each task to a separate child process. So
-a task that crashes or hangs does not end a worker of the cluster, and the time limit also applies to compiled code that
+a task that crashes or hangs does not end a worker of the cluster. The time limit also applies to compiled code that
 never returns. The scheduler gives a task whose worker dies to another worker.
 
 The tasks are futures of dask.distributed, as in joblib's Dask backend. That backend reports results to

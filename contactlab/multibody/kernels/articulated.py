@@ -199,7 +199,7 @@ def inward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, 
             d += u[3] * rest
             e += u[4] * rest
             f += u[5] * rest
-        # the parent bears the remaining force
+        # the parent carries the remaining force
         up = t.parent[i]
         if up >= 0:
             Pu = P[up]

@@ -149,8 +149,8 @@ def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
 def subtract_external(t: Tree, p: FloatArray, f_ext: FloatArray, F: FloatArray) -> None:
     """Subtract from F_i the external forces on the bodies fixed to link i.
 
-    ``f_ext`` (nb, 6): moment about the world origin and force, world axes. The world bears the forces on bodies fixed
-    to it.
+    ``f_ext`` (nb, 6): moment about the world origin and force, world axes. The world carries the forces on bodies
+    fixed to it.
     """
     for b in range(f_ext.shape[0]):
         i = t.body_link[b]

@@ -6,11 +6,11 @@ other, so the latency from the parent's rotation to the link's rotation counts, 
 A library's two calls per joint for sine and cosine take longer than all other parts of a link's pose. Here one loop
 without branches and calls takes as many joints together as the processor's vectors hold.
 
-An angle is brought to |y| <= pi/4 by subtracting a multiple of pi/2, known to 119 bits in three parts whose products
-are exact (Cody and Waite, Software Manual for the Elementary Functions, 1980, chapter 8). t carries the part that y
-cannot hold. Then sin y = y + y^3 S(y^2) and cos y = 1 - y^2/2 + y^4 C(y^2), with the polynomials of degree 5 whose
-largest error is least (2^-58 of sin y, 2^-64). Results are within one unit in the last place, and the same bits on
-every machine. Angles beyond `MAX_ANGLE`, and infinite ones, go to the library.
+An angle is reduced to |y| <= pi/4 by subtracting a multiple of pi/2. pi/2 is known to 119 bits, in three parts whose
+products are exact (Cody and Waite, Software Manual for the Elementary Functions, 1980, chapter 8). t carries the part
+that y cannot hold. Then sin y = y + y^3 S(y^2) and cos y = 1 - y^2/2 + y^4 C(y^2), with the polynomials of degree 5
+whose largest error is least (2^-58 of sin y, 2^-64). Results are within one unit in the last place, and the same bits
+on every machine. Angles beyond `MAX_ANGLE`, and infinite ones, go to the library.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ up to a few times the median of all windows, and grows logarithmically beyond. S
 the unknowns of windows from the normal equations, so the work grows linearly with the number of windows.
 
 The intervals belong to an M-estimator over independent groups of windows (the "sandwich"). They need neither the size
-of the noise nor independent errors of the samples in a window, only enough groups, and they are valid if the model is
+of the noise nor independent errors of the samples in a window, only enough groups. They are valid even if the model is
 wrong for some windows. For few groups, the influence of each group on the fit is removed from its errors (the
 jackknife). Student's t has as many degrees of freedom as there are groups beyond the parameters.
 

@@ -121,8 +121,9 @@ def toss_errors(
 ) -> dict[str, FloatArray]:
     """Return errors of whole tosses (n,), simulated from the scored start to the last sample.
 
-    They are means over samples of the distance of the bodies' centres of mass [% of the width], of the angle between
-    the first body's orientations, and of the difference of joint angles, wrapped [deg]. NaN if a simulation failed.
+    They are means over samples: of the distance of the bodies' centres of mass [% of the width]; of the angle between
+    the first body's orientations [deg]; and of the difference of joint angles, wrapped [deg]. NaN if a simulation
+    failed.
     """
     model = world.model
     kept = [(tosses.paths[i][tosses.starts[i][0] :], *tosses.starts[i][1:]) for i in rows.tolist()]
@@ -242,8 +243,8 @@ GRAVITY = 9.81
 # then hit it higher on one side, and gravity is tilted with it. Later the board is level (`docs/validation.md`).
 LEANS_BEFORE, SLOPES = 324, (0.024, -0.025)
 # Every recording was shifted so that the body rests at height 0. To avoid use of its end, the resting position is
-# predicted this long [s] after the start, at the initial velocity (least squares over the public tosses, errors of 7
-# and 9 cm).
+# predicted: this long [s] after the start, at the initial velocity. (Least squares over the public tosses, with errors
+# of 7 and 9 cm.)
 AHEAD = 0.245
 # In flight, samples deviate by 0.2 mm, 2 mrad and 4 mrad from a smooth motion.
 ELBOW_BEFORE = np.repeat((2e-4, 3e-3, 5e-3), (3, 3, 1))

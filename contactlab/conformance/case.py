@@ -250,7 +250,7 @@ class Trajectory:
         """Return the contacts of the last step; raise `NotReportedError` if they are not reported."""
         contacts = self.run.contacts()
         if contacts is None:
-            raise NotReportedError("tells no contact forces")
+            raise NotReportedError("reports no contact forces")
         return contacts
 
     def energy(self, scene: Scene) -> FloatArray:

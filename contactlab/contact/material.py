@@ -145,7 +145,7 @@ class Material:
         if self.stiffness != math.inf:
             stiffness = finite_number(self.stiffness, "stiffness", ContactError, positive=True)
             if restitution != 0.0:
-                raise ContactError("restitution", f"must be 0 beside a stiffness, got {restitution}: a spring rebounds")
+                raise ContactError("restitution", f"must be 0 with a stiffness, got {restitution}: a spring rebounds")
         elif numbers["dissipation"] > 0.0:
             detail = f"needs a finite stiffness, got {numbers['dissipation']} for a rigid surface"
             raise ContactError("dissipation", detail)

@@ -135,8 +135,8 @@ def advice_on(
         more = "Rigid friction may have no acceleration: pose the problem at velocity level."
     else:
         more = (
-            "Rows ask for velocities that exclude each other, as restitution between walls that close does: ask for "
-            "less (restitution, kN), or soften rows (gamma > 0)."
+            "Rows prescribe velocities that contradict each other, as restitution between closing walls does: reduce "
+            "them (restitution, kN), or soften rows (gamma > 0)."
         )
     return f"{result.advice} {more}"
 

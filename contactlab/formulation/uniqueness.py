@@ -151,7 +151,7 @@ def motion_is_unique(
         blocks, nbox, unit_time, given = own, 0, 1.0, own.tau
     else:
         if data.friction != "pyramid" and data.mu.any():
-            detail = 'velocities are searched with pyramids; ask it of data.with_friction("pyramid")'
+            detail = 'velocities are searched with pyramids; use data.with_friction("pyramid")'
             raise ProblemDataError("friction", f"{data.friction!r}: {detail}")
         formed = form_impact_lcp(data) if h is None else form_discretized_lcp(data, h)
         blocks, unit_time, acting = data.blocks(), formed.h, formed.rows.J
@@ -258,9 +258,9 @@ class _UniquenessSearch:
             if listed.complete and followed:
                 verdict = VelocityCount.ONE if listed.count else VelocityCount.NONE
                 return verdict, listed.describe().rstrip("."), listed.count
-            large += f"max_nodes = {max_nodes} did not do; "
+            large += f"max_nodes = {max_nodes} was not sufficient; "
         else:
-            large += "bases not tried, branches (max_nodes) not asked for; "
+            large += "bases not tried, branches (max_nodes) not requested; "
         found = "one velocity in all answers" if self.distinct else "no answer"
         return VelocityCount.NOT_SEARCHED, large + found, None
 

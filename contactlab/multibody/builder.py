@@ -211,7 +211,7 @@ def reduced(model: Model, held: Mapping[str, ArrayLike]) -> Model:
     for joint, q in held.items():
         name = model.body_of_joint(joint)
         if name in at:
-            raise MultibodyError("held", f"{joint!r} moves {name!r}, whose joint is there twice")
+            raise MultibodyError("held", f"{joint!r} moves {name!r}, whose joint is given twice")
         at[name] = q
     builder = ModelBuilder(model.gravity)
     for body in model.bodies:

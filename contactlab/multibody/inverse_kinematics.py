@@ -262,7 +262,7 @@ def _row_weights(goals: tuple[Target, ...], weights: Weights | None) -> FloatArr
         parts.append(np.broadcast_to(part, (goal.rows,)))
     out = np.concatenate(parts)
     if not out.any():
-        raise MultibodyError("weights", "are all zero: nothing is asked for")
+        raise MultibodyError("weights", "are all zero: no target has an effect")
     return out
 
 

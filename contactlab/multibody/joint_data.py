@@ -71,7 +71,7 @@ class JointLimits:
             raise MultibodyError("limits", f"lower {lower[i]:g} exceeds upper {upper[i]:g}")
         for i, place in enumerate(positions(joint)):
             if place is None and (math.isfinite(lower[i]) or math.isfinite(upper[i])):
-                raise MultibodyError("limits", f"coordinate {i} turns an orientation: it has no position of its own")
+                raise MultibodyError("limits", f"coordinate {i} is part of an orientation: it has no position")
         return spread
 
     def ranges(self) -> list[tuple[int, float, float]]:

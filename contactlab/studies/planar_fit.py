@@ -51,7 +51,7 @@ class MomentumBalance:
     def reading(self) -> str:
         """Description of the reading of the tangent row, with its reason."""
         if not self.is_determined:
-            return "as stored (the balance of momentum does not tell the sign of its lever)"
+            return "as stored (the balance of momentum does not determine the sign of its lever)"
         return f"{'lever turned' if self.lever_turned else 'as stored'} (by the balance of momentum)"
 
     def contradiction(self, *, friction: bool = True) -> str:
@@ -77,7 +77,7 @@ class MomentumBalance:
         if self.is_determined:
             lines.append(f"the lever d_theta of the tangent row has the {_SIGNS[self.lever_turned]}")
         else:
-            lines.append("it does not tell the sign of d_theta, the lever of the tangent row: taken as stored")
+            lines.append("it does not determine the sign of d_theta, the lever of the tangent row: used as stored")
         if wrong := self.contradiction():
             lines.append(f"CONTRADICTED: {wrong}; look at {SUSPECTS}")
         return "\n".join(lines)
@@ -85,8 +85,8 @@ class MomentumBalance:
 
 #: Possible causes of a contradicted balance.
 SUSPECTS = (
-    "signs and units of the levers, of omega, mass and inertia; where friction is next to none, nothing tells the "
-    "lever of the tangent row"
+    "signs and units of the levers, of omega, mass and inertia; almost without friction, the lever of the "
+    "tangent row is undetermined"
 )
 _SIGNS = {False: "right sign as stored", True: "wrong sign as stored: laws are fitted with the lever turned"}
 

@@ -81,7 +81,7 @@ def _order(engine: Engine) -> list[Measure]:
 FLIGHT = (
     Case("projectile", "Is flight the parabola?", "Closed form; limit one step of g", _projectile),
     Case("free top", "Are energy and momentum kept where a body tumbles?", "Euler's equations; 0.1 % in 10 s", _top),
-    Case("rod falls without friction", "Does it turn as energy says, its centre straight down?",
+    Case("rod falls without friction", "Does it rotate by conservation of energy, with its centre moving straight down?",
          "Closed form; limit two steps of g/l", _rod),
     Case("order in h", "Does the error of a sliding brick shrink with the step?",
          "First order: a quarter; limit 0.3", _order),
@@ -151,7 +151,7 @@ def _bits(engine: Engine) -> list[Measure]:
     path(engine, Scene((box((0.1,) * 3, 1.0, (0.0, 0.0, 0.1)),)), H, 0.05)
     two = path(engine, tumble(), H, 1.0)
     differ = np.count_nonzero(one.poses != two.poses) + np.count_nonzero(one.velocities != two.velocities)
-    return [Measure("two runs differed in so many numbers:", float(differ), 0.0)]
+    return [Measure("number of differences between two runs:", float(differ), 0.0)]
 
 
 def _reversed(engine: Engine) -> list[Measure]:
@@ -160,13 +160,13 @@ def _reversed(engine: Engine) -> list[Measure]:
     one = path(engine, scene, H, 0.3)
     two = path(engine, replace(scene, bodies=scene.bodies[::-1]), H, 0.3)
     apart = float(np.abs(one.poses[:, :, :3] - two.poses[:, ::-1, :3]).max())
-    return [Measure("bodies told in reverse moved apart by", apart, 1e-6, "m")]
+    return [Measure("bodies in reverse order deviated by", apart, 1e-6, "m")]
 
 
 MANNERS = (
-    Case("determinism", "Is a scene loaded anew, after another one, run as before, bit for bit?",
+    Case("determinism", "Does a scene that is loaded again, after another one, have the same bits?",
          "The same arithmetic: no bit differs", _bits),
-    Case("order of bodies", "Is the motion that of the bodies in another order?",
+    Case("order of bodies", "Is the motion the same for another order of the bodies?",
          "The laws name no order; 1 um", _reversed),
 )  # fmt: skip
 
@@ -265,5 +265,5 @@ LINKAGES = (
     Case("unequal bars swing", "Does a loop of unequal bars stay closed, and keep its energy?",
          "Conservation; limits 0.1 mm and two steps of g at the highest speed", _unequal),
     Case("pinched capsule", "Does a capsule creep that two pads on rails press with 12 N each?",
-         "Coulomb: 0; MuJoCo issue 3328, which tells 50 to 2300 um/s", _pinched),
+         "Coulomb: 0; MuJoCo issue 3328, which reports 50 to 2300 um/s", _pinched),
 )  # fmt: skip

@@ -147,7 +147,7 @@ def problem_data_from(
     if contact_friction not in FRICTION:
         raise BridgeError("contact_friction", f"must be 'pyramid' or 'cone', got {contact_friction!r}")
     if contact_friction == "cone" and k != 4:
-        raise BridgeError("edges", f"must be 4 with contact_friction='cone', got {k}: two tangents say the cone")
+        raise BridgeError("edges", f"must be 4 with contact_friction='cone', got {k}: the cone has two tangents")
     time = number(t, "t")
     kin = _kinematics(model, q, v)
     how = stabilisations(stabilisation)

@@ -78,7 +78,7 @@ class Coordinates:
         """Return the degree of freedom ``index`` of a joint and the index of its position, which it must have."""
         coordinate = self.coordinate(name, index, field)
         if coordinate.q is None:
-            raise BridgeError(field, f"{coordinate.name!r} turns an orientation: it has no position of its own")
+            raise BridgeError(field, f"{coordinate.name!r} is part of an orientation: it has no position")
         return coordinate, coordinate.q
 
     def _position(self, v: int) -> int | None:

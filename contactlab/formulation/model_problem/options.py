@@ -84,7 +84,7 @@ class Stabilisation:
         at_least_zero(self.stiffness, "Stabilisation.stiffness")
         at_least_zero(self.dissipation, "Stabilisation.dissipation")
         if self.erp and self.soft:
-            raise BridgeError("Stabilisation.erp", "stiffness and dissipation say what it is; give one or the other")
+            raise BridgeError("Stabilisation.erp", "stiffness and dissipation determine it; give one or the other")
         self.rates  # noqa: B018  # checked now
 
     @property

@@ -342,7 +342,7 @@ class ModelProblem:
             name: LevelName = "acceleration" if isinstance(solution, AccelerationSolution) else "velocity"
             forces = solution.forces
         elif level is None:
-            raise BridgeError("level", "bare forces do not say theirs: 'acceleration' or 'velocity'?")
+            raise BridgeError("level", "is needed for forces without a level: 'acceleration' or 'velocity'")
         else:
             name, forces = level, solution
         stated = self._level(name)

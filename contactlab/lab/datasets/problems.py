@@ -64,7 +64,7 @@ def load_problem(
     if first is None:
         raise DatasetError(file, "", "holds no problem")
     if next(problems, None) is not None:
-        raise DatasetError(file, "", "holds several problems: say which by step, or use load_problems")
+        raise DatasetError(file, "", "holds several problems: select one by step, or use load_problems")
     return first[1]
 
 
@@ -152,7 +152,7 @@ def _of_file(path: Path, h: float, most_steps: int) -> Named:
     elif path.suffix == ".npz":
         yield from _of_npz(path, h)
     else:
-        raise DatasetError(path, "", f"'{path.suffix}' is no kind of problem file that is read here")
+        raise DatasetError(path, "", f"'{path.suffix}' is not a supported kind of problem file")
 
 
 def _is_record(path: Path) -> bool:

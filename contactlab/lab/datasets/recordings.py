@@ -234,7 +234,7 @@ def _of_text(path: Path) -> Mapping[str, FloatArray]:
         except ValueError as error:
             raise DatasetError(path, f"line {number}", str(error)) from None
         if not np.isfinite(rows[-1]).all():
-            raise DatasetError(path, f"line {number}", "holds what is not a finite number")
+            raise DatasetError(path, f"line {number}", "holds a value that is not a finite number")
     table = np.array(rows).reshape(len(rows), len(names))
     columns = dict(zip(names, table.T, strict=True))
     if len(columns) < len(names) or "t" not in columns:

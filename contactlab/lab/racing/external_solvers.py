@@ -48,7 +48,7 @@ class _Program:
             # These methods report a ray as infeasible.
             solvers.SolutionResult.kInfeasibleConstraints: lcp.Status.RAY_TERMINATION,
         }.get(outcome, lcp.Status.STALLED)
-        return lcp.Claim(z, status, 0, f"Drake: {outcome.name.removeprefix('k')}; pivots are not told")
+        return lcp.Claim(z, status, 0, f"Drake: {outcome.name.removeprefix('k')}; pivots are not reported")
 
 
 @dataclass(frozen=True)

@@ -270,7 +270,7 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SweepError(f"{path}: {error.strerror or error}; rows finished before stand") from error
+        raise SweepError(f"{path}: {error.strerror or error}; finished rows are kept") from error
 
 
 def _read_rows(path: Path) -> dict[str, dict[str, Any]]:

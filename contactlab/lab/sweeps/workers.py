@@ -120,7 +120,7 @@ class ProcessWorker:
         if expired.is_set():
             return TaskResult("timeout", {}, f"no answer within {time_limit:g} s", time.monotonic() - started)
         if end in FOREIGN:
-            return f"{end}, which came from outside or for want of memory"
+            return f"{end}, from outside or because memory ran out"
         # The order of other loaded libraries differs between processes.
         output = output.partition("\n\nExtension modules:")[0]
         return TaskResult("failed", {}, f"the worker process ended in the task: {end}\n{output}".strip())

@@ -232,7 +232,7 @@ def _check_motion(
             continue
         if carried[head] == 0.0:
             above = f"moves by joint {quoted(carriers[head].data.name)}" if head in carriers else "floats"
-            loose[head] = f"no mass, nor has what it carries, but {above}: the mass matrix is singular"
+            loose[head] = f"no mass, nor have the links it carries, but {above}: the mass matrix is singular"
         low = group.negative_moment()
         if low is not None:
             blamed = [quoted(name) for name in names if heads[name] == head and name in odd][:5]

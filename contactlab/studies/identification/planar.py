@@ -85,7 +85,7 @@ def planar_impacts(data: PlanarImpacts) -> Recordings:
         errors=errors,
         unidentifiable={
             "mass": "impulses are not measured: velocities of any mass are the same",
-            "inertia": "velocities alone do not tell it from the lever of the contact; `offset` is what they tell",
+            "inertia": "velocities cannot distinguish it from the lever of the contact; they determine `offset`",
         },
         plausibility_check=doubt,
     )

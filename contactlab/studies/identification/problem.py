@@ -129,13 +129,13 @@ UNSEEN = 1e-7
 class IdentificationVerdict(enum.Enum):
     """Verdict of an identification; the value is an explanation, and `advice` the recommended action."""
 
-    FOUND = "the steps are small beside the intervals"
-    AT_BOUND = "a parameter stands at its bound"
-    NOT_OBSERVABLE = "the recordings do not tell a parameter, or not two of them apart"
+    FOUND = "the steps are small relative to the intervals"
+    AT_BOUND = "a parameter is at its bound"
+    NOT_OBSERVABLE = "the recordings do not determine a parameter, or do not distinguish two of them"
     ITERATION_LIMIT = "the steps had not become small when the iterations were used up"
     STALLED = "no step explains the recordings better, and the last was not small"
     TOO_FEW = "there are not more independent recordings than parameters"
-    CONTRADICTED = "the recordings contradict what the model takes for granted"
+    CONTRADICTED = "the recordings contradict assumptions of the model"
 
     @property
     def advice(self) -> str:
@@ -148,7 +148,7 @@ _ADVICE = {
     IdentificationVerdict.AT_BOUND: "The optimum is at the bound or beyond: leave it out, unless the bound is a guess.",
     IdentificationVerdict.NOT_OBSERVABLE: "Leave one of them out, or add recordings in which it matters.",
     IdentificationVerdict.ITERATION_LIMIT: "Allow more iterations, or begin nearer.",
-    IdentificationVerdict.STALLED: "Begin elsewhere, take shorter windows, or identify fewer parameters.",
+    IdentificationVerdict.STALLED: "Begin elsewhere, use shorter windows, or identify fewer parameters.",
     IdentificationVerdict.TOO_FEW: "Record more, or identify fewer parameters; if simulations failed, start elsewhere.",
     IdentificationVerdict.CONTRADICTED: "Correct the recordings first: values of a wrong model mean nothing.",
 }
@@ -225,7 +225,7 @@ def verdict_of(
     sizes, directions = np.linalg.eigh(normal / np.outer(scale, scale))
     if sizes[0] < UNSEEN:
         together = [name for name, share in zip(names, directions[:, 0], strict=True) if abs(share) > 0.2]
-        return IdentificationVerdict.NOT_OBSERVABLE, f"{' and '.join(together)} cannot be told apart"
+        return IdentificationVerdict.NOT_OBSERVABLE, f"{' and '.join(together)} cannot be distinguished"
     at = [one.name for one, x in zip(problem.parameters, values, strict=True) if x in (one.low, one.high)]
     if at:
         return (

@@ -180,7 +180,7 @@ BEFORE = np.repeat((1e-4, 2e-3), 3)
 AFTER = np.repeat((2e-3, 5e-2), 3)
 # Stated inertia and board height 0, because these may be identified.
 SOFT = TossSettings(mu=0.183, corner_radius=3e-3, stiffness=15e3, dissipation=60.0, gravity=9.65)
-NOISE = "0.1 mm and 2 mrad before the impact, 2 mm and 0.05 rad more after it, for what the model leaves out"
+NOISE = "0.1 mm and 2 mrad before the impact, 2 mm and 0.05 rad more after it, for errors of the model"
 
 
 def cube_recordings(path: str | Path, *, threads: int | None = None) -> Recordings:

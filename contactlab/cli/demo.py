@@ -25,7 +25,7 @@ NAME = "contactlab_demo"
 @command(
     option("--out", type=Path, default=Path(), metavar="DIR", help="folder to write into (default: this one)"),
     option("--duration", type=positive, default=4.0, help="simulated seconds (default %(default)s)"),
-    option("--seed", type=whole, default=0, help="another seed, other throws (default %(default)s)"),
+    option("--seed", type=whole, default=0, help="seed of the random throws (default %(default)s)"),
     epilog=f"Writes {NAME}.npz, {NAME}.html and {NAME}.png.",
 )
 def demo(arguments: argparse.Namespace) -> int:

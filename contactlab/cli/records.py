@@ -29,18 +29,18 @@ from lcp.compiler import compilation_seconds
     option("--out", type=output_file, required=True, metavar="FILE", help="the record, .npz"),
     option("--duration", type=positive, help="simulated seconds, in place of the scene's"),
     option("--h", type=positive, help="step [s], in place of the scene's"),
-    option("--progress", action="store_true", help="say how far the run is, on standard error"),
+    option("--progress", action="store_true", help="report the progress on standard error"),
     OneOf(
         (
-            option("--resume", action="store_true", help="go on with FILE where it ends, or begin it"),
-            option("--overwrite", action="store_true", help="replace FILE, or what a run that was stopped left of it"),
+            option("--resume", action="store_true", help="continue FILE where it ends, or begin it"),
+            option("--overwrite", action="store_true", help="replace FILE, or the rest of a stopped run"),
         )
     ),
     epilog="""\
-SCENE is a TOML file; docs/scenes.md has its sections, examples/scenes/ some files. The record opens with
-contactlab.simulation.Recording.open, contactlab verify and contactlab replay. While the run lasts it stands in
-OUT.chunks/, written at least once a second, and a run that was stopped opens just so; --resume goes on with it, to the
-same bits. What stands at OUT already is replaced with --overwrite alone.
+SCENE is a TOML file; docs/scenes.md describes its sections, examples/scenes/ has some files. The record opens with
+contactlab.simulation.Recording.open, contactlab verify and contactlab replay. During the run the record is in
+OUT.chunks/, written at least once a second. The record of a stopped run opens in the same way, and --resume continues
+it, to the same bits. An existing OUT is replaced only with --overwrite.
 Exit status: 0 done; 1 a step failed (see contactlab explain); 2 a scene or a record that cannot be used, a record that
 another process is writing, or a disk that refuses; 130 interrupted.
 """,
@@ -120,12 +120,14 @@ def print_summary(recording: Recording, clock: StepClock) -> None:
 @command(
     option("file", type=Path, metavar="FILE", help="the record"),
     option("--every", type=positive_integer, default=1, metavar="K", help="every K-th step (default: all)"),
-    option("--tolerance", type=positive, default=1e-9, help="violation over scale allowed (default %(default)g)"),
+    option(
+        "--tolerance", type=positive, default=1e-9, help="allowed ratio of violation to scale (default %(default)g)"
+    ),
     epilog="""\
 FILE is a record (.npz), or the folder FILE.npz.chunks of a run that was stopped. Kinematics, mass matrix, contact rows
 and the complementarity problem of each step are formed again in plain numpy; no kernel of the simulation is used.
 The record's stamp is printed first: versions, processor and date of the run; of a scene file its checksum.
-Exit status: 0 everything holds; 1 something does not (step, island and contact are named); 2 unreadable.
+Exit status: 0 all conditions hold; 1 one does not (step, island and contact are named); 2 unreadable.
 """,
 )
 def verify(arguments: argparse.Namespace) -> int:
@@ -157,10 +159,10 @@ def stamp_text(stamp: Mapping[str, str]) -> str:
 @command(
     option("file", type=Path, metavar="FILE", help="the dumped problem, or the record"),
     option("--h", type=positive, help="step [s] of a problem without its record (default 1e-3)"),
-    option("--contacts", type=positive_integer, default=20, metavar="N", help="contacts listed at most"),
+    option("--contacts", type=positive_integer, default=20, metavar="N", help="maximum number of listed contacts"),
     epilog="""\
-FILE is what a failed run leaves, <record>_failed_step<i>.npz, or the record itself; with the record beside it the
-problem's step, time and contacts are told, too. The solver is asked again.
+FILE is the file of a failed step, <record>_failed_step<i>.npz, or the record itself. With the record in the same
+folder, step, time and contacts of the problem are reported too. The solver is called again.
 Exit status: 0 it is solved this time; 1 it is not; 2 unreadable.
 """,
 )
@@ -215,19 +217,19 @@ def explanation_lines(explanation: Explanation, most: int) -> list[str]:
     option("file", type=Path, metavar="FILE", help="the record, .npz"),
     option("--html", type=output_file, metavar="OUT", help="write one HTML file that opens offline"),
     option("--picture", type=output_file, metavar="OUT", help="write bodies and forces as a picture, .png"),
-    option("--time", type=times, metavar="T[,T...]", help="of the picture [s]; the last state without it"),
+    option("--time", type=times, metavar="T[,T...]", help="time of the picture [s]; by default the last state"),
     option("--plots", type=Path, metavar="DIR", help="write plots over time, .png, into a folder"),
-    option("--collision", action="store_true", help="draw the shapes bodies touch with, not what they look like"),
+    option("--collision", action="store_true", help="draw the collision shapes instead of the visuals"),
     option(
         "--mesh-roots",
         type=Path,
         action="append",
         default=[],
         metavar="DIR",
-        help="where the mesh files of what robots look like are, which a record only names; may be repeated",
+        help="folder of the mesh files of robots' visuals, which a record only names; may be repeated",
     ),
-    option("--port", type=positive_integer, default=8080, help="of the live view (default %(default)s)"),
-    epilog="Without --html, --picture and --plots it is served to this machine alone, until Ctrl-C.",
+    option("--port", type=positive_integer, default=8080, help="port of the live view (default %(default)s)"),
+    epilog="Without --html, --picture and --plots it is served on this machine only, until Ctrl-C.",
 )
 def replay(arguments: argparse.Namespace) -> int:
     """Look at a record: in the browser, as one HTML file, as a picture, or as plots."""

@@ -30,7 +30,7 @@ RIGID = MODELS["rigid"]
         "--model",
         choices=tuple(MODELS),
         default="rigid",
-        help="fitted settings: friction alone, or also springs and dampers at round corners (default %(default)s)",
+        help="fitted settings: friction only, or also springs and dampers at round corners (default %(default)s)",
     ),
     option(
         "--settings", type=Path, metavar="SCORES.json", help="the settings of an earlier --json, in place of --model"
@@ -38,7 +38,7 @@ RIGID = MODELS["rigid"]
     option(
         "--ablation",
         action="store_true",
-        help="also score the best model's ingredients: added in turn, and each left out",
+        help="also score the best model's ingredients, added in turn, and with each left out",
     ),
     option("--mu", type=kinds.non_negative, help=f"friction (default: the value of the model, {RIGID.mu} if rigid)"),
     option("--edges", type=kinds.even, help=f"edges k of the pyramid (default {RIGID.edges})"),
@@ -50,8 +50,8 @@ RIGID = MODELS["rigid"]
 FILE is an .npz of n tosses (pos (N, 3), quat_wxyz (N, 4), eval_ic (n, 13), dt, half_width, mass, inertia, gravity:
 floats; offsets (n + 1,), toss_id, eval_start (n,): ints), or the data set cube_toss in the folder that CONTACTLAB_DATA
 names; contactlab.lab.datasets.save_cube_tosses writes one, docs/validation.md has the public tosses.
-A toss whose simulation fails is counted, listed and left out of the means; the exit status is then 1.
-Tosses of the elbow (elbow_toss: pos, quat_wxyz, joint, ...) are scored with --model, --mu, --workers and --json alone:
+A toss whose simulation fails is counted, listed and omitted from the means; the exit status is then 1.
+Tosses of the elbow (elbow_toss: pos, quat_wxyz, joint, ...) are scored with --model, --mu, --workers and --json only:
 position in per cent of a block, rotation, angle of the hinge.
 """,
 )

@@ -199,19 +199,23 @@ def _part(text: str) -> str:
 
 
 EPILOG = """\
-Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
-that is stops, dry friction, drives and loops, of bodies that touch the ground alone; robots, the same of bodies that
-touch one another; derivatives, of one step of each; public, one LCP and one step's problem solved in the open, the
-energy ledger and poses. Without any named, all but derivatives, which take as long as the rest. Where there is a second
-core, joints and robots are compiled by a process beside. What is compiled is kept on disk, once per version and tier of
-processors, with the releases of numba that the pages on releases name; with others every process compiles anew.
+Parts: ground, bodies on half-spaces only (the demo and the toss); bodies, with contacts between them as well; joints,
+with stops, dry friction, drives and loops, for bodies on the ground only; robots, the same with contacts between
+bodies; derivatives, of one step of each; public, the solution of one LCP and one step's problem by public functions,
+the energy ledger and poses. By default all parts except derivatives, which take as long as the others together. If
+there is a second core, a second process compiles joints and robots. Compiled kernels are cached on disk, once per
+version and tier of processors, for the releases of numba named in the documentation of releases; with other releases
+every process compiles again.
 """
 
 
 @command(
     option("parts", nargs="*", type=_part, metavar="PART", help=f"{', '.join(PARTS)} (default: all but derivatives)"),
     option(
-        "--export", type=Path, metavar="FOLDER", help="then copy what was compiled to a folder for CONTACTLAB_KERNELS"
+        "--export",
+        type=Path,
+        metavar="FOLDER",
+        help="then copy the compiled kernels to a folder for CONTACTLAB_KERNELS",
     ),
     epilog=EPILOG,
 )

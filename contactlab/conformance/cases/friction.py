@@ -209,7 +209,7 @@ CASES = (
     *_FRICTION,
     Case("four corners", "Do forces sum to the weight, shared evenly?",
          "Statics and symmetry; 0.1 % of the load", _corners),
-    Case("pressures of a stack", "Does each face carry the weight of the cubes above it?", "Statics; 0.1 %", _pressures),
+    Case("pressures of a stack", "Does each face carry the weight above it?", "Statics; 0.1 %", _pressures),
     Case("ball in a groove", "Do two sides share the weight?", "Statics: m g/(2 cos 45); 0.1 %", _groove),
     Case("stack of ten", "Does it stand still after a second, without sinking?",
          "Rigid bodies at rest: 0; limits 1 um/s and 0.1 mm", lambda engine: _settles([1.0] * 10, engine)),

@@ -81,7 +81,7 @@ def _order(engine: Engine) -> list[Measure]:
 FLIGHT = (
     Case("projectile", "Is flight the parabola?", "Closed form; limit one step of g", _projectile),
     Case("free top", "Are energy and momentum kept where a body tumbles?", "Euler's equations; 0.1 % in 10 s", _top),
-    Case("rod falls without friction", "Does it rotate by conservation of energy, with its centre moving straight down?",
+    Case("rod falls without friction", "Does it conserve energy, its centre straight down?",
          "Closed form; limit two steps of g/l", _rod),
     Case("order in h", "Does the error of a sliding brick shrink with the step?",
          "First order: a quarter; limit 0.3", _order),

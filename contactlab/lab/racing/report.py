@@ -291,7 +291,7 @@ def profile_chart(report: RaceReport, field: RaceGroup, order: Sequence[str]) ->
     """Return a chart of the fraction of problems solved within a ratio to the fastest solver."""
     profile = report.profile(field)
     end = min(_FARTHEST, max(2.0, 10.0 ** math.ceil(math.log10(max(profile.largest, 1.01)))))
-    figure, axes = _axes("time / least time of any solver on the problem", "share of problems", len(order))
+    figure, axes = _axes("time / smallest time of any solver on the problem", "fraction of problems", len(order))
     for number, label in enumerate(order):
         tau, share = profile.steps(field.labels.index(label))
         kept = tau <= end
@@ -333,7 +333,7 @@ def curve_charts(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> 
 
 
 def _curves(tolerance: float, curves: dict[str, ResidualCurve], order: Sequence[str]) -> str:
-    figure, axes = _axes("time [s]", "error that decides", len(curves))
+    figure, axes = _axes("time [s]", "deciding error", len(curves))
     axes.axhline(tolerance, color="#222222", linewidth=1.0)
     for number, label in enumerate(order):
         if label in curves:

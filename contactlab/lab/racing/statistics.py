@@ -346,8 +346,8 @@ def summary_table(field: RaceGroup, lines: Sequence[SolverSummary], time_limit: 
     width = max([len("solver"), *(len(one.label) for one in lines)])
     decided = len(field.decided)
     text = [
-        f"{field.title}: {len(field.problems)} problems, {decided} of them solved by somebody; mean: shifted "
-        f"geometric (shift {seconds_text(SHIFT)}) over those, failures at {seconds_text(time_limit)}",
+        f"{field.title}: {len(field.problems)} problems, {decided} of them solved by at least one solver; "
+        f"mean: shifted geometric (shift {seconds_text(SHIFT)}) over these, failures at {seconds_text(time_limit)}",
         f"{'solver':{width}}  {'solved':>7}  {'proved':>6}  {'wrong':>5}  {'mean':>9}  {'cpu mean':>9}  "
         f"{'median':>9}  {'best on':>7}  "
         "failures",

@@ -152,7 +152,7 @@ def turn_jacobian(turn: FloatArray) -> FloatArray:
 
 
 def _tilt(D: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the turn (3,) about an axis normal to ``axis`` that takes it to its image D axis, and its rate."""
+    """Return the rotation (3,) about an axis normal to ``axis`` that maps it to D axis, and its rate."""
     image = D @ axis
     normal = np.cross(axis, image)
     sine, cosine = float(np.linalg.norm(normal)), float(axis @ image)

@@ -43,7 +43,7 @@ class ConstrainedMotionDerivatives(NamedTuple):
 
 
 class _FixedMultipliers(NamedTuple):
-    """Multipliers of the rows, held constant while the rows are differentiated."""
+    """Multipliers of the rows, constant in the derivatives of the rows."""
 
     a: FloatArray  # accelerations
     forces: FloatArray
@@ -76,7 +76,7 @@ def forward_dynamics_constraints_derivatives(
     Parameters
     ----------
     model, q, v, tau, cs, f_ext, t
-        As for `forward_dynamics_constraints`; external forces are held, as in `inverse_dynamics_derivatives`.
+        As for `forward_dynamics_constraints`; external forces are constant, as in `inverse_dynamics_derivatives`.
 
     Returns
     -------

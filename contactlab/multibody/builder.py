@@ -64,7 +64,7 @@ class ModelBuilder:
         inertia
             Mass, centre of mass and inertia about it in body axes; None for a body without mass.
         armature
-            Inertia of the rotor behind each degree of freedom of the joint, at its velocity (gear ratio squared times
+            Inertia of the rotor of each degree of freedom of the joint, at its velocity (gear ratio squared times
             the rotor's inertia): [kg m^2], [kg] for a shift, one for all or (nv,), not negative. It is added to the
             diagonal of the mass matrix. The gyroscopic torque and the weight of a rotor belong to the body.
         joint_name

@@ -93,7 +93,7 @@ def inverse_dynamics_derivatives(
     ----------
     model, q, v, a, f_ext
         As for `inverse_dynamics`, leading axes included. External forces do not move with the bodies: moment about the
-        world origin and force, in world axes, are held as q changes.
+        world origin and force, in world axes, are constant as q changes.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def forward_dynamics_derivatives(
     Parameters
     ----------
     model, q, v, tau, f_ext
-        As for `forward_dynamics`, leading axes included; external forces are held, as in
+        As for `forward_dynamics`, leading axes included; external forces are constant, as in
         `inverse_dynamics_derivatives`.
 
     Returns

@@ -174,7 +174,7 @@ def forward_dynamics_lagrangian(
         As for `forward_dynamics`.
     linear_solver
         "cholesky", "lu" (partial pivoting), "qr" or "colpiv_qr" (with column pivoting, RBDL's default) of the dense
-        matrix, or "ltl", which keeps to the branches of the tree.
+        matrix, or "ltl", which uses only the branches of the tree.
     """
     if linear_solver not in get_args(LinearSolver):
         raise MultibodyError("linear_solver", f"must be one of {get_args(LinearSolver)}, got {linear_solver!r}")
@@ -199,7 +199,7 @@ def forward_dynamics_lagrangian(
 def _lagrangian_batch(
     model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None, linear_solver: LinearSolver
 ) -> FloatArray:
-    """Solve one instant after the other: the dense solve, not the calls, takes the time."""
+    """Solve the instants one by one, because the dense solves, not the calls, take the time."""
     many = BatchOperands.of(
         model,
         operand("q", q, model.nq),

@@ -151,7 +151,7 @@ def _triple(name: str, value: ArrayLike) -> FloatArray:
 
 
 def _turn(wanted: FloatArray, R: FloatArray) -> FloatArray:
-    """Return the rotation vector, world axes, that takes the orientation R to the wanted one."""
+    """Return the rotation vector, world axes, from the orientation R to the wanted one."""
     return quaternion.log(quaternion.from_matrix(wanted @ R.T))
 
 

@@ -271,8 +271,8 @@ def damped_step(J: FloatArray, e: FloatArray, damping: float, lower: FloatArray,
 
     Block principal pivoting with two bounds (Portugal, Judice, Vicente, "A comparison of block pivoting and
     interior-point algorithms for linear least squares problems with nonnegative variables", Mathematics of Computation
-    63, 1994). Entries beyond a bound are put on it, and entries with an inward gradient are freed: all at once while
-    that may still help, then one by one (Murty's rule). This ends because the problem is strictly convex.
+    63, 1994). Entries beyond a bound are moved to it, and entries with an inward gradient are freed: all together as
+    long as this may help, then one by one (Murty's rule). This ends because the problem is strictly convex.
     """
     n = J.shape[1]
     side = np.zeros(n, dtype=np.int8)  # -1, 1: on the lower, upper bound

@@ -357,7 +357,7 @@ class CustomJoint(ABC):
         return q + v * dt
 
     def difference(self, q0: FloatArray, q1: FloatArray) -> FloatArray:
-        """Return the v (nv,) that takes q0 to q1 in unit time; q1 - q0 if nq = nv, otherwise override it."""
+        """Return the v (nv,) that moves q0 to q1 in unit time; q1 - q0 if nq = nv, otherwise override it."""
         return q1 - q0
 
     def chain(self) -> tuple[Elementary, ...]:

@@ -30,10 +30,10 @@ _NO_ROWS = np.zeros((0, CUSTOM_ROW))
 class Kinematics:
     """Poses of all bodies at one q, and velocities at one v; made by `kinematics`.
 
-    Every function of this package that takes ``q`` takes a `Kinematics` in its place and does not compute the poses
-    again. If it also takes ``v``, pass ``kin.v`` (or None) to use the velocities too; for any other v they are computed
-    from that v. A `Kinematics` is never out of date: q and v are copies that cannot be written to, and nothing is
-    updated in place.
+    Every function of this package with an argument ``q`` accepts a `Kinematics` in its place and does not compute the
+    poses again. If it also has ``v``, pass ``kin.v`` (or None) to use the velocities too; for any other v they are
+    computed from that v. A `Kinematics` is never out of date, because q and v are read-only copies and its arrays are
+    not updated.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ class BodySpec:
     inertia
         None for a body without mass.
     armature
-        (nv,) [kg m^2, kg] terms of rotors behind the joint's degrees of freedom on the diagonal of M.
+        (nv,) [kg m^2, kg] terms on the diagonal of M of the rotors of the joint's degrees of freedom.
     joint_name
         Name of the joint, the name of the body if it has none.
     limits
@@ -139,7 +139,7 @@ class Model:
             names, or folders whose subfolders are packages. Meshes are located, never loaded.
         strict_inertia
             Whether every inertia that `RigidInertia` refuses is an error, and also a link that moves no mass. If not,
-            an inertia that no mass distribution can have is taken unchanged, and one `UrdfWarning` names the links;
+            an inertia that no mass distribution can have is used unchanged, and one `UrdfWarning` names the links;
             only a motion with a negative moment of inertia is refused.
 
         Raises
@@ -168,12 +168,12 @@ class Model:
         return builder_of(self)
 
     def reduced(self, held: Mapping[str, ArrayLike]) -> Model:
-        """Return the model with some of its joints held fixed: fewer degrees of freedom, the same bodies.
+        """Return the model with some of its joints locked: fewer degrees of freedom, the same bodies.
 
         Parameters
         ----------
         held
-            Position of each joint to be held, by its name or its body's: one number, or its slice (nq,) of q.
+            Position of each locked joint, by its name or its body's: one number, or its slice (nq,) of q.
 
         Raises
         ------
@@ -254,7 +254,7 @@ class Model:
         return self.index_or_world(name)
 
     def index_or_world(self, name: str) -> int:
-        """Return the number of a body as kernels take it: `index`, but -1 for the world."""
+        """Return the number of a body for kernels: its `index`, or -1 for the world."""
         if name == WORLD:
             return -1
         place = self._index.get(name)

@@ -381,7 +381,7 @@ def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, 
         b[n + i] = gamma[i] * factor_i
     if not independent(A, n, m, W[: m * m], W[k * k + 3 * k :]):
         return DEPENDENT
-    # Scaled H beside the columns G^T.
+    # Scaled H next to the columns G^T.
     for i in range(n):
         row = A[i]
         given = H[i]

@@ -70,7 +70,7 @@ def unit_vector(value: ArrayLike, field: str) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, init=False)
 class HeightField(Shape):
-    """Solid below a surface z = height(x, y) over a rectangular grid; there is nothing beyond the grid's edges.
+    """Solid below a surface z = height(x, y) over a rectangular grid; the solid ends at the grid's edges.
 
     Parameters
     ----------

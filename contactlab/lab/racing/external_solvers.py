@@ -78,7 +78,7 @@ class DrakeUnrevisedLemke(_Program):
 class _ContactSolver:
     """Adapter to pin's solver whose classes begin with ``engine``; it solves only contacts in space.
 
-    They take Coulomb's cone on the dense Delassus matrix, with De Saxce's term.
+    They use Coulomb's cone on the dense Delassus matrix, with De Saxce's term.
     """
 
     max_iterations: int

@@ -1,6 +1,6 @@
 """Codes of elementary joints, return codes of kernels, and lengths of workspaces; free of numba.
 
-The head of every workspace holds the kinematics of the instant (`contactlab.multibody.kernels.layout.frames`). The
+The head of every workspace contains the kinematics of the instant (`contactlab.multibody.kernels.layout.frames`). The
 arrays of an algorithm follow it.
 """
 

@@ -1,10 +1,10 @@
-"""Pose and motion column of a link on a revolute joint about x, y or z; sines and cosines of all joint angles at once.
+"""Pose and motion column of a link on a revolute joint about x, y or z; sines and cosines of all joint angles together.
 
 Most links of most robots are of this kind, so their poses are computed in scalars. Links of a branch depend on each
 other, so the latency from the parent's rotation to the link's rotation counts, and intermediate memory adds to it.
 
 A library's two calls per joint for sine and cosine take longer than all other parts of a link's pose. Here one loop
-without branches and calls takes as many joints together as the processor's vectors hold.
+without branches and calls processes as many joints together as fit into the processor's vectors.
 
 An angle is reduced to |y| <= pi/4 by subtracting a multiple of pi/2. pi/2 is known to 119 bits, in three parts whose
 products are exact (Cody and Waite, Software Manual for the Elementary Functions, 1980, chapter 8). t carries the part

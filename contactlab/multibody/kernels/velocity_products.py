@@ -10,8 +10,8 @@ wm, or by I wm. The explicit rule gains energy in every step, without bound for 
 G. Wanner, Geometric Numerical Integration (2006), section IV.2.1 (quadratic invariants).
 
 The equation holds for a tree of one link: floating, about its centre of mass, or on a spherical joint fixed to the
-world, about the joint. In a tree of several links, joints pass torques on that depend on all velocities at once. There
-the bias force of `rnea`, taken at the start of the step, is the whole term.
+world, about the joint. In a tree of several links, joints transmit torques that depend on all velocities. There the
+bias force of `rnea` at the start of the step is the whole term.
 
 Centrifugal and Coriolis forces of trees do no work: they carry a velocity from one configuration to the next at the
 same kinetic energy. The explicit rule v - h M^-1 c with their bias c does so to first order only, and gains energy in
@@ -181,7 +181,7 @@ def midpoint_spin(
 def is_free_rotor(t: Tree, first: int, last: int) -> bool:
     """Return True if links first ... last - 1, a whole tree, are one link to which the midpoint rule applies.
 
-    Rotors behind its degrees of freedom have unknown velocity products. Such a link stays with the explicit rule.
+    Rotors of its degrees of freedom have unknown velocity products, so the explicit rule is used for such a link.
     """
     if last - first != 1 or t.kind[first] not in (FLOATING, SPHERICAL):
         return False

@@ -81,7 +81,7 @@ class UrdfModel(Model):
 def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
     """Return the <inertial> of a <link> in link axes, None if there is none or it is all zero.
 
-    An inertia that no mass distribution has is taken unchanged, unless ``strict``.
+    An inertia that no mass distribution has is used unchanged, unless ``strict``.
     """
     inertial = link.only("inertial")
     if inertial is None:
@@ -202,7 +202,7 @@ def _check_motion(
 ) -> dict[str, str]:
     """Raise for links that would move with a negative moment; return links without mass, with the reasons.
 
-    The mass of the world and of everything fixed to it moves nothing and is not checked.
+    The mass of the world and of bodies fixed to it has no effect and is not checked.
     """
     heads = {root: root}  # the first link of the rigid group each link belongs to
     frames = {root: Transform()}  # each link in its group's frame

@@ -7,7 +7,7 @@ rim. Both give a direction near the exact one, which minimises, over unit vector
 
 Every n bounds the minimum from above: it is minus the distance of separate shapes, and the depth of overlapping ones.
 At the minimum some edges of the two shapes are normal to n. Two edges determine n, one edge leaves a circle, and none
-leaves the sphere, on which f is smooth. So candidates are formed of nearby edges and faces, and f judges each of them.
+leaves the sphere, on which f is smooth. So candidates are formed from nearby edges and faces, and compared by f.
 """
 
 from __future__ import annotations

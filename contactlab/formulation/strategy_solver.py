@@ -65,9 +65,9 @@ class EqualCompliance:
 
     If contacts are redundant, the rigid problem has many solutions, and a pivoting method returns a vertex of their
     set. One corner of a face then carries all of its load, and a gripped box does not move like a real one. This solver
-    selects the forces of contacts with a compliance eps, equal for all contacts and directions, in the limit of eps =
-    0. They solve the rigid problem. They are computed in the space of the velocities: from large to small eps, then by
-    proximal points (`lcp.contacts.kernels.compliance_continuation`). Rows of joints stay rigid.
+    selects the forces of contacts with a compliance eps, equal for all contacts and directions, in the limit of
+    zero compliance. They solve the rigid problem. They are computed in the space of the velocities: from large to small
+    eps, then by proximal points (`lcp.contacts.kernels.compliance_continuation`). Rows of joints stay rigid.
 
     Parameters
     ----------

@@ -184,7 +184,7 @@ def only_file(path: Path, suffix: str = ".npz") -> Path:
 
 
 def _in_own_folder(source: Source) -> Path | None:
-    """Return the path of the data set in the folder ``CONTACTLAB_DATA``, or None if the variable is not set."""
+    """Return the path of the data set in the folder named by ``CONTACTLAB_DATA``, or None if it is not there."""
     named = os.environ.get(VARIABLE)
     if not named:
         return None

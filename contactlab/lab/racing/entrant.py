@@ -277,7 +277,7 @@ def own_files(text: str) -> list[str]:
 def _built(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
     """Return a known or user-defined solver with its settings; ``own`` has the location for each identifier.
 
-    A user's class without arguments is constructed by its default arguments.
+    Without settings, a class is constructed with its defaults, and a user's object is returned unchanged.
     """
     head = node.func if isinstance(node, ast.Call) else node
     if not isinstance(head, ast.Name):

@@ -109,7 +109,7 @@ def test_what_is_not_seen_is_named() -> None:
     def twice(values: np.ndarray, local: np.ndarray) -> np.ndarray:
         return base.residuals(np.array([values[0] + values[2], values[1]]), local)
 
-    for function, words in ((blind, "nothing recorded depends on c"), (twice, "a and c cannot be told apart")):
+    for function, words in ((blind, "nothing recorded depends on c"), (twice, "a and c cannot be distinguished")):
         jacobian = differences(function, three, np.full(2, 1e-3))
         found = identify(Problem(three, base.groups, function, jacobian, 2))
         assert (found.verdict, found.why) == (IdentificationVerdict.NOT_OBSERVABLE, words)
@@ -237,7 +237,7 @@ def test_the_command_finds_planted_numbers_in_a_csv_and_computes_nothing_twice(
     [
         ("t,q0,tau0\n" + "".join(f"{0.01 * k},0,0\n" for k in range(5)), "t: 5 samples"),
         ("t,q0,tau0\n0,0,0\n1,x,0\n", "line 3: could not convert"),
-        ("t,q0,tau0\n0,0,0\n1,inf,0\n", "line 3: holds what is not a finite"),
+        ("t,q0,tau0\n0,0,0\n1,inf,0\n", "line 3: holds a value that is not a finite"),
         ("t,q0,tau0\n0,0\n", "line 2: 2 entries under 3 names"),
         ("t,q0,tau1\n" + "0,0,0\n" * 12, "line 1: no column tau0"),
         ("t,t,q0\n" + "0,0,0\n" * 12, "line 1: names"),

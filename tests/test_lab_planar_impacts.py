@@ -219,7 +219,7 @@ def test_balance_tells_what_cannot_be_rigid(file: Path) -> None:
     smooth = replace(data, after=predicted("Stronge", J, data.before, 0.0, 0.5) + noise)
     balance = momentum_balance(smooth)
     assert (balance.is_determined, balance.lever_turned) == (False, False)
-    assert "does not tell the sign" in str(balance)
+    assert "does not determine the sign" in str(balance)
     assert balance.contradiction(friction=False) == ""
     disks = replace(data, normal=data.normal * [1.0, 1.0, 0.0])
     assert np.isinf(momentum_balance(disks).margins[0])

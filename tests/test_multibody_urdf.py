@@ -354,7 +354,9 @@ def test_a_massless_link_is_a_frame_and_one_that_moves_no_mass_is_named(nothing)
     assert Model.from_urdf(frame, floating_base=True).bodies[1].inertia is None
     assert Model.from_urdf(robot(link("a"), link("m", nothing), link("b"), joint(child="m"), joint("k", parent="m"))).nv
     loose = robot(link("a"), link("tool", nothing), joint("wrist", child="tool"))
-    with pytest.warns(UrdfWarning, match="'tool' has no mass, nor has what it carries, but moves by joint 'wrist'"):
+    with pytest.warns(
+        UrdfWarning, match="'tool' has no mass, nor have the links it carries, but moves by joint 'wrist'"
+    ):
         model = Model.from_urdf(loose)
     with pytest.raises(MultibodyError, match=r"Revolute joint of 'tool', moves no mass"):
         forward_dynamics(model, [0.0], [0.0], [0.0])

@@ -1,4 +1,4 @@
-"""``python -m contactlab.cli``: the command line where the script `contactlab` is not on the path."""
+"""``python -m contactlab.cli``: the command line if the script `contactlab` is not on the path."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True)
 class Option:
-    """One argument of a command, as `argparse.ArgumentParser.add_argument` takes it."""
+    """One argument of a command, with the arguments of `argparse.ArgumentParser.add_argument`."""
 
     names: tuple[str, ...]
     settings: dict[str, Any]
@@ -29,7 +29,7 @@ def option(*names: str, **settings: Any) -> Option:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Arguments that exclude one another."""
+    """Mutually exclusive arguments."""
 
     options: tuple[Option, ...]
     required: bool = False
@@ -44,7 +44,7 @@ class Command:
     epilog: str
 
     def fill(self, parser: argparse.ArgumentParser) -> None:
-        """Give a parser the description, the arguments and the function of this command."""
+        """Add description, arguments and function of this command to a parser."""
         parser.description, parser.epilog = self.run.__doc__, self.epilog
         for one in self.options:
             if isinstance(one, OneOf):
@@ -57,12 +57,12 @@ class Command:
 
 
 def command(*options: Option | OneOf, epilog: str = "") -> Callable[[Callable[[argparse.Namespace], int]], Command]:
-    """Return a decorator that makes a `Command` of a function; the first line of its help is the docstring."""
+    """Return a decorator that makes a `Command` of a function, whose docstring is the first line of its help."""
     return lambda run: Command(run, options, epilog)
 
 
 def write_and_report(missing: str, write: Callable[[], Path]) -> None:
-    """Write a picture and say so, or say that there is none and which extra is missing."""
+    """Write a picture and report it, or report the missing extra."""
     try:
         path = write()
     except ModuleNotFoundError as error:
@@ -72,17 +72,17 @@ def write_and_report(missing: str, write: Callable[[], Path]) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Return a document that an earlier ``--json`` wrote."""
+    """Return a document written by an earlier ``--json``."""
     from contactlab.lab.errors import DatasetError
 
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # text that is not UTF-8 or not JSON is a ValueError, too
+    except (OSError, ValueError) as error:  # text that is not UTF-8 or not JSON raises ValueError, too
         raise DatasetError(path, "", f"is not readable as JSON: {error}") from error
 
 
 def write_json(path: Path | None, document: object) -> None:
-    """Write a document where a path is given for it, and say so."""
+    """Write a document if a path is given, and report it."""
     if path is not None:
         path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         print(f"wrote {path}")
@@ -108,7 +108,7 @@ def _integer(text: str) -> int:
 def _number_type(
     read: Callable[[str], Number], holds: Callable[[Number], bool], wanted: str
 ) -> Callable[[str], Number]:
-    """Return a reader of numbers for which a condition holds, in words what they must be."""
+    """Return a parser of numbers that satisfy a condition, with its description for errors."""
 
     def parse(text: str) -> Number:
         value = read(text)
@@ -134,7 +134,7 @@ def times(text: str) -> list[float]:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the names of a list such as ``mu,restitution``, each once."""
+    """Return the names of a list such as ``mu,restitution``, without repetitions."""
     parts = tuple(part.strip() for part in text.split(","))
     if not all(parts) or len(set(parts)) < len(parts):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of names, each once: mu,restitution")
@@ -153,7 +153,7 @@ def named_value(text: str) -> tuple[str, float]:
 
 
 def output_file(text: str) -> Path:
-    """Return a path whose folder exists and may be written into: found out before a long run, not after it."""
+    """Return a path whose folder exists and is writable; checked before a long run, not after it."""
     path = Path(text)
     if not path.parent.is_dir():
         raise argparse.ArgumentTypeError(f"folder {path.parent} does not exist")
@@ -165,7 +165,7 @@ def output_file(text: str) -> Path:
 
 
 def say_address(url: str, port: int) -> None:
-    """Print where something is served, and that it is not where it was asked for, if so."""
+    """Print the address of a server, and a note if its port differs from the requested one."""
     if not url.endswith(f":{port}"):
         print(f"port {port} is taken, here is the next free one:", flush=True)
     print(f"{url} (Ctrl-C ends it)", flush=True)

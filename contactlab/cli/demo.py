@@ -1,4 +1,4 @@
-"""Commands for a first look: `contactlab demo`, cubes and balls thrown onto an incline, and `contactlab tour`."""
+"""Demonstration commands: `contactlab demo`, cubes and balls thrown onto an incline, and `contactlab tour`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAME = "contactlab_demo"
 @command(
     option("--out", type=Path, default=Path(), metavar="DIR", help="folder to write into (default: this one)"),
     option("--duration", type=positive, default=4.0, help="simulated seconds (default %(default)s)"),
-    option("--seed", type=whole, default=0, help="another seed, other throws (default %(default)s)"),
+    option("--seed", type=whole, default=0, help="seed of the random throws (default %(default)s)"),
     epilog=f"Writes {NAME}.npz, {NAME}.html and {NAME}.png.",
 )
 def demo(arguments: argparse.Namespace) -> int:
@@ -52,7 +52,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def _write(recording: Recording, folder: Path) -> None:
-    """Write the record, then what the installed extras can draw."""
+    """Write the record, then the pictures that the installed extras permit."""
     from contactlab.plotting import save_figure, summary
 
     record = folder / f"{NAME}.npz"
@@ -64,8 +64,8 @@ def _write(recording: Recording, folder: Path) -> None:
 
 
 SLOPE = math.radians(20.0)
-FOOT = 1.6  # where the incline rises out of the plane [m]
-LANES = 8  # bodies; side by side, for they do not meet each other
+FOOT = 1.6  # position of the lower edge of the incline [m]
+LANES = 8  # number of bodies, in separate lanes without collisions
 LANE_WIDTH = 0.45
 H = 2e-3
 
@@ -76,7 +76,7 @@ def demo_stepper() -> TimeStepping:
 
 
 def demo_world(seed: int = 0) -> World:
-    """Return the world of the demo; another seed, other throws."""
+    """Return the world of the demo, with random throws for a seed."""
     random = np.random.default_rng(seed)
     builder = WorldBuilder(body_contacts=False)
     incline = HalfSpace.through((FOOT, 0.0, 0.0), (-math.sin(SLOPE), 0.0, math.cos(SLOPE)))

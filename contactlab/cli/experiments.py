@@ -1,4 +1,4 @@
-"""Commands that run many things: `contactlab race`, `conform` and `sweep`."""
+"""Commands with many runs: `contactlab race`, `conform` and `sweep`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from contactlab.lab.sweeps import sweep as run_sweep
         "--tolerance",
         type=kinds.tolerance,
         metavar="T",
-        help="bound on the error that decides (default 1e-9, of exact cones 1e-8)",
+        help="bound on the error of a solved problem (default 1e-9, with exact cones 1e-8)",
     ),
     option(
         "--time-limit",
@@ -33,7 +33,7 @@ from contactlab.lab.sweeps import sweep as run_sweep
         metavar="S",
         help="seconds per problem and solver (default 60)",
     ),
-    option("--out", type=Path, metavar="DIR", help="folder of rows and report; resumed if it is there"),
+    option("--out", type=Path, metavar="DIR", help="folder of rows and report; resumed if it exists"),
     option(
         "--workers", dest="jobs", type=kinds.positive_integer, metavar="N", help="processes (default: one per core)"
     ),
@@ -44,28 +44,31 @@ from contactlab.lab.sweeps import sweep as run_sweep
         type=kinds.positive_integer,
         default=MOST_STEPS,
         metavar="N",
-        help="of the record of a run: problems of so many of its steps (default %(default)s)",
+        help="number of steps used of the record of a run (default %(default)s)",
     ),
     option(
-        "--repeats", type=kinds.positive_integer, default=3, help="most solves timed per trial (default %(default)s)"
+        "--repeats",
+        type=kinds.positive_integer,
+        default=3,
+        help="maximum number of timed solves per trial (default %(default)s)",
     ),
     option(
         "--curves",
         type=kinds.whole,
         default=3,
-        help="problems on which time is drawn against residual (default %(default)s)",
+        help="number of problems with curves of time against residual (default %(default)s)",
     ),
     epilog="""\
-NAMES are separated by commas, capitals or not, with settings in brackets: 'Lemke,OSQP(max_iter=1000)'. `all` stands
-for our solvers that suit each problem's kind; peers are named apart. A solver of your own is path.py:Name or
-module:Name; its file is executed. DIR gets rows.csv, summary.csv, curves.csv, race.json and report.html; the same
-command goes on where it was interrupted and runs no finished trial again. What a solver fails on keeps its row, and is
-no failure of the command: the exit status is 1 only if nobody solved anything.
+NAMES are separated by commas and case-insensitive, with settings in brackets: 'Lemke,OSQP(max_iter=1000)'. `all`
+stands for the solvers of contactlab for each kind of problem; peers are named with --peers. Your own solver is
+path.py:Name or module:Name; its file is executed. DIR gets rows.csv, summary.csv, curves.csv, race.json and
+report.html. The same command continues an interrupted race and does not repeat finished trials. A failure of a solver
+has a row and is not a failure of the command: the exit status is 1 only if no solver solved any problem.
 """,
 )
 def race(arguments: argparse.Namespace) -> int:
-    """Race solvers on files of problems; every answer is judged by the problem's own data."""
-    # Names of data sets stand for their files, fetched before anything is begun.
+    """Race solvers on files of problems; every result is verified with the data of the problem."""
+    # Data sets are downloaded before the race begins.
     paths = [data_path(path) for path in arguments.paths]
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
@@ -90,18 +93,18 @@ def race(arguments: argparse.Namespace) -> int:
 @command(
     option("engines", nargs="*", default=["ours"], metavar="ENGINE", help="engines (default: ours)"),
     option("--filter", action="append", default=[], metavar="NAME", help="only cases with this in the name"),
-    option("--time-limit", type=kinds.positive, default=120.0, metavar="S", help="for a case (default: 120)"),
-    option("--list", action="store_true", help="list the cases and their sources, run none"),
+    option("--time-limit", type=kinds.positive, default=120.0, metavar="S", help="time limit of a case (default: 120)"),
+    option("--list", action="store_true", help="only list the cases and their sources"),
     option("--out", type=kinds.output_file, metavar="FILE", help="report as one HTML file"),
     option("--json", type=kinds.output_file, metavar="FILE", help="scores, figures and reasons as JSON"),
     epilog="""\
 ENGINE is ours, ours:cone, mujoco, mujoco:elliptic, mujoco:noslip, drake, drake:sap, drake:tamsi, drake:similar,
-drake:lagged, or path.py:Name, an engine of your own; its file is executed. Each runs in a process of its own.
-What an engine loses is no failure of the command: the exit status is 1 only if no case could be held to any engine.
+drake:lagged, or path.py:Name, your own engine; its file is executed. Each engine runs in a separate process.
+A lost case is not a failure of the command: the exit status is 1 only if no case could be run on any engine.
 """,
 )
 def conform(arguments: argparse.Namespace) -> int:
-    """Hold engines to closed forms and known complaints; every score is computed."""
+    """Test engines against closed forms and known complaints; every score is computed."""
     from contactlab import conformance
 
     if arguments.list:
@@ -143,17 +146,17 @@ def conform(arguments: argparse.Namespace) -> int:
         action="append",
         choices=("failed", "timeout", "lost"),
         default=[],
-        help="compute rows of this outcome anew; may be given more than once",
+        help="run tasks with this outcome again; may be given more than once",
     ),
     epilog="""\
-EXPERIMENT is a TOML file; docs/sweeps.md has its sections. DIR/rows.jsonl grows by a line per finished run and
-DIR/rows.csv is the table at the end. The same command goes on where it was stopped, and runs nothing twice.
-Exit status: 0 all runs done; 1 some failed, timed out or were lost, and their rows say why; 2 an experiment, folder or
-cluster that cannot be used; 130 interrupted.
+EXPERIMENT is a TOML file; docs/sweeps.md describes its sections. DIR/rows.jsonl gets a line per finished run, and
+DIR/rows.csv is the table at the end. The same command continues where it was stopped, and repeats no finished run.
+Exit status: 0 all runs done; 1 some failed, timed out or were lost, with the reasons in their rows; 2 an experiment,
+folder or cluster that cannot be used; 130 interrupted.
 """,
 )
 def sweep(arguments: argparse.Namespace) -> int:
-    """Run a scene or solve problems many times, as one TOML file says."""
+    """Run a scene or solve problems many times, as described by one TOML file."""
     from contactlab.lab.sweeps.sweeping import load_experiment
 
     settings = {name: getattr(arguments, name) for name in ("out", "jobs", "cluster", "time_limit", "again")}

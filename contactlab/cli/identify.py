@@ -19,29 +19,37 @@ from contactlab.lab.progress import Progress
 
 @command(
     option("data", type=Path, metavar="DATA", help="the recordings: a file, its folder, or a name"),
-    option("--robot", type=Path, metavar="FILE", help="URDF, or scene file, of the robot that was recorded"),
-    option("--parameters", type=kinds.names, default=(), metavar="LIST", help="what to look for: mu,restitution,..."),
+    option("--robot", type=Path, metavar="FILE", help="URDF or scene file of the recorded robot"),
+    option(
+        "--parameters", type=kinds.names, default=(), metavar="LIST", help="parameters to identify: mu,restitution,..."
+    ),
     option(
         "--set",
         action="append",
         type=kinds.named_value,
         default=[],
         metavar="NAME=VALUE",
-        help="begin there, or stay there where NAME is not looked for; may be given more than once",
+        help="start value, or fixed value if NAME is not identified; may be given more than once",
     ),
-    option("--holdout", type=kinds.non_negative, default=0.4, metavar="SHARE", help="not fitted (default %(default)s)"),
-    option("--seed", type=kinds.whole, default=0, help="of the draw of those (default 0)"),
-    option("--iterations", type=kinds.positive_integer, default=30, help="the most (default %(default)s)"),
+    option(
+        "--holdout",
+        type=kinds.non_negative,
+        default=0.4,
+        metavar="SHARE",
+        help="fraction not fitted (default %(default)s)",
+    ),
+    option("--seed", type=kinds.whole, default=0, help="seed of their selection (default 0)"),
+    option("--iterations", type=kinds.positive_integer, default=30, help="maximum number (default %(default)s)"),
     option("--workers", type=kinds.positive_integer, help="threads (default: one per core)"),
-    option("--json", type=kinds.output_file, metavar="OUT", help="write what was found here"),
+    option("--json", type=kinds.output_file, metavar="OUT", help="write the result here"),
     option("--plot", type=kinds.output_file, metavar="PNG", help="draw values with intervals"),
-    option("--out", type=Path, metavar="DIR", help="folder of finished work"),
+    option("--out", type=Path, metavar="DIR", help="folder of finished results"),
     epilog="""\
 DATA: cube_toss, elbow_toss or planar_impacts (names, or files of these), or a robot's own recording with --robot: an
-.npz of t, q, tau and, if measured, v, or a .csv with columns t, q0, ..., tau0, ... docs/identify.md has the parameters
-of each, the noise that is assumed, and what the intervals mean.
-With --out what is finished stands in DIR; the same command goes on where it was stopped, and computes nothing twice.
-Exit status: 0 found, if at a bound; 1 not, and the verdict says why and what to try; 2 bad input; 130 interrupted.
+.npz of t, q, tau and, if measured, v, or a .csv with columns t, q0, ..., tau0, ... docs/identify.md describes the
+parameters of each, the assumed noise, and the meaning of the intervals.
+With --out finished results are in DIR; the same command continues where it was stopped, without repetitions.
+Exit status: 0 identified, also at a bound; 1 not, with reason and advice in the verdict; 2 bad input; 130 interrupted.
 """,
 )
 def identify(arguments: argparse.Namespace) -> int:
@@ -71,7 +79,7 @@ def identify(arguments: argparse.Namespace) -> int:
 
 
 def _keeper(arguments: argparse.Namespace, path: Path, stack: contextlib.ExitStack) -> Callable[..., dict[str, Any]]:
-    """Return what finds finished work in a folder, or does it and keeps it there; known by data and choices."""
+    """Return a function that loads a stored result from a folder, or computes and stores it, by data and settings."""
     from contactlab import __version__
     from contactlab.lab.sweeps.tasks import Store
 
@@ -93,7 +101,7 @@ def _keeper(arguments: argparse.Namespace, path: Path, stack: contextlib.ExitSta
 
 
 def _lines(document: dict[str, Any]) -> list[str]:
-    """Return what was found, in words."""
+    """Return the result as lines of text."""
     rows = document["parameters"]
     width = max(len(name) for name in rows)
     lines = [f"{document['recordings']}: {document['fitted']} fitted, {document['held_back']} held back"]

@@ -1,4 +1,4 @@
-"""`contactlab impact`: laws and simulations beside recorded planar impacts, single ones and whole drops; with plots."""
+"""`contactlab impact`: laws and simulations compared with recorded planar impacts and whole drops; with plots."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ from lcp.interruptible import available_cpus, map_threads
 @command(
     option("data", type=Path, metavar="DATA", help="the recordings: .npz, a folder, or planar_impacts"),
     option("--folds", type=kinds.positive_integer, default=2, help="folds (default %(default)s: halves)"),
-    option("--seed", type=kinds.whole, default=0, help="of the folds and the resamples (default 0)"),
+    option("--seed", type=kinds.whole, default=0, help="seed of the folds and the resamples (default 0)"),
     option(
         "--bootstrap",
         type=kinds.positive_integer,
         metavar="N",
-        help="single impacts: intervals of the numbers of the best model of each reading, by N resamples, 40 say "
-        "(minutes; default: none)",
+        help="single impacts: intervals of the values of the best model of each reading, by N resamples, such as 40 "
+        "(takes minutes; default: none)",
     ),
     option(
         "--settings",
         type=Path,
         metavar="FIT.json",
-        help="single impacts: score the numbers of an earlier --json; fit nothing",
+        help="single impacts: score the values of an earlier --json, without fitting",
     ),
     option("--workers", type=kinds.positive_integer, help="threads (default: one per core)"),
     option("--json", type=kinds.output_file, metavar="OUT", help="write the scores here"),
@@ -68,14 +68,14 @@ from lcp.interruptible import available_cpus, map_threads
     epilog="""\
 DATA is an .npz of n single impacts (pre_vel, post_vel (n, 3) float: vx, vy [m/s], omega [rad/s]; jac_normal,
 jac_tangent (n, 3) float: (0, 1, lever) and (1, 0, lever) [m]; flags (n, any) int, 0 where good; mass, inertia floats),
-one of n whole drops of a square (x, z, theta (n, m) float, traj_id (n,) int, dt, half_width floats), or a folder that
-holds one of either, or of both. docs/tutorial_impact.md writes one of impacts of your own; docs/validation.md has the
-public recordings.
+one of n whole drops of a square (x, z, theta (n, m) float, traj_id (n,) int, dt, half_width floats), or a folder with
+one file of either or of both. docs/tutorial_impact.md writes a file of your own impacts; docs/validation.md describes
+the public recordings.
 
-Single impacts: laws are fitted to folds and scored on the others. The balance of momentum tells whether the lever of
-the tangent row has the right sign as stored, or is to be turned; every law is fitted in that reading, and three in the
-other. --settings FIT.json scores the numbers of an earlier --json on these impacts, and fits nothing. Drops: simulated
-with numbers fitted to the public recordings, whatever file is given.
+Single impacts: laws are fitted to folds and scored on the others. The momentum balance determines whether the lever of
+the tangent row has the right sign as stored, or must be turned. Every law is fitted in this reading, and three in the
+other. --settings FIT.json scores the values of an earlier --json on these impacts, without fitting. Drops are simulated
+with values fitted to the public recordings, for any file.
 """,
 )
 def impact(arguments: argparse.Namespace) -> int:
@@ -121,7 +121,7 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
     models = every_model(balance.lever_turned)
     fitted: dict[int, PlanarFit] = {}
     with Progress("fits", "models") as progress:
-        # The last, with springs and the most numbers, take longest.
+        # The last law, with springs and the most parameters, takes longest.
         for i, fit in map_threads(
             lambda i: cross_validate(data, models[~i], folds=arguments.folds, seed=arguments.seed),
             len(models),
@@ -145,7 +145,7 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
 def _reported(
     data: PlanarImpacts, fits: list[PlanarFit], intervals: dict[int, FloatArray], arguments: argparse.Namespace
 ) -> dict[str, object]:
-    """Draw what was asked for; return the scores."""
+    """Write the requested plots; return the scores."""
     if arguments.plots is not None:
         for plot in plot_impacts(arguments.plots, data, fits):
             print(f"wrote {plot}")

@@ -1,4 +1,4 @@
-"""Entry point: parse, run one command, turn its errors into one line and an exit status.
+"""Entry point: parse, run one command, convert its errors to one line and an exit status.
 
 Exit status: 0 done; 1 a simulation or a solve failed; 2 bad input (argparse uses 2 for bad arguments, too);
 130 interrupted.
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import contactlab
 
-#: By name: the module with the command of this name, and its line in the list of commands. Only the module that is
-#: asked for is imported, because together they reach the whole library.
+#: By name: the module with the command of this name, and its line in the list of commands. Only the requested module is
+#: imported, because together they import the whole library.
 COMMANDS = {
     "run": ("records", "simulate a scene file and write its record"),
     "verify": ("records", "check every step of a record again, independently"),
@@ -26,14 +26,14 @@ COMMANDS = {
     "identify": ("identify", "parameters from recordings, with intervals"),
     "impact": ("impact", "score impact laws and simulations on recorded planar impacts"),
     "race": ("experiments", "race solvers on files of problems; rows, profiles, one-file report"),
-    "conform": ("experiments", "hold engines to closed forms and known complaints; scores and reasons"),
+    "conform": ("experiments", "test engines against closed forms and known complaints; scores and reasons"),
     "sweep": ("experiments", "run a scene over parameters and seeds, or solvers over problems"),
     "warmup": ("warmup", "compile the kernels once, ahead of the first run"),
 }
 
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser of all commands, with the arguments of those that the command line names."""
+    """Return the parser of all commands, with the arguments of the commands on the command line."""
     parser = argparse.ArgumentParser(
         prog="contactlab",
         description="An LCP/MLCP contact-solver toolkit: time-stepping simulation, impact studies, solver research.",

@@ -29,18 +29,18 @@ from lcp.compiler import compilation_seconds
     option("--out", type=output_file, required=True, metavar="FILE", help="the record, .npz"),
     option("--duration", type=positive, help="simulated seconds, in place of the scene's"),
     option("--h", type=positive, help="step [s], in place of the scene's"),
-    option("--progress", action="store_true", help="say how far the run is, on standard error"),
+    option("--progress", action="store_true", help="report the progress on standard error"),
     OneOf(
         (
-            option("--resume", action="store_true", help="go on with FILE where it ends, or begin it"),
-            option("--overwrite", action="store_true", help="replace FILE, or what a run that was stopped left of it"),
+            option("--resume", action="store_true", help="continue FILE where it ends, or begin it"),
+            option("--overwrite", action="store_true", help="replace FILE, or the rest of a stopped run"),
         )
     ),
     epilog="""\
-SCENE is a TOML file; docs/scenes.md has its sections, examples/scenes/ some files. The record opens with
-contactlab.simulation.Recording.open, contactlab verify and contactlab replay. While the run lasts it stands in
-OUT.chunks/, written at least once a second, and a run that was stopped opens just so; --resume goes on with it, to the
-same bits. What stands at OUT already is replaced with --overwrite alone.
+SCENE is a TOML file; docs/scenes.md describes its sections, examples/scenes/ has some files. The record opens with
+contactlab.simulation.Recording.open, contactlab verify and contactlab replay. During the run the record is in
+OUT.chunks/, written at least once a second. The record of a stopped run opens in the same way, and --resume continues
+it, to the same bits. An existing OUT is replaced only with --overwrite.
 Exit status: 0 done; 1 a step failed (see contactlab explain); 2 a scene or a record that cannot be used, a record that
 another process is writing, or a disk that refuses; 130 interrupted.
 """,
@@ -65,10 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"stopped: {error}")
         recording, status = error.recording, 1
     except (lcp.ProblemError, ModuleNotFoundError) as error:
-        # Some options, such as the engine of lcp.CVXPY, are known to be good or bad only once they are used.
+        # Some options, such as the engine of lcp.CVXPY, can be checked only during their use.
         raise SceneError(arguments.scene, 0, "[stepper] 'solver'", str(error)) from error
     except SimulationConfigError as error:
-        # More steps than there is room for.
+        # More steps than memory is available for.
         raise SceneError(arguments.scene, 0, f"[stepper] '{error.field}'", error.detail) from error
     print_summary(recording, clock)
     print(f"wrote {arguments.out}" if status == 0 else f"the record so far: {arguments.out}.chunks")
@@ -76,13 +76,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class StepClock:
-    """From here on: how long steps take, and their kernels, which are compiled or read from disk when first called."""
+    """Stopwatch of steps, including time to compile kernels or to load them from disk."""
 
     def __init__(self) -> None:
         self._began, self._before = time.perf_counter(), compilation_seconds()
 
     def account(self, steps: int) -> str:
-        """Return a line on so many steps."""
+        """Return a line on the time of this number of steps."""
         waited = compilation_seconds() - self._before
         seconds = time.perf_counter() - self._began - waited
         return f"{steps} steps in {seconds:.1f} s, and {waited:.1f} s until their kernels were compiled or read"
@@ -92,11 +92,11 @@ def print_summary(recording: Recording, clock: StepClock) -> None:
     """Print energy and the worst certificate of each simulated second, then the ledger, the solvers and the time."""
     took = clock.account(recording.n_steps)
     print("  time  kinetic  potential   total [J]  contacts  worst scaled residual")
-    # A second that the end only rounds to is the end.
+    # A last second that differs from the end only by rounding is the end.
     ends = np.append(np.arange(0.0, recording.time[-1] * (1.0 - 1e-9), 1.0), recording.time[-1])
     steps = np.searchsorted(recording.time, ends - 1e-9)
     certificates, contacts = recording.certificates, recording.contacts
-    # Both tables ascend by step: no line looks at more than its own rows.
+    # Both tables ascend by step, so each line reads only its rows.
     for previous, step in zip([0, *steps[:-1]], steps, strict=True):
         since = slice(*np.searchsorted(certificates.step, (previous, step)))
         worst = f"{certificates.scaled[since].max():.1e}" if since.start < since.stop else "-"
@@ -120,16 +120,18 @@ def print_summary(recording: Recording, clock: StepClock) -> None:
 @command(
     option("file", type=Path, metavar="FILE", help="the record"),
     option("--every", type=positive_integer, default=1, metavar="K", help="every K-th step (default: all)"),
-    option("--tolerance", type=positive, default=1e-9, help="violation over scale allowed (default %(default)g)"),
+    option(
+        "--tolerance", type=positive, default=1e-9, help="allowed ratio of violation to scale (default %(default)g)"
+    ),
     epilog="""\
 FILE is a record (.npz), or the folder FILE.npz.chunks of a run that was stopped. Kinematics, mass matrix, contact rows
 and the complementarity problem of each step are formed again in plain numpy; no kernel of the simulation is used.
 The record's stamp is printed first: versions, processor and date of the run; of a scene file its checksum.
-Exit status: 0 everything holds; 1 something does not (step, island and contact are named); 2 unreadable.
+Exit status: 0 all conditions hold; 1 one does not (step, island and contact are named); 2 unreadable.
 """,
 )
 def verify(arguments: argparse.Namespace) -> int:
-    """Check every step of a record again, with arithmetic of its own."""
+    """Check every step of a record again, with separate arithmetic."""
     recording = Recording.open(arguments.file)
     print(stamp_text(recording.environment))
     with Progress("verifying", "steps") as progress:
@@ -150,22 +152,22 @@ def verify(arguments: argparse.Namespace) -> int:
 
 
 def stamp_text(stamp: Mapping[str, str]) -> str:
-    """Return a record's stamp as lines of text; of a scene file its checksum, not its text."""
+    """Return a record's stamp as lines of text, with the checksum of a scene file in place of its text."""
     return "\n".join(f"{name}: {value}" for name, value in stamp.items() if name != "scene")
 
 
 @command(
     option("file", type=Path, metavar="FILE", help="the dumped problem, or the record"),
     option("--h", type=positive, help="step [s] of a problem without its record (default 1e-3)"),
-    option("--contacts", type=positive_integer, default=20, metavar="N", help="contacts listed at most"),
+    option("--contacts", type=positive_integer, default=20, metavar="N", help="maximum number of listed contacts"),
     epilog="""\
-FILE is what a failed run leaves, <record>_failed_step<i>.npz, or the record itself; with the record beside it the
-problem's step, time and contacts are told, too. The solver is asked again.
+FILE is the file of a failed step, <record>_failed_step<i>.npz, or the record itself. With the record in the same
+folder, step, time and contacts of the problem are reported too. The solver is called again.
 Exit status: 0 it is solved this time; 1 it is not; 2 unreadable.
 """,
 )
 def explain(arguments: argparse.Namespace) -> int:
-    """Explain a step that failed, and say whether it is solved now."""
+    """Explain a step that failed, and report whether it is solved now."""
     explanation = explain_failure(arguments.file, h=arguments.h)
     if explanation.environment:
         print(stamp_text(explanation.environment))
@@ -174,7 +176,7 @@ def explain(arguments: argparse.Namespace) -> int:
 
 
 def explanation_lines(explanation: Explanation, most: int) -> list[str]:
-    """Return the explanation as lines of text, with at most so many contacts."""
+    """Return the explanation as lines of text, with at most ``most`` contacts."""
     text = []
     if explanation.step is not None:
         when = "" if explanation.time is None else f", time {explanation.time:.9g} s"
@@ -215,19 +217,19 @@ def explanation_lines(explanation: Explanation, most: int) -> list[str]:
     option("file", type=Path, metavar="FILE", help="the record, .npz"),
     option("--html", type=output_file, metavar="OUT", help="write one HTML file that opens offline"),
     option("--picture", type=output_file, metavar="OUT", help="write bodies and forces as a picture, .png"),
-    option("--time", type=times, metavar="T[,T...]", help="of the picture [s]; the last state without it"),
+    option("--time", type=times, metavar="T[,T...]", help="time of the picture [s]; by default the last state"),
     option("--plots", type=Path, metavar="DIR", help="write plots over time, .png, into a folder"),
-    option("--collision", action="store_true", help="draw the shapes bodies touch with, not what they look like"),
+    option("--collision", action="store_true", help="draw the collision shapes instead of the visuals"),
     option(
         "--mesh-roots",
         type=Path,
         action="append",
         default=[],
         metavar="DIR",
-        help="where the mesh files of what robots look like are, which a record only names; may be repeated",
+        help="folder of the mesh files of robots' visuals, which a record only names; may be repeated",
     ),
-    option("--port", type=positive_integer, default=8080, help="of the live view (default %(default)s)"),
-    epilog="Without --html, --picture and --plots it is served to this machine alone, until Ctrl-C.",
+    option("--port", type=positive_integer, default=8080, help="port of the live view (default %(default)s)"),
+    epilog="Without --html, --picture and --plots it is served on this machine only, until Ctrl-C.",
 )
 def replay(arguments: argparse.Namespace) -> int:
     """Look at a record: in the browser, as one HTML file, as a picture, or as plots."""
@@ -273,7 +275,7 @@ def _show(recording: Recording, arguments: argparse.Namespace) -> None:
 
 
 def write_html(recording: Recording, path: Path, *, collision: bool = False) -> Path:
-    """Write the replay, and say on standard error how far it is."""
+    """Write the replay, with progress on standard error."""
     from contactlab.viewer import write_html_replay
 
     with Progress("writing the replay", "frames") as progress:
@@ -281,7 +283,7 @@ def write_html(recording: Recording, path: Path, *, collision: bool = False) -> 
 
 
 def write_plots(recording: Recording, folder: Path) -> list[Path]:
-    """Write every plot of a record into a folder, which is made where it is not there."""
+    """Write all plots of a record into a folder, which is created if necessary."""
     from contactlab import plotting
 
     folder.mkdir(parents=True, exist_ok=True)

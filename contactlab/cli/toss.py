@@ -19,7 +19,7 @@ from contactlab.lab.progress import Progress
 from contactlab.studies import MODELS, TossReport, TossSettings, format_table, run_tosses, toss_tables
 from contactlab.studies.toss import LEFT_OUT
 
-#: The command has the same defaults; reading them costs nothing heavy.
+#: Defaults of the command, equal to the model's; this module imports nothing heavy.
 RIGID = MODELS["rigid"]
 
 
@@ -30,7 +30,7 @@ RIGID = MODELS["rigid"]
         "--model",
         choices=tuple(MODELS),
         default="rigid",
-        help="fitted settings: friction alone, or also springs and dampers at round corners (default %(default)s)",
+        help="fitted settings: friction only, or also springs and dampers at round corners (default %(default)s)",
     ),
     option(
         "--settings", type=Path, metavar="SCORES.json", help="the settings of an earlier --json, in place of --model"
@@ -38,7 +38,7 @@ RIGID = MODELS["rigid"]
     option(
         "--ablation",
         action="store_true",
-        help="also score the best model's ingredients: added in turn, and each left out",
+        help="also score the best model's ingredients, added in turn, and with each left out",
     ),
     option("--mu", type=kinds.non_negative, help=f"friction (default: the value of the model, {RIGID.mu} if rigid)"),
     option("--edges", type=kinds.even, help=f"edges k of the pyramid (default {RIGID.edges})"),
@@ -50,8 +50,8 @@ RIGID = MODELS["rigid"]
 FILE is an .npz of n tosses (pos (N, 3), quat_wxyz (N, 4), eval_ic (n, 13), dt, half_width, mass, inertia, gravity:
 floats; offsets (n + 1,), toss_id, eval_start (n,): ints), or the data set cube_toss in the folder that CONTACTLAB_DATA
 names; contactlab.lab.datasets.save_cube_tosses writes one, docs/validation.md has the public tosses.
-A toss whose simulation fails is counted, listed and left out of the means; the exit status is then 1.
-Tosses of the elbow (elbow_toss: pos, quat_wxyz, joint, ...) are scored with --model, --mu, --workers and --json alone:
+A toss whose simulation fails is counted, listed and omitted from the means; the exit status is then 1.
+Tosses of the elbow (elbow_toss: pos, quat_wxyz, joint, ...) are scored with --model, --mu, --workers and --json only:
 position in per cent of a block, rotation, angle of the hinge.
 """,
 )
@@ -123,7 +123,7 @@ def summary(report: TossReport) -> dict[str, object]:
 
 
 def _settings(arguments: argparse.Namespace) -> TossSettings:
-    """Return the settings of the model, with what the command line says otherwise."""
+    """Return the settings of the model, changed by the options of the command line."""
     model = MODELS[arguments.model]
     if arguments.settings is not None:
         document = kinds.read_json(arguments.settings)
@@ -135,7 +135,7 @@ def _settings(arguments: argparse.Namespace) -> TossSettings:
 
 
 def _given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return the options that were given."""
+    """Return the given options."""
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
@@ -163,7 +163,7 @@ def _score(tosses: CubeTosses, settings: TossSettings, workers: int | None, labe
 
 
 def _print_account(report: TossReport) -> None:
-    """Print what a mean does not tell: how many solves, how well, how long, and every failure."""
+    """Print number, accuracy and time of the solves, and every failure."""
     print(
         f"{report.steps} steps in {report.seconds:.1f} s; {len(report.failures)} failed tosses; "
         f"worst scaled residual {report.worst_scaled:.1e} (a step is solved at 1e-9)"
@@ -173,7 +173,7 @@ def _print_account(report: TossReport) -> None:
 
 
 def _draw_ablation(path: Path, rows: list[tuple[str, TossReport]]) -> None:
-    """Draw the errors of every line, or say which extra is missing."""
+    """Draw the errors of every line, or report the missing extra."""
     from contactlab.plotting import plot_error_bars
 
     errors = {}

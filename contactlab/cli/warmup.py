@@ -1,7 +1,7 @@
-"""`contactlab warmup`: compile the kernels ahead of the first run, part by part; or in a process beside a command.
+"""`contactlab warmup`: compile kernels before the first run, in parts; and compilation in a second process.
 
-Within one process numba compiles one kernel at a time, so that a second process compiles, too, where there is a second
-core: here for some parts, and during `contactlab demo` for those that the demo needs.
+Within one process numba compiles one kernel at a time. Therefore a second process also compiles if there is a second
+core: here for some parts, and during `contactlab demo` for the kernels of the demo.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from lcp.interruptible import available_cpus
 
 @contextlib.contextmanager
 def background_compilation() -> Iterator[None]:
-    """Have a second process compile while this one does; what it makes, this one takes from disk.
+    """Compile in a second process in parallel; this process loads the results from disk.
 
-    It is started by the first compilation within the block, where there is a second core and kernels are kept on disk,
-    and ended with the block.
+    The process is started by the first compilation within the block, if there is a second core and kernels are cached
+    on disk. It is ended with the block.
     """
     processes: list[subprocess.Popen[bytes]] = []
 
@@ -68,19 +68,19 @@ def background_compilation() -> Iterator[None]:
 
 
 def is_of_use() -> bool:
-    """Return True if there is a second core, and a folder to hand over compiled kernels."""
+    """Return True if there is a second core, and a folder for compiled kernels."""
     return available_cpus() > 1 and is_tested("cache") and cache_folder() is not None
 
 
 def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
-    """The second process' command and environment: its modules come from where this one's do, not from its folder."""
+    """Return command and environment of the second process; its modules have the same location as in this one."""
     command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup", *parts]
     return command, os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)}
 
 
 @contextlib.contextmanager
 def _beside(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
-    """Have a second process compile such parts, if there are any; it ends with the block."""
+    """Run a second process that compiles these parts, if there are any, until the end of the block."""
     if not names:
         yield None
         return
@@ -100,7 +100,7 @@ def _ground() -> None:
 
 
 def _whole(world: World) -> None:
-    """All that a run may come to, and three steps."""
+    """Compile all kernels that a run may need, and make three steps."""
     Simulation(world, TimeStepping(1e-3)).compile()
     simulate(world, TimeStepping(1e-3), steps=3)
 
@@ -153,7 +153,7 @@ def _public() -> None:
     lcp.solve(lcp.LCP(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([-1.0, -1.0]))).raise_for_status()
 
 
-#: In the order in which they build on one another. Each is a tiny world that meets what is to be compiled.
+#: In the order of their dependencies. Each is a tiny world that needs the kernels to be compiled.
 PARTS: dict[str, Callable[[], None]] = {
     "ground": _ground,
     "bodies": lambda: _whole(_bodies()),
@@ -162,12 +162,12 @@ PARTS: dict[str, Callable[[], None]] = {
     "derivatives": _derivatives,
     "public": _public,
 }
-#: What a second process compiles: of these worlds most versions are their own.
+#: Parts for a second process: most kernel versions of these worlds are not shared with others.
 BESIDE = ("joints", "robots")
 
 
 def _refine(*stages: int) -> None:
-    """Compile later stages of the demo's loop; most kernels of the stages before them are read from disk."""
+    """Compile later stages of the demo's loop; kernels of earlier stages are mostly loaded from disk."""
     world, stepper = demo_world(), demo_stepper()
     driver = Driver(world, stepper, world.initial_state())
     for stage in stages:
@@ -175,7 +175,7 @@ def _refine(*stages: int) -> None:
 
 
 def _ledger() -> None:
-    """Compile what a record of the demo is read with. No step is made: nothing of the loop is compiled."""
+    """Compile the kernels that read a record of the demo, without making steps."""
     world, stepper = demo_world(), demo_stepper()
     state = world.initial_state()
     recording = Recording.of_run(world, stepper, state, [Driver(world, stepper, state).pop_chunk()])
@@ -183,7 +183,7 @@ def _ledger() -> None:
     recording.poses()
 
 
-#: What the process beside the demo compiles, in this order: all strategies for forces take longest.
+#: Parts for the second process of the demo, in this order: the strategies for forces take longest.
 DEMO_PARTS: dict[str, Callable[[], None]] = {
     "nearer": partial(_refine, layout.SWEEPS),
     "ledger": _ledger,
@@ -192,26 +192,30 @@ DEMO_PARTS: dict[str, Callable[[], None]] = {
 
 
 def _part(text: str) -> str:
-    """Return the name of a part, which it must be."""
+    """Return the name of a part; raise for other names."""
     if text not in PARTS | DEMO_PARTS:
         raise argparse.ArgumentTypeError(f"unknown part '{text}': choose from {', '.join(PARTS)}")
     return text
 
 
 EPILOG = """\
-Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
-that is stops, dry friction, drives and loops, of bodies that touch the ground alone; robots, the same of bodies that
-touch one another; derivatives, of one step of each; public, one LCP and one step's problem solved in the open, the
-energy ledger and poses. Without any named, all but derivatives, which take as long as the rest. Where there is a second
-core, joints and robots are compiled by a process beside. What is compiled is kept on disk, once per version and tier of
-processors, with the releases of numba that the pages on releases name; with others every process compiles anew.
+Parts: ground, bodies on half-spaces only (the demo and the toss); bodies, with contacts between them as well; joints,
+with stops, dry friction, drives and loops, for bodies on the ground only; robots, the same with contacts between
+bodies; derivatives, of one step of each; public, the solution of one LCP and one step's problem by public functions,
+the energy ledger and poses. By default all parts except derivatives, which take as long as the others together. If
+there is a second core, a second process compiles joints and robots. Compiled kernels are cached on disk, once per
+version and tier of processors, for the releases of numba named in the documentation of releases; with other releases
+every process compiles again.
 """
 
 
 @command(
     option("parts", nargs="*", type=_part, metavar="PART", help=f"{', '.join(PARTS)} (default: all but derivatives)"),
     option(
-        "--export", type=Path, metavar="FOLDER", help="then copy what was compiled to a folder for CONTACTLAB_KERNELS"
+        "--export",
+        type=Path,
+        metavar="FOLDER",
+        help="then copy the compiled kernels to a folder for CONTACTLAB_KERNELS",
     ),
     epilog=EPILOG,
 )
@@ -228,7 +232,7 @@ def warmup(arguments: argparse.Namespace) -> int:
             if name not in beside:
                 began = time.perf_counter()
                 with warnings.catch_warnings():
-                    # Bodies that begin inside one another: contacts of every kind from the first step on.
+                    # Bodies that overlap at the start, so that the first step has contacts of all kinds.
                     warnings.simplefilter("ignore", ImplausibleWarning)
                     parts[name]()
                 print(f"{name}: {time.perf_counter() - began:.1f} s", flush=True)

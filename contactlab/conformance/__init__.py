@@ -1,4 +1,4 @@
-"""A suite that holds any engine to the field's known complaints and closed forms.
+"""Conformance suite: tests of any engine against closed-form solutions and known complaints of the field.
 
 >>> from contactlab.conformance import conform
 >>> conform(["ours"], ["projectile"]).score("ours")

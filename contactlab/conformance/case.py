@@ -1,8 +1,8 @@
 """Scenes, engines and cases of the suite.
 
-A scene does not refer to any engine. It has SI units, z up, and frames of bodies at the centre of mass. An
-engine answers poses, velocities and contacts, or leaves contacts untold. A case is one question, its source, and
-figures with limits; a row is the result of a case on one engine.
+A scene does not refer to any engine. It has SI units, z up, and frames of bodies at the centre of mass. An engine
+returns poses, velocities and optionally contacts. A case is one question, its source, and figures with limits; a row is
+the result of a case on one engine.
 """
 
 from __future__ import annotations
@@ -40,18 +40,19 @@ class HalfSpaceSpec:
 
 @dataclass(frozen=True)
 class Body:
-    """A body, free or held by a `Joint`.
+    """A free body, or one attached by a `Joint`.
 
     Attributes
     ----------
     shape, mass, inertia
-        None: one that touches nothing, held by a joint. Inertia: the three moments about the body's axes [kg m^2].
+        Shape (None for a body without contact, attached by a joint), mass, and three moments of inertia about the
+        body's axes [kg m^2].
     position, turn
         Centre of mass [m]; unit quaternion (w, x, y, z).
     velocity, spin
-        Of the centre [m/s], and angular [rad/s], both in world axes.
+        Velocity of the centre [m/s], and angular velocity, both in world axes.
     force
-        Constant, at the centre, in world axes [N].
+        Constant force at the centre, in world axes [N].
     """
 
     shape: ShapeSpec | None
@@ -66,17 +67,17 @@ class Body:
 
 @dataclass(frozen=True)
 class Joint:
-    """Holds a body to another: "revolute" about an axis through a point, or "prismatic" along it.
+    """Joint between two bodies: "revolute" about an axis through a point, or "prismatic" along an axis.
 
     Attributes
     ----------
     kind
         "revolute" or "prismatic".
     body, other
-        Numbers in the scene: of the one held, and of one before it; -1 for the world.
+        Indices in the scene of the attached body, and of a body before it; -1 for the world.
     point, axis
-        As they are at the start, in world axes [m]; the axis of unit length. No more than one joint holds a body, and
-        the bodies of joints start at rest.
+        Point and unit axis at the start, in world axes [m]. Each body has at most one joint, and bodies with joints
+        start at rest.
     """
 
     kind: str
@@ -88,7 +89,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Pin:
-    """Closes a loop of joints: two bodies keep the point in common that is here at the start, in world axes [m]."""
+    """Closure of a loop of joints: two bodies share the point that is here at the start, in world axes [m]."""
 
     body: int
     other: int
@@ -97,7 +98,7 @@ class Pin:
 
 @dataclass(frozen=True)
 class Scene:
-    """Bodies between walls, all of one material, since engines combine materials differently."""
+    """Bodies between walls, all of one material, because engines combine materials differently."""
 
     bodies: tuple[Body, ...]
     walls: tuple[HalfSpaceSpec, ...] = (HalfSpaceSpec(),)
@@ -108,13 +109,13 @@ class Scene:
     pins: tuple[Pin, ...] = ()
 
     def joint_of(self, body: int) -> Joint | None:
-        """Return the joint that holds a body."""
+        """Return the joint that attaches a body."""
         return next((joint for joint in self.joints if joint.body == body), None)
 
     def local(self, body: int, vector: Numbers, *, point: bool = True) -> Numbers:
-        """Return a point, or a direction, in a body's own axes from its centre, at the start.
+        """Return a point relative to the body's centre, or a direction, in the body's axes at the start.
 
-        The world's own for -1.
+        For body -1 it is returned in world axes.
         """
         if body < 0:
             return vector
@@ -137,17 +138,17 @@ def ball(radius: float, mass: float, position: Numbers, velocity: Numbers = (0, 
 
 
 class NotSupportedError(Exception):
-    """The engine has no such thing; the text says what. The case is then neither won nor lost."""
+    """The engine does not support a feature, named in the text. The case is then neither passed nor lost."""
 
 
 @dataclass(frozen=True)
 class EngineContacts:
-    """Contacts of the last step: normals out of the other body into the one pushed, forces on that one, world axes.
+    """Contacts of the last step: normals into the pushed body, forces on this body, world axes.
 
     Attributes
     ----------
     body, other
-        Numbers of bodies in the scene; -1 for a wall.
+        Indices of bodies in the scene; -1 for a wall.
     point, normal, force
         (n, 3) [m], [1], [N].
     """
@@ -160,19 +161,19 @@ class EngineContacts:
 
 
 class Run(Protocol):
-    """One run of a scene, standing at its start."""
+    """One run of a scene, which begins at its start."""
 
     def step(self) -> None:
-        """Go on by h."""
+        """Make one step of h."""
 
     def poses(self) -> FloatArray:
-        """(n, 7): centre of mass and unit quaternion (w, x, y, z) of each body, in the scene's order."""
+        """Return (n, 7): centre of mass and unit quaternion (w, x, y, z) of each body, in the scene's order."""
 
     def velocities(self) -> FloatArray:
-        """(n, 6): velocity of the centre and angular velocity, world axes."""
+        """Return (n, 6): velocity of the centre and angular velocity, world axes."""
 
     def contacts(self) -> EngineContacts | None:
-        """Contacts of the last step; None for an engine that does not tell them."""
+        """Return the contacts of the last step; None if the engine does not report them."""
 
 
 class Engine(Protocol):
@@ -182,16 +183,16 @@ class Engine(Protocol):
     version: str
 
     def load(self, scene: Scene, h: float) -> Run:
-        """Return a run of the scene with steps of h [s]; raises `NotSupportedError` where it cannot be told so."""
+        """Return a run of the scene with steps of h [s]; raise `NotSupportedError` if the engine cannot run it."""
 
 
 class NotReportedError(Exception):
-    """The engine does not tell what the case needs."""
+    """The engine does not report a quantity that the case needs."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure that must not exceed its limit; ``description`` begins a sentence: "crept", "missed 2 m by"."""
+    """A figure with its limit; ``description`` is the beginning of a sentence: "crept", "missed 2 m by"."""
 
     description: str
     value: float
@@ -200,16 +201,16 @@ class Measure:
 
     @property
     def passed(self) -> bool:
-        """Whether the figure is within its limit; NaN is not."""
+        """Whether the figure is within its limit; False for NaN."""
         return self.value <= self.limit
 
     @property
     def ratio(self) -> float:
-        """The figure over its limit: how far an engine is from keeping it."""
+        """The figure divided by its limit."""
         return self.value / self.limit if self.limit > 0.0 else (0.0 if self.value <= 0.0 else math.inf)
 
     def as_data(self) -> dict[str, str | float | None]:
-        """Plain data, for JSON, which knows no infinity."""
+        """Return plain data for JSON, which has no infinity."""
         value = self.value if math.isfinite(self.value) else None
         return {"what": self.description, "value": value, "limit": self.limit, "unit": self.unit}
 
@@ -225,9 +226,9 @@ class Case:
     Attributes
     ----------
     name, question, source
-        The question, in a sentence, and the source of the answer and of its limit.
+        Name, question as a sentence, and source of the expected result and of its limit.
     measure
-        From an engine to the figures.
+        Function of an engine that returns the figures.
     """
 
     name: str
@@ -238,7 +239,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """A run, step by step: times (k,), poses (k, n, 7), velocities (k, n, 6), the start first; and where it stands."""
+    """Recorded run: times (k,), poses (k, n, 7), velocities (k, n, 6), from the start on; and its final state."""
 
     times: FloatArray
     poses: FloatArray
@@ -246,14 +247,14 @@ class Trajectory:
     run: Run
 
     def contacts(self) -> EngineContacts:
-        """Contacts of the last step; raises `NotReportedError`."""
+        """Return the contacts of the last step; raise `NotReportedError` if they are not reported."""
         contacts = self.run.contacts()
         if contacts is None:
-            raise NotReportedError("tells no contact forces")
+            raise NotReportedError("reports no contact forces")
         return contacts
 
     def energy(self, scene: Scene) -> FloatArray:
-        """Kinetic and potential energy (k,) of all bodies [J]."""
+        """Return the kinetic and potential energy (k,) of all bodies [J]."""
         total = np.zeros(self.times.size)
         for i, body in enumerate(scene.bodies):
             total += body.mass * (
@@ -263,14 +264,14 @@ class Trajectory:
         return total
 
     def spin(self, i: int) -> FloatArray:
-        """Angular velocity (k, 3) of a body in its own axes."""
+        """Return the angular velocity (k, 3) of a body in its axes."""
         w, u, spin = self.poses[:, i, 3:4], -self.poses[:, i, 4:], self.velocities[:, i, 3:]
         turned: FloatArray = spin + 2.0 * np.cross(u, np.cross(u, spin) + w * spin)
         return turned
 
 
 def path(engine: Engine, scene: Scene, h: float, seconds: float) -> Trajectory:
-    """Run a scene and keep every step."""
+    """Run a scene and return all steps."""
     run = engine.load(scene, h)
     poses, velocities = [run.poses()], [run.velocities()]
     for _ in range(round(seconds / h)):
@@ -281,7 +282,7 @@ def path(engine: Engine, scene: Scene, h: float, seconds: float) -> Trajectory:
 
 
 def net_contact_force(contacts: EngineContacts, body: int) -> FloatArray:
-    """Sum of the contact forces (3,) on a body."""
+    """Return the sum of the contact forces (3,) on a body."""
     pushed = np.array(contacts.body) == body
     pushes = np.array(contacts.other) == body
     total: FloatArray = contacts.force[pushed].sum(0) - contacts.force[pushes].sum(0)
@@ -302,7 +303,7 @@ class CaseVerdict(enum.Enum):
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case on one engine."""
+    """Result of one case on one engine."""
 
     engine: str
     version: str
@@ -313,24 +314,24 @@ class CaseResult:
 
     @property
     def times(self) -> float:
-        """The worst figure over its limit."""
+        """Largest ratio of a figure to its limit."""
         return max((one.ratio for one in self.measures), default=0.0)
 
     @property
     def lost(self) -> bool:
-        """Whether the engine failed the case, crashed or ran out of time."""
+        """Whether the engine failed the case, crashed or exceeded the time."""
         return self.verdict in (CaseVerdict.FAILED, CaseVerdict.CRASHED, CaseVerdict.TIMED_OUT)
 
     @property
     def reason(self) -> str:
-        """For a loss the figures that missed their limits; else what there is to say."""
+        """For a lost case the figures beyond their limits; otherwise the detail."""
         if self.verdict is CaseVerdict.PASSED:
             return "; ".join(map(str, self.measures))
         return self.detail or "; ".join(str(one) for one in self.measures if not one.passed)
 
 
 def run_case(engine: Engine, case: Case) -> CaseResult:
-    """Hold an engine to a case."""
+    """Run a case on an engine and return its result."""
 
     def row(verdict: CaseVerdict, measures: Sequence[Measure] = (), detail: str = "") -> CaseResult:
         return CaseResult(engine.name, engine.version, case.name, verdict, tuple(measures), detail)

@@ -1,4 +1,4 @@
-"""The suite: every case on every engine, in a process of its own where wished, each verdict computed."""
+"""The suite: every case on every engine, optionally in separate processes, with computed verdicts."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Report:
         return tuple(dict.fromkeys(row.engine for row in self.rows))
 
     def row(self, engine: str, case: str) -> CaseResult:
-        """Return one row."""
+        """Return the row of an engine and a case."""
         return next(row for row in self.rows if (row.engine, row.case) == (engine, case))
 
     def score(self, engine: str) -> tuple[int, int]:
-        """Cases kept, and cases kept, lost, crashed or out of time."""
+        """Return the number of passed cases, and the number of passed, lost, crashed or timed-out cases."""
         mine = [row for row in self.rows if row.engine == engine]
         kept = sum(row.verdict is CaseVerdict.PASSED for row in mine)
         return kept, kept + sum(row.lost for row in mine)
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return plain data, for JSON."""
         rows = [{
             "engine": row.engine, "version": row.version, "case": row.case, "verdict": row.verdict.value,
             "reason": row.reason, "measures": [one.as_data() for one in row.measures],
@@ -45,12 +45,12 @@ class Report:
         return {"scores": {name: self.score(name) for name in self.engines}, "rows": rows}
 
     def to_html(self, path: Path) -> Path:
-        """Write the report: scores, table and reasons in one file that needs nothing but a browser."""
+        """Write scores, table and reasons as one self-contained HTML file."""
         from contactlab.lab.racing.report import templates
 
         template = templates().get_template("conformance/report.html")
         rows = {case: [self.row(name, case.name) for name in self.engines] for case in self.cases}
-        # Failed cases come first, with the worst at the top.
+        # Lost cases come first, sorted by their worst figure.
         reasons = {
             case: sorted(some, key=lambda row: (not row.lost, -row.times if row.lost else 0.0))
             for case, some in rows.items()
@@ -59,7 +59,7 @@ class Report:
         return path
 
     def __str__(self) -> str:
-        """Return a table, then a line for each loss."""
+        """Return a table, then a line for each lost case."""
         wide, names = max(len(case.name) for case in self.cases), self.engines
         lines = [" " * wide + "".join(f"  {name:>14}" for name in names)]
         for case in self.cases:
@@ -74,7 +74,7 @@ class Report:
 
 
 def cell(row: CaseResult) -> str:
-    """Return a word for the table; of a loss, how many times its limit the worst figure is."""
+    """Return a word for the table; for a lost case, the ratio of the worst figure to its limit."""
     times = f"{row.times:.2g}" if row.times < 100.0 or row.times >= 1e5 else f"{float(f'{row.times:.2g}'):.0f}"
     return f"lost x {times}" if row.verdict is CaseVerdict.FAILED else row.verdict.value
 
@@ -86,25 +86,25 @@ def conform(
     seconds: float | None = None,
     progress: Callable[[float, float], None] | None = None,
 ) -> Report:
-    """Hold engines to the cases.
+    """Run cases on engines and return the report.
 
     Parameters
     ----------
     engines
-        Names (`contactlab.conformance.adapters.ENGINES`), ``path.py:Name``, or engines. One that is missing or crashes
-        has rows that say why.
+        Names (`contactlab.conformance.adapters.ENGINES`), ``path.py:Name``, or engine objects. A missing or crashing
+        engine has rows with the reason.
     cases
-        Names, or parts of names; all if there are none.
+        Names, or parts of names; all cases by default.
     seconds
-        Named engines run each in a process of its own, and a case that takes longer [s] is lost, as is one that ends
-        the process. None: all run here, one that hangs hangs the suite.
+        Time limit of a case [s]. Named engines then run in separate processes, and a case is lost if it takes longer or
+        ends the process. With None all cases run in this process, and a case that hangs blocks the suite.
     progress
-        Called with how many are done, of how many.
+        Called with (finished rows, all rows).
 
     Raises
     ------
     ValueError
-        A name that is no engine's or no case's.
+        A name is not the name of an engine or case.
     """
     chosen = tuple(case for case in CASES if not cases or any(word in case.name for word in cases))
     if not chosen:
@@ -131,7 +131,7 @@ def conform(
 
 @functools.cache
 def _engine(name: str) -> Engine | str:
-    """Return the engine of a name, or why there is none."""
+    """Return the engine of a name, or the reason why it is not available."""
     try:
         return engine_of(name)
     except Exception as error:  # noqa: BLE001  whatever an engine raises is a finding
@@ -148,7 +148,7 @@ def _row(one: str | Engine, case: Case) -> CaseResult:
 def _rows_apart(
     name: str, cases: Sequence[Case], seconds: float, progress: Callable[[int, int], None]
 ) -> Iterator[CaseResult]:
-    """Yield a row for each case; the process is ended, and another started, when a case has taken so long [s]."""
+    """Yield a row for each case; a process that exceeds the time limit [s] is ended and replaced."""
     tasks = [{"engine": name, "case": case.name} for case in cases]
     rows = sweep(run_case_in_worker, tasks, jobs=1, time_limit=seconds, retries=0, progress=progress).rows
     version = next((row["version"] for row in rows if row["outcome"] == "done"), "")
@@ -163,7 +163,7 @@ def _rows_apart(
 
 
 def run_case_in_worker(task: dict[str, Any]) -> dict[str, Any]:
-    """Hold an engine to a case: the work of the process apart."""
+    """Run a case on an engine, in a worker process."""
     row = _row(task["engine"], next(case for case in CASES if case.name == task["case"]))
     measures = [astuple(one) for one in row.measures]
     return {"version": row.version, "verdict": row.verdict.value, "measures": measures, "detail": row.detail}

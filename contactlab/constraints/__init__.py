@@ -1,6 +1,6 @@
 """Contacts, closed loops and custom conditions on the motion of a model: rows, their matrices, and the dynamics.
 
-A `ConstraintSet` is a description. It packs its rows once; rows of one point, or of one pair of frames, are together.
+A `ConstraintSet` is a description. It packs its rows once, and groups rows of one point or of one pair of frames.
 `kernels.rows` computes G, gamma and errors. Jacobians, constrained dynamics, assembly and `problem_data_from` all use
 it. Custom rows are evaluated in Python beforehand.
 

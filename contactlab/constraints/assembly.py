@@ -1,4 +1,4 @@
-"""Configurations and velocities that satisfy constraints."""
+"""Assembly: configurations and velocities that satisfy constraints."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 
-# Weight of coordinates without a weight while conditions are solved, relative to the largest weight. Then coordinates
-# with a large weight can move too, if the others are not sufficient. The search for the nearest solution undoes it.
+# Coordinates of weight zero have this weight, relative to the largest one, while the conditions are solved. Then
+# coordinates with a large weight can move too, if the others are not sufficient. The search for the nearest solution
+# corrects this.
 _SOFTEST: Final = 1e-3
-# Rounding of a residual, against the largest coordinate of a body.
+# Rounding error of a residual, relative to the largest coordinate of a body.
 _ROUNDINGS: Final = 64.0 * float(np.finfo(np.float64).eps)
 
 
@@ -40,17 +41,17 @@ class AssembledPosition:
     Attributes
     ----------
     q
-        Configuration (nq,), read-only: a solution, or the one of least error met.
+        Configuration (nq,), read-only: a solution, or the configuration of smallest error that was found.
     converged
-        Whether ``error`` is within the tolerance, or is rounding.
+        Whether ``error`` is within the tolerance or the rounding error.
     error
-        Norm of the conditions that are left [m, rad].
+        Norm of the remaining residuals of the conditions [m, rad].
     iterations
-        Steps tried.
+        Number of steps tried.
     distance
         sqrt(d^T diag(weights) d), d = difference(q0, q).
     nearest
-        Whether no solution around is nearer to q0 (to first order); False also if the iterations ran out before.
+        Whether no nearby solution is nearer to q0 (to first order); also False if the iterations ended before.
     """
 
     q: FloatArray
@@ -62,7 +63,7 @@ class AssembledPosition:
 
 
 def checked_weights(model: Model, weights: ArrayLike) -> FloatArray:
-    """``weights`` (nv,), none negative."""
+    """Return ``weights`` (nv,) as a checked array, none negative."""
     given = finite_array(weights, "weights", (model.nv,), ConstraintError)
     if (given < 0.0).any():
         at = int(np.argmax(given < 0.0))
@@ -82,45 +83,49 @@ def assemble_q(
 ) -> AssembledPosition:
     """Return the configuration nearest to q0 that satisfies the constraints.
 
-    Minimises d^T diag(weights) d, d = difference(q0, q), on phi(q, t) = 0. First the conditions are met from q0, by
-    damped Gauss-Newton steps that are the shortest in the metric W of the weights: (W G^T; G 0)(dq; -l) = (0; -phi) far
-    from singular places. Then the solution slides along the others until its distance from q0 is stationary. Steps are
-    taken on the manifold (`integrate`): quaternions stay unit. Descents that end above the tolerance begin again
-    elsewhere, always in the same way. A q0 that satisfies the constraints is the answer.
+    Minimises d^T diag(weights) d, d = difference(q0, q), subject to phi(q, t) = 0. First, damped Gauss-Newton steps
+    from q0 solve the conditions. These steps are the shortest in the metric W of the weights: far from singular
+    configurations, (W G^T; G 0)(dq; -l) = (0; -phi). Then the configuration moves along the solutions until its
+    distance from q0 is stationary. Steps use `integrate`, so quaternions keep unit length. A descent that ends above
+    the tolerance is repeated from other starts, which are the same in every run. A q0 that satisfies the constraints is
+    returned.
 
-    Conditions on q: position errors of loops, the whole rotation if two or three rotation rows of a loop fix a
-    direction or an orientation (their errors, sines, are zero at 180 degrees as well: such places are left); points of
-    contacts stay where they are at q0 along their normals; of custom constraints the assembly conditions, else the
-    position errors; constraints below position level without assembly conditions have none.
+    The conditions on q are:
+
+    * Loops: the position errors. If two or three rotation rows of a loop fix a direction or an orientation, the
+      condition is the whole rotation, because the errors of the rows (sines) are also zero at 180 degrees.
+    * Contacts: their points keep their positions at q0 along the normals.
+    * Custom constraints: the assembly conditions, or else the position errors. Constraints below position level without
+      assembly conditions have none.
 
     Parameters
     ----------
     model
         The model.
     q0
-        (nq,) configuration to begin with.
+        (nq,) start configuration.
     cs
         The constraints.
     weights
-        (nv,), >= 0: a large weight keeps its entry near q0, zero lets it go. An entry whose weight is zero and that
-        changes nothing does not move; all zero: any solution will do.
+        (nv,), >= 0: a large weight keeps the entry near q0, weight zero does not. An entry of weight zero without
+        effect on the conditions does not move. If all weights are zero, any solution is accepted.
     tolerance
-        Norm of all conditions [m, rad] that counts as met; so does rounding of bodies far from the origin (64 eps
-        of the largest coordinate).
+        Largest norm of all conditions [m, rad] that is accepted. The rounding of bodies far from the origin, 64 eps
+        times the largest coordinate, is accepted too.
     max_iterations
-        Largest number of steps tried, at least 1.
+        Maximum number of steps, at least 1.
     t
         Time [s], for constraints that depend on it.
 
     Raises
     ------
     ConstraintError
-        A weight that is negative or not finite, a tolerance that is not positive.
+        A weight is negative or not finite, or the tolerance is not positive.
 
     Notes
     -----
-    RBDL's ``CalcAssemblyQ`` repeats the first of these steps from wherever it is: its solution is near to q0, not
-    nearest, and its steps are not limited.
+    RBDL's ``CalcAssemblyQ`` repeats the first of these steps from the current configuration: its solution is near q0
+    but not nearest, and its steps are not limited.
     """
     _check(model, cs, tolerance, max_iterations)
     t = time_of(t)
@@ -138,7 +143,7 @@ def assemble_q(
             near = nearest_on_solutions(conditions, start, q, wanted, tolerance, max_iterations - iterations)
             q, iterations, stationary = near.q, iterations + near.iterations, near.stationary
         if iterations:
-            # One step further than asked for costs little and ends at rounding.
+            # One step more than required costs little and reaches rounding.
             q, error = project_to_solutions(conditions, q, 0.0, 1)
     d = difference(model, start, q)
     return AssembledPosition(
@@ -147,7 +152,7 @@ def assemble_q(
 
 
 def _rounding(model: Model, q: FloatArray) -> float:
-    """Residuals that rounding alone leaves, for bodies as far from the origin as they are [m]."""
+    """Return the residual [m] that rounding alone leaves, for bodies at these distances from the origin."""
     at = kinematics(model, q)
     return _ROUNDINGS * max(
         (float(np.abs(body_pose(model, at, body.name).p).max()) for body in model.bodies), default=0.0
@@ -158,14 +163,14 @@ def _check(model: Model, cs: ConstraintSet, tolerance: float, max_iterations: in
     check_set(model, cs)
     if not finite_number(tolerance, "tolerance", ConstraintError) > 0.0:
         raise ConstraintError("tolerance", f"must be > 0, got {tolerance!r}")
-    count: object = max_iterations  # whatever the caller's types say
+    count: object = max_iterations  # callers may ignore the annotation
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise ConstraintError("max_iterations", f"must be a whole number >= 1, got {max_iterations!r}")
 
 
 # The first step solves conditions that are linear in v, the second removes rounding. Others need more steps.
 _STEPS: Final = 30
-# Error that counts as zero, relative to the sizes of the terms of a row.
+# Largest error that counts as zero, relative to the sizes of the terms of a row.
 _MET: Final = 1e-11
 
 
@@ -176,14 +181,14 @@ class AssembledVelocity:
     Attributes
     ----------
     v
-        Velocity (nv,), read-only; if the rows contradict each other, by least squares with rows in units of their
-        lengths.
+        Velocity (nv,), read-only. If the rows contradict each other, it is the least-squares solution, with rows in
+        units of their lengths.
     converged
-        Whether the conditions are met, to rounding.
+        Whether the conditions are met up to rounding.
     error
-        Largest condition left [m/s, rad/s].
+        Largest remaining residual of a condition [m/s, rad/s].
     position_error
-        Norm of the position conditions at q [m, rad]: velocities of a mechanism that is not assembled mean little.
+        Norm of the position conditions at q [m, rad]; if it is large, the velocities have little meaning.
     """
 
     v: FloatArray
@@ -197,9 +202,9 @@ def assemble_v(
 ) -> AssembledVelocity:
     """Return the velocity nearest to v0 that satisfies the constraints: min (v - v0)^T W (v - v0), G v = -phi_t.
 
-    The system (W G^T; G 0)(v; -l) = (W v0; -phi_t), its rows of any rank and W singular if need be: velocities that
-    neither rows nor weights determine stay at v0. Constraints at velocity level that are not linear in v are met by
-    Newton steps. Rows at acceleration level have no condition; custom constraints can have separate conditions
+    The solved system is (W G^T; G 0)(v; -l) = (W v0; -phi_t). Its rows can have any rank, and W can be singular:
+    velocities that neither rows nor weights determine stay at v0. Newton steps solve constraints at velocity level that
+    are not linear in v. Rows at acceleration level have no condition. Custom constraints can have separate conditions
     (``assembly_velocity_error``).
 
     Parameters
@@ -213,14 +218,14 @@ def assemble_v(
     cs
         The constraints.
     weights
-        (nv,), >= 0: a large weight keeps its entry near v0, zero lets it go.
+        (nv,), >= 0: a large weight keeps the entry near v0, weight zero does not.
     t
         Time [s].
 
     Raises
     ------
     ConstraintError
-        A weight that is negative, an entry that is not finite.
+        A weight is negative, or an entry is not finite.
     """
     check_set(model, cs)
     t = time_of(t)
@@ -235,7 +240,7 @@ def assemble_v(
         e, J = _conditions(model, at, v, cs, plain, t)
         if _velocity_satisfied(e, J, v):
             break
-        # Linear rows: J v - e is the wanted value of J times the solution, for any v.
+        # For linear rows, J v - e is the required value of J times the solution, for any v.
         own = np.abs(J[len(plain) :]).max(axis=1, initial=0.0)
         known = tolerances(J, np.concatenate([sizes, own]), np.concatenate([error, np.zeros(len(own))]))
         v = nearest_solution(row_space(J, known), J @ v - e, start, wanted)
@@ -247,7 +252,7 @@ def assemble_v(
 def _conditions(
     model: Model, at: Kinematics, v: FloatArray, cs: ConstraintSet, plain: FloatArray, t: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Error and derivative of contacts and loops, whose rows ``plain`` do not depend on v, then of custom rows."""
+    """Return error and derivative of contacts and loops, with rows ``plain`` independent of v, then of custom rows."""
     pairs = [(plain @ v, plain), *(custom.assembly_velocity(model, at.q, v, t) for custom in cs.packed.custom)]
     return np.concatenate([e for e, _ in pairs]), np.concatenate([J for _, J in pairs])
 

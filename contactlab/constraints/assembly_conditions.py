@@ -1,13 +1,13 @@
-"""Conditions of a constraint set on a configuration: residuals to be made zero, and their exact derivatives.
+"""Conditions of a constraint set on a configuration: residuals that must vanish, and their exact derivatives.
 
-Dynamics needs rows G that hold near a solution; assembling starts far from one. Three things are therefore different
-from `constraint_position_error` and `constraint_jacobian`:
+Dynamics needs rows G that are valid near a solution; assembly starts far from one. Three things therefore differ from
+`constraint_position_error` and `constraint_jacobian`:
 
-* The Jacobian here is the derivative of the residual everywhere. (G is that only on closed loops: G leaves out how the
-  predecessor's axes turn and how sin(angle) bends.)
-* Two or three rotation rows of one loop ask for the whole angle between the axes they align, which grows up to 180
-  degrees; sin(angle) would be zero there again.
-* A contact has no position of its own to measure from: it keeps, along its normal, the place it has to begin with.
+* The Jacobian here is the derivative of the residual everywhere. G is this derivative only on closed loops, because it
+  omits the rotation of the predecessor's axes and the curvature of sin(angle).
+* Two or three rotation rows of one loop require that the whole angle between their axes vanishes. It grows up to 180
+  degrees, where sin(angle) would be zero again.
+* A contact has no reference position: it keeps its initial position along its normal.
 """
 
 from __future__ import annotations
@@ -30,41 +30,41 @@ from contactlab.spatial.transform import Transform, cross_matrix
 
 
 class Condition(Protocol):
-    """Rows that a configuration shall make zero."""
+    """Rows of residuals that must vanish at an assembled configuration."""
 
     def residual(self, model: Model, kin: Kinematics) -> FloatArray:
-        """e (k,)."""
+        """Return the residual e (k,)."""
         ...
 
     def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
-        """(k, nv): rate of the residual for motion along v."""
+        """Return the rate of the residual (k, nv) for motion along v."""
         ...
 
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """(k,): sizes of the terms that entries of the Jacobian are made of, for the rank rule."""
+        """Return the sizes (k,) of the terms of which entries of the Jacobian are sums, for the rank rule."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class FixedPointCondition:
-    """A point stays, along the normals of its rows, where it was."""
+    """A point keeps its position along the normals of its rows."""
 
     #: body, point: The point.
     body: str
     point: FloatArray
     normals: FloatArray  # (k, 3)
-    place: FloatArray  # (3,) where it was
+    place: FloatArray  # (3,) initial position
 
     def residual(self, model: Model, kin: Kinematics) -> FloatArray:
-        """e (k,) [m]."""
+        """Return the residual e (k,) [m]."""
         return np.asarray(self.normals @ (point_position(model, kin, self.body, self.point) - self.place))
 
     def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
-        """(k, nv)."""
+        """Return the Jacobian (k, nv)."""
         return np.asarray(self.normals @ point_jacobian(model, kin, self.body, self.point))
 
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """(k,)."""
+        """Return the sizes (k,)."""
         J = point_jacobian_6d(model, kin, self.body, self.point)
         return np.full(len(self.normals), _motion(J, _reach(model, kin, self.body, self.point))[1].max(initial=0.0))
 
@@ -80,28 +80,28 @@ class LoopClosure:
     X_p: Transform
     X_s: Transform
     axes: FloatArray  # (k, 6), rotation first, in the predecessor's frame
-    #: How much of the rotation the rows fix as a whole: 3 (all), 2 (an axis keeps its direction) or 0 (row by row).
+    #: Number of rotations that the rows fix as a whole: 3 (all), 2 (an axis keeps its direction) or 0 (row by row).
     aligned: int
     hinge: FloatArray  # (3,) the free axis, for ``aligned`` 2
 
     def residual(self, model: Model, kin: Kinematics) -> FloatArray:
-        """e (k,) [rad, m]."""
+        """Return the residual e (k,) [rad, m]."""
         D, _, shift = self._relative(model, kin)
         return np.asarray(self.axes[:, :3] @ self._turn(D)[0] + self.axes[:, 3:] @ shift)
 
     def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
-        """(k, nv)."""
+        """Return the Jacobian (k, nv)."""
         D, one, shift = self._relative(model, kin)
         J_p = point_jacobian_6d(model, kin, self.predecessor, self.X_p.p)
         J_s = point_jacobian_6d(model, kin, self.successor, self.X_s.p)
         R_p = one.R @ self.X_p.R
         angular = R_p.T @ (J_s[:3] - J_p[:3])
-        # R_p^T (x_s - x_p) changes because the origins part and because the axes turn, both in the predecessor's axes.
+        # R_p^T (x_s - x_p) changes with the distance of the origins and with the predecessor's axes.
         linear = R_p.T @ (J_s[3:] - J_p[3:]) + cross_matrix(shift) @ (R_p.T @ J_p[:3])
         return np.asarray(self.axes[:, :3] @ (self._turn(D)[1] @ angular) + self.axes[:, 3:] @ linear)
 
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """(k,)."""
+        """Return the sizes (k,)."""
         D, _, shift = self._relative(model, kin)
         ends = ((self.predecessor, self.X_p.p), (self.successor, self.X_s.p))
         (turn_p, move_p), (turn_s, move_s) = (
@@ -112,14 +112,14 @@ class LoopClosure:
         return _largest(angular * np.linalg.norm(self._turn(D)[1]) * turn + linear * move)
 
     def _relative(self, model: Model, kin: Kinematics) -> tuple[FloatArray, Transform, FloatArray]:
-        """D = R_p^T R_s and the shift R_p^T (x_s - x_p), with the predecessor's pose."""
+        """Return D = R_p^T R_s and the shift R_p^T (x_s - x_p), with the predecessor's pose."""
         one, two = body_pose(model, kin, self.predecessor), body_pose(model, kin, self.successor)
         R_p, R_s = one.R @ self.X_p.R, two.R @ self.X_s.R
         shift = R_p.T @ (two.R @ self.X_s.p + two.p - one.R @ self.X_p.p - one.p)
         return R_p.T @ R_s, one, shift
 
     def _turn(self, D: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Rotation error (3,), predecessor's axes, and its rate (3, 3) for a relative angular velocity in them."""
+        """Return the rotation error (3,), predecessor's axes, and its rate (3, 3) for a relative angular velocity."""
         if self.aligned == 3:
             return _whole_turn(D)
         if self.aligned == 2:
@@ -130,17 +130,17 @@ class LoopClosure:
 
 
 def _whole_turn(D: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rotation vector of D and its rate."""
+    """Return the rotation vector of D and its rate."""
     turn = quaternion.log(quaternion.from_matrix(D))
     return turn, turn_jacobian(turn).T
 
 
 def turn_jacobian(turn: FloatArray) -> FloatArray:
-    """J (3, 3): rate of the rotation vector (3,) of exp(turn) for an angular velocity in the turned axes.
+    """Return J (3, 3), the rate of the rotation vector (3,) of exp(turn) for an angular velocity in the turned axes.
 
-    The inverse of the right Jacobian of the exponential, I + [r]/2 + (1/a^2 - (1 + cos a)/(2 a sin a)) [r]^2, a = |r|
-    (Chirikjian, Stochastic Models, Information Theory, and Lie Groups 2, 2012, section 10.6); its transpose serves the
-    axes before the turn.
+    It is the inverse of the right Jacobian of the exponential, I + [r]/2 + (1/a^2 - (1 + cos a)/(2 a sin a)) [r]^2 with
+    a = |r| (Chirikjian, Stochastic Models, Information Theory, and Lie Groups 2, 2012, section 10.6). Its transpose
+    applies to the axes before the turn.
     """
     angle = float(np.linalg.norm(turn))
     skew = cross_matrix(turn)
@@ -152,7 +152,7 @@ def turn_jacobian(turn: FloatArray) -> FloatArray:
 
 
 def _tilt(D: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the turn (3,) about an axis normal to ``axis`` that takes it to its image D axis, and its rate."""
+    """Return the rotation (3,) about an axis normal to ``axis`` that maps it to D axis, and its rate."""
     image = D @ axis
     normal = np.cross(axis, image)
     sine, cosine = float(np.linalg.norm(normal)), float(axis @ image)
@@ -160,7 +160,7 @@ def _tilt(D: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray]:
     if sine < 1e-7:
         if cosine > 0.0:
             return normal, rate
-        # Opposite ways: any direction will do, along which the angle falls at unit rate.
+        # For opposite directions any axis is valid, along which the angle decreases at unit rate.
         away = np.linalg.svd(axis[None, :])[2][1]
         return np.pi * away, np.outer(away, away)
     angle = np.arctan2(sine, cosine)
@@ -170,7 +170,7 @@ def _tilt(D: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def loop_closures(rows: Sequence[LoopConstraint]) -> list[LoopClosure]:
-    """Rows put together that join the same frames of the same bodies."""
+    """Return one closure for all rows that join the same frames of the same bodies."""
     groups: dict[tuple[object, ...], list[LoopConstraint]] = {}
     for row in rows:
         frames = tuple(part.tobytes() for X in (row.X_p, row.X_s) for part in (X.R, X.p))
@@ -195,30 +195,30 @@ def _closure(group: list[LoopConstraint]) -> LoopClosure:
 
 @dataclass(frozen=True, eq=False)
 class PointDistance:
-    """Two points have the distance of their row."""
+    """Two points have the distance that their row prescribes."""
 
     pair: PointPair
 
     def residual(self, model: Model, kin: Kinematics) -> FloatArray:
-        """e (1,) [m]."""
+        """Return the residual e (1,) [m]."""
         return np.array([self._line(model, kin)[1] - self.pair.zero])
 
     def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
-        """(1, nv)."""
+        """Return the Jacobian (1, nv)."""
         pair = self.pair
         J_a = point_jacobian(model, kin, pair.body_a, pair.point_a)
         J_b = point_jacobian(model, kin, pair.body_b, pair.point_b)
         return np.asarray(self._line(model, kin)[0] @ (J_b - J_a))[None]
 
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """(1,)."""
+        """Return the sizes (1,)."""
         pair = self.pair
         ends = ((pair.body_a, pair.point_a), (pair.body_b, pair.point_b))
         move = [_motion(point_jacobian_6d(model, kin, body, p), _reach(model, kin, body, p))[1] for body, p in ends]
         return _largest((move[0] + move[1])[None])
 
     def _line(self, model: Model, kin: Kinematics) -> tuple[FloatArray, float]:
-        """Return the direction (3,) from a to b, and the distance; for coincident points any direction."""
+        """Return the direction (3,) from a to b, and the distance; for coincident points an arbitrary direction."""
         pair = self.pair
         a = point_position(model, kin, pair.body_a, pair.point_a)
         way = point_position(model, kin, pair.body_b, pair.point_b) - a
@@ -228,26 +228,26 @@ class PointDistance:
 
 @dataclass(frozen=True, eq=False)
 class CustomCondition:
-    """Condition of a custom constraint on q at a time: its assembly methods, or else its position error and G."""
+    """Condition of a custom constraint on q at a time: its assembly methods, or otherwise its position error and G."""
 
     rows: CustomRows
     t: float
 
     def residual(self, model: Model, kin: Kinematics) -> FloatArray:
-        """e (m,)."""
+        """Return the residual e (m,)."""
         return self.rows.assembly_position(model, kin.q, self.t)[0]
 
     def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
-        """(m, nv)."""
+        """Return the Jacobian (m, nv)."""
         return self.rows.assembly_position(model, kin.q, self.t)[1]
 
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """(m,): sizes of the entries, because nothing else is known."""
+        """Return the sizes of the entries (m,); the sizes of their terms are unknown."""
         return _largest(np.abs(self.jacobian(model, kin)))
 
 
 def _motion(J: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
-    """Sizes (nv,) of the terms of each column's angular and linear motion, of a Jacobian (6, nv)."""
+    """Return the sizes (nv,) of the terms of each column's angular and linear motion, for a Jacobian (6, nv)."""
     turn = np.linalg.norm(J[:3], axis=0)
     return turn, np.linalg.norm(J[3:], axis=0) + reach * turn
 
@@ -260,12 +260,12 @@ def _reach(model: Model, kin: Kinematics, body: str, point: FloatArray) -> float
 
 
 def _largest(terms: FloatArray) -> FloatArray:
-    """Largest entry of each row (k,)."""
+    """Return the largest entry of each row (k,)."""
     return np.asarray(terms.max(axis=1, initial=0.0))
 
 
 def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> list[Condition]:
-    """Conditions of a set: loops frame by frame, distances, contacts held at their places at q0, custom rows."""
+    """Return the conditions of a set: loops, distances, contacts at their positions at q0, and custom rows."""
     at = kinematics(model, q0)
     conditions: list[Condition] = []
     conditions.extend(loop_closures([row for row in cs.constraints if isinstance(row, LoopConstraint)]))
@@ -276,7 +276,7 @@ def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> 
 
 
 def _contact_places(model: Model, at: Kinematics, rows: Sequence[ContactConstraint]) -> list[FixedPointCondition]:
-    """Rows put together that hold the same point."""
+    """Return one condition for all contact rows of the same point."""
     points: dict[tuple[str, bytes], list[ContactConstraint]] = {}
     for row in rows:
         points.setdefault((row.body, row.point.tobytes()), []).append(row)

@@ -1,6 +1,6 @@
-"""Descents of residuals to zero from any configuration, and the nearest of all solutions around one.
+"""Solve conditions on a configuration, and find the nearest of the solutions.
 
-Damped Gauss-Newton steps, and new starts if they end too early.
+The solver uses damped Gauss-Newton steps, and new starts if a descent ends above the tolerance.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_spatial_jacobian
 from contactlab.spatial.arrays import FloatArray
 
-# Largest turn of a joint in one step [rad]: the linear model is valid near the configuration only.
+# Largest rotation of a joint in one step [rad]: the linear model is valid only near the configuration.
 _TURN: Final = 0.7
-# Singular values below this part of the largest are zero.
+# Singular values below this fraction of the largest one are zero.
 _DEPENDENT: Final = 1e-11
 # A descent ends after this number of steps that reduced the residual by less than a hundredth.
 _PATIENCE: Final = 6
@@ -41,17 +41,17 @@ class Conditions:
     parts: Sequence[Condition]
 
     def residual(self, q: FloatArray) -> FloatArray:
-        """e (k,) at a configuration."""
+        """Return the residual e (k,) at a configuration."""
         return self._stacked(kinematics(self.model, q))
 
     def linearised(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """e (k,) and its derivative (k, nv)."""
+        """Return the residual e (k,) and its derivative (k, nv)."""
         kin = kinematics(self.model, q)
         rows = [part.jacobian(self.model, kin) for part in self.parts]
         return self._stacked(kin), np.concatenate([np.zeros((0, self.model.nv)), *rows])
 
     def row_space(self, q: FloatArray, e: FloatArray, J: FloatArray) -> RowSpace:
-        """Rank and spaces of the derivative J (k, nv) at a configuration with the residual e (k,)."""
+        """Return rank and spaces of the derivative J (k, nv) at a configuration with the residual e (k,)."""
         kin = kinematics(self.model, q)
         sizes = np.concatenate([np.zeros(0), *(part.sizes(self.model, kin) for part in self.parts)])
         return row_space(J, tolerances(J, sizes, e))
@@ -62,7 +62,7 @@ class Conditions:
 
 @dataclass(frozen=True, eq=False)
 class AssemblySolution:
-    """End of the descents: the configuration of least residual, its norm, the steps tried."""
+    """Result of the descents: configuration of smallest residual, norm of the residual, number of steps tried."""
 
     q: FloatArray
     error: float
@@ -70,7 +70,7 @@ class AssemblySolution:
 
 
 def rotational_dofs(model: Model, q: FloatArray) -> NDArray[np.bool_]:
-    """(nv,) whether an entry of v turns anything."""
+    """Return a mask (nv,) of the entries of v that rotate a body."""
     kin = kinematics(model, q)
     turning = np.zeros(model.nv, dtype=bool)
     for body in model.bodies:
@@ -81,10 +81,10 @@ def rotational_dofs(model: Model, q: FloatArray) -> NDArray[np.bool_]:
 def solve_conditions(
     conditions: Conditions, q0: FloatArray, metric: FloatArray, tolerance: float, budget: int
 ) -> AssemblySolution:
-    """Return a configuration of residual zero, found from q0; the least residual met if there is none.
+    """Return a configuration of residual zero, searched from q0; without one, the configuration of smallest residual.
 
-    Steps, at most ``budget``, are the shortest ones in the norm of diag(metric), which is positive; a residual of norm
-    ``tolerance`` is good enough.
+    At most ``budget`` steps are tried, the shortest ones in the norm of diag(metric), which is positive. A residual of
+    norm ``tolerance`` is accepted.
     """
     model = conditions.model
     turning = rotational_dofs(model, q0)
@@ -94,7 +94,8 @@ def solve_conditions(
     for start in range(1, _STARTS + 1):
         if best.error <= tolerance or spent >= 0.7 * budget or alike >= _AGREEING:
             break
-        # Symmetric or stretched-out starts are saddles: a small push leaves them. Later ones look elsewhere.
+        # Symmetric or stretched-out starts are saddles, which a small perturbation leaves. Later starts are farther
+        # away.
         push = min(0.5 * start, 2.0) * rng.standard_normal(model.nv) / np.sqrt(metric / metric.min())
         descent = _descend(conditions, integrate(model, q0, push, 1.0), metric, turning, tolerance, budget - spent)
         spent += descent.iterations
@@ -120,11 +121,11 @@ def _descend(
     *,
     to_the_end: bool = False,
 ) -> AssemblySolution:
-    """Levenberg-Marquardt with damping in proportion to the residual.
+    """Run the Levenberg-Marquardt method with damping in proportion to the residual.
 
-    Quadratic on regular rows (Fan, Yuan, "On the quadratic convergence of the Levenberg-Marquardt method without
-    nonsingularity assumption", Computing 74, 2005); without damping its step is the shortest one in the metric, the
-    upper part of [W G^T; G 0] [dq; -l] = [0; -e].
+    Convergence is quadratic for regular rows (Fan, Yuan, "On the quadratic convergence of the Levenberg-Marquardt
+    method without nonsingularity assumption", Computing 74, 2005). Without damping its step is the shortest one in the
+    metric, the upper part of the solution of [W G^T; G 0] [dq; -l] = [0; -e].
     """
     e, J = conditions.linearised(q)
     error, factor, slow, iterations = float(np.linalg.norm(e)), 1e-4, 0, 0
@@ -167,9 +168,9 @@ def _step(J: FloatArray, e: FloatArray, damping: float) -> FloatArray:
 def project_to_solutions(
     conditions: Conditions, q: FloatArray, tolerance: float, steps: int
 ) -> tuple[FloatArray, float]:
-    """The last of some Newton steps, the shortest ones, from a q that is nearly a solution, and its residual's norm.
+    """Return the configuration after Newton steps from a q that is nearly a solution, and the norm of its residual.
 
-    They are taken while they lower the residual.
+    The steps are the shortest ones, and continue as long as the residual decreases.
     """
     e, J = conditions.linearised(q)
     error = float(np.linalg.norm(e))
@@ -185,17 +186,17 @@ def project_to_solutions(
     return q, error
 
 
-# The last step is shorter than this [rad, m]; the error of a Newton step is of the order of its square.
+# Length [rad, m] below which a step is the last one; the error of a Newton step is of the order of its square.
 _LAST: Final = 1e-8
-# Solutions nearer than this [rad, m] need no curvature of the rows: the method then gains a decimal per step without.
+# Solutions nearer than this [rad, m] do not need the curvature of the rows: without it, each step gains one decimal.
 _NEAR: Final = 0.1
-# Steps of differences: one-sided ones of the slope, central ones for joints whose formula is the user's.
+# Steps of finite differences: one-sided ones for the slope, central ones for custom joints.
 _STEP: Final = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class NearestSolution:
-    """Solution found, half its squared weighted distance, steps tried, and whether the distance is stationary there."""
+    """Solution, half its squared weighted distance, number of steps, and whether the distance is stationary."""
 
     q: FloatArray
     objective: float
@@ -208,9 +209,9 @@ def nearest_on_solutions(
 ) -> NearestSolution:
     """Minimise d^T diag(weights) d / 2, d = difference(q0, q), over solutions, from the solution q.
 
-    Newton's method in the null space of the rows, with the curvature of rows and distance, each step brought back onto
-    the solutions by Newton steps and shortened until the distance falls (Nocedal, Wright, Numerical Optimization, 2006,
-    section 18.3). Directions without effect are not used.
+    Newton's method in the null space of the rows, with the curvature of rows and distance. Newton steps bring each step
+    back to the solutions, and it is shortened until the distance decreases (Nocedal, Wright, Numerical Optimization,
+    2006, section 18.3). Directions that do not change the distance are not used.
     """
     model = conditions.model
     root = np.sqrt(weights / weights.max()) if weights.any() else weights
@@ -222,7 +223,7 @@ def nearest_on_solutions(
         step = _newton_step(conditions, q0, q, root, d, D, rows)
         slope = float((root * d) @ (root * (D @ step)))
         if float(np.abs(step).max(initial=0.0)) <= _LAST or slope >= -1e-15 * objective:
-            # Taken all the same, to be stationary to rounding: its own error is of the order of its square.
+            # The last step is still made, so that the result is stationary up to rounding.
             last, error = project_to_solutions(conditions, integrate(model, q, step, 1.0), tolerance, 10)
             value = _objective(root, difference(model, q0, last))
             good = error <= tolerance and value <= objective
@@ -236,7 +237,7 @@ def nearest_on_solutions(
                 q, objective = there, value
                 break
             length *= 0.4
-            # Below this the distance changes by rounding alone.
+            # Shorter steps change the distance by rounding only.
             if length * float(np.abs(step).max()) < _LAST or iterations >= budget:
                 return NearestSolution(q, objective, iterations, iterations < budget)
     return NearestSolution(q, objective, iterations, False)
@@ -255,7 +256,7 @@ def _newton_step(
     D: FloatArray,
     rows: RowSpace,
 ) -> FloatArray:
-    """Return the step (nv,) in the null space, downhill: eigenvalues of the projected Hessian count by their size."""
+    """Return the descent step (nv,) in the null space, from absolute eigenvalues of the projected Hessian."""
     Z = rows.null
     gradient = D.T @ (root**2 * d)
     distance = root[:, None] * (D @ Z)
@@ -278,7 +279,7 @@ def _curvature(
     rows: RowSpace,
     hessian: FloatArray,
 ) -> FloatArray:
-    """Curvature of rows and coordinates: the Lagrangian's projected Hessian, by differences, less its given part."""
+    """Return the Lagrangian's projected Hessian of rows and coordinates, by differences, less its given part."""
     model, Z = conditions.model, rows.null
     multipliers = rows.multipliers(gradient)
     if not multipliers.any():
@@ -288,7 +289,7 @@ def _curvature(
         d, D = difference_jacobian(model, q0, at)
         return np.asarray(D.T @ (root**2 * d) - conditions.linearised(at)[1].T @ multipliers)
 
-    # One-sided: a Hessian to six decimals is enough for Newton's method.
+    # One-sided differences: a Hessian to six decimals is sufficient for Newton's method.
     here = slope(q)
     columns = [Z.T @ (slope(integrate(model, q, z, _STEP)) - here) / _STEP for z in Z.T]
     whole = np.array(columns).T.reshape(hessian.shape)
@@ -296,7 +297,7 @@ def _curvature(
 
 
 def difference_jacobian(model: Model, q0: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """d = difference(q0, q), (nv,), and D (nv, nv): D x is its rate when q moves with velocity x."""
+    """Return d = difference(q0, q), (nv,), and D (nv, nv): D x is the rate of d while q moves with velocity x."""
     d = difference(model, q0, q)
     D = np.eye(model.nv)
     for body in model.bodies:

@@ -1,4 +1,4 @@
-"""Check the Jacobian, bias, errors and wrenches of a constraint against each other, by differences and free runs."""
+"""Check the Jacobian, bias, errors and wrenches of a constraint against each other, by differences and simulations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import point_in_body, point_jacobian_6d
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
 
-# Step of the central differences: their error is its square, or rounding over it.
+# Step of the central differences: their error is its square, or rounding divided by it.
 _STEP = 1e-5
 
 
@@ -42,7 +42,7 @@ class State:
     t: float
 
     def after(self, model: Model, h: float) -> State:
-        """Return a little later on a motion with these v and a; right to second order."""
+        """Return the state after h [s] of a motion with these v and a, exact to second order."""
         return State(integrate(model, self.q, self.v + 0.5 * h * self.a, h), self.v + h * self.a, self.a, self.t + h)
 
 
@@ -51,20 +51,20 @@ Comparison: TypeAlias = Callable[[Model, ConstraintSet, State], tuple[FloatArray
 
 
 def position_rate(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
-    """Rate of the position errors, and the velocity errors."""
+    """Return the rate of the position errors, and the velocity errors."""
     one, two = (state.after(model, h) for h in (-_STEP, _STEP))
     phi = [evaluated(model, at.q, None, cs, POSITION_ERROR, at.t).phi for at in (one, two)]
     return (phi[1] - phi[0]) / (2.0 * _STEP), evaluated(model, state.q, state.v, cs, VELOCITY_ERROR, state.t).phid
 
 
 def slope(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
-    """Slope of the velocity errors for a change of v along a, and G a."""
+    """Return the slope of the velocity errors for a change of v along a, and G a."""
     phid = [evaluated(model, state.q, state.v + h * state.a, cs, VELOCITY_ERROR, state.t).phid for h in (-_STEP, _STEP)]
     return (phid[1] - phid[0]) / (2.0 * _STEP), evaluated(model, state.q, state.v, cs, JACOBIAN, state.t).G @ state.a
 
 
 def bias(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
-    """Rate of the velocity errors, and G a - gamma."""
+    """Return the rate of the velocity errors, and G a - gamma."""
     one, two = (state.after(model, h) for h in (-_STEP, _STEP))
     phid = [evaluated(model, at.q, at.v, cs, VELOCITY_ERROR, at.t).phid for at in (one, two)]
     rows = evaluated(model, state.q, state.v, cs, JACOBIAN | GAMMA, state.t)
@@ -72,7 +72,7 @@ def bias(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, Flo
 
 
 def wrench(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
-    """Generalised forces of the wrenches of a unit force along each row, and the rows of G; (nc, nv) each."""
+    """Return generalised forces of the wrenches of a unit force along each row, and the rows of G; (nc, nv) each."""
     G = evaluated(model, state.q, state.v, cs, JACOBIAN, state.t).G
     at = kinematics(model, state.q, state.v)
     generalized = np.zeros_like(G)
@@ -89,7 +89,7 @@ def wrench(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, F
 def worst(
     model: Model, cs: ConstraintSet, states: Sequence[State], compare: Comparison, rows: NDArray[np.bool_]
 ) -> tuple[float, int]:
-    """Largest deviation over ``states`` and ``rows``, in units of 1 + the compared quantity, and its row."""
+    """Return the largest deviation over ``states`` and ``rows``, in units of 1 + the compared quantity, and its row."""
     largest, at = 0.0, int(np.flatnonzero(rows)[0])
     for state in states:
         one, two = compare(model, cs, state)
@@ -102,11 +102,11 @@ def worst(
 
 @dataclass(frozen=True)
 class FreeRun:
-    """Drift of the energy and of the rows in a run without driving forces."""
+    """Drift of the energy and of the rows in a simulation without driving forces."""
 
     steps: int
     energy_drift: float  # largest change of kinetic and potential energy [J]
-    #: Largest kinetic energy of the run, or largest change of it [J]: the scale of the drift.
+    #: Largest kinetic energy, or its largest change [J]: the scale of the drift.
     energy_scale: float
     error: float  # largest velocity error of a row
 
@@ -114,7 +114,7 @@ class FreeRun:
 def free_run(
     model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, duration: float, steps: int, t: float
 ) -> FreeRun:
-    """Explicit midpoint steps (second order, quaternions included) from t on; no driving forces, no stabilisation."""
+    """Run explicit midpoint steps (second order) from t on, without driving forces and stabilisation."""
     h = duration / steps
     for group in cs.groups:
         cs = cs.with_baumgarte(group.name, None)
@@ -135,10 +135,10 @@ def free_run(
 
 
 def _acceleration(model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
-    """Return the accelerations under the constraints, by least squares of the whole system, whatever the rank."""
+    """Return the accelerations under the constraints, by least squares of the whole system, for rows of any rank."""
     zero = np.zeros(model.nv)
     system = constrained_system(model, q, v, zero, cs, t=t)
-    # Scaled to a unit diagonal of H, lest light bodies count as no bodies.
+    # Scaled to a unit diagonal of H, so that light bodies are not neglected.
     scale = 1.0 / np.sqrt(np.diag(system.H))
     H, G = system.H * scale[:, None] * scale, system.G * scale
     n = cs.n_rows
@@ -149,27 +149,27 @@ def _acceleration(model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray,
 
 # Steps of the free runs, whose energy drift falls as 1 / steps^2.
 _STEPS = (100, 200, 400)
-# Halving the step must take this much of the drift away, unless the drift is only rounding.
+# Halving the step must reduce the drift by this factor, unless the drift is only rounding.
 _GAIN = 0.5
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class ConstraintCheck:
-    """One comparison.
+    """One comparison of two quantities.
 
     Attributes
     ----------
     name
         The two quantities that are compared.
     error
-        Largest deviation, in units of 1 + the quantity; NaN if there was nothing to compare.
+        Largest deviation, in units of 1 + the quantity; NaN if the comparison was skipped.
     tolerance
         Largest error that passes.
     row
-        The row that deviates most.
+        Row with the largest deviation.
     note
-        Why there was nothing to compare.
+        Reason why the comparison was skipped.
     """
 
     name: str
@@ -198,7 +198,7 @@ class ConstraintReport:
     checks
         The comparisons.
     runs
-        Free runs with ever smaller steps; none if the rows do work or no state was found that meets them.
+        Simulations with decreasing steps; none if the rows do work, or if no state that satisfies them was found.
     """
 
     checks: tuple[ConstraintCheck, ...]
@@ -210,7 +210,7 @@ class ConstraintReport:
         return all(check.ok for check in self.checks)
 
     def check(self, name: str) -> ConstraintCheck:
-        """Return the comparison whose name begins so."""
+        """Return the comparison whose name begins with ``name``."""
         for check in self.checks:
             if check.name.startswith(name):
                 return check
@@ -245,14 +245,15 @@ def check_constraint(
 ) -> ConstraintReport:
     """Compare a constraint with finite differences of itself, and run a model under it.
 
-    At random states, times and directions of motion: the position error's rate with the velocity error, the velocity
-    error's slope in v with G, its rate along a motion with G a - gamma, and the wrenches with G^T lambda. From a state
-    that meets the constraint, a run without driving forces: its energy must stay, the better the smaller the step.
+    At random states, times and directions of motion it makes four comparisons: the rate of the position error with the
+    velocity error; the slope of the velocity error in v with G; its rate along a motion with G a - gamma; and the
+    wrenches with G^T lambda. From a state that satisfies the constraint, a simulation without driving forces must keep
+    its energy, up to an error that decreases with the step.
 
     Parameters
     ----------
     model
-        The model to try it on.
+        The model on which the constraint is checked.
     constraint
         One constraint, several that belong together (the rows of a hinge), or a set.
     q
@@ -260,13 +261,13 @@ def check_constraint(
     samples
         Number of states.
     seed
-        Of their random numbers.
+        Seed of their random numbers.
     t
-        Time [s] about which times are drawn.
+        Mean time [s] of the random times.
     tolerance
-        Of the finite differences, relative to 1 + the largest number compared.
+        Tolerance of the finite differences, relative to 1 + the largest compared number.
     duration
-        Of the free runs [s]; 0 leaves them out.
+        Duration of the simulations [s]; 0 omits them.
 
     Returns
     -------
@@ -275,13 +276,13 @@ def check_constraint(
 
     Notes
     -----
-    A contact's position error is zero by definition and is not compared with anything. A loop's position error is
-    compared only at a closed loop that moves as the rows allow, because it must agree only there: check all rows of a
-    hinge together. Energy is not compared if the constraint does work.
+    A contact's position error is zero by definition and is not compared. A loop's position error is compared only at a
+    closed loop that moves as the rows allow, because it must agree only there: check all rows of a hinge together.
+    Energy is not compared if the constraint does work.
     """
     cs = _as_set(model, constraint)
     time, limit = time_of(t), finite_number(tolerance, "tolerance", ConstraintError)
-    count: object = samples  # whatever the caller's types say
+    count: object = samples  # callers may ignore the annotation
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise ConstraintError("samples", f"must be a number of states, at least 1, got {samples!r}")
     span = finite_number(duration, "duration", ConstraintError)
@@ -337,7 +338,7 @@ def _as_set(model: Model, constraint: AnyConstraint | ConstraintSet | Iterable[A
 
 
 def _assembled(model: Model, cs: ConstraintSet, state: State) -> State | None:
-    """Return the state nearby that meets the constraints, if one is found."""
+    """Return a nearby state that satisfies the constraints, or None if none is found."""
     weights = np.ones(model.nv)
     place = assemble_q(model, state.q, cs, weights, t=state.t)
     motion = assemble_v(model, place.q, state.v, cs, weights, t=state.t)
@@ -358,9 +359,9 @@ def _energy(
         return ConstraintCheck(name, np.nan, 1.0, note=why), ()
     runs = tuple(free_run(model, cs, met[0].q, met[0].v, duration, steps, met[0].t) for steps in _STEPS)
     first, last = runs[0], runs[-1]
-    # Remaining error after halving the step twice, and its bound.
+    # Fraction of the error that remains after halving the step twice, and its bound.
     allowed = max(_GAIN**2 * first.energy_drift, _ROUNDING * last.energy_scale)
-    # A mechanism that cannot move has no energy to lose.
+    # A mechanism that cannot move has no kinetic energy to compare.
     return ConstraintCheck(name, last.energy_drift / allowed if allowed > 0.0 else 0.0, 1.0), runs
 
 

@@ -1,4 +1,4 @@
-"""Constraints of one model, put together once and never changed: their groups, and their buffers for the kernels."""
+"""Constraint sets of one model, which never change: their groups, and their buffers for the kernels."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from contactlab.multibody.packing import body_frames, structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 from contactlab.spatial.errors import MultibodyError, close_names
 
-# Head and codes of `contactlab.constraints.kernels.layout`, which is not imported here for it imports the compiler.
+# Head and codes of `contactlab.constraints.kernels.layout`, which is not imported here because it imports the compiler.
 _CONTACT, _LOOP, _SLIDING_LOOP, _DISTANCE = 0, 1, 2, 3
 _ALPHA, _BETA = 7, 8
 
 
 @dataclass(frozen=True, eq=False)
 class PackedConstraints:
-    """The buffers of a set; see `contactlab.constraints.kernels.layout`. Not to be modified."""
+    """Buffers of a set; see `contactlab.constraints.kernels.layout`. Not to be modified."""
 
     #: ints, floats: Blocks and rows.
     ints: IntArray
     floats: FloatArray
-    #: model_ints, model_floats: The model's buffers with these behind: two arrays less to hand over.
+    #: model_ints, model_floats: The model's buffers followed by these, so that two arrays fewer are passed.
     model_ints: IntArray
     model_floats: FloatArray
     n: int  # number of rows
     groups: int  # number of groups of contact rows that are carried through the tree together
     baumgarte: FloatArray  # (n, 2) alpha and beta of each row [1/s], zero without stabilisation
-    custom: tuple[CustomRows, ...]  # the user's constraints with their rows, ready to be asked
+    custom: tuple[CustomRows, ...]  # the custom constraints with their rows
     contacts_only: bool  # whether every row is a contact's
-    #: Length of the workspace of unit forces, 0 if the stack is sufficient; -1 if there are rows that are no
-    #: contact's, or more of them than degrees of freedom.
+    #: Length of the workspace of unit forces, or 0 if the stack is sufficient. It is -1 if some rows are not contact
+    #: rows, or if there are more rows than degrees of freedom.
     work: int
 
 
@@ -57,7 +57,7 @@ def pack_rows(
     custom: Sequence[CustomRows],
     baumgarte: Sequence[Baumgarte | None],
 ) -> PackedConstraints:
-    """The buffers of ``constraints``, whose rows are at ``places`` and pulled back by ``baumgarte`` (one per row)."""
+    """Return the buffers of ``constraints``, with rows at ``places`` and stabilisation ``baumgarte`` (one per row)."""
     n = len(baumgarte)
     row = np.zeros((n, 9))
     for i, pull in enumerate(baumgarte):
@@ -122,12 +122,12 @@ def pack_rows(
 
 
 def _tip(model: Model, link: int) -> int:
-    """Last degree of freedom that moves a link, -1 for none."""
+    """Return the last degree of freedom that moves a link, -1 for none."""
     return int(structure(model).iv[link + 1]) - 1 if link >= 0 else -1
 
 
 def _in_link(model: Model, number: int, field: str, body: str, R: FloatArray, p: FloatArray) -> tuple[int, FloatArray]:
-    """Link a body is fixed to (-1: none), and the pose (12,) in it of a frame given in the body."""
+    """Return the link a body is fixed to (-1: none), and the pose (12,) in it of a frame given in the body."""
     try:
         index = model.index_or_world(body)
     except MultibodyError as error:
@@ -148,19 +148,19 @@ class ConstraintGroup:
     Attributes
     ----------
     name
-        The first name given to its rows, or made of the kind and the first row if there is none.
+        The first name given to its rows; without one, a name made of the kind and the first row.
     rows
         Indices of its rows in the set, ascending; ``forces[group.rows]`` are its forces.
     kind
         "contact", "loop", "distance" or "custom".
     id
-        The first number given to one of its rows, or None.
+        The first ``id`` given to one of its rows, or None.
     baumgarte
-        How drift off its rows is pulled back, or None.
+        Stabilisation of its rows, or None.
     coefficients
         Its last `Baumgarte` pair, kept while stabilisation is off; RBDL's default if none was given.
     names
-        All names of its rows; each name finds it, and the first is ``name``.
+        All names of its rows. Each of them finds the group; the first is ``name``.
     """
 
     name: str
@@ -176,18 +176,18 @@ class ConstraintGroup:
 
     @property
     def assigned_id(self) -> int:
-        """The number of its first row in the set, as RBDL assigns it; `ConstraintSet.group_of_row` finds it."""
+        """Number of its first row, RBDL's assigned id; `ConstraintSet.group_of_row` finds the group by it."""
         return int(self.rows[0])
 
     @property
     def slice(self) -> slice | IntArray:
-        """The rows as a slice if they are consecutive, else ``rows``."""
+        """Rows as a slice if they are consecutive, else ``rows``."""
         first, last = int(self.rows[0]), int(self.rows[-1])
         return slice(first, last + 1) if last - first + 1 == len(self) else self.rows
 
 
 def kind_of(constraint: object) -> Kind:
-    """Contact, loop, distance, or else custom."""
+    """Return the kind: contact, loop, distance, or otherwise custom."""
     if isinstance(constraint, ContactConstraint):
         return "contact"
     if isinstance(constraint, PointPair):
@@ -235,7 +235,7 @@ def grouped(
 
 
 def _members(constraints: Sequence[Any]) -> list[list[int]]:
-    """Numbers of the constraints of each group: those linked by a name, or as contacts by body, point and id."""
+    """Return the constraints of each group, by number: linked by a name, or as contacts by body, point and id."""
     members: list[list[int]] = []
     group_of: dict[Hashable, list[int]] = {}
     for number, constraint in enumerate(constraints):
@@ -263,7 +263,7 @@ def _members(constraints: Sequence[Any]) -> list[list[int]]:
 
 
 def find_group(keys: dict[Hashable, int], key: object) -> int:
-    """Return the place of the group of a name or number; an unknown one raises, with the close ones."""
+    """Return the index of the group of a name or id; an unknown one raises an error that suggests close names."""
     place = keys.get(key) if isinstance(key, str | int | np.integer) and not isinstance(key, bool) else None
     if place is not None:
         return place
@@ -277,11 +277,11 @@ AnyConstraint: TypeAlias = ContactConstraint | LoopConstraint | DistanceConstrai
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class ConstraintSet:
-    """Rows G a = gamma for one model: a description without workspace, shared and kept without care.
+    """Rows G a = gamma for one model, without workspace; a set can be shared freely.
 
     Rows have the order of the constraints; rows of one custom constraint are consecutive. Rows that share a name are a
-    group, in any order. So are contact rows of the same point of the same body, under any names (as in RBDL; rows with
-    different ``id`` are separate): each of the names finds all of them. Terms of a point or a pair of frames are
+    group, in any order. Contact rows of one point of one body are a group too, under any names, and each of the names
+    finds all of them. As in RBDL, rows with different ``id`` are separate. Terms of a point or a pair of frames are
     computed once for all of its rows.
 
     Parameters
@@ -289,7 +289,8 @@ class ConstraintSet:
     model
         The model.
     constraints
-        `ContactConstraint`, `LoopConstraint`, `DistanceConstraint` and `CustomConstraint` values; none is allowed.
+        `ContactConstraint`, `LoopConstraint`, `DistanceConstraint` and `CustomConstraint` values; the sequence can be
+        empty.
 
     Attributes
     ----------
@@ -298,11 +299,11 @@ class ConstraintSet:
     constraints
         The constraints, in their order.
     n_rows
-        Number of rows (nc); ``len(cs)`` too.
+        Number of rows (nc), also ``len(cs)``.
     groups
         `ConstraintGroup` values in the order of their first rows.
     labels
-        Label of each row: its name or its group's, and its number in the group if others are called the same;
+        Label of each row: the name of the row or its group, and its number in the group if the name is not unique;
         ``labels.index("tangent")`` is the row of that name.
     packed
         The buffers for the kernels.
@@ -310,8 +311,8 @@ class ConstraintSet:
     Raises
     ------
     ConstraintError
-        An unknown body (close names are suggested), rows of different kinds or with different stabilisation under one
-        name, a number of two groups, an object that is not a constraint.
+        A body is unknown (the text suggests close names); rows under one name differ in kind or stabilisation; two
+        groups have the same id; or an object is not a constraint.
 
     Examples
     --------
@@ -329,8 +330,8 @@ class ConstraintSet:
     packed: PackedConstraints = field(repr=False)
     _keys: dict[Hashable, int] = field(repr=False)
     _places: tuple[slice, ...] = field(repr=False)
-    # For the usual calls, in one look-up: the model (None if there is something of the user's own), its buffers with
-    # the set's behind, nv, number of rows, and the length of unit forces' workspace as in `packed`.
+    # Arguments of the usual calls, together to save look-ups: the model (None if it or the set has custom parts), its
+    # buffers followed by the set's, nv, number of rows, and length of the workspace of unit forces as in `packed`.
     _quick: tuple[Model | None, IntArray, FloatArray, int, int, int] = field(repr=False)
 
     def __init__(self, model: Model, constraints: Iterable[AnyConstraint | Any]) -> None:
@@ -391,7 +392,7 @@ class ConstraintSet:
         return f"ConstraintSet({self.n_rows} rows{'; ' if kinds else ''}{kinds})"
 
     def group(self, key: str | int) -> ConstraintGroup:
-        """Return the group of a name or of a row's id; an unknown one raises, with the close ones."""
+        """Return the group of a name or of a row's id; an unknown one raises an error that suggests close names."""
         return self.groups[find_group(self._keys, key)]
 
     def group_of_row(self, row: int) -> ConstraintGroup:
@@ -402,12 +403,12 @@ class ConstraintSet:
         return next(group for group in self.groups if row in group.rows)
 
     def rows(self, key: str | int) -> slice | IntArray:
-        """Rows of a group: a slice if they are consecutive, else their indices; either picks from any (nc,) array."""
+        """Return the rows of a group, a slice if they are consecutive, else an index array, to index (nc,) arrays."""
         return self.group(key).slice
 
     @property
     def accelerations(self) -> FloatArray:
-        """(nc,) wanted accelerations of the rows [m/s^2]: the given values of contacts, zero elsewhere."""
+        """Return the wanted accelerations (nc,) of the rows [m/s^2]: given values for contacts, zero for other rows."""
         wanted = np.zeros(self.n_rows)
         for constraint, place in zip(self.constraints, self._places, strict=True):
             if isinstance(constraint, ContactConstraint):
@@ -415,19 +416,19 @@ class ConstraintSet:
         return wanted
 
     def with_baumgarte(self, group: str | int, value: float | Baumgarte | bool | None) -> ConstraintSet:
-        """Copy of the set with another stabilisation of one group.
+        """Return a copy of the set with another stabilisation of one group.
 
         Parameters
         ----------
         group
-            Its name or id.
+            Name or id of the group.
         value
             A time constant [s] or a `Baumgarte` pair; None or False switches stabilisation off, True switches it on
             with the ``coefficients`` that the group had last.
 
         Notes
         -----
-        A contact's position error is zero, so that only the velocity term acts there.
+        A contact's position error is zero, so only the velocity term has an effect on it.
         """
         index = find_group(self._keys, group)
         groups = list(self.groups)

@@ -1,4 +1,4 @@
-"""Constraints of the user's own making, and their values at one instant: asked for as declared, and checked."""
+"""User-defined constraints, and their values at one instant, checked for shape and finiteness."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ Level: TypeAlias = Literal["position", "velocity", "acceleration"]
 
 
 class CustomConstraint(ABC):
-    """User-defined rows G a = gamma: subclass, set ``rows``, and implement G and gamma.
+    """User-defined rows G a = gamma: derive from this class, set ``rows``, and implement G and gamma.
 
-    A condition phi(q, t) = 0 on the positions is differentiated twice, one on the velocities, phi(q, v, t) = 0, once,
-    until the accelerations a appear: G is their coefficient, and gamma is minus the remainder at a = 0. At position
-    level phi' = G v + phi_t and gamma = -(dG/dt) v - d(phi_t)/dt. Stabilisation is added by the package, from the
-    errors. `check_constraint` compares all of this with finite differences.
+    A condition phi(q, t) = 0 on the positions is differentiated twice, a condition phi(q, v, t) = 0 on the velocities
+    once, until the accelerations a appear. G is their coefficient, and gamma is minus the remainder at a = 0. At
+    position level phi' = G v + phi_t and gamma = -(dG/dt) v - d(phi_t)/dt. The package adds stabilisation, from the
+    errors. `check_constraint` compares all of these with finite differences.
 
-    The methods get the model, q (nq,) and v (nv,), read-only, and return new arrays. Each may also take ``t``, the time
-    [s], and ``jacobian`` may take ``v`` if the condition is not linear in the velocities: they are passed if the
-    method declares a parameter of that name (``t: float = 0.0``). An object with ``rows``, ``jacobian`` and ``gamma``
-    need not be a subclass.
+    The methods get the model, q (nq,) and v (nv,), read-only, and return new arrays. Each can also declare a parameter
+    ``t``, the time [s], which is then passed (``t: float = 0.0``). ``jacobian`` can also declare ``v``, if the
+    condition is not linear in the velocities. An object with ``rows``, ``jacobian`` and ``gamma`` need not be a
+    subclass.
 
     Optional methods, absent here:
 
     * ``assembly_position_error(model, q)`` (m,) with ``assembly_position_jacobian(model, q)`` (m, nv), and
-      ``assembly_velocity_error(model, q, v)`` with ``assembly_velocity_jacobian(model, q)``: the conditions that
-      `assemble_q` and `assemble_v` meet, if they differ from position_error and velocity_error with G. Rolling, for
-      one, is a condition of the velocities, but a wheel is put together touching the ground.
+      ``assembly_velocity_error(model, q, v)`` with ``assembly_velocity_jacobian(model, q)``: the conditions of
+      `assemble_q` and `assemble_v`, if they differ from position_error and velocity_error with G. An example is
+      rolling: a condition on velocities, with an assembly condition that the wheel touches the ground.
     * ``wrenches(model, q, forces)``: the effect of the rows' forces (rows,) on bodies, a sequence of `BodyWrench` whose
       frames are poses in the bodies; `group_wrenches` needs it.
 
     Attributes
     ----------
     rows
-        How many rows, at least 1.
+        Number of rows, at least 1.
     name, id
         Group of the rows, as for `ContactConstraint`; without a name the rows of the object are a group.
     baumgarte
         None, a time constant [s], a `Baumgarte` pair, or True for the default pair (0.1 s).
     level
-        "position", "velocity" or "acceleration". Below position level there is no position error, at acceleration level
-        no velocity error either: they count as zero.
+        "position", "velocity" or "acceleration". Below position level the position error is zero; at acceleration level
+        the velocity error is zero too.
     """
 
     rows: int
@@ -61,18 +61,18 @@ class CustomConstraint(ABC):
 
     @abstractmethod
     def jacobian(self, model: Model, q: FloatArray) -> FloatArray:
-        """G (rows, nv)."""
+        """Return G (rows, nv)."""
 
     @abstractmethod
     def gamma(self, model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
-        """gamma (rows,), without stabilisation."""
+        """Return gamma (rows,), without stabilisation."""
 
     def position_error(self, model: Model, q: FloatArray) -> FloatArray:
-        """phi(q, t) (rows,); zeros unless overridden."""
+        """Return phi(q, t) (rows,); zeros unless overridden."""
         return np.zeros(self.rows)
 
     def velocity_error(self, model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
-        """phi' = G v + phi_t (rows,), or phi(q, v, t) at velocity level; G v unless overridden."""
+        """Return phi' = G v + phi_t (rows,), or phi(q, v, t) at velocity level; G v unless overridden."""
         return np.asarray(self.jacobian(model, q) @ v)
 
 
@@ -88,7 +88,7 @@ _ASSEMBLY = (
 
 @dataclass(frozen=True, eq=False)
 class CustomRows:
-    """A custom constraint with its place among the rows of a set."""
+    """A custom constraint with its rows in a set."""
 
     constraint: Any  # the user's object
     label: str  # name in error messages
@@ -107,23 +107,23 @@ class CustomRows:
         return method in self._declared
 
     def jacobian(self, model: Model, q: FloatArray, v: FloatArray | None, t: float) -> FloatArray:
-        """G (rows, nv)."""
+        """Return G (rows, nv)."""
         if self.moving and v is None:
             raise ConstraintError("v", f"is needed: the Jacobian of {self.label} depends on it")
         return self._call_user("jacobian", (self.n, model.nv), t, (model, q), v)
 
     def gamma(self, model: Model, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
-        """gamma (rows,), without stabilisation."""
+        """Return gamma (rows,), without stabilisation."""
         return self._call_user("gamma", (self.n,), t, (model, q, v))
 
     def position_error(self, model: Model, q: FloatArray, t: float) -> FloatArray:
-        """phi (rows,)."""
+        """Return phi (rows,)."""
         if self.level != "position" or not self.has("position_error"):
             return np.zeros(self.n)
         return self._call_user("position_error", (self.n,), t, (model, q))
 
     def velocity_error(self, model: Model, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
-        """phi' at position level, phi at velocity level (rows,)."""
+        """Return phi' at position level, phi at velocity level (rows,)."""
         if self.level == "acceleration":
             return np.zeros(self.n)
         if not self.has("velocity_error"):
@@ -131,7 +131,7 @@ class CustomRows:
         return self._call_user("velocity_error", (self.n,), t, (model, q, v))
 
     def assembly_position(self, model: Model, q: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
-        """Error (m,) and Jacobian (m, nv) of the conditions on q; none for levels without a method for it."""
+        """Return error (m,) and Jacobian (m, nv) of the conditions on q; m = 0 for levels without a method for them."""
         if self.has("assembly_position_error"):
             error = self._call_user("assembly_position_error", (None,), t, (model, q))
             return error, self._call_user("assembly_position_jacobian", (len(error), model.nv), t, (model, q))
@@ -140,7 +140,7 @@ class CustomRows:
         return self.position_error(model, q, t), self.jacobian(model, q, None, t)
 
     def assembly_velocity(self, model: Model, q: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
-        """Error (m,) and its derivative (m, nv) with respect to v of the conditions on v."""
+        """Return error (m,) and derivative (m, nv) with respect to v of the conditions on v."""
         if self.has("assembly_velocity_error"):
             error = self._call_user("assembly_velocity_error", (None,), t, (model, q, v))
             return error, self._call_user("assembly_velocity_jacobian", (len(error), model.nv), t, (model, q), v)
@@ -149,7 +149,7 @@ class CustomRows:
         return self.velocity_error(model, q, v, t), self.jacobian(model, q, v, t)
 
     def wrenches(self, model: Model, q: FloatArray, forces: FloatArray, t: float) -> object:
-        """Value of the constraint's ``wrenches``."""
+        """Return the value of the constraint's ``wrenches``."""
         method, declared = self._declared["wrenches"]
         return method(model, q, forces, **({"t": t} if "t" in declared else {}))
 
@@ -174,9 +174,9 @@ class CustomRows:
 
 
 def read_custom(constraint: object, number: int, start: int) -> CustomRows:
-    """Read a custom constraint once: rows, from ``start`` on, level, methods and their parameters.
+    """Read a custom constraint once: rows, beginning at ``start``, level, methods and their parameters.
 
-    ``number``, its place in the list of constraints, is for errors.
+    ``number`` is its index in the list of constraints, for error messages.
     """
     kind = type(constraint).__name__
     field = f"constraints[{number}]"
@@ -223,7 +223,7 @@ def _own(constraint: object, name: str) -> bool:
 
 
 def _parameters(label: str, constraint: object, name: str) -> frozenset[str]:
-    """Parameters ``t`` and ``v`` that a method declares besides its fixed arguments."""
+    """Return which of the parameters ``t`` and ``v`` a method declares in addition to its fixed arguments."""
     try:
         parameters = inspect.signature(getattr(constraint, name)).parameters
     except (TypeError, ValueError):

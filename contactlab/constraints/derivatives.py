@@ -43,11 +43,11 @@ class ConstrainedMotionDerivatives(NamedTuple):
 
 
 class _FixedMultipliers(NamedTuple):
-    """Multipliers of the rows, held constant while the rows are differentiated."""
+    """Multipliers of the rows, constant in the derivatives of the rows."""
 
     a: FloatArray  # accelerations
     forces: FloatArray
-    #: missed, y: gamma - G a, zero unless rows contradict each other; the shortest y with G y = forces.
+    #: missed, y: gamma - G a, zero unless rows contradict each other; and the shortest y with G y = forces.
     missed: FloatArray
     y: FloatArray
 
@@ -62,27 +62,27 @@ def forward_dynamics_constraints_derivatives(
     f_ext: ArrayLike | None = None,
     t: float = 0.0,
 ) -> ConstrainedMotionDerivatives:
-    """Derivatives of `forward_dynamics_constraints`, from its equations differentiated.
+    """Return the derivatives of `forward_dynamics_constraints`, by differentiating its equations.
 
     With the derivatives of `inverse_dynamics` at a::
 
         H da - G^T df = dtau - d(inverse dynamics) + (dG)^T f
         G da          = d(gamma) - (dG) a
 
-    All is exact except for rounding. Only derivatives of custom rows are differences, of fourth order at a step of
-    1e-3, with errors of some 1e-12. If rows are redundant, f stays the shortest (Golub and Pereyra 1973, theorem 4.3,
-    on derivatives of pseudo-inverses); if they contradict each other, a stays the least-squares solution.
+    The result is exact except for rounding. Only derivatives of custom rows are fourth-order differences with a step of
+    1e-3 and errors of about 1e-12. If rows are redundant, f stays the shortest solution (Golub and Pereyra 1973,
+    theorem 4.3, on derivatives of pseudo-inverses). If they contradict each other, a stays the least-squares solution.
 
     Parameters
     ----------
     model, q, v, tau, cs, f_ext, t
-        As for `forward_dynamics_constraints`; external forces are held, as in `inverse_dynamics_derivatives`.
+        As for `forward_dynamics_constraints`; external forces are constant, as in `inverse_dynamics_derivatives`.
 
     Returns
     -------
     ConstrainedMotionDerivatives
-        da_dq, da_dv, da_dtau (nv, nv), dforces_dq, dforces_dv, dforces_dtau (nc, nv). They are for the rank that G has
-        here: there are no derivatives at single configurations at which it drops.
+        da_dq, da_dv, da_dtau (nv, nv), dforces_dq, dforces_dv, dforces_dtau (nc, nv). They assume that the rank of G is
+        constant; at single configurations with a smaller rank, derivatives do not exist.
 
     Raises
     ------
@@ -106,7 +106,8 @@ def forward_dynamics_constraints_derivatives(
             pushed, wanted = pushed + own[0], wanted + own[1]
         a, forces = _solved(H, rows.G, pushed, wanted)
     else:
-        # Orthonormal rows in units of inertia, in which the rank is judged, in place of all: G = B Q / scale.
+        # If rows are redundant, use orthonormal rows in units of inertia, in which the rank is determined: G = B Q /
+        # scale.
         scale = unit_columns(H)
         basis = row_basis(rows.G * scale, tolerances(rows.G, rows.scale, rows.phi), "qr")
         y = scale * (basis.Q.T @ basis.targets(motion.forces))
@@ -125,7 +126,7 @@ def forward_dynamics_constraints_derivatives(
 
 
 def _solved(H: FloatArray, G: FloatArray, pushed: FloatArray, wanted: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """da and dforces, 3 nv columns each, of rows that do not depend on each other."""
+    """Return da and dforces, 3 nv columns each, for rows that are linearly independent."""
     m, n = G.shape
     scale = unit_columns(H)[:, None]
     rows = G * scale.T
@@ -166,7 +167,7 @@ def _moving(
 
 
 def _others(model: Model, cs: ConstraintSet, q: FloatArray, held: _FixedMultipliers) -> tuple[FloatArray, FloatArray]:
-    """d(G^T missed) (nv, 2 nv) and d(G y) (nc, 2 nv) of contacts and loops, by q and v."""
+    """Return d(G^T missed) (nv, 2 nv) and d(G y) (nc, 2 nv) of contacts and loops, by q and v."""
     still = np.zeros(model.nv)
     moving = _moving(model, cs, q, held.y, still, held.missed)
     at_rest, pushed = (inverse_dynamics_derivatives(model, q, still, still, f)[0] for f in (None, moving.wrenches))

@@ -1,6 +1,6 @@
-"""Rows of a set at one instant, G, gamma, errors, and the terms of the constrained motion, in RBDL's letters.
+"""Rows of a set at one instant: G, gamma, errors, and the terms of the constrained motion, in RBDL's notation.
 
-Compiled for all but custom constraints, whose rows are copied in.
+All rows except custom ones are evaluated by compiled code; custom rows are copied in.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NONE = np.zeros(0)
 
 
 class RowValues(NamedTuple):
-    """Values of all rows: those that were wanted, arrays of length 0 for the rest."""
+    """Values of all rows. Quantities that were not requested are arrays of length 0."""
 
     G: FloatArray
     gamma: FloatArray
@@ -52,7 +52,7 @@ def _evaluate() -> Any:
 
 
 def check_set(model: Model, cs: ConstraintSet) -> None:
-    """A set belongs to the model it was made for."""
+    """Raise if a set was made for another model."""
     if not isinstance(cs, ConstraintSet):
         raise ConstraintError("cs", f"must be a ConstraintSet, got {type(cs).__name__}")
     if cs.model is not model:
@@ -112,7 +112,7 @@ def fill_custom(
         place = custom.rows
         if want & JACOBIAN:
             out.G[place] = custom.jacobian(model, configuration, speed, t)
-            # Nothing else is known of the terms of the user's own rows.
+            # The terms of custom rows are unknown.
             out.scale[place] = np.abs(out.G[place]).max(axis=1, initial=0.0)
         if want & POSITION_ERROR:
             out.phi[place] = custom.position_error(model, configuration, t)
@@ -131,7 +131,7 @@ def fill_custom(
 def constraint_jacobian(
     model: Model, q: Instant, cs: ConstraintSet, *, v: ArrayLike | None = None, t: float = 0.0
 ) -> FloatArray:
-    """G (nc, nv): G v are the rows' velocities, G^T lambda the effect of forces lambda along them.
+    """Return G (nc, nv): G v are the rows' velocities, G^T lambda the generalised forces of forces lambda along them.
 
     Parameters
     ----------
@@ -158,9 +158,9 @@ def constraint_gamma(
     accelerations: ArrayLike | None = None,
     t: float = 0.0,
 ) -> FloatArray:
-    """gamma (nc,): accelerations that satisfy the constraints have G a = gamma.
+    """Return gamma (nc,), with wanted accelerations and stabilisation.
 
-    Wanted accelerations and stabilisation included.
+    Accelerations that satisfy the constraints have G a = gamma.
 
     Parameters
     ----------
@@ -169,8 +169,8 @@ def constraint_gamma(
     cs
         The set.
     accelerations
-        (nc,) wanted acceleration of every row, in place of those given to the contacts; a loop's or a custom
-        constraint's, otherwise 0, is added to its gamma.
+        (nc,) wanted acceleration of every row. It replaces the values given to the contacts, and is added to the gamma
+        of loops and custom constraints.
     t
         Time [s], for custom constraints that depend on it.
     """
@@ -183,9 +183,9 @@ def constraint_gamma(
 def baumgarte_term(
     model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, *, group: str | int | None = None, t: float = 0.0
 ) -> FloatArray:
-    """-2 alpha phid - beta^2 phi (nc,), or of one group's rows: the stabilisation term of gamma.
+    """Return the stabilisation term of gamma, -2 alpha phid - beta^2 phi, of all rows (nc,) or of one group.
 
-    Arguments as for `constraint_gamma`. Rows without stabilisation have zero.
+    Arguments as for `constraint_gamma`. The term is zero for rows without stabilisation.
     """
     values = evaluated(model, q, v, cs, POSITION_ERROR | VELOCITY_ERROR, t)
     alpha, beta = cs.packed.baumgarte.T
@@ -198,8 +198,9 @@ def constraint_position_error(
 ) -> FloatArray:
     """Return position errors (nc,), or the errors of one group, of loops and custom constraints at position level.
 
-    A contact's is zero, there being no ground to measure from; a loop's rotation error is the sine of the angle, zero
-    at 180 degrees too. ``group`` is the name or id of a group, the other arguments are as for `constraint_jacobian`.
+    A contact's error is zero, because it has no reference position. A loop's rotation error is the sine of the angle,
+    which is also zero at 180 degrees. ``group`` is the name or id of a group, the other arguments are as for
+    `constraint_jacobian`.
     """
     phi = evaluated(model, q, None, cs, POSITION_ERROR, t).phi
     return phi if group is None else phi[cs.rows(group)]
@@ -208,17 +209,17 @@ def constraint_position_error(
 def constraint_velocity_error(
     model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, *, group: str | int | None = None, t: float = 0.0
 ) -> FloatArray:
-    """Velocity errors (nc,), or of one group's rows: G v, and phi_t if a custom constraint depends on time.
+    """Return velocity errors (nc,), or the errors of one group: G v, plus phi_t if a custom constraint depends on time.
 
-    At velocity level it is the condition itself, at acceleration level zero. v (nv,), or None with a `Kinematics` that
-    has velocities; the rest as for `constraint_position_error`.
+    At velocity level the error is the condition, at acceleration level it is zero. v (nv,) can be None with a
+    `Kinematics` that has velocities. The other arguments are as for `constraint_position_error`.
     """
     phid = evaluated(model, q, v, cs, VELOCITY_ERROR, t).phid
     return phid if group is None else phid[cs.rows(group)]
 
 
 def tolerances(G: FloatArray, scale: FloatArray, error: FloatArray) -> FloatArray:
-    """Return the fraction of the length of each row (nc,) that is rounding, 1 for zero rows (`kernels.rank`)."""
+    """Return for each row (nc,) the rounding error as a fraction of its length, 1 for zero rows (`kernels.rank`)."""
     from contactlab.constraints.kernels.rank import row_tolerances
 
     out = np.empty(G.shape[0])
@@ -228,20 +229,20 @@ def tolerances(G: FloatArray, scale: FloatArray, error: FloatArray) -> FloatArra
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedSystem:
-    """H a + C = tau + G^T lambda with G a = gamma.
+    """Terms of H a + C = tau + G^T lambda with G a = gamma.
 
     Attributes
     ----------
     H
         (nv, nv) mass matrix.
     C
-        (nv,) velocity and gravity terms, f_ext taken off: J^T f_ext is inside, with a minus.
+        (nv,) velocity and gravity terms, less the generalised forces J^T f_ext.
     G
         (nc, nv) constraint Jacobian.
     gamma
         (nc,) right-hand side, with wanted accelerations and stabilisation.
     tolerance
-        (nc,) fraction of the length of each row of G that is rounding, 1 for zero rows
+        (nc,) rounding error of each row of G as a fraction of its length, 1 for zero rows
         (`contactlab.constraints.kernels.rank`).
     """
 
@@ -262,14 +263,14 @@ def constrained_system(
     *,
     t: float = 0.0,
 ) -> ConstrainedSystem:
-    """H, C, G and gamma of one instant.
+    """Return H, C, G and gamma of one instant.
 
     Parameters
     ----------
     model, q, v
         An instant: q (nq,), v (nv,); or a `Kinematics` with v None.
     tau
-        (nv,) generalised forces; checked, and in none of the four.
+        (nv,) generalised forces; they are checked but not part of the result.
     cs
         The set.
     f_ext

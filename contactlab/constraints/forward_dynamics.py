@@ -67,11 +67,11 @@ from contactlab.spatial.errors import MultibodyError
 
 
 def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> FloatArray:
-    """K = G M^-1 G^T (nc, nc): accelerations of the rows that unit constraint forces cause.
+    """Return K = G M^-1 G^T (nc, nc), the accelerations of the rows caused by unit constraint forces.
 
-    Unit forces are carried from the bodies they act on to the root, through the articulated bodies: O(links) for
-    each row and no mass matrix (Kokkevis and Metaxas 1998). Any rows, redundant ones too; RBDL's K. Arguments as for
-    `constraint_jacobian`.
+    Unit forces are propagated from their bodies to the root, through the articulated bodies (Kokkevis and Metaxas
+    1998). This takes O(links) for each row and no mass matrix. Rows can be of any kind, also redundant. This is RBDL's
+    K. Arguments as for `constraint_jacobian`.
     """
     from contactlab.constraints.kernels.unit_forces import delassus_matrix as fill
 
@@ -88,7 +88,7 @@ def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0
 def solve_by_unit_forces(
     model: Model, q: Instant, system: ConstrainedSystem, c: ArrayLike, linear_solver: LinearSolver
 ) -> KKTSolution:
-    """The range-space method with M^-1 from the articulated bodies and a factorisation of the caller's choice."""
+    """Solve by the range-space method, with M^-1 from the articulated bodies and the caller's factorisation."""
     H, G, gamma = system.H, system.G, system.gamma
     load = np.asarray(c, dtype=np.float64)
     scale = unit_columns(H)
@@ -100,7 +100,7 @@ def solve_by_unit_forces(
     return make_solution(System(H, G, load, gamma), free + Y @ mu, basis.multipliers(mu), basis.rank)
 
 
-#: How the system is solved; see `forward_dynamics_constraints`.
+#: Methods for the system; see `forward_dynamics_constraints`.
 Method = Literal["direct", "range_space_sparse", "null_space", "kokkevis"]
 
 _NO_FORCES = np.zeros((0, 6))
@@ -119,7 +119,7 @@ def _kernels() -> Any:
     return constrained_motion
 
 
-# Entries of the kernels, a fraction of a microsecond each. Operands of the quick ones, which take these types alone:
+# Compiled functions, at a fraction of a microsecond per call. The fast ones accept only operands of these types:
 # integers, order, floats, q, v, tau, workspace, a, forces; dense, method.
 _full_mass_matrix = Entry(lambda: _kernels().full_mass_matrix)
 _full_unit_forces = Entry(lambda: _kernels().full_unit_forces)
@@ -137,14 +137,14 @@ class ConstrainedMotion:
     a
         (nv,) accelerations, the derivative of v.
     forces
-        (nc,) constraint forces [N or N m]: positive pushes along a contact's normal, or the successor along a loop's
-        axis (the predecessor the other way). The shortest forces if rows are redundant.
+        (nc,) constraint forces [N or N m]. Positive forces push along a contact's normal, or the successor along a
+        loop's axis and the predecessor in the opposite direction. If rows are redundant, the shortest forces.
     rank
         Numerical rank of the constraint Jacobian.
     residual
-        Largest |G a - gamma| of a row, relative to its terms: near 1e-16, and far from it if the constraints
-        contradict each other. Both as `contactlab.constraints.solve.KKTSolution` has them ("kokkevis" measures what
-        the load would do to each joint against the articulated inertia beyond it).
+        Largest |G a - gamma| of a row, relative to its terms: near 1e-16 unless the constraints contradict each other.
+        Rank and residual are defined as in `contactlab.constraints.solve.KKTSolution`. For "kokkevis", the terms
+        include the acceleration of each joint by the load with the articulated inertia beyond it.
     """
 
     a: FloatArray
@@ -165,12 +165,12 @@ def forward_dynamics_constraints(
     linear_solver: LinearSolver | None = None,
     t: float = 0.0,
 ) -> ConstrainedMotion:
-    """Accelerations a and constraint forces lambda: H a + C = tau + G^T lambda, G a = gamma.
+    """Return accelerations a and constraint forces lambda: H a + C = tau + G^T lambda, G a = gamma.
 
     Parameters
     ----------
     model
-        The model; gravity is its own.
+        The model, with its gravity.
     q
         (nq,) configuration, or a `Kinematics`.
     v, tau
@@ -178,11 +178,11 @@ def forward_dynamics_constraints(
     cs
         The constraints. Redundant, zero and nearly dependent rows, and more rows than degrees of freedom, are fine.
     method
-        "direct": the whole matrix [H G^T; G 0] by LU. "range_space_sparse": forces first, through H = L^T L, which
-        keeps to the branches of the tree. "null_space": accelerations first. "kokkevis": no mass matrix, unit
-        forces through the articulated bodies; contacts only, and the fastest nearly always (Kokkevis and Metaxas 1998;
-        the others: Featherstone 2008, section 8.2). All four give the same numbers. If rows depend on each other or
-        nearly so, or H is singular, each hands over to the null space, whose QR with pivoting reveals the rank.
+        "direct": the whole matrix [H G^T; G 0] by LU. "range_space_sparse": forces first, through H = L^T L along the
+        branches of the tree. "null_space": accelerations first. "kokkevis": without a mass matrix, by unit forces
+        through the articulated bodies; for contacts only, and nearly always the fastest (Kokkevis and Metaxas 1998; the
+        others: Featherstone 2008, section 8.2). All four have the same result. If rows are dependent or nearly so, or H
+        is singular, every method calls the null-space method, whose QR with pivoting determines the rank.
     f_ext
         (nb, 6) external forces as for `inverse_dynamics`.
     linear_solver
@@ -196,8 +196,9 @@ def forward_dynamics_constraints(
     MultibodyError
         A wrong length, an entry that is not finite, or a quaternion without unit length.
     ConstraintError
-        A set of another model, rows "kokkevis" does not take, an unknown method, or a motion that is not determined: H
-        singular (Euler angles at their singularity) if the constraints leave the model free.
+        The set belongs to another model, the method is unknown or "kokkevis" with rows that are not contacts, or the
+        motion is not determined: H is singular (Euler angles at their singularity) and the constraints leave the model
+        free.
     """
     if f_ext is None and linear_solver is None and t == 0.0:
         try:
@@ -249,13 +250,13 @@ def _by_mass_matrix(
 
 
 def check_method(method: str, known: tuple[str, ...]) -> None:
-    """An unknown method raises."""
+    """Raise if a method is unknown."""
     if method not in known:
         raise ConstraintError("method", f"must be one of {known}, got {method!r}")
 
 
 def _check_contacts(cs: ConstraintSet) -> None:
-    """Test forces act on bodies at points: rows of other kinds have none."""
+    """Raise if a row is not a contact: unit forces act on bodies at points, which other rows do not have."""
     others = [f"{group.name!r} ({group.kind})" for group in cs.groups if group.kind != "contact"]
     if others:
         raise ConstraintError("method", f"'kokkevis' takes contacts only, not {', '.join(others)}; try 'direct'")
@@ -271,7 +272,7 @@ def _checked_motion(
     f_ext: ArrayLike | None,
     t: float,
 ) -> ConstrainedMotion:
-    """Motion by the compiled methods, all arguments allowed and all of them checked."""
+    """Return the motion by the compiled methods, for all arguments, all of them checked."""
     packed, rows, nv, m = model.packed, cs.packed, model.nv, cs.n_rows
     ints, floats = rows.model_ints, rows.model_floats
     force = checked_vector("tau", tau, nv)
@@ -335,7 +336,7 @@ def _chosen(
     linear_solver: LinearSolver,
     t: float,
 ) -> ConstrainedMotion:
-    """Motion by the solvers on bare arrays, with the caller's factorisation."""
+    """Return the motion by the solvers on plain arrays, with the caller's factorisation."""
     system = constrained_system(model, q, v, tau, cs, f_ext, t=t)
     load = np.asarray(tau, dtype=np.float64) - system.C
     if method == "kokkevis":
@@ -356,7 +357,7 @@ def solve_by(
     tolerance: FloatArray,
     linear_solver: LinearSolver | None,
 ) -> solve.KKTSolution:
-    """Solution of H x - G^T lambda = c, G x = gamma by a method on bare arrays, along the model's branches."""
+    """Solve H x - G^T lambda = c, G x = gamma by a method on plain arrays, along the model's branches."""
     how: dict[str, Any] = {"linear_solver": linear_solver, "tolerance": tolerance}
     if method == "range_space_sparse":
         return solve.range_space_sparse(H, G, c, gamma, tree=model, **how)
@@ -375,11 +376,11 @@ class ConstraintImpact:
     Attributes
     ----------
     v_after
-        (nv,) generalised velocity after it. (The argument ``v_plus`` of `constraint_impulses` is another thing: the
-        wanted velocities of the rows.)
+        (nv,) generalised velocity after the impact. (The argument ``v_plus`` of `constraint_impulses` differs: it has
+        the wanted velocities of the rows.)
     impulses
-        (nc,) [N s or N m s], with the signs of forces in every method: positive pushes along a contact's normal, or the
-        successor along a loop's axis. The shortest forces if rows are redundant.
+        (nc,) [N s or N m s]. As for forces, positive impulses push along a contact's normal, or the successor along a
+        loop's axis. If rows are redundant, the shortest impulses.
     rank
         Numerical rank of the constraint Jacobian.
     residual
@@ -403,10 +404,11 @@ def constraint_impulses(
     linear_solver: LinearSolver | None = None,
     t: float = 0.0,
 ) -> ConstraintImpact:
-    """Velocity after all rows took their wanted velocities at once: H (v_after - v_minus) = G^T p, G v_after = v_plus.
+    """Return the velocity after an impact to given row velocities: H (v_after - v_minus) = G^T p, G v_after = v_plus.
 
-    Of all velocities that the constraints allow, v_after is nearest to v_minus in the metric of the kinetic energy:
-    with v_plus = 0 and constraints that do not depend on time no energy is gained (Featherstone 2008, section 11.7).
+    v_after is the velocity nearest to v_minus, in the metric of the kinetic energy, of all velocities that satisfy the
+    constraints. With v_plus = 0 and constraints that do not depend on time, no energy is gained (Featherstone 2008,
+    section 11.7).
 
     Parameters
     ----------
@@ -419,9 +421,9 @@ def constraint_impulses(
     cs
         The set. Redundant rows are fine.
     v_plus
-        (nc,) wanted velocities of the rows after the impact [m/s or rad/s], default zero: -e times those before for
-        Newton's law of restitution. Of a custom constraint that depends on time it is G v + phi_t that takes the value;
-        one whose velocity condition is not linear in v is linearised at v_minus, once.
+        (nc,) wanted velocities of the rows after the impact [m/s or rad/s], default zero. Newton's law of restitution
+        is -e times the velocities before. For a custom constraint that depends on time the value is prescribed for G v
+        + phi_t; a velocity condition that is not linear in v is linearised once, at v_minus.
     method
         As for `forward_dynamics_constraints`, without "kokkevis".
     linear_solver
@@ -446,7 +448,8 @@ def constraint_impulses(
     rates = values.phid
     for custom in cs.packed.custom:
         if custom.level == "acceleration":
-            # No condition on velocities of its own, but its rows' velocities are brought to v_plus like any others.
+            # Rows at acceleration level have no condition on velocities, but their velocities become v_plus like all
+            # others.
             rates[custom.rows] = values.G[custom.rows] @ speed
     wanted = np.zeros(cs.n_rows)
     if v_plus is not None:

@@ -1,4 +1,4 @@
-"""Drive forces for wanted accelerations of a constrained model; whether its drives determine its motion."""
+"""Drive forces for wanted accelerations of a constrained model, and a test whether its drives determine its motion."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
 @dataclass(frozen=True)
 class Actuation:
-    """Decide whether drives and constraints together determine the motion.
+    """Result of `is_fully_actuated`; true if drives and constraints determine the motion.
 
     Attributes
     ----------
     rank
-        Rank of G P^T: the rows' columns of the degrees of freedom without a drive.
+        Rank of G P^T, the columns of the rows for the degrees of freedom without a drive.
     unactuated
-        Number of these (nu).
+        Number of degrees of freedom without a drive (nu).
     """
 
     rank: int
@@ -39,7 +39,7 @@ class Actuation:
 
 
 def checked_mask(model: Model, actuated: ArrayLike) -> NDArray[np.bool_]:
-    """``actuated`` as a boolean mask (nv,), given so or as (nq,); 0 and 1 are no booleans, lest lists of indices pass.
+    """Return ``actuated``, given as (nv,) or (nq,), as a mask (nv,); refuse 0 and 1, because they may be indices.
 
     With (nq,), every coordinate stands for its velocity, and the four of a quaternion for its three velocities.
     """
@@ -58,11 +58,11 @@ def checked_mask(model: Model, actuated: ArrayLike) -> NDArray[np.bool_]:
 
 
 def _of_coordinates(model: Model, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the mask (nv,) of one over the coordinates (nq,)."""
+    """Return the mask (nv,) for a mask over the coordinates (nq,)."""
     found = np.zeros(model.nv, dtype=np.bool_)
     for body in model.bodies:
         given, own = mask[model.q_slice(body.name)], found[model.v_slice(body.name)]
-        # Leading coordinates that have a velocity each: all of most joints, the place of a floating base.
+        # Number of leading coordinates with one velocity each: all of most joints, the position of a floating base.
         plain = own.size if given.size == own.size else 3 if isinstance(body.joint, FloatingBase) else 0
         own[:plain] = given[:plain]
         rest = given[plain:]
@@ -101,15 +101,15 @@ def is_fully_actuated(
     cs
         The constraints; their rows may depend on each other.
     actuated
-        Boolean mask (nv,), or (nq,), in which the four entries of a quaternion agree. All true is fully actuated; all
-        false is possible if the constraints leave no freedom.
+        Boolean mask (nv,), or (nq,), in which the four entries of a quaternion are equal. All true means fully
+        actuated; all false is possible if the constraints determine the motion.
     v, t
         Velocity (nv,) and time [s], for custom rows that depend on them.
 
     Returns
     -------
     Actuation
-        True if the motion is determined; `rank` and `unactuated` show by how much it is not.
+        True if the motion is determined; otherwise `unactuated` exceeds `rank` by the number of free motions.
     """
     mask = checked_mask(model, actuated)
     rows = evaluated(model, q, v, cs, JACOBIAN | POSITION_ERROR, t)
@@ -117,10 +117,10 @@ def is_fully_actuated(
 
 
 def actuation_of(G: FloatArray, tolerance: FloatArray, actuated: NDArray[np.bool_]) -> Actuation:
-    """Actuation of a given G (nc, nv); ``tolerance`` (nc,) is the relative rounding error of each row."""
+    """Return the actuation for a given G (nc, nv); ``tolerance`` (nc,) is the relative rounding error of each row."""
     reduced = G[:, ~actuated]
     length = np.linalg.norm(reduced, axis=1)
-    # A part of a row has the rounding of the whole row.
+    # Columns of a row have the rounding error of the whole row.
     floor = tolerance * np.linalg.norm(G, axis=1)
     known = np.minimum(1.0, np.divide(floor, length, out=np.ones(len(G)), where=length > 0.0))
     return Actuation(row_space(reduced, known).rank, reduced.shape[1])
@@ -128,7 +128,7 @@ def actuation_of(G: FloatArray, tolerance: FloatArray, actuated: NDArray[np.bool
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedInverseDynamics:
-    """H a + C = tau + G^T forces, G a = gamma, tau zero if there is no drive.
+    """Solution of H a + C = tau + G^T forces, G a = gamma, with tau zero without a drive.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class ConstrainedInverseDynamics:
     tau
         Generalised force (nv,); exactly zero in the entries without a drive.
     forces
-        (nc,) along the rows, with the signs of `forward_dynamics_constraints`.
+        (nc,) constraint forces, with the signs of `forward_dynamics_constraints`.
     rank
         Rank of G.
     residual
@@ -166,15 +166,16 @@ def inverse_dynamics_constraints(
     *,
     t: float = 0.0,
 ) -> ConstrainedInverseDynamics:
-    """Drive forces tau that give the actuated entries the wanted accelerations, and the rows' forces with them.
+    """Return drive forces tau that give the actuated entries the wanted accelerations, and the constraint forces.
 
-    With S and P the rows of the identity with and without drives, u wanted: a from G a = gamma and S a = u; forces
-    from P G^T forces = P (H a + C); tau = H a + C - G^T forces (Koch, Optimization-based walking of humanoid robots,
-    2015, equation 5.20). It needs rank(G P^T) = nu, see `is_fully_actuated`.
+    S and P are the rows of the identity with and without drives, and u are the wanted accelerations. a follows from G a
+    = gamma and S a = u, the forces from P G^T forces = P (H a + C), and tau = H a + C - G^T forces (Koch,
+    Optimization-based walking of humanoid robots, 2015, equation 5.20). This requires rank(G P^T) = nu, see
+    `is_fully_actuated`.
 
-    If there are more drives than degrees of freedom, u can contradict the constraints: a is then the solution of
-    G a = gamma nearest to u, at the distance ``missed``. The forces are then not unique, and the shortest are returned:
-    with a drive everywhere they are zero, and tau equals the result of `inverse_dynamics`.
+    If there are more drives than degrees of freedom, u can contradict the constraints. a is then the solution of G a =
+    gamma nearest to u, at the distance ``missed``. The forces are then not unique, and the shortest are returned. With
+    a drive everywhere they are zero, and tau equals the result of `inverse_dynamics`.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def inverse_dynamics_constraints(
     q, v
         (nq,) and (nv,), or a `Kinematics` with ``v`` None.
     a_desired
-        Wanted accelerations: (nv,), whose actuated entries are read and no others, or the actuated entries only, (na,).
+        Wanted accelerations: (nv,), of which only the actuated entries are used, or the actuated entries only, (na,).
     cs
         The constraints, their stabilisation included.
     actuated
@@ -196,7 +197,7 @@ def inverse_dynamics_constraints(
     Raises
     ------
     ConstraintError
-        Drives and constraints do not determine the motion; the deficient rank is named. A mask or accelerations of
+        Drives and constraints do not determine the motion (the text gives the rank), or a mask or accelerations have
         another length.
     """
     mask = checked_mask(model, actuated)
@@ -214,7 +215,7 @@ def inverse_dynamics_constraints(
     rows = row_space(system.G, system.tolerance)
     a = nearest_solution(rows, system.gamma, wanted, mask.astype(np.float64))
     load = system.H @ a + system.C
-    # By construction of full row rank: a solution, the shortest one.
+    # The matrix has full row rank, so this is the shortest exact solution.
     forces = row_space(system.G[:, ~mask].T).solve(load[~mask])
     return inverse_dynamics_result(system, mask, u, a, load, forces, rows.rank)
 
@@ -250,7 +251,7 @@ def inverse_dynamics_constraints_relaxed(
     *,
     t: float = 0.0,
 ) -> ConstrainedInverseDynamics:
-    """Drive forces for accelerations near to the wanted ones x; equations of motion and constraints hold exactly.
+    """Return drive forces for accelerations near the wanted ones x; equations of motion and constraints hold exactly.
 
     With S the rows of the identity with drives::
 
@@ -259,16 +260,16 @@ def inverse_dynamics_constraints_relaxed(
 
     whose optimality is the equation of motion H a + C = tau + G^T forces with::
 
-        tau = S^T W (u - S a) = S^T (S C + W S (x - a)):
+        tau = S^T W (u - S a) = S^T (S C + W S (x - a)).
 
-    the bias at the drives, and W times the missed acceleration (Koch 2015; Kudruss et al. 2019). The larger W,
-    the nearer S a to S x, as far as constraints and missing drives allow. Read x as a control, then: the acceleration
-    reached is ``a``, and ``missed`` is its error.
+    This is the bias at the drives plus W times the missed acceleration (Koch 2015; Kudruss et al. 2019). The larger W,
+    the nearer S a is to S x, as far as constraints and missing drives allow. x is then a control input: ``a`` is the
+    resulting acceleration, and ``missed`` its error.
 
     Parameters
     ----------
     model, q, v, a_desired, cs, actuated, f_ext, t
-        As for `inverse_dynamics_constraints`; drives may be too few, even none.
+        As for `inverse_dynamics_constraints`, also with too few drives or none.
     W
         (na, na) symmetric positive definite [kg, kg m^2]; or "inertia", 100 S H S^T, which RBDL 3.3.1 computes and
         which does not depend on units; or "largest", the diagonal matrix of 100 times the largest entry of H, which
@@ -277,7 +278,7 @@ def inverse_dynamics_constraints_relaxed(
     Raises
     ------
     ConstraintError
-        A W that is not symmetric positive definite; a mass matrix that is singular for motions the constraints permit.
+        W is not symmetric positive definite, or the mass matrix is singular for motions that the constraints permit.
     """
     mask = checked_mask(model, actuated)
     x = wanted_acceleration(a_desired, mask)
@@ -293,7 +294,7 @@ def inverse_dynamics_constraints_relaxed(
     a = _minimum(stiff, right, rows, system.gamma)
     load = H @ a + C
     forces = rows.multipliers(stiff @ a - right)
-    # A large W drowns the digits of entries without a drive, which have to balance by the forces alone.
+    # A large W removes the digits of entries without a drive, which the constraint forces must balance.
     forces = forces + row_space(G[:, ~mask].T).solve((load - G.T @ forces)[~mask])
     return inverse_dynamics_result(system, mask, x, a, load, forces, rows.rank)
 
@@ -310,7 +311,7 @@ def _minimum(stiff: FloatArray, right: FloatArray, rows: RowSpace, gamma: FloatA
         factor = np.linalg.cholesky(projected * scale[:, None] * scale)
     except np.linalg.LinAlgError:
         raise ConstraintError("q", "the mass matrix is singular for a motion that the constraints permit") from None
-    # The second round removes the rounding of the first, which a large W makes visible.
+    # The second iteration removes the rounding of the first, which a large W amplifies.
     for _ in range(2):
         pull = np.linalg.solve(factor, scale * (Z.T @ (right - stiff @ a)))
         a = a + Z @ (scale * np.linalg.solve(factor.T, pull))
@@ -320,7 +321,7 @@ def _minimum(stiff: FloatArray, right: FloatArray, rows: RowSpace, gamma: FloatA
 def _tracking_weight(
     W: ArrayLike | Literal["inertia", "largest"] | None, H: FloatArray, mask: NDArray[np.bool_]
 ) -> FloatArray:
-    """W (na, na) as given or by its name; None is "inertia"."""
+    """Return W (na, na), as given or by its name; None is "inertia"."""
     if W is None or (isinstance(W, str) and W == "inertia"):
         return 100.0 * H[np.ix_(mask, mask)]
     if isinstance(W, str):

@@ -1,4 +1,4 @@
-"""Rows of contacts, of closed loops and along the line between two points, their stabilisation, and their error."""
+"""Rows of contacts, of closed loops and along the line between two points, with their stabilisation."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from contactlab.spatial.transform import Transform
 
 
 class ConstraintError(FieldError):
-    """A constraint that cannot be built, a group that does not exist, or an argument that does not fit the set."""
+    """A constraint that cannot be built, a group that does not exist, or an argument that does not match the set."""
 
 
 @dataclass(frozen=True)
 class Baumgarte:
-    """Stabilisation after Baumgarte (1972): gamma gains -2 alpha phid - beta^2 phi.
+    """Stabilisation after Baumgarte (1972), which adds -2 alpha phid - beta^2 phi to gamma.
 
-    The error then obeys phi'' + 2 alpha phi' + beta^2 phi = 0; with alpha = beta = 1 / T it dies out as fast as it can
-    without swinging over, within a few T. The default is RBDL's, T = 0.1 s.
+    The error then satisfies phi'' + 2 alpha phi' + beta^2 phi = 0. With alpha = beta = 1 / T it is critically damped
+    and decays within a few T. The default is RBDL's, T = 0.1 s.
 
     Parameters
     ----------
     alpha
         [1/s], >= 0, on the velocity error.
     beta
-        [1/s], >= 0, on the position error: with 0 a drift is stopped and not undone. Not both are 0.
+        [1/s], >= 0, on the position error: with 0 a drift is stopped but not removed. alpha and beta must not both be
+        0.
 
     Examples
     --------
@@ -55,16 +56,16 @@ class Baumgarte:
 
     @classmethod
     def from_time_constant(cls, T: float = 0.1) -> Baumgarte:
-        """alpha = beta = 1 / T for a time constant T > 0 [s]; RBDL's T_stab."""
+        """Return the pair alpha = beta = 1 / T for a time constant T > 0 [s]; RBDL's T_stab."""
         time = finite_number(T, "baumgarte", ConstraintError)
         if time <= 0.0:
             raise ConstraintError("baumgarte", f"the time constant must be > 0, got {time:g}; None switches it off")
         return cls(1.0 / time, 1.0 / time)
 
     def term(self, position_error: ArrayLike, velocity_error: ArrayLike) -> FloatArray:
-        """-2 alpha velocity_error - beta^2 position_error, for given errors (n,) of rows: the term added to gamma.
+        """Return -2 alpha velocity_error - beta^2 position_error, the term added to gamma, for errors (n,) of rows.
 
-        RBDL's calcBaumgarteStabilizationForces; `baumgarte_term` computes the errors of a set itself.
+        This is RBDL's calcBaumgarteStabilizationForces; `baumgarte_term` also computes the errors of a set.
         """
         position = finite_array(position_error, "position_error", (None,), ConstraintError)
         velocity = finite_array(velocity_error, "velocity_error", position.shape, ConstraintError)
@@ -72,7 +73,7 @@ class Baumgarte:
 
 
 def baumgarte_of(value: float | Baumgarte | bool | None) -> Baumgarte | None:
-    """Meaning of the argument ``baumgarte``: None, a pair, a time constant T [s], or True for the default pair."""
+    """Return the `Baumgarte` pair for None, a pair, a time constant T [s], or True (the default pair)."""
     if value is None or value is False:
         return None
     if isinstance(value, Baumgarte):
@@ -80,30 +81,30 @@ def baumgarte_of(value: float | Baumgarte | bool | None) -> Baumgarte | None:
     return Baumgarte() if value is True else Baumgarte.from_time_constant(value)
 
 
-# Largest deviation of the length of a normal from 1, wide enough for normals typed by hand.
+# Largest deviation of the length of a normal from 1, sufficient for normals typed by hand.
 UNIT = 1e-6
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class ContactConstraint:
-    """A body's point neither gains nor loses speed along a fixed direction of the world.
+    """The velocity of a body's point along a fixed direction of the world is constant.
 
-    With the point's Jacobian J (3, nv): G = n^T J, gamma = acceleration - n^T (dJ/dt) v, position error 0 (there is no
-    ground to measure from), velocity error n^T J v. The force is positive if it pushes the body along +n; it may be
-    negative, for the row holds both ways.
+    With the point's Jacobian J (3, nv): G = n^T J, gamma = acceleration - n^T (dJ/dt) v, velocity error n^T J v. The
+    position error is 0, because there is no reference position. A positive force pushes the body along +n. The force
+    can be negative, because the row is an equation.
 
     Parameters
     ----------
     body
-        Name of a body, fixed ones included; "world" does not move and is refused.
+        Name of a body, fixed ones included; "world" is refused, because it does not move.
     point
         (3,) [m] in body coordinates.
     normal
-        (3,) unit vector, world axes. Three rows with three directions hold the point altogether.
+        (3,) unit vector, world axes. Three rows with independent directions fix the point completely.
     name
-        Group of the row: rows that share a name belong together, and so do contact rows of one point of one body.
+        Group of the row. Rows that share a name form a group, and so do contact rows of one point of one body.
     id
-        Number by which the group can also be looked up. Rows of one point with different numbers are different groups.
+        Number by which the group can also be found. Rows of one point with different numbers are different groups.
     acceleration
         Wanted acceleration along the normal [m/s^2].
 
@@ -144,19 +145,19 @@ class ContactConstraint:
 
 
 def _fill(value: Any, *values: object) -> None:
-    """Give a frozen value its fields, in their order."""
+    """Set the fields of a frozen value, in their order."""
     for name, entry in zip(value.__dataclass_fields__, values, strict=True):
         object.__setattr__(value, name, entry)
 
 
 def check_body(field: str, body: object) -> None:
-    """A body is named by a string; whether the model has it, the set finds out."""
+    """Raise unless a body is named by a string; the constraint set checks that the model has it."""
     if not isinstance(body, str) or not body:
         raise ConstraintError(field, f"must be the name of a body, got {body!r}")
 
 
 def check_label(name: object, id: object) -> None:
-    """A name is a non-empty string or None, an id a number or None."""
+    """Raise unless a name is a non-empty string or None, and an id a number or None."""
     if name is not None and (not isinstance(name, str) or not name):
         raise ConstraintError("name", f"must be a non-empty string or None, got {name!r}")
     if id is not None and (isinstance(id, bool) or not isinstance(id, int | np.integer)):
@@ -165,30 +166,30 @@ def check_label(name: object, id: object) -> None:
 
 @dataclass(frozen=True, eq=False, init=False)
 class LoopConstraint:
-    """Two frames, one on each of two bodies, do not move against each other along one axis.
+    """Two frames on two bodies have no relative velocity along one axis.
 
-    With R_p the orientation of the predecessor's frame in the world, x_p, x_s the frames' origins, point Jacobians
-    J_p, J_s (6, nv) there, velocities u_p, u_s and accelerations at zero joint accelerations c_p, c_s (angular first),
-    and A = (R_p w, R_p t) for the axis (w, t)::
+    R_p is the orientation of the predecessor's frame in the world, and x_p, x_s are the origins of the frames. J_p, J_s
+    (6, nv) are the point Jacobians there, u_p, u_s the velocities, and c_p, c_s the accelerations at zero joint
+    accelerations (angular first). With A = (R_p w, R_p t) for the axis (w, t)::
 
         G              = A^T (J_s - J_p)
         gamma          = -A^T (c_s - c_p) - (omega_p x A)^T (u_s - u_p)
         position error = w . e + t . R_p^T (x_s - x_p),  e = sin(angle) times the axis of the turn R_p^T R_s
         velocity error = G v
 
-    The force is positive if it pushes (turns) the successor along +axis; the predecessor bears the opposite.
+    A positive force pushes (turns) the successor along +axis, and the predecessor in the opposite direction.
 
     Notes
     -----
-    The rotation error is zero at 180 degrees too: frames that point opposite ways are held there.
+    The rotation error is zero at 180 degrees too: frames in opposite directions are kept there.
 
-    As written, each body's motion is taken at its own frame's origin. While the origins lie on each other, as in hinges
-    and ball joints, G v is the derivative of the translation errors. If the loop lets them part (a slider) and the
-    predecessor turns, it is not: ``sliding=True`` then takes the predecessor's motion at the successor's origin, so
-    that translation rows are derivatives of their errors and both bodies feel the force along one line.
+    By default, the motion of each body is taken at the origin of its frame. If the origins coincide, as in hinges and
+    ball joints, G v is the derivative of the translation errors. If the loop allows them to separate (a slider) and the
+    predecessor turns, it is not. With ``sliding=True`` the predecessor's motion is taken at the successor's origin.
+    Then translation rows are derivatives of their errors, and the forces on both bodies are along one line.
 
-    A loop whose bodies do not move against each other (frames on one body, or on bodies fixed to the world) is legal:
-    its rows are zero, except for translation rows of origins that lie apart on a body that turns, if not ``sliding``.
+    The bodies of a loop may be fixed to each other (frames on one body, or on bodies fixed to the world). Its rows are
+    then zero, except for translation rows of separate origins on a rotating body, if not ``sliding``.
 
     Parameters
     ----------
@@ -252,7 +253,7 @@ class LoopConstraint:
 
 @dataclass(frozen=True, eq=False)
 class PointPair(ABC):
-    """Two points of two bodies with one row along the line between them, as sets of constraints use it."""
+    """Two points of two bodies with one row along the line between them."""
 
     body_a: str
     point_a: FloatArray
@@ -262,10 +263,10 @@ class PointPair(ABC):
     @property
     @abstractmethod
     def zero(self) -> float:
-        """Distance of the points [m] at which the row's position error is zero."""
+        """Distance of the points [m] with position error zero."""
 
     def check_points(self, error: type[FieldError]) -> None:
-        """Keep the points as read-only arrays; raise ``error`` unless they are points of two bodies."""
+        """Store the points as read-only arrays; raise ``error`` unless they are points of two bodies."""
         for field in ("point_a", "point_b"):
             object.__setattr__(self, field, read_only(finite_array(getattr(self, field), field, (3,), error)))
         if self.body_a == self.body_b:
@@ -274,17 +275,17 @@ class PointPair(ABC):
 
 @dataclass(frozen=True, eq=False, init=False)
 class DistanceConstraint(PointPair):
-    """A rod without mass: a point of one body keeps its distance from a point of another.
+    """A rod without mass: two points of two bodies keep their distance.
 
-    With the points x_a, x_b, their Jacobians J_a, J_b (3, nv), relative velocity u and acceleration at zero joint
-    accelerations c (b less a), the distance d and n = (x_b - x_a) / d::
+    The points are x_a, x_b, with Jacobians J_a, J_b (3, nv), relative velocity u and relative acceleration c at zero
+    joint accelerations (b less a). With the distance d and n = (x_b - x_a) / d::
 
         G              = n^T (J_b - J_a)
         gamma          = -n^T c - |u - (n . u) n|^2 / d
         position error = d - length
         velocity error = G v
 
-    The force is positive if it pushes the points apart. Points that coincide have no line, and a row of zeros.
+    A positive force pushes the points apart. Points that coincide have no line, and their row is zero.
 
     Parameters
     ----------
@@ -293,7 +294,7 @@ class DistanceConstraint(PointPair):
     body_b, point_b
         Another body, and its point.
     length
-        [m], > 0; three rows of a `LoopConstraint` hold points together.
+        [m], > 0; for distance zero use three rows of a `LoopConstraint`.
     baumgarte
         None, a time constant [s], a `Baumgarte` pair, or True for the default pair (0.1 s).
     name, id
@@ -302,7 +303,7 @@ class DistanceConstraint(PointPair):
     Raises
     ------
     ConstraintError
-        One body twice, a length or time constant that is not > 0, an entry that is not finite.
+        The bodies are equal, a length or time constant is not > 0, or an entry is not finite.
     """
 
     length: float
@@ -335,5 +336,5 @@ class DistanceConstraint(PointPair):
 
     @property
     def zero(self) -> float:
-        """The length."""
+        """Length of the rod."""
         return self.length

@@ -1,6 +1,6 @@
-"""Operands and solution of a constrained system, and factorisations in numpy and scipy.
+"""Operands and solution of a constrained system, and factorisations in NumPy and SciPy.
 
-A factorisation of the caller's choice solves square systems, and reduces the rows of G to orthonormal ones. The
+A factorisation selected by the caller solves square systems, and reduces the rows of G to orthonormal ones. The
 compiled solvers reduce rows in the same way (`contactlab.constraints.kernels.factorizations`). `RowSpace` has the row
 space and the null space of rows of any rank, by singular values.
 """
@@ -19,7 +19,7 @@ from contactlab.constraints.kernels.kkt_codes import METHODS, RANK_TOLERANCE, Sy
 from contactlab.constraints.rows import ConstraintError
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 
-#: How square matrices are factorised: row-pivoted LU, column-pivoted QR ("qr" and "colpiv_qr" are one), complete
+#: Factorisations of square matrices: row-pivoted LU, column-pivoted QR ("qr" and "colpiv_qr" are equal), complete
 #: orthogonal decomposition, or SVD.
 LinearSolver = Literal["lu", "qr", "colpiv_qr", "complete_orthogonal", "svd"]
 
@@ -31,19 +31,19 @@ class KKTSolution:
     Attributes
     ----------
     x
-        (n,) the motion. Unique where it exists; G x = gamma in the least-squares sense, in the rows' own units, where
-        gamma contradicts itself.
+        (n,) the motion, unique if it exists. If gamma is inconsistent, G x = gamma holds in the least-squares sense, in
+        the rows' own units.
     multipliers
-        (nc,) lambda; the shortest (Euclidean, in the rows' own units) if rows are redundant.
+        (nc,) lambda; if rows are redundant, the shortest one (Euclidean, in the rows' own units).
     rank
-        Numerical rank of G: rows scaled to unit length, columns to H having about a unit diagonal, a row counts as a
-        combination of others if less than ``tolerance`` (1e-10) of its length is left; a row shorter than
-        eps max(nc, n) times the longest is zero. Rows of mechanisms are judged by the sizes of their terms
+        Numerical rank of G, with rows scaled to unit length and columns scaled so that H has about a unit diagonal. A
+        row depends on others if its remainder is less than ``tolerance`` (1e-10) of its length. A row shorter than eps
+        max(nc, n) times the longest is zero. For rows of mechanisms, the sizes of their terms are used
         (`contactlab.constraints.kernels.rank`).
     residual
-        Largest |G_i x - gamma_i| / (|gamma_i| + sum_j |G_ij| (|x_j| + |c_j| / H_jj)), every denominator being at
-        least 1e-6 of the largest: near 1e-16 if gamma is consistent, far from it if it is not. The last term,
-        the effect of c on each x_j by itself, keeps rounding small relative to terms that have cancelled.
+        Largest |G_i x - gamma_i| / (|gamma_i| + sum_j |G_ij| (|x_j| + |c_j| / H_jj)), with denominators of at least
+        1e-6 times the largest one. It is near 1e-16 only if gamma is consistent. The last term, the effect of c on each
+        x_j alone, makes rounding small relative to terms that have cancelled.
     """
 
     x: FloatArray
@@ -68,12 +68,7 @@ def read_operands(
     tolerance: float | ArrayLike | None,
     linear_solver: LinearSolver | None,
 ) -> tuple[System, FloatArray]:
-    """Return checked copies of the operands; H is replaced by its symmetric part.
-
-    The tolerances.
-
-    Those of the rank (nc,), between 0 and 1.
-    """
+    """Return checked copies of the operands, with H symmetrised, and the tolerances of the rank (nc,), 0 to 1."""
     check_linear_solver(linear_solver)
     load = finite_array(c, "c", (None,), ConstraintError)
     n = load.shape[0]
@@ -99,7 +94,7 @@ def read_operands(
 
 
 def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
-    """Return the rounding of each row (nc,) relative to its length if its terms are unknown: 1 for zero rows."""
+    """Return the rounding error of each row (nc,) as a fraction of its length, for unknown terms; 1 for zero rows."""
     sizes = np.linalg.norm(G, axis=1)
     zero = sizes <= np.finfo(np.float64).eps * max(G.shape) * sizes.max(initial=0.0)
     return np.asarray(np.where(zero, 1.0, tolerance))
@@ -108,7 +103,7 @@ def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
 def solved(
     method: str, system: System, tolerance: FloatArray, parents: IntArray | None = None, dense: bool = True
 ) -> KKTSolution:
-    """Solution by the compiled solvers; H is used up."""
+    """Return the solution by the compiled solvers; H is overwritten."""
     m, n = system.G.shape
     x, multipliers, sizes = np.empty(n), np.empty(m), unconstrained_accelerations(system.H, system.c)
     tree = np.arange(-1, n - 1) if parents is None else parents
@@ -121,19 +116,19 @@ def solved(
 
 
 def singular_inertia_error() -> ConstraintError:
-    """Return the error if H leaves a motion undetermined."""
+    """Return the error for an H that does not determine the motion."""
     return ConstraintError(
         "H", "is singular, or not positive, on motions that the constraints allow: the motion is not determined"
     )
 
 
 def residual_of(G: FloatArray, x: FloatArray, gamma: FloatArray, alone: FloatArray) -> float:
-    """Return the residual as `KKTSolution` has it, alone (n,) being |c_j| / H_jj."""
+    """Return the residual defined in `KKTSolution`; alone (n,) is |c_j| / H_jj."""
     return float(_kernels()[1](G, x, gamma, alone.copy(), np.empty(2 * G.shape[0])))
 
 
 def unconstrained_accelerations(H: FloatArray, c: FloatArray) -> FloatArray:
-    """|c_j| / H_jj (n,), zero without inertia."""
+    """Return |c_j| / H_jj (n,), zero without inertia."""
     diagonal = np.diag(H)
     return np.asarray(np.abs(c) / np.where(diagonal > 0.0, diagonal, np.inf))
 
@@ -141,7 +136,7 @@ def unconstrained_accelerations(H: FloatArray, c: FloatArray) -> FloatArray:
 def make_solution(
     system: System, x: FloatArray, multipliers: FloatArray, rank: int, sizes: FloatArray | None = None
 ) -> KKTSolution:
-    """Return the solution with its residual; one that is not finite is an error.
+    """Return the solution with its residual; raise if it is not finite.
 
     ``sizes`` are the values of `unconstrained_accelerations`, computed before H is overwritten.
     """
@@ -151,14 +146,14 @@ def make_solution(
     return KKTSolution(x, multipliers, int(rank), residual_of(system.G, x, system.gamma, scale))
 
 
-# Entries of a scaled matrix below this count as zero.
+# Entries of a scaled matrix below this value count as zero.
 _SINGULAR = 1e-14
-# Value for a tolerance of 0.
+# Replacement for a tolerance of 0.
 _EXACT = 1e-100
 
 
 def check_linear_solver(linear_solver: str | None) -> None:
-    """An unknown name raises."""
+    """Raise if a factorisation is unknown."""
     if linear_solver is not None and linear_solver not in get_args(LinearSolver):
         raise ConstraintError(
             "linear_solver", f"must be None or one of {get_args(LinearSolver)}, got {linear_solver!r}"
@@ -166,14 +161,14 @@ def check_linear_solver(linear_solver: str | None) -> None:
 
 
 def solve_square(A: FloatArray, b: FloatArray, linear_solver: LinearSolver) -> FloatArray:
-    """A^-1 b for a matrix scaled to entries of order one; a singular one raises."""
+    """Return A^-1 b for a matrix scaled to entries of order one; raise if it is singular."""
     from scipy import linalg
 
     n = A.shape[0]
     if n == 0:
         return b.copy()
     if linear_solver == "lu":
-        # LAPACK itself, because scipy's lu_factor warns of singular matrices, which are an error here.
+        # LAPACK is called directly, because scipy's lu_factor warns about singular matrices, which are an error here.
         lu, order, _ = linalg.lapack.dgetrf(A)
         _check(np.abs(np.diag(lu)))
         return np.asarray(linalg.lapack.dgetrs(lu, order, b)[0])
@@ -184,7 +179,7 @@ def solve_square(A: FloatArray, b: FloatArray, linear_solver: LinearSolver) -> F
     Q, R, order = linalg.qr(A, pivoting=True, check_finite=False)
     _check(np.abs(np.diag(R)))
     x = np.empty(n)
-    # At full rank a complete orthogonal decomposition ends with this factor.
+    # At full rank a complete orthogonal decomposition equals this factorisation.
     x[order] = linalg.solve_triangular(R, Q.T @ b, check_finite=False)
     return x
 
@@ -209,7 +204,7 @@ class RowBasis:
         return int(self.Q.shape[0])
 
     def targets(self, gamma: FloatArray) -> FloatArray:
-        """y (rank,) with B y nearest to gamma."""
+        """Return the least-squares solution y (rank,) of B y = gamma."""
         from scipy.linalg import solve_triangular
 
         mu = self.U.T @ gamma
@@ -223,7 +218,7 @@ class RowBasis:
 
 
 def unit_columns(H: FloatArray) -> FloatArray:
-    """Return S (n,), about 1 / sqrt(H_jj), in powers of two; entries without inertia count as the largest."""
+    """Return S (n,), about 1 / sqrt(H_jj), in powers of two; entries without inertia have the largest H_jj."""
     diagonal = np.abs(np.diag(H))
     largest = diagonal.max(initial=0.0)
     if not largest > 0.0:
@@ -232,15 +227,15 @@ def unit_columns(H: FloatArray) -> FloatArray:
 
 
 def row_basis(G: FloatArray, tolerance: FloatArray, linear_solver: LinearSolver) -> RowBasis:
-    """Rank and bases of G (nc, n), its columns scaled already: by SVD, or by QR with pivoting for all other choices.
+    """Return rank and bases of G (nc, n) with scaled columns, by SVD for "svd" and by QR with pivoting for all others.
 
-    ``tolerance`` (nc,) is the fraction of each row's length that is rounding, 1 for zero rows.
+    ``tolerance`` (nc,) is the rounding error of each row as a fraction of its length, 1 for zero rows.
     """
     from scipy import linalg
 
     sizes = np.linalg.norm(G, axis=1)
     used = (sizes > 0.0) & (tolerance < 1.0)
-    # In units of its rounding every row has a noise of 1.
+    # In units of its rounding, every row has a noise of 1.
     known = np.where(used[:, None], G, 0.0) / np.where(used, sizes * np.maximum(tolerance, _EXACT), 1.0)[:, None]
     if not used.any():
         return RowBasis(np.zeros((0, G.shape[1])), np.zeros((G.shape[0], 0)), np.zeros((0, 0)))
@@ -252,7 +247,7 @@ def row_basis(G: FloatArray, tolerance: FloatArray, linear_solver: LinearSolver)
         columns, left, _ = linalg.qr(known.T, mode="economic", pivoting=True)
         rank = int((np.abs(np.diag(left)) > 1.0).sum())
         Q = np.asarray(columns.T[:rank])
-    # Long rows first and columns pivoted: then short rows keep their digits beside long ones (Cox and Higham 1998).
+    # Long rows come first and columns are pivoted, so that short rows keep their digits (Cox and Higham 1998).
     place = np.argsort(-sizes)
     B = np.where(used[:, None], G, 0.0) @ Q.T
     orthonormal, triangle, order = linalg.qr(B[place], mode="economic", pivoting=True)
@@ -267,7 +262,7 @@ class RowSpace:
 
     rank: int
     basis: FloatArray  # (n, r) orthonormal columns that span the rows
-    null: FloatArray  # (n, n - r) orthonormal columns that no row sees
+    null: FloatArray  # (n, n - r) orthonormal columns normal to all rows
     _length: FloatArray
     _U: FloatArray
     _s: FloatArray
@@ -281,7 +276,7 @@ class RowSpace:
         return np.asarray(self.basis @ ((self._U.T @ scaled) / self._s))
 
     def multipliers(self, g: FloatArray) -> FloatArray:
-        """Return the shortest y (m,) with G^T y = the part of g (n,) that the rows can make."""
+        """Return the shortest y (m,) with G^T y equal to the projection of g (n,) on the row space."""
         if self.rank == 0:
             return np.zeros(self._length.shape[0])
         # U^T diag(length) y = s^-1 basis^T g has full row rank: its shortest solution by a QR factorisation.
@@ -290,10 +285,10 @@ class RowSpace:
 
 
 def row_space(G: FloatArray, tolerance: FloatArray | None = None) -> RowSpace:
-    """Rank, row space and null space of G (m, n).
+    """Return rank, row space and null space of G (m, n).
 
-    ``tolerance`` (m,) is the fraction of each row's length that is rounding, 1 for zero rows, by the rule of
-    `contactlab.constraints.kernels.rank`; without it the terms of G are unknown.
+    ``tolerance`` (m,) is the rounding error of each row as a fraction of its length, 1 for zero rows, by the rule of
+    `contactlab.constraints.kernels.rank`. Without it the terms of G are unknown.
     """
     m, n = G.shape
     if m == 0 or n == 0:
@@ -302,10 +297,10 @@ def row_space(G: FloatArray, tolerance: FloatArray | None = None) -> RowSpace:
     length = np.linalg.norm(G, axis=1)
     zero = (known >= 1.0) | (length == 0.0)
     length = np.where(zero, 1.0, length)
-    # Scaled to unit length, because units have no effect on dependence.
+    # Rows are scaled to unit length, because units do not affect linear dependence.
     rows = np.where(zero[:, None], 0.0, G / length[:, None])
     U, s, Vt = np.linalg.svd(rows, full_matrices=True)
-    # In units of its rounding every row has a noise of 1: singular values up to 1 are zero.
+    # In units of its rounding, every row has a noise of 1: singular values up to 1 are zero.
     if not zero.all() and np.ptp(known[~zero]) > 0.0:
         rank = int(np.count_nonzero(np.linalg.svd(rows / known[:, None], compute_uv=False) > 1.0))
     else:
@@ -316,15 +311,15 @@ def row_space(G: FloatArray, tolerance: FloatArray | None = None) -> RowSpace:
 def nearest_solution(rows: RowSpace, b: FloatArray, x0: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the x (n,) with G x = b that minimises (x - x0)^T diag(weights) (x - x0).
 
-    Among several, the one nearest to x0.
-
-    Weights (n,) are not negative; x stays at x0 if its weight is zero and no row acts on it.
+    Of several minimisers it returns the one nearest to x0. Weights (n,) are not negative. An entry of weight zero stays
+    at x0 if no row acts on it.
     """
     step = rows.solve(b - unscaled(rows, x0))
     if rows.null.shape[1] == 0 or not weights.any():
         return np.asarray(x0 + step)
     root = np.sqrt(weights / weights.max())
-    # Minimum-norm least squares, not normal equations: zero weights leave directions open, and those do not move.
+    # Minimum-norm least squares and not normal equations: zero weights leave directions undetermined, which do not
+    # move.
     along = np.linalg.lstsq(root[:, None] * rows.null, -root * step, rcond=1e-13)[0]
     return np.asarray(x0 + step + rows.null @ along)
 

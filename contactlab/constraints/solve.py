@@ -1,4 +1,4 @@
-"""Systems H x - G^T lambda = c, G x = gamma on bare arrays, by three methods.
+"""Solvers of H x - G^T lambda = c, G x = gamma on plain arrays, by three methods.
 
 `direct` factorises the whole matrix; `null_space` solves for the motion along the constraints first;
 `range_space_sparse` solves for the multipliers first.
@@ -41,24 +41,24 @@ def direct(
 ) -> KKTSolution:
     """Solve H x - G^T lambda = c, G x = gamma as one linear system, O((n + nc)^3).
 
-    [H G^T; G 0] [x; -lambda] = [c; gamma]: RBDL's SolveConstrainedSystemDirect, with the sign of lambda turned (Nocedal
-    and Wright 2006, section 16.2). H may be singular if the constraints make the motion unique.
+    The system is [H G^T; G 0] [x; -lambda] = [c; gamma], as in RBDL's SolveConstrainedSystemDirect with the opposite
+    sign of lambda (Nocedal and Wright 2006, section 16.2). H may be singular if the constraints make the motion unique.
 
     Parameters
     ----------
     H
         (n, n) symmetric, positive definite on the null space of G.
     G
-        (nc, n) any rows: redundant, zero and more than n are fine.
+        (nc, n) rows; they can be redundant or zero, and more than n.
     c, gamma
         (n,) and (nc,) right-hand sides.
     linear_solver
-        None: row-pivoted LU with a check of the pivots; if they are too small, because rows depend on each other or
-        nearly so, elimination in the null space by rank-revealing QR. "lu", "qr" (column-pivoted, also by its other
-        name "colpiv_qr"), "complete_orthogonal" or "svd": the rows are first reduced to independent ones, by SVD for
-        "svd" and by pivoted QR for the others, and the matrix is factorised as asked.
+        None: row-pivoted LU with a check of the pivots. If these are too small, because rows are dependent or nearly
+        so, elimination in the null space by rank-revealing QR follows. "lu", "qr" (column-pivoted, also named
+        "colpiv_qr"), "complete_orthogonal" or "svd": the rows are first reduced to independent ones, by SVD for "svd"
+        and by pivoted QR for the others, and the matrix is then factorised by this method.
     tolerance
-        For the rank, or (nc,) one for each row; see `KKTSolution`.
+        Tolerance of the rank, or (nc,) one for each row; see `KKTSolution`.
 
     Raises
     ------
@@ -104,12 +104,12 @@ def null_space(
     H, G, c, gamma
         As for `direct`.
     Y, Z
-        Bases of one's own, both or none: (n, r) such that G Y has rank r, and (n, n - r) with G Z = 0. Without them
-        they come from a QR factorisation of G^T with pivoting and are never formed.
+        Bases of the caller, both or none: (n, r) such that G Y has rank r, and (n, n - r) with G Z = 0. By default they
+        come from a QR factorisation of G^T with pivoting and are never formed.
     linear_solver
         None: Cholesky of Z^T H Z. Others as for `direct`.
     tolerance
-        For the rank, or (nc,) one for each row; see `KKTSolution`.
+        Tolerance of the rank, or (nc,) one for each row; see `KKTSolution`.
 
     Raises
     ------
@@ -174,23 +174,23 @@ def range_space_sparse(
 ) -> KKTSolution:
     """Solve H x - G^T lambda = c, G x = gamma through (G H^-1 G^T) lambda = gamma - G H^-1 c.
 
-    RBDL's SolveConstrainedSystemRangeSpaceSparse, but with the true branches of the tree: H = L^T L, and Y = L^-T G^T
-    is filled from each row's bodies to the root only (Featherstone 2008, sections 6.5 and 8.2). Fastest if there are
-    branches and few rows. H has to be positive definite for that; if it is not, or if rows depend on each other
-    or nearly so, the answer comes from elimination in the null space.
+    This is RBDL's SolveConstrainedSystemRangeSpaceSparse with the true branches of the tree: H = L^T L, and Y = L^-T
+    G^T has entries only from each row's bodies to the root (Featherstone 2008, sections 6.5 and 8.2). It is the fastest
+    method for trees with branches and few rows. It requires a positive definite H. Otherwise, or if rows are dependent
+    or nearly so, the null-space method is used.
 
     Parameters
     ----------
     H, G, c, gamma
         As for `direct`.
     tree
-        Branches: a `Model`, or for each of the n degrees of freedom (n,) the one next to it towards the
-        root, -1 for none. Without it, and for deep chains, H is factorised as a dense matrix.
+        Branches: a `Model`, or for each of the n degrees of freedom (n,) the next one towards the root, -1 for none.
+        Without it, and for deep chains, H is factorised as a dense matrix.
     linear_solver
-        None: Cholesky. Others, for the matrix of the responses, as for `direct`: rows are then mixed with each other
-        and branches no longer used.
+        None: Cholesky. Others, for the matrix of the responses, as for `direct`: rows are then combined, and branches
+        are not used.
     tolerance
-        For the rank, or (nc,) one for each row; see `KKTSolution`.
+        Tolerance of the rank, or (nc,) one for each row; see `KKTSolution`.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def range_space_sparse(
 
 
 def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
-    """Return the branches, as the kernels take them."""
+    """Return the branches in the form that the kernels expect."""
     if isinstance(tree, Model):
         parents: IntArray = dof_parents(tree)
         if parents.shape[0] != n:
@@ -233,7 +233,7 @@ def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
 
 
 def _chosen(system: System, tolerance: FloatArray, linear_solver: LinearSolver) -> KKTSolution:
-    """Solution by the caller's factorisation, on independent rows."""
+    """Return the solution by the caller's factorisation, on independent rows."""
     from scipy import linalg
 
     scale = unit_columns(system.H)
@@ -253,10 +253,7 @@ def _chosen(system: System, tolerance: FloatArray, linear_solver: LinearSolver) 
 
 
 def _cholesky(H: FloatArray, least: float) -> tuple[FloatArray, bool] | None:
-    """Return the factor of H (n, n), of about a unit diagonal.
-
-    None if a pivot is below ``least``: rounding is, mostly.
-    """
+    """Return the Cholesky factor of H (n, n), scaled to a unit diagonal, or None if a pivot is below ``least``."""
     from scipy import linalg
 
     try:

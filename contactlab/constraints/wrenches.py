@@ -1,4 +1,4 @@
-"""Wrenches on bodies by the forces of a group."""
+"""Wrenches on bodies by the constraint forces of a group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.transform import Transform
 
-#: Axes and origin that wrenches are given in.
+#: Axes and origin of returned wrenches.
 WrenchFrame: TypeAlias = Literal["body", "world", "constraint"]
 
 
@@ -32,10 +32,9 @@ class BodyWrench:
     body
         Name of the body, or "world".
     frame
-        Frame that the wrench is given in: its pose in the body, or in the world if `group_wrenches` was asked for
-        the world's axes.
+        Frame of the wrench: its pose in the body, or in the world if `group_wrenches` was called with frame "world".
     wrench
-        (6,) moment [N m] about the frame's origin and force [N], in the frame's axes; of impulses [N m s, N s].
+        (6,) moment [N m] about the frame's origin and force [N], in the frame's axes; [N m s, N s] for impulses.
     """
 
     body: str
@@ -43,7 +42,7 @@ class BodyWrench:
     wrench: FloatArray
 
 
-#: A wrench on a body about a point, both in the world, with the frame (pose in the body) it belongs to.
+#: Body, frame (pose in the body), and wrench about a point; wrench and point are in the world.
 _Acting: TypeAlias = tuple[str, Transform, FloatArray]
 
 
@@ -57,11 +56,11 @@ def group_wrenches(
     frame: WrenchFrame = "body",
     t: float = 0.0,
 ) -> tuple[BodyWrench, ...]:
-    """Wrenches by which one group's forces act: all together they are G^T lambda of the group's rows.
+    """Return the wrenches of one group's forces on bodies; together they are G^T lambda of the group's rows.
 
-    A contact has one entry for its body and one, opposite, for the world; a loop one for the predecessor and one for
-    the successor, a distance one for each of its bodies; each point or pair of frames in the group has its own. A
-    custom constraint returns its own entries (``wrenches``).
+    A contact has one entry for its body and an opposite one for the world. A loop has one for the predecessor and one
+    for the successor, a distance one for each of its bodies. Each point or pair of frames in the group has separate
+    entries. A custom constraint returns its own entries (``wrenches``).
 
     Parameters
     ----------
@@ -76,9 +75,8 @@ def group_wrenches(
     group
         Name or id.
     frame
-        "body": axes of the body; "world": axes of the world; "constraint": the frame X_p or X_s of a loop, and for a
-        contact or a distance, whose axes belong to the world, the world's axes. The origin is always the
-        constraint's frame or point on the body.
+        "body": axes of the body; "world": axes of the world; "constraint": the frame X_p or X_s of a loop, and the
+        world's axes for a contact or a distance. The origin is always the constraint's frame or point on the body.
     t
         Time [s], for custom constraints that depend on it.
 
@@ -109,7 +107,7 @@ def group_wrenches(
 
 
 def _in_axes(model: Model, at: Kinematics, acting: _Acting, frame: WrenchFrame) -> BodyWrench:
-    """Return a wrench in the axes that were asked for."""
+    """Return a wrench in the requested axes."""
     body, place, wrench = acting
     pose = body_pose(model, at, body)
     if frame == "world":
@@ -120,7 +118,7 @@ def _in_axes(model: Model, at: Kinematics, acting: _Acting, frame: WrenchFrame) 
 
 
 def _of_contacts(model: Model, at: Kinematics, members: Iterable[tuple[ContactConstraint, float]]) -> list[_Acting]:
-    """Each point's body and the world, the rows of a point added up."""
+    """Return wrenches on each point's body and the world, with the rows of a point added."""
     points: dict[tuple[str, bytes], tuple[ContactConstraint, FloatArray]] = {}
     for contact, force in members:
         key = (contact.body, contact.point.tobytes())
@@ -134,7 +132,7 @@ def _of_contacts(model: Model, at: Kinematics, members: Iterable[tuple[ContactCo
 
 
 def _of_loops(model: Model, at: Kinematics, members: Iterable[tuple[LoopConstraint, float]]) -> list[_Acting]:
-    """Each pair's predecessor and successor, the rows of a pair added up."""
+    """Return wrenches on each pair's predecessor and successor, with the rows of a pair added."""
     pairs: dict[tuple[object, ...], tuple[LoopConstraint, FloatArray]] = {}
     for loop, force in members:
         frames = tuple(part.tobytes() for X in (loop.X_p, loop.X_s) for part in (X.R, X.p))
@@ -154,7 +152,7 @@ def _of_loops(model: Model, at: Kinematics, members: Iterable[tuple[LoopConstrai
 
 
 def _of_distances(model: Model, at: Kinematics, members: Iterable[tuple[PointPair, float]]) -> list[_Acting]:
-    """Both bodies of each row, pushed apart along the line."""
+    """Return wrenches on both bodies of each row, along the line between the points."""
     acting: list[_Acting] = []
     for pair, force in members:
         ends = ((pair.body_a, pair.point_a), (pair.body_b, pair.point_b))
@@ -168,7 +166,7 @@ def _of_distances(model: Model, at: Kinematics, members: Iterable[tuple[PointPai
 
 
 def _of_custom(model: Model, at: Kinematics, custom: CustomRows, forces: FloatArray, t: float) -> list[_Acting]:
-    """Wrenches that a custom constraint states."""
+    """Return the wrenches of a custom constraint."""
     if not custom.has("wrenches"):
         raise ConstraintError(
             "group", f"{custom.label} has no method wrenches, which says how its forces act on bodies"

@@ -1,4 +1,4 @@
-"""The friction pyramid of a contact, for people; the compiled step calls the same kernels."""
+"""The friction pyramid of a contact, as checked Python functions; the compiled step calls the same kernels."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from contactlab.contact.shapes.grounds import unit_vector
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import ContactError
 
-#: Largest number of edges: the pyramid is then within 5e-6 of the cone, and a contact has as many unknowns.
+#: Maximum number of edges. The pyramid is then within 5e-6 of the cone, and a contact has as many unknowns as edges.
 MAX_EDGES = 1000
 
 
 def check_edges(edges: int) -> int:
-    """Return the number of edges k of a pyramid as an int: even and at least 4, or a `ContactError` naming it.
+    """Return the number of edges k of a pyramid as an int; raise `ContactError` unless it is even and at least 4.
 
-    Even, because the pyramid is spanned by k/2 directions and their negatives; with 2 it would not span the plane.
+    The pyramid is spanned by k/2 directions and their negatives, so k is even; with k = 2 it would not span the plane.
     """
     try:
         k = operator.index(edges)
@@ -34,8 +34,8 @@ def check_edges(edges: int) -> int:
 def tangent_frame(normal: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the tangents t1, t2 (3,) of a contact normal (3,), with t1 x t2 = normal.
 
-    t1 is the normalised part, across the normal n, of the world axis with the smallest |n_i|; t2 = n x t1.
-    Of entries that differ by at most 1e-9 the lowest index is taken.
+    t1 is the normalised component, perpendicular to the normal n, of the world axis with the smallest |n_i|; t2 = n x
+    t1. Of entries that differ by at most 1e-9, the first is used.
     """
     from contactlab.contact.kernels.contact_rows import tangents
 
@@ -48,8 +48,8 @@ def tangent_frame(normal: ArrayLike) -> tuple[FloatArray, FloatArray]:
 def edge_directions(normal: ArrayLike, edges: int = 8) -> FloatArray:
     """Return the spanning directions (k/2, 3) of the inscribed pyramid of k edges: at the angles 2 pi j/k from t1.
 
-    A friction force along them is limited by the sum of magnitudes <= mu f_N: in the least favourable direction the
-    pyramid carries cos(pi/k) of the cone's force, 29 % less with 4 edges, 7.6 % with 8, 1.9 % with 16.
+    A friction force along them is limited by the sum of magnitudes <= mu f_N. In the least favourable direction the
+    pyramid transmits cos(pi/k) of the cone's force: 29 % less with 4 edges, 7.6 % with 8, 1.9 % with 16.
     """
     from contactlab.contact.kernels.contact_rows import edge
 

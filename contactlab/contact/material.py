@@ -77,7 +77,7 @@ class PowerLaw:
 
 
 def law_numbers(restitution: float | PowerLaw) -> FloatArray:
-    """Return the numbers (5,) by which kernels know a law; a number is a law without a threshold."""
+    """Return the parameters (5,) of a law for the kernels; a constant coefficient is a law without a threshold."""
     if isinstance(restitution, PowerLaw):
         own = restitution
         return np.array([own.e, own.speed, own.exponent, own.threshold, own.e_max])
@@ -86,7 +86,7 @@ def law_numbers(restitution: float | PowerLaw) -> FloatArray:
 
 @dataclass(frozen=True)
 class MaxLaw:
-    """The larger of two at every speed: restitution between two materials."""
+    """Restitution between two materials: the larger coefficient at every speed."""
 
     a: float | RestitutionLaw
     b: float | RestitutionLaw
@@ -103,7 +103,7 @@ class Material:
     Parameters
     ----------
     mu
-        Coefficient of friction, >= 0 (static and kinetic alike).
+        Coefficient of friction, >= 0 (static and kinetic friction are equal).
     restitution
         Coefficient of restitution, 0 (no rebound) to 1; or a `PowerLaw` of the speed of approach.
     stiffness
@@ -111,19 +111,20 @@ class Material:
     dissipation
         Damping of that spring [N s/m].
     torsional
-        Length rho_t [m]: a contact resists spin about its normal with up to rho_t times its normal force, like a patch
-        of this size by friction.
+        Length rho_t [m]: a contact resists spin about its normal with a torque of up to rho_t times its normal force,
+        like friction on a patch of this size.
     rolling
-        Length rho_r [m]: it resists rolling, the turn about any axis across the normal, with up to rho_r times its
-        normal force: how far ahead of the middle of the contact that force acts.
+        Length rho_r [m]: a contact resists rolling, a rotation about any axis perpendicular to the normal, with a
+        torque of up to rho_r times its normal force. rho_r is the largest offset of the normal force from the contact's
+        middle.
     priority
-        A whole number: of two surfaces the one of higher priority says ``mu`` of their contact, whatever the other's.
+        Integer: of two surfaces, the one of higher priority determines ``mu`` of their contact.
 
     Raises
     ------
     ContactError
-        A value out of its range or not finite; a damper without a spring; a spring, which rebounds by itself, with a
-        coefficient of restitution.
+        A value is out of its range or not finite; a damper is given without a spring; or a spring, whose rebound is
+        elastic, is given with a coefficient of restitution.
     """
 
     mu: float
@@ -144,7 +145,7 @@ class Material:
         if self.stiffness != math.inf:
             stiffness = finite_number(self.stiffness, "stiffness", ContactError, positive=True)
             if restitution != 0.0:
-                raise ContactError("restitution", f"must be 0 beside a stiffness, got {restitution}: a spring rebounds")
+                raise ContactError("restitution", f"must be 0 with a stiffness, got {restitution}: a spring rebounds")
         elif numbers["dissipation"] > 0.0:
             detail = f"needs a finite stiffness, got {numbers['dissipation']} for a rigid surface"
             raise ContactError("dissipation", detail)
@@ -158,8 +159,8 @@ class Material:
 def combine(a: Material, b: Material) -> tuple[float, float | RestitutionLaw]:
     """Return the coefficients (mu, e) of a contact between two materials: sqrt(mu_a mu_b), and the larger restitution.
 
-    If priorities differ, mu is the one of the higher priority. If one material has a law of the speed, so has the
-    contact: the larger coefficient at each speed.
+    If priorities differ, mu is taken from the material of higher priority. If one material has a speed-dependent law,
+    the contact has the larger coefficient at each speed.
     """
     mu, (one, other) = math.sqrt(a.mu * b.mu), (a.restitution, b.restitution)
     if a.priority != b.priority:
@@ -172,7 +173,7 @@ def combine(a: Material, b: Material) -> tuple[float, float | RestitutionLaw]:
 def combine_compliance(a: Material, b: Material) -> tuple[float, float]:
     """Return the stiffness [N/m] and dissipation [N s/m] of a contact between two materials: their springs in series.
 
-    k = 1/(1/k_a + 1/k_b), infinite if both are rigid. Each material takes the share k/k_i of the deformation, and b =
+    k = 1/(1/k_a + 1/k_b), infinite if both are rigid. Each material has the fraction k/k_i of the deformation, and b =
     b_a (k/k_a)^2 + b_b (k/k_b)^2 is the damper with the same dissipation.
     """
     softness = 1.0 / a.stiffness + 1.0 / b.stiffness

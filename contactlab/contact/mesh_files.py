@@ -46,7 +46,7 @@ def _cache_key(data: bytes, kind: str, scale: FloatArray) -> str:
 
 
 def _read_cache(key: str) -> FloatArray | None:
-    """Return the points (n, 3) under a key; None if there are none, or they are damaged."""
+    """Return the points (n, 3) under a key; None if the entry is missing or damaged."""
     folder = _folder()
     try:
         if folder is None or (folder / key).stat().st_size > _MAX_ENTRY_BYTES:
@@ -62,7 +62,7 @@ def _read_cache(key: str) -> FloatArray | None:
 
 
 def _write_cache(key: str, points: FloatArray) -> None:
-    """Keep points (n, 3) under a key, if the disk lets us."""
+    """Write points (n, 3) to the cache under a key, if the folder is writable."""
     folder = _folder()
     if folder is None:
         return
@@ -95,22 +95,24 @@ MAX_BYTES = 256 * 2**20
 def load_mesh(
     path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None, scale: ArrayLike = (1.0, 1.0, 1.0)
 ) -> Mesh:
-    """Read a triangle mesh from an STL, OBJ or COLLADA file; nothing else is opened, whatever the file refers to.
+    """Read a triangle mesh from an STL, OBJ or COLLADA file; files that it refers to are not opened.
 
     Parameters
     ----------
     path
-        The file. Several objects in it are taken together. Of COLLADA (.dae) the unit is applied, ``<up_axis>`` is not,
-        as ROS has it.
+        The file. Several objects in it are joined. For COLLADA (.dae) the unit is applied, ``<up_axis>`` is not, as in
+        ROS.
     root
-        A folder it must lie in, links followed; None for any place.
+        A folder that must contain the file, with links followed; None for any place.
     scale
-        Factors along x, y, z; a product below zero turns the triangles round, so that they look outwards again.
+        Factors along x, y, z; if their product is negative, the triangles are reversed, so that they face outwards
+        again.
 
     Raises
     ------
     ContactError
-        A file that is not there, lies outside, is too large or no mesh; trimesh or pycollada is not installed.
+        The file does not exist, lies outside the folder, is too large or not a mesh, or trimesh or pycollada is not
+        installed.
     """
     vertices, triangles, _ = load_colored_mesh(path, root=root, scale=scale)
     try:
@@ -122,9 +124,9 @@ def load_mesh(
 def load_colored_mesh(
     path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None, scale: ArrayLike = (1.0, 1.0, 1.0)
 ) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Read a mesh file to be looked at: vertices (n, 3), triangles (m, 3), their colours (m, 3).
+    """Read a mesh file for display: vertices (n, 3), triangles (m, 3), their colours (m, 3).
 
-    Red, green and blue are from 0 to 1, and not a number if there is none: COLLADA alone holds its colours itself.
+    Red, green and blue are from 0 to 1, and NaN without a colour: only COLLADA files contain their colours.
 
     Parameters
     ----------
@@ -137,7 +139,7 @@ def load_colored_mesh(
         raise MeshFileError("path", f"{real.name}: has a vertex that is not finite")
     if float(np.prod(factors)) < 0.0:
         triangles = triangles[:, ::-1]
-    # Exports often hold triangles that have shrunk to an edge.
+    # Exports often contain triangles that are degenerate to an edge.
     whole = (triangles != np.roll(triangles, 1, axis=1)).all(axis=1)
     return vertices * factors, triangles[whole], colors[whole]
 
@@ -147,7 +149,7 @@ def load_hull(
 ) -> ConvexPoints:
     """Read the convex hull of a mesh file, or of its 256 farthest corners if there are more.
 
-    Hulls are kept on disk among the compiled kernels, by the contents of the files, and found there the next time.
+    Hulls are cached on disk among the compiled kernels, by the contents of the files.
 
     Parameters
     ----------
@@ -225,12 +227,12 @@ def _trimesh(data: bytes, kind: str) -> Any:
     except ImportError as cause:
         message = "mesh files need trimesh, which is not installed: pip install '.[collision]'"
         raise MeshFileError("path", message) from cause
-    # Bytes without a resolver: materials and textures that the file names are not looked for.
+    # The bytes are passed without a resolver, so materials and textures that the file names are not searched for.
     options = {"skip_materials": True} if kind == "obj" else {}
     return trimesh.load(io.BytesIO(data), file_type=kind, force="mesh", process=False, **options)
 
 
-# Of a file, and of its scene once nodes that stand for others are followed.
+# Limits for a file, and for its scene once instances of nodes are expanded.
 MAX_ELEMENTS = 1_000_000
 
 MAX_NODES = 100_000
@@ -254,8 +256,8 @@ class _Guard(Guard):
 def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return vertices (n, 3) [m], triangles (m, 3) and their colours (m, 3) of a file's scene.
 
-    Red, green and blue are from 0 to 1, not a number if the file has none, or a picture. ``name`` is for messages. A
-    DOCTYPE, and with it every entity, is refused; nothing that the file refers to is opened.
+    Red, green and blue are from 0 to 1, NaN if the file has no colour or a texture. ``name`` is for messages. A
+    DOCTYPE, and thus every entity, is refused; files that the file refers to are not opened.
     """
     try:
         _Guard(name, "COLLADA", most_bytes=len(data), most_elements=MAX_ELEMENTS).read(data)
@@ -270,7 +272,7 @@ def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray, FloatArr
         message = "COLLADA files need pycollada, which is not installed: pip install '.[collision]'"
         raise MeshFileError("path", message) from cause
     try:
-        # Materials and images that are not there do not matter.
+        # Missing materials and images do not matter.
         file = collada.Collada(io.BytesIO(data), ignore=[common.DaeBrokenRefError, common.DaeUnsupportedError])
         for broken in file.errors:
             if "geometry" in str(broken).lower():

@@ -1,6 +1,7 @@
 """Elements of a picture of a world, for any drawing library: solids, ground, arrows, colours, the states to show.
 
-Nothing here knows a drawing library. `contactlab.viewer` (browser) and `contactlab.plotting` (paper) both draw from it.
+This package does not depend on a drawing library. `contactlab.viewer` (browser) and `contactlab.plotting` (images) use
+it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the world to the screen."""
+"""Projection from the world to the screen."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from contactlab.spatial.arrays import FloatArray
 
 FAR = 1e6  # [m]
-VIEW = (-0.38, -0.85, 0.42)  # from what is looked at towards the eye
+VIEW = (-0.38, -0.85, 0.42)  # direction from the scene towards the eye
 
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """An eye with a direction."""
+    """Position, axes and zoom of a camera."""
 
     eye: FloatArray  # (3,) [m]
     axes: FloatArray  # (3, 3) rows: to the right, upwards, forwards, world axes
-    # Pixels per unit of distance to the side over distance ahead; of no use where ``per_metre`` is given.
+    # Pixels per unit of lateral distance over distance ahead; unused if ``per_metre`` is given.
     zoom: float
-    # Of the picture [pixels].
+    # Size of the picture [pixels].
     width: int
     height: int
-    per_metre: float | None = None  # pixels per metre of an eye infinitely far away; None under perspective
+    per_metre: float | None = None  # pixels per metre for an eye at infinity; None for perspective
 
     @classmethod
     def at(
@@ -36,9 +36,9 @@ class Camera:
         fill: float = 0.9,
         lens: float = 1.6,
     ) -> Camera:
-        """Place the eye in the direction ``view`` so that all points (n, 3) fill the part ``fill`` of the picture.
+        """Place the eye in the direction ``view`` so that all points (n, 3) fill the fraction ``fill`` of the picture.
 
-        ``lens``: focal length over the larger side of the picture.
+        ``lens`` is the focal length divided by the larger side of the picture.
         """
         axes = _axes(np.asarray(view, dtype=np.float64))
         zoom = lens * max(width, height)
@@ -47,7 +47,7 @@ class Camera:
         middle = np.array([0.0, 0.0])
         distance = 1.0
         for _ in range(8):
-            # The eye goes back until all fits; then the middle of what it sees moves to the middle of the picture.
+            # The eye moves back until all points are visible; then the picture is centred on them.
             sides = np.abs(inner[:, :2] - middle)
             distance = float((sides / reach - inner[:, 2:]).max())
             seen = (inner[:, :2] - middle) / (distance + inner[:, 2:])
@@ -57,7 +57,7 @@ class Camera:
 
     @classmethod
     def far(cls, points: FloatArray, direction: FloatArray, size: int) -> Camera:
-        """Eye of a light infinitely far away in a direction (3,), whose picture holds all points (n, 3)."""
+        """Return the camera of a light at infinity in a direction (3,), whose picture contains all points (n, 3)."""
         axes = _axes(direction)
         inner = points @ axes.T
         low, high = inner.min(axis=0), inner.max(axis=0)
@@ -67,11 +67,11 @@ class Camera:
         return cls(eye, axes, 0.0, size, size, per_metre=size / extent)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Return x, y [pixels] and nearness of points (..., 3); nearness <= 0 lies behind the eye."""
+        """Return x, y [pixels] and nearness of points (..., 3); nearness <= 0 is behind the eye."""
         inner = (points - self.eye) @ self.axes.T
         ahead = inner[..., 2]
         if self.per_metre is not None:
-            # Linear on the screen, and positive over all that a picture can hold.
+            # Linear on the screen, and positive for all visible points.
             near, factor = FAR - ahead, np.full_like(ahead, self.per_metre)
         else:
             near = np.where(ahead > 1e-9, 1.0 / np.where(ahead > 1e-9, ahead, 1.0), -1.0)
@@ -82,7 +82,7 @@ class Camera:
 
 
 def _axes(towards_eye: FloatArray) -> FloatArray:
-    """Rows right, up, forward of an eye that looks along the opposite of a direction; upwards stays upwards."""
+    """Return rows right, up, forward of an eye that looks opposite to a direction, with world z upwards."""
     forward = -towards_eye / np.linalg.norm(towards_eye)
     up = np.array([0.0, 0.0, 1.0]) if abs(forward[2]) < 0.999 else np.array([0.0, 1.0, 0.0])
     right = np.cross(forward, up)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def require_viz() -> Iterator[None]:
-    """Around an import: an error names the extra that brings the package."""
+    """Name the extra to install in errors of an import within this context."""
     try:
         yield
     except ModuleNotFoundError as error:

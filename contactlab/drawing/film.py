@@ -1,4 +1,4 @@
-"""Films: runs as they are shown, by steps or by motion between events: states, forces as arrows, numbers in words."""
+"""Films: time-stepping or event-driven runs as states to show, with forces as arrows, and numbers as text."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from contactlab.simulation import (
 )
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-LENGTH = 1.8  # radii of a typical body: the length of a force that is usual in the run
-LONGEST = 2.4  # the same for the longest arrow: an impact's force is hundreds of weights
+LENGTH = 1.8  # length of a usual force of the run, in radii of a typical body
+LONGEST = 2.4  # length of the longest arrow, because an impact's force is hundreds of weights
 USUAL = 90.0  # percentile of the forces that counts as usual
 
 
@@ -38,7 +38,7 @@ class ForceScale:
     per_newton
         Length of arrow per force [m/N].
     longest
-        No arrow is longer [m].
+        Maximum length of an arrow [m].
     """
 
     per_newton: float
@@ -46,7 +46,7 @@ class ForceScale:
 
     @classmethod
     def of_recording(cls, recording: Recording, size: float) -> ForceScale:
-        """Scale by the forces of a run; ``size`` is the radius of a typical body [m] (`SceneGeometry.size`)."""
+        """Return the scale by the forces of a run; ``size`` [m] is the radius of a typical body."""
         contacts = recording.contacts
         force = np.linalg.norm(contacts.impulse, axis=1) / recording.h[contacts.step]
         force = force[force > 0.0]
@@ -56,13 +56,13 @@ class ForceScale:
 
     @classmethod
     def of_world(cls, world: World, size: float) -> ForceScale:
-        """Scale by the weight of the heaviest body, before anything is known of the forces."""
+        """Return a scale from the weight of the heaviest body, for unknown forces."""
         masses = [body.inertia.mass for body in world.model.bodies if body.inertia is not None]
         weight = max(masses, default=1.0) * (float(np.linalg.norm(world.model.gravity)) or 9.81)
         return cls(LENGTH * size / weight, LONGEST * size)
 
     def arrows(self, force: FloatArray) -> FloatArray:
-        """Arrows (n, 3) [m] of forces (n, 3) [N]."""
+        """Return the arrows (n, 3) [m] of forces (n, 3) [N]."""
         size = np.linalg.norm(force, axis=1)
         length = np.minimum(self.per_newton * size, self.longest)
         return np.asarray(force * np.divide(length, size, out=np.zeros_like(size), where=size > 0.0)[:, None])
@@ -75,18 +75,18 @@ class ForceScale:
 
 @dataclass(frozen=True, eq=False)
 class Arrows:
-    """Marks of one step's contacts, a row each.
+    """Marks of one step's contacts, one row each.
 
     Attributes
     ----------
     points
         (n, 3) contact points, world axes [m].
     tips
-        (n, 3) ends of the arrows; of an open contact the point itself.
+        (n, 3) ends of the arrows; for an open contact, the contact point.
     normals
         (n, 3) unit normals.
     modes, ids
-        (n,) what each contact does, and its persistent number.
+        (n,) mode and persistent number of each contact.
     """
 
     points: FloatArray
@@ -97,13 +97,13 @@ class Arrows:
 
     @classmethod
     def of_step(cls, contacts: ContactTable, h: float, scale: ForceScale) -> Arrows:
-        """Marks of a step of length ``h`` [s]; an arrow shows the force on body B."""
+        """Return the marks of a step of length ``h`` [s]; an arrow shows the force on body B."""
         tips = contacts.point + scale.arrows(contacts.impulse / h)
         return cls(contacts.point, tips, contacts.normal, contacts.mode, contacts.id)
 
     @classmethod
     def of_state(cls, recording: Recording, i: int, scale: ForceScale) -> Arrows:
-        """Marks of the step that led to state ``i``; the first state has the marks of the step from it."""
+        """Return the marks of the step that led to state ``i``; for the first state, of the step from it."""
         step = max(i - 1, 0)
         if recording.n_steps == 0:
             return cls.of_step(recording.contacts, 1.0, scale)
@@ -115,46 +115,46 @@ class Arrows:
         return np.asarray(self.modes != OPEN)
 
 
-# Of a film of events: states per second, and at most so many.
+# Film of events: states per second, and maximum number of states.
 RATE, MAX_STATES = 400.0, 4000
 SLIPPING = 1e-6  # [m/s]
 
-#: Objects that can be shown: records, and a `Simulation` that keeps one.
+#: Objects that can be shown: records, and a `Simulation` that records.
 Playable: TypeAlias = Recording | EventRecording | Simulation
 
 
 class Playback(Protocol):
-    """A run as it is shown.
+    """States of a run to show.
 
     Attributes
     ----------
     world
-        What moves.
+        The simulated world.
     time
-        (n,) of the states [s].
+        (n,) times of the states [s].
     """
 
     world: World
     time: FloatArray
 
     def poses(self) -> tuple[FloatArray, FloatArray]:
-        """Rotations (n, nb, 3, 3) and origins (n, nb, 3) [m]."""
+        """Return rotations (n, nb, 3, 3) and origins (n, nb, 3) [m]."""
 
     def scale(self, size: float) -> ForceScale:
-        """Scale of the arrows beside bodies of the radius ``size`` [m]."""
+        """Return the scale of the arrows for bodies of radius ``size`` [m]."""
 
     def arrows(self, i: int, scale: ForceScale) -> Arrows:
-        """Contacts of state ``i``."""
+        """Return the contact marks of state ``i``."""
 
     def readout(self, i: int) -> Readout:
-        """Numbers of state ``i``."""
+        """Return the numbers of state ``i``."""
 
 
 def playback_of(recording: Playable) -> Playback:
-    """Return the playback of a run; for a `Simulation` the steps it has recorded.
+    """Return the playback of a run; for a `Simulation`, of its recorded steps.
 
-    States of an event-driven run are 400 a second, interpolated between those recorded. A force belongs to the time
-    shown; in the state after an impact it is the impact's impulse over the time since the state before.
+    An event-driven run has 400 states per second, interpolated between the recorded ones. A force belongs to the time
+    of its state. After an impact it is the impulse divided by the time since the previous state.
     """
     if isinstance(recording, EventRecording):
         return _EventFilm(recording)
@@ -162,7 +162,7 @@ def playback_of(recording: Playable) -> Playback:
 
 
 class _StepFilm:
-    """A film of time stepping: its own states."""
+    """Film of a time-stepping run, with its states."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -182,7 +182,7 @@ class _StepFilm:
 
 
 class _EventFilm:
-    """A film of an event-driven run: states at even times."""
+    """Film of an event-driven run, with states at uniform times."""
 
     def __init__(self, recording: EventRecording) -> None:
         self._recording = recording
@@ -197,7 +197,7 @@ class _EventFilm:
 
     @cached_property
     def _forces(self) -> FloatArray:
-        """Forces (n, nk, 3) [N]: linear between the rows around a time, with the impulses since the state before."""
+        """Return forces (n, nk, 3) [N]: linear between rows, plus the impulses since the previous state."""
         recording, time = self._recording, self.time
         left = np.clip(np.searchsorted(recording.time, time, side="right") - 1, 0, len(recording.time) - 1)
         right = np.minimum(left + 1, len(recording.time) - 1)
@@ -212,7 +212,7 @@ class _EventFilm:
         return forces
 
     def scale(self, size: float) -> ForceScale:
-        # By the weight: impacts would make every other arrow invisible.
+        # By the weight, because impacts would make all other arrows invisible.
         return ForceScale.of_world(self.world, size)
 
     def arrows(self, i: int, scale: ForceScale) -> Arrows:
@@ -234,7 +234,7 @@ class _EventFilm:
         return Readout(float(self.time[i]), energy, len(self._recording.contact_names), touching)
 
     def _contacts(self, i: int) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Points, normals (nk, 3) and modes (nk,)."""
+        """Return points, normals (nk, 3) and modes (nk,)."""
         kin = self._kinematics(i)
         local = [one.local(self.world.model, kin) for one in self._recording.candidates]
         slips = np.array([np.linalg.norm(one.u_t) > SLIPPING for one in local], dtype=np.bool_)
@@ -245,26 +245,26 @@ class _EventFilm:
 
 
 def frame_indices(time: FloatArray, fps: float) -> list[int]:
-    """Indices shown: the first state at or after each frame time, each once, the last state included.
+    """Return indices of frames: the first state at or after each frame time, without repetitions, and the last state.
 
     Parameters
     ----------
     time
         (n,) ascending times of the states [s].
     fps
-        Frames per second of simulated time, at most.
+        Maximum number of frames per second of simulated time.
     """
-    # Times are sums of h: a length that is a whole number of frames up to rounding means that number.
+    # Times are sums of h: a length that is a whole number of frames up to rounding has this number of frames.
     count = max(1, int(np.ceil((time[-1] - time[0]) * fps * (1.0 - 1e-9))))
     wanted = np.linspace(time[0], time[-1], count + 1)
-    # Frame times are sums of h only up to rounding: half a step of slack.
+    # Frame times are sums of h only up to rounding: tolerance of half a step.
     slack = 0.5 * float(np.diff(time).min()) if time.size > 1 else 0.0
     indices = np.searchsorted(time, wanted - slack)
     return [int(i) for i in np.unique(np.minimum(indices, time.size - 1))]
 
 
 def state_at(time: FloatArray, when: float) -> int:
-    """Number of the state nearest in time to ``when`` [s]."""
+    """Return the index of the state nearest in time to ``when`` [s]."""
     return int(np.argmin(np.abs(time - when)))
 
 
@@ -279,9 +279,9 @@ class Readout:
     energy
         Kinetic plus potential [J].
     contacts, touching
-        Numbers of the rows of the step that led here, and of the rows that carry an impulse.
+        Number of contacts of the step that led to the state, and of contacts with an impulse.
     scaled, mechanical
-        Largest scaled residual, and violation over scale, of the islands of that step; None if it had none.
+        Largest scaled residual, and largest scaled violation, of the islands of this step; None without islands.
     """
 
     time: float
@@ -293,14 +293,14 @@ class Readout:
 
     @classmethod
     def of_step(cls, time: float, energy: float, contacts: ContactTable, certificates: CertificateTable) -> Readout:
-        """Numbers of a state from the tables of the step that led to it."""
+        """Return the numbers of a state from the tables of the step that led to it."""
         worst = certificates.worst() if len(certificates) else None
         scaled, mechanical = (None, None) if worst is None else (worst.scaled, worst.mechanical)
         return cls(time, energy, len(contacts), int(np.count_nonzero(contacts.mode != OPEN)), scaled, mechanical)
 
     @classmethod
     def of_state(cls, recording: Recording, i: int) -> Readout:
-        """Numbers of state ``i`` of a recording."""
+        """Return the numbers of state ``i`` of a recording."""
         time, energy = float(recording.time[i]), float(recording.kinetic[i] + recording.potential[i])
         if i == 0:
             return cls(time, energy)

@@ -1,4 +1,4 @@
-"""Colours that are told apart with any kind of colour vision (Okabe and Ito 2008)."""
+"""Colours that can be distinguished with any kind of colour vision (Okabe and Ito 2008)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from contactlab.simulation import OPEN, SLIDE, STICK
 
 Color = tuple[int, int, int]
 
-#: Of bodies, in turn; green and vermilion stand for contact modes.
+#: Colours of bodies, in turn; green and vermilion are reserved for contact modes.
 BODIES: tuple[Color, ...] = ((86, 180, 233), (240, 228, 66), (204, 121, 167), (0, 114, 178), (230, 159, 0))
-UNPAINTED: Color = (196, 198, 202)  # a mesh whose colour nobody says
+UNPAINTED: Color = (196, 198, 202)  # colour of a mesh without a colour
 FIXED: Color = (178, 176, 170)
 GROUND: Color = (222, 220, 214)
 GRID: Color = (176, 174, 168)
@@ -18,11 +18,11 @@ MODE_NAMES: dict[int, str] = {OPEN: "open", STICK: "stick", SLIDE: "slide"}
 
 
 def srgb_to_linear(color: Color) -> Color:
-    """A colour for what takes light's intensity in the place of a screen's value (IEC 61966-2-1, without its foot)."""
+    """Return a colour with linear light intensities from screen values (IEC 61966-2-1, without its linear part)."""
     red, green, blue = (round(255.0 * (value / 255.0) ** 2.2) for value in color)
     return red, green, blue
 
 
 def hexadecimal(color: Color) -> str:
-    """Return a colour as the web writes it."""
+    """Return a colour as a hexadecimal web colour."""
     return "#{:02x}{:02x}{:02x}".format(*color)

@@ -18,32 +18,32 @@ from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.shape_builder import VisualMesh
 
-# Of all meshes of a world, a mesh as often as it is seen: about a megabyte of a page.
+# Number of triangles of all meshes of a world, counted for each instance: about a megabyte of a page.
 MAX_TRIANGLES = 60_000
-FEWEST = 200  # triangles that a mesh keeps in any case
+FEWEST = 200  # minimum number of triangles of a mesh
 CREASE = np.radians(35.0)  # a larger angle between triangles is an edge
 MAX_NAMED = 3
 
 
 class ColoredMesh(NamedTuple):
-    """A solid in the axes of its body, and its colour; None for one of the drawing's own."""
+    """A solid in the axes of its body, and its colour; None for a default colour."""
 
     solid: SurfaceMesh
     color: Color | None
     opacity: float
 
 
-#: Of each visual, by colours; None for a mesh that cannot be read.
+#: Coloured meshes of each visual; None for a mesh that cannot be read.
 Looks = tuple[tuple[ColoredMesh, ...] | None, ...]
 
-# A world never changes: its files are read once.
+# A world never changes, so its files are read once.
 _LOOKS: WeakKeyDictionary[World, Looks] = WeakKeyDictionary()
 
 
 def visual_meshes(world: World) -> Looks:
-    """Return what each visual of a world looks like, by colours; None for a mesh that cannot be read.
+    """Return the coloured meshes of each visual of a world; None for a mesh that cannot be read.
 
-    An `UrdfWarning` names those, the first time.
+    An `UrdfWarning` names such meshes, once.
     """
     looks = _LOOKS.get(world)
     if looks is None:
@@ -83,7 +83,7 @@ def _read(world: World) -> Looks:
 
 
 def _load(mesh: VisualMesh) -> tuple[FloatArray, IntArray, FloatArray] | str:
-    """Return vertices, triangles and their colours of a mesh, or what is wrong with it."""
+    """Return vertices, triangles and their colours of a mesh, or the reason why it cannot be read."""
     try:
         import trimesh  # noqa: F401  # makes meshes ready
     except ImportError:
@@ -95,7 +95,7 @@ def _load(mesh: VisualMesh) -> tuple[FloatArray, IntArray, FloatArray] | str:
 
 
 def _key(mesh: object) -> object:
-    """Return what is the same for meshes that look the same."""
+    """Return a key that is equal for meshes that look the same."""
     assert isinstance(mesh, VisualMesh)
     return id(mesh) if mesh.triangles is not None else (mesh.name, mesh.path, mesh.scale)
 
@@ -108,7 +108,7 @@ def _color(rgb: FloatArray) -> Color:
 def _by_color(
     vertices: FloatArray, triangles: IntArray, colors: FloatArray, share: float
 ) -> list[tuple[SurfaceMesh, Color | None]]:
-    """Return a mesh as one solid for each of its colours, with this share of its triangles."""
+    """Return a mesh as one solid for each of its colours, with this fraction of its triangles."""
     kinds, which = np.unique(np.nan_to_num(colors, nan=-1.0), axis=0, return_inverse=True)
     solids = []
     for k, rgb in enumerate(kinds):
@@ -119,7 +119,7 @@ def _by_color(
 
 
 def _solid(vertices: FloatArray, triangles: IntArray, most: int) -> SurfaceMesh:
-    """Return triangles as a solid of at most about so many, whose vertices are shared where it is round."""
+    """Return triangles as a solid of at most about ``most`` triangles, with shared vertices on round parts."""
     import trimesh
     from trimesh.graph import connected_component_labels
 
@@ -127,19 +127,19 @@ def _solid(vertices: FloatArray, triangles: IntArray, most: int) -> SurfaceMesh:
     mesh.merge_vertices(merge_tex=True, merge_norm=True)
     mesh.update_faces(mesh.nondegenerate_faces())
     if len(mesh.faces) > most:
-        # Without the library that does it, pages are larger.
+        # Without the library for simplification, pages are larger.
         with contextlib.suppress(ImportError):
             mesh = mesh.simplify_quadric_decimation(face_count=most)
     faces = np.array(mesh.faces, dtype=np.int64)
     smooth = np.asarray(mesh.face_adjacency)[np.asarray(mesh.face_adjacency_angles) < CREASE]
     patch = connected_component_labels(smooth, node_count=len(faces))
-    # A vertex for each patch that meets there.
+    # One vertex for each smooth patch that meets there.
     keys, corner = np.unique((patch[:, None] * len(mesh.vertices) + faces).ravel(), return_inverse=True)
     points = np.array(mesh.vertices, dtype=np.float64)[keys % max(len(mesh.vertices), 1)]
     return SurfaceMesh(points, corner.reshape(-1, 3), np.zeros((0, 2, 3)))
 
 
-FREE = 6  # degrees of freedom of a joint that joins nothing
+FREE = 6  # degrees of freedom of a free joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,13 +149,14 @@ class Part:
     Attributes
     ----------
     body
-        Its number.
+        Index of the body.
     solid
-        In body axes.
+        Solid in body axes.
     color, opacity
-        Of its surface.
+        Colour and opacity of its surface.
     shape
-        Whether it is what touches or is to be seen; else it stands for the inertia or the bones of a body without any.
+        Whether it is a collider or a visual; otherwise it is a box for the inertia, or a rod to the parent, of a body
+        without shape.
     """
 
     body: int
@@ -166,14 +167,14 @@ class Part:
 
     @property
     def points(self) -> FloatArray:
-        """Points (n, 3) in body axes that it lies between."""
+        """Points (n, 3) in body axes whose hull contains it."""
         return self.solid.vertices if len(self.solid.vertices) else self.solid.lines.reshape(-1, 3)
 
 
 def solid_of(shape: object) -> SurfaceMesh:
-    """Return a shape's surface in its own axes; of one of the user's own the balls it touches half-spaces with.
+    """Return a shape's surface in its axes; for a custom shape, the balls of its contacts with half-spaces.
 
-    A half-space has no end: its solid is empty, and `contactlab.drawing.Ground` draws the piece that matters.
+    The solid of a half-space is empty; `contactlab.drawing.Ground` draws its visible part.
     """
     if isinstance(shape, Shape):
         return shape.surface_mesh()
@@ -183,11 +184,10 @@ def solid_of(shape: object) -> SurfaceMesh:
 
 
 def parts_of(world: World, *, collision: bool) -> tuple[tuple[Part, ...], frozenset[int]]:
-    """Parts of every body, and the bodies without any that should have some.
+    """Return the parts of every body, and the bodies without parts that should have some.
 
-    With ``collision`` bodies are drawn by the shapes they touch with, whatever they look like. Else what hangs together
-    with a body that looks like something has neither bones nor axes; a shape that is not to be shown stands for a mesh
-    that cannot be read.
+    With ``collision`` bodies are drawn by their collision shapes. Otherwise, in a tree with a visual, no body has links
+    or axes; a hidden shape replaces a mesh that cannot be read.
     """
     looks = visual_meshes(world) if world.visuals and not collision else ()
     roots = _roots(world)
@@ -210,7 +210,7 @@ def parts_of(world: World, *, collision: bool) -> tuple[tuple[Part, ...], frozen
 
 
 def _roots(world: World) -> list[int]:
-    """Number of the body that each hangs on in the end; its own where that is the world."""
+    """Return the root body of each body's tree."""
     roots: list[int] = []
     for i, spec in enumerate(world.model.bodies):
         roots.append(i if spec.parent == WORLD else roots[world.model.index(spec.parent)])
@@ -218,7 +218,7 @@ def _roots(world: World) -> list[int]:
 
 
 def _placeholder_parts(world: World, i: int, color: Color, before: list[Part]) -> list[Part]:
-    """Bones where nothing drawn so far joins a body to its parent, and its inertia as a box where it has no shape."""
+    """Return a rod if nothing drawn joins a body to its parent, and a box of its inertia if it has no shape."""
     spec, parts = world.model.bodies[i], []
     if spec.parent != WORLD and spec.placement.p.any():
         parent = world.model.index(spec.parent)
@@ -241,7 +241,7 @@ def _placeholder_parts(world: World, i: int, color: Color, before: list[Part]) -
 
 
 def _offset_box(parts: list[Part], body: int, point: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Corners of the box of a body's shapes where that lies further from a point of it than it is large; else None."""
+    """Return the corners of the box of a body's shapes, if it is farther from a point than its size; else None."""
     shapes = [part.solid.vertices for part in parts if part.body == body and part.shape and len(part.solid.vertices)]
     if not shapes:
         return None
@@ -252,7 +252,7 @@ def _offset_box(parts: list[Part], body: int, point: FloatArray) -> tuple[FloatA
 
 
 def _rod(low: FloatArray, high: FloatArray) -> SurfaceMesh:
-    """Return a rod from a body's joint to the middle of a box, thinner than that is."""
+    """Return a rod from a body's joint to the middle of a box, thinner than the box."""
     end = 0.5 * (low + high)
     length = float(np.linalg.norm(end))
     axes = np.column_stack((*tangent_frame(end), end / length))

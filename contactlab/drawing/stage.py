@@ -1,7 +1,7 @@
-"""A world as parts to draw: solids on its bodies, and the pieces of its half-spaces that lie around the action.
+"""A world as parts to draw: solids on its bodies, and the visible pieces of its half-spaces.
 
-A half-space has no edges. What is drawn is a rectangle around the motion, less what lies inside the other half-spaces,
-with a square grid on it: without lines the eye cannot tell rolling from sliding.
+A half-space has no edges. Its drawn piece is a rectangle around the motion, without the parts inside other half-spaces.
+It has a square grid, because without lines the eye cannot distinguish rolling from sliding.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from contactlab.spatial.arrays import FloatArray
 
 MAX_OF_TIME = (15.0, 85.0)  # percentiles
 MAX_POSES = 40
-AROUND = 64  # directions in which a part's outermost points are looked for
-NEARBY = 2.0  # of what stands, that within so many radii of what moves is to be seen
+AROUND = 64  # number of directions for a part's outermost points
+NEARBY = 2.0  # fixed parts within this many radii of moving parts are visible
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,31 +35,31 @@ class Ground:
 
     @property
     def solid(self) -> SurfaceMesh:
-        """The piece as triangles with its grid."""
+        """Return the piece as triangles with its grid."""
         return SurfaceMesh(self.polygon, fan(self.polygon).astype(np.int64), self.lines)
 
 
 @dataclass(frozen=True, eq=False)
 class SceneGeometry:
-    """Parts of a world to draw, and where to look.
+    """Parts of a world to draw, and the region to look at.
 
     Attributes
     ----------
     parts
-        In the order of the bodies.
+        Parts, in the order of the bodies.
     bodies_without_shape
-        Numbers of the bodies that have no parts to draw, though they should; their axes are drawn instead.
+        Indices of the bodies without parts that should have some; their axes are drawn instead.
     grounds
-        Pieces of the half-spaces.
+        Drawn pieces of the half-spaces.
     low, high
-        Corners (3,) of the box in which the bodies were during the states given [m].
+        Corners (3,) of the bounding box of the bodies during the given states [m].
     focus
-        The same two corners (2, 3) of where each body was most of the time: a first fall does not count.
+        The same two corners (2, 3) for the usual positions of the bodies; a first fall does not count.
     points
-        (n, 3) what a camera has to see: outermost points of what moves, at a number of the states given, and of what
-        stands around it, half-spaces excepted.
+        (n, 3) points that a camera must see: outermost points of moving parts, in some of the given states, and of
+        fixed parts around them, except half-spaces.
     usual_points
-        The same with what moves kept to the focus.
+        The same, with moving parts limited to the focus.
     size
         Radius of a typical body [m], by which arrows and marks are scaled.
     """
@@ -76,7 +76,7 @@ class SceneGeometry:
 
     @property
     def middles(self) -> dict[int, FloatArray]:
-        """Middle (3,) of what is drawn of each body, by its number, in its axes: where its name stands."""
+        """Return the middle (3,) of each body's drawing, by its index, in its axes: the position of its name."""
         points: dict[int, list[FloatArray]] = {}
         for part in self.parts:
             points.setdefault(part.body, []).append(part.points)
@@ -85,9 +85,9 @@ class SceneGeometry:
 
     @classmethod
     def of(cls, world: World, rotations: FloatArray, origins: FloatArray, *, collision: bool = False) -> SceneGeometry:
-        """Set the stage for a world whose bodies take the poses (n, nb, 3, 3) and (n, nb, 3).
+        """Return the geometry of a world whose bodies have the poses (n, nb, 3, 3) and (n, nb, 3).
 
-        With ``collision`` bodies are drawn by the shapes they touch with, whatever they look like.
+        With ``collision`` bodies are drawn by their collision shapes.
         """
         parts, bare = parts_of(world, collision=collision)
         moving = [part for part in parts if world.body_trees[part.body] >= 0 and len(part.points)]
@@ -108,7 +108,7 @@ class SceneGeometry:
         elif origins.size:
             low, high = origins.min(axis=(0, 1)) - 0.1, origins.max(axis=(0, 1)) + 0.1
             focus = np.array([low, high])
-        # Shapes decide the scale, if there are any: with the bone that bears it where it is the tip of one.
+        # Shapes determine the scale, if there are any, including the link of a shape at its tip.
         bones = {part.body: r for part, r in zip(moving, radii, strict=False) if not part.shape}
         solid = [(p, r) for p, r in zip(moving, radii, strict=False) if len(p.solid.vertices)]
         touching = [max(r, bones.get(part.body, 0.0)) for part, r in solid if part.shape]
@@ -122,7 +122,7 @@ class SceneGeometry:
 
 
 def center_of_mass(world: World, rotations: FloatArray, origins: FloatArray) -> FloatArray | None:
-    """Common centre of mass (3,) of what moves, at poses (nb, 3, 3) and (nb, 3); None without mass."""
+    """Return the centre of mass (3,) of the moving bodies at poses (nb, 3, 3) and (nb, 3); None without mass."""
     total, moment = 0.0, np.zeros(3)
     for i, body in enumerate(world.model.bodies):
         if body.inertia is not None and world.body_trees[i] >= 0:
@@ -132,7 +132,7 @@ def center_of_mass(world: World, rotations: FloatArray, origins: FloatArray) -> 
 
 
 def _sphere(points: FloatArray) -> tuple[FloatArray, float]:
-    """Return a ball around points: the middle of their box, and the largest distance from there."""
+    """Return a ball around points: the middle of their box, and the largest distance from it."""
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     return middle, float(np.linalg.norm(points - middle, axis=1).max())
 
@@ -140,14 +140,14 @@ def _sphere(points: FloatArray) -> tuple[FloatArray, float]:
 def _outermost(
     world: World, parts: tuple[Part, ...], rotations: FloatArray, origins: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Points (n, 3) of what moves at some of the states, and (m, 3) of what stands nearby, world axes."""
+    """Return points (n, 3) of moving parts at some of the states, and (m, 3) of nearby fixed parts, world axes."""
     shown = np.unique(np.linspace(0, len(origins) - 1, MAX_POSES).astype(np.int64))
     some: dict[bool, list[FloatArray]] = {True: [np.zeros((0, 3))], False: [np.zeros((0, 3))]}
     for part in parts:
         vertices, moves = part.points, bool(world.body_trees[part.body] >= 0)
         if len(vertices):
             outer = vertices[np.unique((vertices @ directions(AROUND).T).argmax(axis=0))]
-            # A body that moves as it is told moves nothing's focus, and its way is seen all the same.
+            # A body with prescribed motion does not move the focus, but its path is visible.
             at = shown if moves or np.ptp(origins[:, part.body], axis=0).any() else shown[:1]
             places = np.einsum("nij,kj->nki", rotations[at, part.body], outer) + origins[at, part.body][:, None]
             some[moves].append(places.reshape(-1, 3))
@@ -162,7 +162,7 @@ def _outermost(
 def _grounds(
     world: World, rotations: FloatArray, origins: FloatArray, low: FloatArray, high: FloatArray, size: float
 ) -> tuple[Ground, ...]:
-    """Pieces of all half-spaces around the action, those on fixed bodies included; none lies inside another."""
+    """Return the pieces of all half-spaces around the motion, also on fixed bodies; none is inside another."""
     planes = [(half_space.normal, half_space.offset) for half_space in world.half_spaces]
     for surface, body in zip(world.surfaces, world.surface_bodies, strict=True):
         if isinstance(surface.shape, HalfSpace):
@@ -186,10 +186,10 @@ def _grounds(
 def patch(
     normal: FloatArray, offset: float, around: FloatArray, margin: float, others: Iterable[tuple[FloatArray, float]]
 ) -> FloatArray:
-    """Corners (n, 3) of the drawn part of the plane normal.x = offset, in order around it (n may be 0).
+    """Return the corners (n, 3) of the drawn part of the plane normal.x = offset, in order (n can be 0).
 
-    The normal is the outward unit one. The rectangle lies under all points ``around`` (m, 3), with a margin [m] on each
-    side; what lies inside one of the ``others``, by their normals and offsets, is cut away.
+    The normal is the outward unit one. The rectangle contains the projections of all points ``around`` (m, 3), with a
+    margin [m] on each side. Parts inside one of the ``others``, given by normals and offsets, are cut off.
     """
     t1, t2 = plane_axes(normal)
     a, b = around @ t1, around @ t2
@@ -203,14 +203,14 @@ def patch(
 
 
 def plane_axes(normal: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Two unit axes of the plane; the first is horizontal, so that grids follow slopes."""
+    """Return two unit axes of the plane; the first is horizontal, so that grids follow slopes."""
     across = np.cross((0.0, 1.0, 0.0) if abs(normal[1]) < 0.9 else (1.0, 0.0, 0.0), normal)
     t1 = across / np.linalg.norm(across)
     return t1, np.cross(normal, t1)
 
 
 def clip(polygon: FloatArray, normal: FloatArray, offset: float) -> FloatArray:
-    """Part of a convex polygon (n, 3) with normal.x >= offset (Sutherland and Hodgman 1974, one plane)."""
+    """Return the part of a convex polygon (n, 3) with normal.x >= offset (Sutherland and Hodgman 1974, one plane)."""
     kept: list[FloatArray] = []
     heights = polygon @ normal - offset
     for i in range(len(polygon)):
@@ -224,12 +224,12 @@ def clip(polygon: FloatArray, normal: FloatArray, offset: float) -> FloatArray:
 
 
 def fan(polygon: FloatArray) -> NDArray[np.uint32]:
-    """Triangles (n - 2, 3) of a convex polygon of n corners."""
+    """Return the triangles (n - 2, 3) of a convex polygon of n corners."""
     return np.array([(0, i, i + 1) for i in range(1, len(polygon) - 1)], dtype=np.uint32).reshape(-1, 3)
 
 
 def grid_lines(polygon: FloatArray, normal: FloatArray, spacing: float, lift: float) -> NDArray[np.float32]:
-    """Grid lines (m, 2, 3) on a convex polygon, ``lift`` above it (else they flicker)."""
+    """Return grid lines (m, 2, 3) on a convex polygon, ``lift`` above it, so that they do not flicker."""
     segments: list[tuple[FloatArray, FloatArray]] = []
     for axis in plane_axes(normal):
         along = polygon @ axis
@@ -242,7 +242,7 @@ def grid_lines(polygon: FloatArray, normal: FloatArray, spacing: float, lift: fl
 
 
 def _crossings(polygon: FloatArray, heights: FloatArray) -> list[FloatArray]:
-    """Points where the outline changes sign of ``heights`` (two, for a convex polygon cut in its inside)."""
+    """Return the points where the outline changes sign of ``heights`` (two, for a convex polygon cut in its inside)."""
     points = []
     for i in range(len(polygon)):
         j = (i + 1) % len(polygon)

@@ -1,9 +1,9 @@
-"""Linear complementarity problems from problem data, and the way back to forces.
+"""Linear complementarity problems from problem data, and conversion of their solutions to forces.
 
 `blocks` eliminates the equations; `acceleration` and `discretized` state one problem each and unpack its solution.
-`quadratic_programs` has friction backends, `strategy_solver` the default solver of a step, `forces` certificates.
-`softening` turns springs and dampers into terms of rows; `uniqueness` counts the velocities that solve a problem.
-`kernels` holds the arithmetic that the compiled step shares. `model_problem` states problem data from a model.
+`quadratic_programs` has friction backends, `strategy_solver` the default solver of a step, and `forces` certificates.
+`softening` converts springs and dampers to terms of rows. `uniqueness` counts the velocities that solve a problem.
+`kernels` contains the arithmetic that the compiled step shares. `model_problem` states problem data from a model.
 """
 
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from contactlab.formulation.model_problem import (
     problem_data_from,
 )
 
-# The function hides its module of the same name, which `from contactlab.formulation.softening import ...` still finds.
+# The function hides the module of the same name; `from contactlab.formulation.softening import ...` still finds it.
 from contactlab.formulation.softening import (
     Softening,
     SpringDamper,

@@ -9,8 +9,8 @@ With R = N - mu_s Q (rows of Q zero for contacts at tangential rest), the mixed 
     0 <= lambda  _|_   mu fN - E' (fF+ + fF-) >= 0        contacts that do not slide
     0 <= fL      _|_   L a + kL >= 0
 
-and with a0 the acceleration that meets the bilateral rows without unilateral forces and C the inverse inertia they
-leave, the LCP in [fN | fF+ | fF- | lambda (nns) | fL] is::
+a0 is the acceleration that satisfies the bilateral rows without unilateral forces, and C the inverse inertia that these
+rows leave. The LCP in [fN | fF+ | fF- | lambda (nns) | fL] is::
 
          | N C R'   N C F'  -N C F'   0   N C L' |        |  N a0 + kN |
          | F C R'   F C F'  -F C F'   E   F C L' |        |  F a0 + kF |
@@ -18,7 +18,7 @@ leave, the LCP in [fN | fF+ | fF- | lambda (nns) | fL] is::
          | mu      -E'      -E'       0   0      |        |  0         |
          | L C R'   L C F'  -L C F'   0   L C L' |        |  L a0 + kL |
 
-R' instead of N' makes MM unsymmetric if something slides, and then a solution need not exist, nor be the only one
+R' instead of N' makes MM unsymmetric if a contact slides. Then a solution need not exist, and can be one of several
 (Painleve's paradox; Genot and Brogliato 1999).
 
 The linear path treats every row as active and ignores the inequalities. In x = [fN | fF (signed) | fL] it is::
@@ -27,9 +27,9 @@ The linear path treats every row as active and ignores the inequalities. In x = 
     | F C R'   F C F'   F C L' | x = - |  F a0 + kF |
     | L C R'   L C F'   L C L' |       |  L a0 + kL |
 
-solved for the x of minimum norm, so that duplicated contacts share their force equally. It is right if all contacts are
-known to hold and none slips more than it does; static friction coefficients do not enter. The certificate measures
-afterwards the other conditions on forces: signs and the cone.
+It is solved for the x of minimum norm, so that duplicated contacts share their force equally. The result is correct if
+all contacts remain closed and no contact begins to slip; static friction coefficients are not used. The certificate
+then measures the other conditions on forces: signs and the cone.
 """
 
 from __future__ import annotations
@@ -68,17 +68,17 @@ class AccelerationLCP:
 
     @property
     def problem(self) -> lcp.LCP:
-        """MM and qq as a problem that states how well qq is known."""
+        """MM and qq as a problem with the uncertainty of qq."""
         blocks, none = self.data.blocks(), np.zeros(0)
         return stated_lcp(self.MM, self.qq, none, none, blocks.nc + 2 * blocks.nr, blocks.nns)
 
     def unpack(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Packed forces [fN | fF | fL | fG] [N, N m] and acceleration (nv,) of an LCP vector (n,)."""
+        """Return packed forces [fN | fF | fL | fG] [N, N m] and acceleration (nv,) of an LCP vector (n,)."""
         return recover_forces(1.0, self.rows, self.data.blocks(), z)
 
 
 def form_acceleration_lcp(data: ConstraintAccelProblemData) -> AccelerationLCP:
-    """State the LCP of the forces at one instant; always at full size, also without any active contact."""
+    """Return the LCP of the forces at one instant, at full size also without any active contact."""
     from contactlab.formulation.kernels.discretized_lcp import assemble_acceleration_lcp
 
     blocks = data.blocks()
@@ -91,17 +91,17 @@ def form_acceleration_lcp(data: ConstraintAccelProblemData) -> AccelerationLCP:
     return AccelerationLCP(MM=MM, qq=qq, rows=rows, data=data)
 
 
-#: Conditions of the certificate that nothing in the linear path imposes.
+#: Conditions of the certificate that the linear path does not impose.
 NOT_ENFORCED = ("cone", "force_sign")
 
 _EPS = float(np.finfo(np.float64).eps)
-# Scaled residual above which the equations are taken to contradict one another, not to be rounded.
+# Scaled residual above which the equations count as contradictory; smaller ones are rounding.
 _CONSISTENT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class LinearResult:
-    """Result of the linear system: the counterpart of `lcp.Result` on the linear path.
+    """Result of the linear path, in place of an `lcp.Result`.
 
     Parameters
     ----------
@@ -125,12 +125,12 @@ class LinearResult:
 
     @property
     def solved(self) -> bool:
-        """Return True if all rows could be made active together."""
+        """Return True if all rows can be active together."""
         return self.status is lcp.Status.SOLVED
 
 
 def solve_linear_path(data: ConstraintAccelProblemData) -> tuple[LinearResult, FloatArray, FloatArray]:
-    """Result, packed forces [fN | fF | fL | fG] [N, N m] and acceleration (nv,) with every row active."""
+    """Return result, packed forces [fN | fF | fL | fG] [N, N m] and acceleration (nv,) with every row active."""
     blocks = data.blocks()
     rows = unilateral_rows(blocks)
     nc, nr, nu = blocks.nc, blocks.nr, blocks.nc + blocks.nr + blocks.nl
@@ -152,7 +152,7 @@ def solve_linear_path(data: ConstraintAccelProblemData) -> tuple[LinearResult, F
 
 
 def _scale(rows: UnilateralRows, nu: int) -> FloatArray:
-    """Factors that make J_i C J_i = 1, so that the rank does not depend on the units of the rows."""
+    """Return factors with J_i C J_i = 1, so that the rank does not depend on the units of the rows."""
     diagonal = np.einsum("ip,ip->i", rows.J[:nu], rows.Y[:nu])
     scale = np.ones(nu)
     scale[diagonal > 0.0] = 1.0 / np.sqrt(diagonal[diagonal > 0.0])
@@ -160,9 +160,10 @@ def _scale(rows: UnilateralRows, nu: int) -> FloatArray:
 
 
 def _minimum_norm(A: FloatArray, b: FloatArray, scale: FloatArray) -> tuple[FloatArray, int]:
-    """The least-squares solution of A x = b of minimum norm, and the rank of A: a complete orthogonal decomposition.
+    """Return the least-squares solution of A x = b of minimum norm, and the rank of A.
 
-    The rank is the one of S A S, S = diag(scale); the norm is taken of x itself.
+    It uses a complete orthogonal decomposition. The rank is determined for S A S, S = diag(scale); the norm is the norm
+    of x.
     """
     left, values, right = np.linalg.svd(scale[:, None] * A * scale)
     kept = values > 32.0 * _EPS * len(values) * np.max(values, initial=0.0)

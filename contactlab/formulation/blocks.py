@@ -1,21 +1,21 @@
-"""The unilateral rows of a problem once its bilateral rows are eliminated, the size of its LCP, and its step h.
+"""Unilateral rows of a problem after elimination of its bilateral rows, the size of its LCP, and its step h.
 
-Kernels always receive a problem without bilateral rows: rows J = [N; F; L; B], their responses Y_i = C J_i,
-terms k and a free motion (velocity v0 or acceleration a0) that already meets the equations. Without bilateral rows
-these are the blocks of the problem data themselves, not copies. Boxed rows B, which exist at velocity level only, count
-as unilateral here: their forces are unknowns of the LCP like the others; the kinds of them and their variables x and y
-are tabled in `lcp.contacts.kernels.boxed_rows`. At acceleration level the force of a row need not act along it: the
-normal force of a sliding contact brings friction, and its response is C R_i with R = N - mu_s Q.
+Kernels always receive a problem without bilateral rows: rows J = [N; F; L; B], their responses Y_i = C J_i, terms k and
+a free motion (velocity v0 or acceleration a0) that already satisfies the equations. Without bilateral rows these are
+the blocks of the problem data themselves, not copies. Boxed rows B, which exist at velocity level only, count as
+unilateral here, because their forces are unknowns of the LCP. `lcp.contacts.kernels.boxed_rows` lists their kinds and
+their variables x and y. At acceleration level the force of a row need not act along the row: the normal force of a
+sliding contact includes friction, and its response is C R_i with R = N - mu_s Q.
 
-C is the inverse inertia of the motion that the rows G leave free. The free part (v+, fG) of the mixed problem solves,
-for a right-hand side (y; z)::
+C is the inverse inertia of the motion that the rows G leave free. For a right-hand side (y; z), the free part (v+, fG)
+of the mixed problem solves::
 
     | M  -G' | | v |   | y |        v  = C y + B z            C = M^-1 - M^-1 G' W+ G M^-1
     | G   0  | | f | = | z |        f  = W+ z - B' y          B = M^-1 G' W+,   W = G M^-1 G'
 
-W+ is the pseudo-inverse of W, so redundant rows are welcome: f is then the multiplier of minimum norm. Equations that
-contradict one another are met in the least-squares sense and leave a rate G v + kG. The arithmetic is in
-`kernels.bilateral`, which the compiled step calls too.
+W+ is the pseudo-inverse of W, so rows can be redundant: f is then the multiplier of minimum norm. Contradictory
+equations are solved in the least-squares sense and leave a rate G v + kG. The arithmetic is in `kernels.bilateral`,
+which the compiled step calls too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import AccelerationBlocks, ProblemDataError, VelocityBlocks
 
-#: Scales or errors of rows that are not known.
+#: Scales or errors of rows that are unknown.
 NOT_KNOWN: FloatArray = np.zeros(0)
 
 
@@ -52,11 +52,11 @@ class BilateralRows:
     rank: int
 
     def project_velocity(self, v: FloatArray, kG: FloatArray) -> FloatArray:
-        """Velocity (nv,) after the impulse that makes G v + kG = 0."""
+        """Return the velocity (nv,) after the impulse with which G v + kG = 0."""
         return self.add_impulses(v, kG)[1]
 
     def project_rows(self, rows: FloatArray, responses: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Responses C d_i from rows d_i and M^-1 d_i, (m, nv) each, 0 if only rounding; and 1 for such rows."""
+        """Return responses C d_i of rows d_i from M^-1 d_i, (m, nv) each, 0 if only rounding; and 1 for such rows."""
         from contactlab.formulation.kernels.bilateral import project_rows
 
         left, locked = np.array(responses, order="C"), np.empty(len(rows), dtype=np.int64)
@@ -65,7 +65,7 @@ class BilateralRows:
         return left, locked
 
     def add_impulses(self, v: FloatArray, kG: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Impulses (nb,) of minimum norm that make G v + kG = 0, and the velocity (nv,) then."""
+        """Return the impulses (nb,) of minimum norm with which G v + kG = 0, and the resulting velocity (nv,)."""
         from contactlab.formulation.kernels.bilateral import add_bilateral_impulses
 
         out, impulses = np.array(v), np.empty(len(kG))
@@ -76,10 +76,10 @@ class BilateralRows:
 def factor_bilateral_rows(
     G: FloatArray, Y: FloatArray, scale: FloatArray = NOT_KNOWN, error: FloatArray = NOT_KNOWN
 ) -> BilateralRows:
-    """Pseudo-inverse of W = G Y', rows of Y being M^-1 G_i.
+    """Return the pseudo-inverse of W = G Y', with rows M^-1 G_i of Y.
 
-    ``scale`` and ``error`` (nb,) are `scaleG` and `errorG` of problem data, which decide on the rank; of length 0 if
-    they are not known.
+    ``scale`` and ``error`` (nb,) are `scaleG` and `errorG` of problem data, which determine the rank; their length is 0
+    if they are unknown.
     """
     from contactlab.formulation.kernels.bilateral import bilateral_work_size, factor_bilateral
 
@@ -90,7 +90,7 @@ def factor_bilateral_rows(
 
 
 def lcp_size(blocks: VelocityBlocks) -> int:
-    """Number of variables n of the velocity-level LCP."""
+    """Return the number of variables n of the velocity-level LCP."""
     from lcp.contacts.kernels.boxed_rows import boxed_variables
 
     n = blocks.nc + 2 * blocks.nr + blocks.ncone + blocks.nl
@@ -98,13 +98,13 @@ def lcp_size(blocks: VelocityBlocks) -> int:
 
 
 def lcp_size_text(blocks: VelocityBlocks) -> str:
-    """Formula of that number, for error messages."""
+    """Return the formula of that number, for error messages."""
     own = "2 nc + 2 nr + nl" if blocks.ncone == blocks.nc else "nc + 2 nr + ncone + nl"
     return own + (" + variables x, y of the boxed rows" if blocks.nbox else "")
 
 
 def zero_force_vector(blocks: VelocityBlocks) -> FloatArray:
-    """The LCP vector (n,) of no unilateral force, and of boxed forces that are as small as their bounds allow."""
+    """Return the LCP vector (n,) without unilateral forces, with boxed forces as small as their bounds allow."""
     z = np.zeros(lcp_size(blocks))
     lo, hi = blocks.lo, blocks.hi
     smallest = np.clip(np.zeros(blocks.nbox), lo, hi)
@@ -119,25 +119,25 @@ def zero_force_vector(blocks: VelocityBlocks) -> FloatArray:
     return z
 
 
-#: The spans of rows that are dense: see `lcp.contacts.kernels.column_ranges`.
+#: Column ranges of dense rows: see `lcp.contacts.kernels.column_ranges`.
 ALL_COLUMNS = np.zeros((0, 4), dtype=np.int64)
 Blocks = VelocityBlocks | AccelerationBlocks
 
 
 @dataclass(frozen=True, eq=False)
 class UnilateralRows:
-    """Rows N, F, L, B with bilateral rows eliminated; these depend on the operators only, not on k, Mv or h."""
+    """Rows N, F, L, B with bilateral rows eliminated. They depend only on the operators, not on k, Mv or h."""
 
-    J: FloatArray  # (nu + nbox, nv) rows [N; F; L; B]; rows the bilateral ones determine fully are zero
+    J: FloatArray  # (nu + nbox, nv) rows [N; F; L; B]; rows that the bilateral ones determine are zero
     Y: FloatArray  # (nu + nbox, nv) row i is C J_i
     #: (nu + nbox, nv) row i is the response to a unit of force i: C R_i for the normal force of a sliding contact,
-    #: otherwise row i of Y. The same array as Y if nothing slides.
+    #: otherwise row i of Y. It is the same array as Y if no contact slides.
     responses: FloatArray
-    locked: IntArray  # (nu + nbox,) 1 for rows that no unilateral force can move any more
+    locked: IntArray  # (nu + nbox,) 1 for rows that unilateral forces cannot move
     bilateral: BilateralRows | None  # the eliminated rows; None if there are none
 
     def terms(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
-        """Terms k (nu + nbox,) and motion v0 (nv,) without unilateral forces, for the vectors of ``blocks``."""
+        """Return terms k (nu + nbox,) and motion v0 (nv,) without unilateral forces, for the vectors of ``blocks``."""
         free = free_motion(blocks)
         if self.bilateral is None:
             return blocks.k, free
@@ -149,7 +149,7 @@ class UnilateralRows:
         return k, v0
 
     def problem(self, h: float, blocks: Blocks) -> ContactSystem:
-        """These rows as kernels take them, with the vectors of ``blocks``."""
+        """Return these rows in the form of the kernels, with the vectors of ``blocks``."""
         k, v0 = self.terms(blocks)
         posed = problem_rows(h, blocks)
         gamma = without_bilateral(blocks, posed.gamma)
@@ -157,7 +157,7 @@ class UnilateralRows:
 
 
 def problem_rows(h: float, blocks: Blocks) -> ContactSystem:
-    """Return all rows of a problem, as kernels take them; h is 1 at acceleration level."""
+    """Return all rows of a problem in the form of the kernels; h is 1 at acceleration level."""
     nothing = np.zeros(0)
     counts = (blocks.nc, blocks.nr, blocks.nl, blocks.nb)
     operators = (blocks.J, blocks.Y, blocks.k)
@@ -173,16 +173,13 @@ def problem_rows(h: float, blocks: Blocks) -> ContactSystem:
 
 
 def bilateral_part(blocks: Blocks) -> slice:
-    """Place of the rows G in [N; F; L; G; B]."""
+    """Return the slice of the rows G in [N; F; L; G; B]."""
     nu = blocks.nc + blocks.nr + blocks.nl
     return slice(nu, nu + blocks.nb)
 
 
 def without_bilateral(blocks: Blocks, stacked: FloatArray) -> FloatArray:
-    """Return the rows [N; F; L.
-
-    B] of an array of all rows: the array itself or a view of it if nothing has to move.
-    """
+    """Return the rows [N; F; L; B] of an array of all rows; the array itself or a view if possible."""
     rows = bilateral_part(blocks)
     if blocks.nb == 0:
         return stacked
@@ -192,19 +189,19 @@ def without_bilateral(blocks: Blocks, stacked: FloatArray) -> FloatArray:
 
 
 def free_motion(blocks: Blocks) -> FloatArray:
-    """Motion (nv,) without any constraint force: M^-1 Mv, or M^-1 tau at acceleration level."""
+    """Return the motion (nv,) without constraint forces: M^-1 Mv, or M^-1 tau at acceleration level."""
     return blocks.a_free if isinstance(blocks, AccelerationBlocks) else blocks.v_free
 
 
 def force_responses(blocks: Blocks) -> FloatArray:
-    """Responses of the motion to a unit of each force, shape (m, nv): rows M^-1 J_i, and M^-1 R_i for normal forces."""
+    """Return responses to a unit of each force, (m, nv): rows M^-1 J_i, and M^-1 R_i for normal forces."""
     if isinstance(blocks, AccelerationBlocks) and blocks.ns > 0:
         return np.concatenate((blocks.YR, blocks.Y[blocks.nc :]))
     return blocks.Y
 
 
 def unilateral_rows(blocks: Blocks) -> UnilateralRows:
-    """Eliminate the bilateral rows of a problem from its unilateral ones."""
+    """Return the unilateral rows of a problem with its bilateral rows eliminated."""
     responses = force_responses(blocks)
     if blocks.nb == 0:
         nothing = np.empty(0, dtype=np.int64)

@@ -1,26 +1,26 @@
-"""The step's contact problem at velocity level, in force units: formed, re-formed for another h, and unpacked.
+"""The contact problem of a step at velocity level, in force units: forming it, updating h, and unpacking solutions.
 
-With v0 the velocity that meets the bilateral rows without unilateral forces and C the inverse inertia they leave, it is
-an LCP in [fN | fF+ | fF- | lambda | fL] over a step h (Anitescu and Potra 1997, bilateral rows eliminated). All is
-assembled in one place, `kernels.discretized_lcp`, which states its matrix, for every h and for the compiled step alike.
+v0 is the velocity that satisfies the bilateral rows without unilateral forces, and C the inverse inertia that these
+rows leave. The problem is an LCP in [fN | fF+ | fF- | lambda | fL] over a step h (Anitescu and Potra 1997, bilateral
+rows eliminated). Only `kernels.discretized_lcp` assembles it, for every h and for the compiled step.
 
-Boxed rows bring variables x and y behind fL (`lcp.contacts.kernels.boxed_rows`): fB = lo + x is coupled with the other
-rows as they are with one another, 0 <= x _|_ s + y >= 0, s = B v+ + kB + gammaB fB, and 0 <= y _|_ hi - lo - x >= 0::
+Boxed rows add variables x and y after fL (`lcp.contacts.kernels.boxed_rows`). fB = lo + x is coupled with the other
+rows like these with one another, 0 <= x _|_ s + y >= 0, s = B v+ + kB + gammaB fB, and 0 <= y _|_ hi - lo - x >= 0::
 
          | ...               h . C B'        0 |        | ... + h . C B' lo                    |
     MM = | h B C .'   ...    h B C B' + gB   1 |   qq = | B v0 + kB + (h B C B' + gB) lo       |
          | 0                -1               0 |        | hi - lo                              |
 
-With Coulomb's exact cone the same rows state a friction problem. With the unknowns ordered [fN | fF] contact by
-contact, then fL, it is::
+With Coulomb's exact cone the same rows state a friction problem. With the unknowns ordered as [fN | fF] contact by
+contact, followed by fL, it is::
 
         | h N C N' + gN   h N C F'        h N C L'      |        |  N v0 + kN |
     W = | h F C N'        h F C F' + gF   h F C L'      |   q =  |  F v0 + kF |       u = W r + q
         | h L C N'        h L C F'        h L C L' + gL |        |  L v0 + kL |
 
-K* contains (u_N + mu |u_T|, u_T), K = {|fF| <= mu fN} contains (fN, fF); a limit is a contact of one component, and so
-is each variable x and y of a boxed row. W and q are rows and columns of the LCP, those with the edges fF+; they are not
-assembled again.
+K* contains (u_N + mu |u_T|, u_T), and K = {|fF| <= mu fN} contains (fN, fF). A limit is a contact of one component, and
+so is each variable x and y of a boxed row. W and q are rows and columns of the LCP, for friction the ones of fF+, and
+are not assembled again.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError
 from problem_data.validation import check_cones
 
-# Uncertainty of a rate, relative to the largest rate of the problem. Rates are sums over the same velocities, which
-# lose a few roundings, and gaps over h, which lose many more: positions of 1 m over a step of 1 ms have errors of 1e-13
-# m/s, and if contacts are redundant these contradict one another.
+# Uncertainty of a rate, relative to the largest rate of the problem. Rates are sums over the same velocities, with few
+# rounding errors. Gaps divided by h have larger ones: positions of 1 m over a step of 1 ms have errors of 1e-13 m/s,
+# and for redundant contacts these contradict one another.
 _NOISE = 2.0**-30
-# Dense matrices in memory during a solve of the LCP: this module's, the problem's, and the solver's.
+# Number of dense matrices in memory during a solve: this module's, the problem's, and the solver's.
 _MATRICES = 3
 
 
 def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray, first_cone: int, ncone: int) -> lcp.LCP:
     """Return the LCP with the uncertainty of its q; ``lo`` and ``hi`` (nbox,) are the bounds of boxed rows.
 
-    A tangential rate of 1e-16 is zero if others are 1e-2, and a rate of zero is as uncertain if the entries of its row
+    A tangential rate of 1e-16 is zero if others are 1e-2. A rate of zero is equally uncertain if the entries of its row
     are remainders of sums that cancel. Rows of friction cones, from ``first_cone`` on, have no rate. Rows with the
     distance between two bounds of a force have one by convention only.
     """
@@ -82,7 +82,7 @@ def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray, f
 class BaseLCP:
     """The LCP at h = 1 without softening, and the data to state it for any h.
 
-    MM and qq are assembled when they are first read, and kept: forces of contacts are found without any matrix, which
+    MM and qq are assembled on first access and then kept, because contact forces are found without a matrix, which
     takes 8 n^2 bytes.
 
     Parameters
@@ -98,13 +98,13 @@ class BaseLCP:
 
     @property
     def kernel_rows(self) -> ContactSystem:
-        """The rows as kernels take them."""
+        """The rows in the form of the kernels."""
         problem = self.rows.problem(1.0, self.data.blocks())
         return problem._replace(gamma=np.zeros_like(problem.gamma), gammaE=np.zeros_like(problem.gammaE))
 
     @property
     def n(self) -> int:
-        """Number of variables, nc + 2 nr + ncone + nl and the variables of boxed rows."""
+        """Number of variables: nc + 2 nr + ncone + nl and the variables of boxed rows."""
         return lcp_size(self.data.blocks())
 
     @property
@@ -139,23 +139,23 @@ class BaseLCP:
 
     @property
     def problem(self) -> lcp.LCP:
-        """MM and qq as a problem that states how well qq is known; raises as `dense_matrix`."""
+        """MM and qq as a problem with the uncertainty of qq; raises like `dense_matrix`."""
         return self.with_matrix(self.dense_matrix())
 
     def dense_matrix(self) -> FloatArray:
-        """Return MM, unless it, a copy and the solver's matrices need more memory than this machine has.
+        """Return MM; raise if it, a copy and the solver's matrices need more memory than this machine has.
 
         Raises
         ------
         ProblemDataError
-            They do; the text has n and names the ways that need no matrix.
+            The memory is too small; the text gives n and names the methods without a matrix.
         """
         if _MATRICES * 8 * self.n**2 > _memory():
             raise self.memory_error()
         return self.MM
 
     def with_matrix(self, MM: Any) -> lcp.LCP:
-        """Return the same with the matrix given, dense or sparse."""
+        """Return the same problem with a given matrix, dense or sparse."""
         blocks = self.data.blocks()
         return stated_lcp(MM, self.qq, blocks.lo, blocks.hi, blocks.nc + 2 * blocks.nr, blocks.ncone)
 
@@ -178,7 +178,7 @@ class BaseLCP:
         bilateral = self.rows.bilateral
         if bilateral is None:
             return top
-        # M v = y + G' f and G v = z: f is the impulse that takes G v - z to zero.
+        # M v = y + G' f and G v = z: f is the impulse with which G v - z becomes zero.
         columns = zip(top.reshape(nv, -1).T, right[nv:].reshape(nb, -1).T, strict=True)
         solved = [np.concatenate(bilateral.add_impulses(y, -z)[::-1]) for y, z in columns]
         return np.stack(solved, axis=1).reshape(right.shape)
@@ -192,23 +192,23 @@ class DiscretizedLCP(BaseLCP):
 
     @property
     def kernel_rows(self) -> ContactSystem:
-        """The rows as kernels take them."""
+        """The rows in the form of the kernels."""
         return self.rows.problem(self.h, self.data.blocks())
 
 
 def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseLCP:
-    """State the LCP at h = 1 without softening: the part that every step size shares.
+    """Return the LCP at h = 1 without softening, the part that all step sizes share.
 
-    It always has full size, also if the free velocity violates nothing.
+    It always has full size, even if the free velocity violates no row.
     """
     return BaseLCP(rows=unilateral_rows(data.blocks()), data=data)
 
 
 def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
-    """State the LCP of a step h [s] with the operators of ``base`` and the vectors of ``data``.
+    """Return the LCP of a step h [s] with the operators of ``base`` and the vectors of ``data``.
 
-    The operators (and the inertia) of ``data`` must equal the ones of ``base``; all vectors, bounds included, may
-    differ; n changes with the kinds of bounds. ``base`` is not modified: updating twice is updating once.
+    The operators (and the inertia) of ``data`` must equal the ones of ``base``. All vectors, bounds included, can
+    differ; n changes with the kinds of bounds. ``base`` is not modified, so updates do not accumulate.
 
     Raises
     ------
@@ -224,16 +224,16 @@ def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h
 
 
 def form_discretized_lcp(data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
-    """State the LCP of a step h [s] as `update_discretized_time_lcp`, without keeping a base."""
+    """Return the LCP of a step h [s] as `update_discretized_time_lcp`, without keeping a base."""
     step = check_step(h)
     return DiscretizedLCP(rows=unilateral_rows(data.blocks()), data=data, h=step)
 
 
 def form_impact_lcp(data: ConstraintVelProblemData) -> DiscretizedLCP:
-    """State the LCP of the impulses [N s] at one instant: the LCP of a step with h = 1, dimensionless.
+    """Return the LCP of the impulses [N s] at one instant: the LCP of a step with h = 1, dimensionless.
 
-    The gammas are therefore in 1/kg: a gamma meant for forces over a step h [s/kg] has to be divided by h first. Bounds
-    of boxed rows are impulses.
+    The gammas are therefore in 1/kg: divide a gamma for forces over a step h [s/kg] by h first. Bounds of boxed rows
+    are impulses.
     """
     return form_discretized_lcp(data, 1.0)
 
@@ -241,7 +241,7 @@ def form_impact_lcp(data: ConstraintVelProblemData) -> DiscretizedLCP:
 def populate_packed_constraint_forces_from_lcp_solution(
     data: ConstraintVelProblemData, discretized: DiscretizedLCP, zz: ArrayLike, h: float
 ) -> ConstraintForces:
-    """Unpack an LCP solution into forces [N, N m], the bilateral ones included.
+    """Unpack an LCP solution into forces [N, N m], including the bilateral ones.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def populate_packed_constraint_forces_from_lcp_solution(
     discretized : DiscretizedLCP
         Its LCP for the step h.
     zz : array_like, shape (n,)
-        Solution of the LCP; of length 0 for no unilateral force at all, and the smallest that boxed rows allow.
+        Solution of the LCP; length 0 stands for no unilateral force and the smallest boxed forces.
     h : float
         Step [s].
 
@@ -279,9 +279,9 @@ def populate_packed_constraint_forces_from_lcp_solution(
 
 
 def recover_forces(h: float, rows: UnilateralRows, blocks: Blocks, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Packed forces [fN | fF | fL | fG | fB] and v+ from an LCP solution.
+    """Return packed forces [fN | fF | fL | fG | fB] and v+ of an LCP solution.
 
-    With bilateral rows, v+ is formed from the forces and M^-1 alone, so that a certificate on it judges the forces. At
+    With bilateral rows, v+ is computed only from the forces and M^-1, so that its certificate tests the forces. At
     acceleration level h is 1 and v+ an acceleration.
     """
     from lcp.contacts.kernels.recover import recover
@@ -299,7 +299,7 @@ def recover_forces(h: float, rows: UnilateralRows, blocks: Blocks, z: FloatArray
 def add_bilateral_forces(
     h: float, rows: UnilateralRows, blocks: Blocks, f: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bilateral forces (nb,) of minimum norm beside forces f (nu + nbox,) of the other rows, and the motion then."""
+    """Return bilateral forces (nb,) of minimum norm for forces f (nu + nbox,) of the other rows, and the motion."""
     from lcp.contacts.kernels.recover import add_impulses
 
     unilateral = free_motion(blocks).copy()
@@ -325,28 +325,28 @@ _PARALLEL = 1.0 - 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ConeUnknowns:
-    """Unknowns of a friction problem, and the way back to the vector of the LCP that it comes from."""
+    """Unknowns of a friction problem, and their conversion to the vector of the LCP."""
 
-    places: IntArray  # (m,) place of each of them in [fN | fF+ | fF- | lambda | fL, boxed rows]
+    places: IntArray  # (m,) index of each unknown in [fN | fF+ | fF- | lambda | fL, boxed rows]
     r: IntArray  # (nc,) tangents of each contact
 
     @classmethod
     def of(cls, n: int, r: IntArray) -> Self:
-        """Contacts with r (nc,) tangents in their order, then limits and variables of boxed rows, of n in the LCP."""
+        """Return the unknowns of contacts with r (nc,) tangents, then limits and boxed variables, of n in the LCP."""
         nc, nr = len(r), int(r.sum())
         first = nc + np.cumsum(r) - r
         parts = [np.concatenate(([c], first[c] + np.arange(r[c]))) for c in range(nc)]
         return cls(np.concatenate([*parts, np.arange(2 * nc + 2 * nr, n)]).astype(np.int64), r)
 
     def start(self, z0: FloatArray) -> FloatArray:
-        """Return the start (m,) that corresponds to an LCP's z0."""
+        """Return the start (m,) that corresponds to z0 of the LCP."""
         nc, nr = len(self.r), int(self.r.sum())
         signed = z0.copy()
         signed[nc : nc + nr] -= z0[nc + nr : nc + 2 * nr]
         return signed[self.places]
 
     def vector(self, force: FloatArray, u: FloatArray) -> FloatArray:
-        """Forces (m,) as a vector of the LCP, and as lambda the speeds of slip in u (m,)."""
+        """Return forces (m,) as a vector of the LCP, with the slip speeds in u (m,) as lambda."""
         nc, nr = len(self.r), int(self.r.sum())
         z, motion = (np.zeros(len(self.places) + nc + nr) for _ in range(2))
         z[self.places], motion[self.places] = force, u
@@ -360,15 +360,15 @@ class ConeUnknowns:
 
 
 def check_cone_data(data: ConstraintVelProblemData) -> None:
-    """Refuse data whose friction rows are not the tangents of a cone, or that have terms which a cone does not support.
+    """Raise unless friction rows are tangents of cones and all terms are supported by cones.
 
-    Two tangents per contact, or one each in planar data (a contact without friction may have none). That they are unit
-    vectors at right angles cannot be seen from rows in generalised coordinates; that they span a plane can.
+    A contact needs two tangents, or one in planar data; a contact without friction can have none. Rows in generalised
+    coordinates do not show whether tangents are orthogonal unit vectors, but show whether they span a plane.
 
     Raises
     ------
     ProblemDataError
-        Names the field, the contact, and a remedy.
+        The text names the field, the contact, and a remedy.
     """
     check_cones(data.r, data.nc, data.gammaE)
     blocks = data.blocks()
@@ -406,7 +406,7 @@ def form_cone_problem(formed: DiscretizedLCP) -> ConeProblem:
     Raises
     ------
     ProblemDataError
-        The data do not fit a cone (`check_cone_data`), or the matrix not into memory.
+        The data do not fit a cone (`check_cone_data`), or the matrix does not fit into memory.
     """
     check_cone_data(formed.data)
     blocks = formed.data.blocks()

@@ -1,9 +1,9 @@
-"""Constraint forces of both levels: their effects, their certificates, and Drake's static helpers.
+"""Constraint forces of both levels: their effects, their certificates, and Drake's static helper functions.
 
 Forces are given as `ConstraintForces` or as a packed vector [fN | fF | fL | fG | fB]. At acceleration level the normal
-force of a sliding contact acts along its row of (N - mu_s Q)', fF has no entry for that contact, and there is no fB.
+force of a sliding contact acts along its row of (N - mu_s Q)'. fF has no entry for this contact, and there is no fB.
 
-A certificate has the kernels' conditions on unilateral and boxed rows, and the residual of bilateral rows.
+A certificate contains the kernels' conditions on unilateral and boxed rows, and the residual of bilateral rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ORTHONORMAL = float(np.sqrt(np.finfo(np.float64).eps))
 
 
 def check_level(data: object, wanted: type) -> None:
-    """Raise `ProblemDataError` unless the problem data are of the level that is wanted."""
+    """Raise `ProblemDataError` unless the problem data are of the required level."""
     if not isinstance(data, wanted):
         raise ProblemDataError("data", f"{type(data).__name__}, wanted {wanted.__name__}")
 
@@ -58,7 +58,7 @@ def packed_forces(data: ProblemData, forces: ConstraintForces | ArrayLike) -> Fl
 
 
 def generalized_force(data: ProblemData, forces: ConstraintForces | ArrayLike) -> FloatArray:
-    """N' fN + F' fF + L' fL + G' fG + B' fB, shape (nv,): a force [N, N m] or an impulse, as ``forces`` are.
+    """Return N' fN + F' fF + L' fL + G' fG + B' fB (nv,): a force [N, N m] or an impulse, like ``forces``.
 
     At acceleration level N is N - mu_s Q: the friction of sliding contacts is included.
     """
@@ -72,7 +72,7 @@ def generalized_force(data: ProblemData, forces: ConstraintForces | ArrayLike) -
 
 
 def acceleration_by_forces(data: ProblemData, forces: ConstraintForces | ArrayLike) -> FloatArray:
-    """M^-1 times the generalised force of ``forces`` [N, N m], shape (nv,): without external forces."""
+    """Return M^-1 times the generalised force of ``forces`` [N, N m], (nv,), without external forces."""
     acceleration: FloatArray = packed_forces(data, forces) @ force_responses(data.blocks())
     return acceleration
 
@@ -80,10 +80,10 @@ def acceleration_by_forces(data: ProblemData, forces: ConstraintForces | ArrayLi
 def contact_forces_in_frames(
     data: ProblemData, forces: ConstraintForces | ArrayLike, contact_frames: Sequence[ArrayLike]
 ) -> list[FloatArray]:
-    """Force of each contact of a planar problem along its normal and its tangent, nc vectors (2,).
+    """Return the force of each contact of a planar problem along its normal and its tangent, nc vectors (2,).
 
-    It is n fN + t fF, or n fN - t mu_s fN if the contact slides along t; in the frame R = [n, t] (columns in world
-    axes) its components are R' times that.
+    The force is n fN + t fF, or n fN - t mu_s fN if the contact slides along t. Its components are the products with
+    R', for the frame R = [n, t] (columns in world axes).
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def _frame(i: int, value: ArrayLike) -> FloatArray:
 
 
 class ForceHelpers:
-    """Static helpers of the constraint solver."""
+    """Static helper functions of the constraint solver."""
 
     construct_base_discretized_time_lcp = staticmethod(construct_base_discretized_time_lcp)
     update_discretized_time_lcp = staticmethod(update_discretized_time_lcp)
@@ -157,7 +157,7 @@ class ForceHelpers:
     def compute_generalized_velocity_change(
         data: ConstraintVelProblemData, impulses: ConstraintForces | ArrayLike
     ) -> FloatArray:
-        """M^-1 times the generalised impulse of ``impulses`` [N s, N m s], shape (nv,)."""
+        """Return M^-1 times the generalised impulse of ``impulses`` [N s, N m s], (nv,)."""
         check_level(data, ConstraintVelProblemData)
         return acceleration_by_forces(data, impulses)
 
@@ -186,10 +186,10 @@ class ForceHelpers:
         forces: ConstraintForces | ArrayLike | None = None,
         h: float | None = None,
     ) -> FloatArray:
-        """Acceleration by external and constraint forces, shape (nv,): of the instant, or the mean over a step.
+        """Return the acceleration (nv,) by external and constraint forces, at an instant or as the mean over a step.
 
         ``(acceleration_data, forces)`` gives M^-1 (tau + generalised force). ``(velocity_data, v, forces, h)`` gives
-        (v+ - v) / h with v (nv,) the velocity at the start of the step; external forces are in Mv already.
+        (v+ - v) / h with the velocity v (nv,) at the start of the step; external forces are part of Mv.
         """
         if isinstance(data, ConstraintAccelProblemData):
             given = [argument for argument in (v, forces) if argument is not None]
@@ -208,7 +208,7 @@ class ForceHelpers:
 def certify_forces(
     data: ConstraintVelProblemData, h: float, z: FloatArray, packed: FloatArray, v_plus: FloatArray
 ) -> Certificate:
-    """Certificate of forces [fN | fF | fL | fG | fB] and v+ over a step h, with the edge magnitudes in z.
+    """Return the certificate of forces [fN | fF | fL | fG | fB] and v+ over a step h, with edge magnitudes in z.
 
     Impulses are certified at h = 1.
     """
@@ -228,7 +228,7 @@ def certify_blocks(
 def certify_cone_forces(
     data: ConstraintVelProblemData, h: float, packed: FloatArray, v_plus: FloatArray
 ) -> Certificate:
-    """Certificate of forces [fN | fF | fL | fG | fB] and v+ over a step h against Coulomb's exact cone."""
+    """Return the certificate of forces [fN | fF | fL | fG | fB] and v+ over a step h for Coulomb's exact cone."""
     blocks = data.blocks()
     rows = problem_rows(h, blocks)
     cert, size = _certify(rows, blocks.Y, True, packed, packed, v_plus)
@@ -244,9 +244,9 @@ def certify_accelerations(
     *,
     not_enforced: tuple[str, ...] = (),
 ) -> Certificate:
-    """Certificate of forces [fN | fF | fL | fG] and the acceleration (nv,), with the edge magnitudes in z (n,).
+    """Return the certificate of forces [fN | fF | fL | fG] and the acceleration (nv,), with edge magnitudes in z (n,).
 
-    Sliding contacts have no cone of their own: their friction is part of the response to fN.
+    Sliding contacts have no cone, because their friction is part of the response to fN.
     """
     blocks = data.blocks()
     cert, size = _certify(problem_rows(1.0, blocks), force_responses(blocks), False, z, packed, acceleration)
@@ -259,7 +259,7 @@ def certify_accelerations(
 
 
 def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion: FloatArray) -> int:
-    """Return the bilateral row with the largest error beyond errors of assembly, or -1 if there is none.
+    """Return the index of the bilateral row with the largest error beyond errors of assembly, or -1.
 
     ``h`` is the step, None for an impact or accelerations; ``packed`` are all forces, ``motion`` (nv,) is v+ or a.
     """
@@ -269,7 +269,7 @@ def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion
     # Size of the terms of each velocity before cancellation.
     size = np.abs(free_motion(blocks)) + (h or 1.0) * (np.abs(packed) @ np.abs(force_responses(blocks)))
     part = bilateral_part(blocks)
-    # An impact has no stabilisation: position errors explain none of its terms.
+    # An impact has no stabilisation, so position errors explain none of its terms.
     error = blocks.errorG if h is not None or of_accelerations else np.zeros(0)
     G, k, work = blocks.J[part], blocks.k[part], np.empty(blocks.nb)
     return int(agreement.contradicted_row(G, k, blocks.scaleG, error, h or 0.0, motion, size, work))
@@ -278,7 +278,7 @@ def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion
 def _certify(
     rows: ContactSystem, responses: FloatArray, cone: bool, z: FloatArray, packed: FloatArray, motion: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Conditions of contacts and limits as the kernel fills them, and the size (nv + 1,) of the velocities."""
+    """Return conditions of contacts and limits from the kernel, and the sizes (nv + 1,) of the velocities."""
     from lcp.contacts.kernels.certify import CERT_SIZE, certify
 
     cert, size = np.empty(CERT_SIZE), np.empty(len(motion) + 1)
@@ -287,7 +287,7 @@ def _certify(
 
 
 def _boxed(rows: ContactSystem, packed: FloatArray, v_plus: FloatArray, size: FloatArray) -> FloatArray | None:
-    """Conditions of the boxed rows as the kernel fills them; None if there is no such row."""
+    """Return the conditions of the boxed rows from the kernel; None without such rows."""
     from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
 
     if rows.lo.size == 0:
@@ -298,7 +298,7 @@ def _boxed(rows: ContactSystem, packed: FloatArray, v_plus: FloatArray, size: Fl
 
 
 def _bilateral(blocks: Blocks, motion: FloatArray, size: FloatArray) -> Check | None:
-    """Residual of the bilateral row that is worst against the size of its terms."""
+    """Return the largest residual of a bilateral row, relative to the size of its terms."""
     if blocks.nb == 0:
         return None
     from contactlab.formulation.kernels.agreement import certify_bilateral

@@ -1,20 +1,20 @@
-"""Friction backends: ways to contact forces other than an LCP, the law that each states, and whether forces meet it.
+"""Friction backends: solvers of contact forces other than LCP solvers, their laws, and tests of forces against a law.
 
-Only this module decides whether forces meet a law, and it does so from the data of the problem.
+Only this module decides whether forces satisfy a law, from the data of the problem.
 
-Coulomb's law over the pyramid of a contact, and Anitescu's relaxation of it, differ in the normal rows alone::
+Coulomb's law over the pyramid of a contact, and Anitescu's relaxation of it, differ only in the normal rows::
 
     "coulomb"   0 <= fN  _|_  N v+ + kN + gammaN fN              >= 0
     "relaxed"   0 <= fN  _|_  N v+ + kN + gammaN fN - mu lambda  >= 0,    lambda the largest sliding speed of an edge
 
-Forces meet a law if two residuals are within a tolerance: the scaled residual of its LCP, and every mechanical
-condition over its scale. The second is checked on J, Y, k and v_free, not on the LCP that was assembled from them. Of
-the relaxed law these are Coulomb's conditions with kN - mu lambda in the place of kN.
+Forces satisfy a law if two residuals are within a tolerance: the scaled residual of its LCP, and every mechanical
+condition divided by its scale. The second is computed from J, Y, k and v_free, not from the assembled LCP. For the
+relaxed law, kN - mu lambda replaces kN in Coulomb's conditions.
 
-A backend is given to `ConstraintSolver` in the place of the LCP solver. It works on the blocks of the LCP that
-`discretized` states, in [fN | fF+ | fF- | lambda | fL, boxed rows], and states no row of its own. It may solve another
-problem than Coulomb's; its result then has `FrictionAnswer.relaxed`, and the certificate, which has Coulomb's
-conditions only, shows the difference.
+`ConstraintSolver` accepts a backend in place of an LCP solver. A backend works on the blocks of the LCP of
+`discretized`, in [fN | fF+ | fF- | lambda | fL, boxed rows], and adds no rows. If it solves another problem than
+Coulomb's, `FrictionAnswer.relaxed` is True. The certificate, which always has Coulomb's conditions, shows the
+difference.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData, ProblemDataError
 from problem_data.validation import FRICTION
 
-#: Laws that a backend may state, as the value of its attribute ``law``; without one it states Coulomb's.
+#: Laws that a backend can state by its attribute ``law``; the default is Coulomb's.
 LAWS = ("coulomb", "relaxed")
-#: Up to here an answer is one of Coulomb's problem, or of the relaxed one: the bound of `lcp.solve`.
+#: Largest residual at which forces solve Coulomb's or the relaxed problem: the bound of `lcp.solve`.
 VERIFIED = 1e-9
-# Share of the tolerance that residuals are kept within: a check in other arithmetic then agrees.
+# Fraction of the tolerance that residuals must not exceed, so that a check in other arithmetic agrees.
 _SHARE = 0.9
 
 #: Conditions of a certificate if the law is relaxed.
@@ -50,7 +50,7 @@ RELAXED_FORMULAS = {
 
 
 def law_of(solver: Any) -> str:
-    """Return the law that a solver states: ``"coulomb"`` unless it has another one."""
+    """Return the law of a solver: ``"coulomb"`` unless its attribute ``law`` names another one."""
     law: str = getattr(solver, "law", LAWS[0])
     return law
 
@@ -67,7 +67,7 @@ def relaxed_lcp(formed: DiscretizedLCP) -> lcp.LCP:
 def certify_relaxed_forces(
     data: ConstraintVelProblemData, h: float, z: FloatArray, packed: FloatArray, v_plus: FloatArray
 ) -> Certificate:
-    """Certificate of the relaxed law, as `certify_forces` has it of Coulomb's."""
+    """Return the certificate of the relaxed law, as `certify_forces` does for Coulomb's law."""
     blocks = data.blocks()
     nc, nr = blocks.nc, blocks.nr
     rows = slice(nc, nc + nr)
@@ -84,7 +84,7 @@ def certify_relaxed_forces(
 
 @dataclass(frozen=True, eq=False)
 class LawCheck:
-    """Residual of forces over a step in the law that their solver states.
+    """Residual of forces over a step in the law of their solver.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class LawCheck:
     certificate : Certificate
         The mechanical conditions of the law.
     coulomb : Certificate
-        Those of Coulomb's law.
+        The mechanical conditions of Coulomb's law.
     """
 
     law: str
@@ -104,12 +104,12 @@ class LawCheck:
     coulomb: Certificate
 
     def holds(self, tolerance: float = VERIFIED) -> bool:
-        """Return True if the residual is within the tolerance, with a tenth of it to spare."""
+        """Return True if the residual is at most nine tenths of the tolerance."""
         return self.residual <= _SHARE * tolerance
 
 
 def balanced_residual(problem: lcp.LCP, z: FloatArray) -> float:
-    """Return the scaled residual of an LCP of bodies in units of its rows, as the compiled step measures it."""
+    """Return the scaled residual of an LCP in units of its rows, as the compiled step measures it."""
     from lcp.kernels.residuals import SCALED, SIZE, balanced_residuals
 
     measures = np.zeros(SIZE)
@@ -119,7 +119,7 @@ def balanced_residual(problem: lcp.LCP, z: FloatArray) -> float:
 
 
 def check_law(formed: DiscretizedLCP, z: FloatArray, law: str) -> LawCheck:
-    """Return how well a vector z (n,) of the LCP meets a law."""
+    """Return the residuals of a vector z (n,) of the LCP in a law."""
     h, data = formed.h, formed.data
     if not np.isfinite(z).all():
         z = np.where(np.isfinite(z), z, np.inf)
@@ -130,31 +130,31 @@ def check_law(formed: DiscretizedLCP, z: FloatArray, law: str) -> LawCheck:
     else:
         certificate, problem = certify_relaxed_forces(data, h, z, packed, v_plus), relaxed_lcp(formed)
     scaled = balanced_residual(problem, z) if np.isfinite(z).all() else np.inf
-    # The equations have a separate bound, because no forces help if they contradict one another.
+    # The equations have a separate bound, because forces cannot satisfy contradictory equations.
     worst = max(check.scaled for name, check in certificate.checks().items() if name != "bilateral")
     return LawCheck(law, float(max(scaled, worst)), certificate, coulomb)
 
 
-#: Scaled residual that is rounding.
+#: Scaled residual that counts as rounding.
 ROUNDING = 1e-12
 #: Scaled residual up to which a quadratic program's result is accepted without refinement.
 CLOSE = 1e-10
-# Backward errors that are asked for when an answer is sharpened.
+# Backward errors requested when a result is refined.
 _SHARP = (1e-13, 1e-11)
 
 
 @dataclass(frozen=True, eq=False)
 class FrictionAnswer:
-    """Answer of a backend.
+    """Result of a backend.
 
     Parameters
     ----------
     problem : lcp.LCP, lcp.FrictionProblem or None
-        The problem that was solved; Coulomb's unless ``relaxed``. None if it was solved without being formed.
+        The solved problem; Coulomb's unless ``relaxed``. None if it was solved without being formed.
     result : lcp.Result or lcp.FrictionResult
-        Verified on ``problem``, which has the unknowns of Coulomb's.
+        Verified on ``problem``, which has the unknowns of Coulomb's problem.
     relaxed : bool
-        Whether ``problem`` is another one than Coulomb's.
+        Whether ``problem`` differs from Coulomb's problem.
     not_enforced : tuple of str
         Conditions of the certificate that ``problem`` does not impose.
     """
@@ -167,25 +167,25 @@ class FrictionAnswer:
 
 @runtime_checkable
 class FrictionBackend(Protocol):
-    """Anything with this method is a friction backend; nothing needs to be subclassed."""
+    """Protocol of friction backends: any object with this method."""
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
-        """Forces over the step of ``formed`` (impulses at h = 1), perhaps started at z0 (n,)."""
+        """Return forces over the step of ``formed`` (impulses at h = 1); z0 (n,) is an optional start."""
         ...
 
 
 @runtime_checkable
 class AccelerationBackend(Protocol):
-    """A friction backend that solves problems at one instant too."""
+    """A friction backend that also solves problems at one instant."""
 
     def solve_accelerations(self, formed: AccelerationLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
-        """Forces at the instant of ``formed``, perhaps started at z0 (n,)."""
+        """Return forces at the instant of ``formed``; z0 (n,) is an optional start."""
         ...
 
 
 @dataclass(frozen=True)
 class ContactLayout:
-    """Places in the vector of a contact LCP: fN, both edges fF+ and fF-, lambda, and the rest (fL, boxed rows)."""
+    """Indices in the vector of a contact LCP: fN, both edges fF+ and fF-, lambda, and the rest (fL, boxed rows)."""
 
     normals: slice
     edges: slice
@@ -194,7 +194,7 @@ class ContactLayout:
 
     @classmethod
     def of(cls, formed: DiscretizedLCP) -> ContactLayout:
-        """Places in the LCP of a step."""
+        """Return the indices in the LCP of a step."""
         nc, nr = formed.data.nc, formed.data.nr
         if formed.data.ncone > nc:
             detail = "further cones, of moments, have no place in it; take an LCP solver"
@@ -205,7 +205,7 @@ class ContactLayout:
 
 @dataclass(frozen=True, eq=False)
 class _BackendAdapter:
-    """A backend's work on one problem in the form of a solver, so that `lcp.solve` times and verifies it."""
+    """Adapter from a backend's run on one problem to a solver, so that `lcp.solve` times and verifies it."""
 
     run: Callable[[], lcp.Claim]
 
@@ -214,17 +214,18 @@ class _BackendAdapter:
 
 
 def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim], tolerance: float = 1e-9) -> lcp.Result:
-    """Result of the claim that ``run`` returns, verified on ``problem`` like any solver's; it names the backend."""
+    """Return the result of the claim of ``run``, verified on ``problem`` like a solver's; it names the backend."""
     result = lcp.solve(problem, _BackendAdapter(run), tolerance=tolerance)
     attempts = tuple(replace(attempt, solver=backend) for attempt in result.attempts)
     return replace(result, solver=backend, attempts=attempts)
 
 
 def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
-    """Return z with its active rows solved together, if this reduces the scaled residual.
+    """Return z after solving its active rows together, if this reduces the scaled residual.
 
-    To rounding, whatever the problem's q is known to: its noise may excuse more than a step does. An answer whose
-    active rows lead nowhere, and that is not within `CLOSE`, is the start of an LCP solver.
+    The accuracy is rounding, even if the problem's q is less accurate, because the uncertainty of q may permit larger
+    residuals than a step does. If the active rows do not help and the residual exceeds `CLOSE`, an LCP solver continues
+    from z.
     """
     from lcp.polish.active_set import refine
 
@@ -243,7 +244,7 @@ def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
 
 
 def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:
-    """Return an UNSUITABLE result, unless zero forces happen to solve the problem."""
+    """Return an UNSUITABLE result, unless zero forces solve the problem."""
     return verified(problem, backend, lambda: lcp.Claim(np.zeros(problem.n), lcp.Status.UNSUITABLE, 0, why))
 
 
@@ -265,12 +266,12 @@ def check_flag(field: str, value: object) -> None:
         raise ProblemDataError(field, f"{value!r}, wanted True or False")
 
 
-#: Codes for quadratic programs, which solve no LCP with friction.
+#: Solvers of quadratic programs, which cannot solve an LCP with friction.
 QP_CODES = (lcp.OSQP, lcp.CVXPY, lcp.Clarabel, lcp.PIQP, lcp.ProxQP)
 
 
 def qp_code_objection(solver: object) -> str | None:
-    """Reason why ``solver`` is no solver of a time stepper; None if it is no code for quadratic programs."""
+    """Return the reason why ``solver`` cannot be the solver of a time stepper, or None."""
     if not isinstance(solver, QP_CODES):
         return None
     qp = f"qp=lcp.{type(solver).__name__}()"

@@ -2,44 +2,44 @@
 
 The convex relaxation of Coulomb friction states contact forces as one convex quadratic program.
 
-With A and b the part of the contact LCP in the forces f = (fN, fF+, fF-, fL), and E the edges by contact::
+A and b are the part of the contact LCP in the forces f = (fN, fF+, fF-, fL), and E are the edges by contact::
 
     min  1/2 f' A f + b' f + 1/2 sum gammaE lambda^2    over  f, lambda >= 0,  E' fF <= mu fN + gammaE lambda
 
-Its optimality conditions are the LCP of `discretized` with one block more, -mu in the rows fN and columns lambda; the
-matrix is then monotone. Only the normal rows change::
+Its optimality conditions are the LCP of `discretized` with one more block, -mu in the rows fN and columns lambda, which
+makes the matrix monotone. Only the normal rows change::
 
     Coulomb     0 <= fN  _|_  N v+ + kN + gammaN fN              >= 0
     relaxed     0 <= fN  _|_  N v+ + kN + gammaN fN - mu lambda  >= 0,      lambda the sliding speed
 
-so that bodies at rest against each other get Coulomb's forces, and a contact that slides at speed s on a gap of zero
-separates at the speed mu s. Over a gap of h mu s, with kN = gap / h, the forces are Coulomb's again: a body that slides
-on does so at that distance, which vanishes with h (Anitescu 2006). One that begins to slide in contact hops first.
+So bodies at rest against each other have Coulomb's forces. A contact that slides at speed s on a gap of zero separates
+at the speed mu s. Over a gap of h mu s, with kN = gap / h, the forces are Coulomb's again. A body that slides
+continuously does so at this distance, which vanishes with h (Anitescu 2006). A body that begins to slide hops first.
 
-The program is solved over the generators of the cones, on which it is a symmetric LCP: with x = (a, b, t, fL) >= 0,
-fN = a + E' b, fF = (E mu) b + (E gammaE) t, lambda = E' t. Boxed rows are next to fL; with two bounds they make it a
-monotone one.
+The program is solved over the generators of the cones, on which it is a symmetric LCP: with x = (a, b, t, fL) >= 0, fN
+= a + E' b, fF = (E mu) b + (E gammaE) t, lambda = E' t. Boxed rows follow fL; with two bounds they make the LCP
+monotone instead of symmetric.
 
-Staggered projections solve for normal forces and for friction in turn, each a convex problem, until neither changes
-the other.
-With the rows of the contact LCP split into n = [fN | fL, boxed rows] and f = [fF+ | fF- | lambda], one round is::
+Staggered projections solve alternately for normal forces and for friction, each a convex problem, until neither changes
+the other. With the rows of the contact LCP split into n = [fN | fL, boxed rows] and f = [fF+ | fF- | lambda], one
+iteration is::
 
     normal     0 <= zn  _|_  MM_nn zn + (qq_n + MM_nf zf) >= 0    for given friction: symmetric
     friction   0 <= zf  _|_  MM_ff zf + (qq_f + MM_fn zn) >= 0    most dissipation under the given mu fN: monotone
 
-which is block Gauss-Seidel on Coulomb's LCP: a fixed point solves it exactly. There is no promise that one is reached;
-contacts that wedge may make the rounds cycle. That is a status, not an answer.
+This is block Gauss-Seidel on Coulomb's LCP, so a fixed point solves it exactly. Convergence is not guaranteed: for
+contacts that wedge, the iteration may cycle. The status then reports it.
 
-At acceleration level the friction of a sliding contact is mu_s fN against its slip, so that the normal rows respond to
-R' = (N - mu_s Q)' in the place of N', and MM_nn is not symmetric. There this friction is given in the normal problem as
-all other friction is, by the round before::
+At acceleration level the friction of a sliding contact is mu_s fN against its slip. The normal rows then respond to R'
+= (N - mu_s Q)' in place of N', and MM_nn is not symmetric. In the normal problem this friction is therefore given by
+the previous iteration, like all other friction::
 
     normal     0 <= zn  _|_  S zn + (qq_n + MM_nf zf + (MM_nn - S) zn-) >= 0,    S = [N; L] C [N; L]': symmetric
 
-A fixed point solves the whole problem again, and there need not be one (Painleve's paradox).
+A fixed point solves the whole problem again, but need not exist (Painleve's paradox).
 
-Rounds only approach an answer. Near one, the rows that are active in all of Coulomb's LCP are solved at once, as the
-codes for quadratic programs polish theirs, and the residual decides.
+The iterations only approach a solution. Near one, the active rows of Coulomb's LCP are solved together, as solvers of
+quadratic programs polish their results. The residual decides whether the result is accepted.
 """
 
 from __future__ import annotations
@@ -74,22 +74,22 @@ from problem_data import ProblemDataError
 
 @dataclass(frozen=True)
 class ConvexRelaxation:
-    """Forces by the convex relaxation of Coulomb's law, in the place of an LCP solver.
+    """Backend: forces by the convex relaxation of Coulomb's law, in place of an LCP solver.
 
-    Unique in v+, and exact without friction and if nothing slides. A sliding contact opens at mu times its sliding
-    speed, which the certificate shows as ``normal_complementarity``. Infeasible if no velocity meets the relaxed
-    rows, which Coulomb's problem may survive.
+    The solution is unique in v+, and exact without friction or if no contact slides. A sliding contact opens at mu
+    times its sliding speed, which the certificate shows as ``normal_complementarity``. The problem is infeasible if no
+    velocity satisfies the relaxed rows, even if Coulomb's problem has a solution.
 
     Parameters
     ----------
     qp : lcp.Solver
         Solver of symmetric positive semidefinite LCPs: `lcp.OSQP`, `lcp.CVXPY`, or `lcp.Lemke`.
     tolerance : float
-        Backward error of the relaxed LCP up to which a result counts as solved; the rule for a step is in
-        `contactlab.formulation.friction_backend`. The default is far above polished results; a larger one is for a code
-        and a relaxation without ``polish``.
+        Backward error of the relaxed LCP up to which a result counts as solved;
+        `contactlab.formulation.friction_backend` has the rule for a step. The default is far above polished results.
+        Use a larger one for a solver and a relaxation without ``polish``.
     polish : bool
-        Solve the active rows of the relaxed LCP at once, from the code's answer (see `lcp.Refined`). If that fails,
+        Solve the active rows of the relaxed LCP together, from the solver's result (see `lcp.Refined`). If this fails,
         an LCP solver continues from there.
 
     References
@@ -109,7 +109,7 @@ class ConvexRelaxation:
         check_flag("polish", self.polish)
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
-        """Forces of the relaxed problem, verified on its LCP."""
+        """Return forces of the relaxed problem, verified on its LCP."""
         at = ContactLayout.of(formed)
         problem = relaxed_lcp(formed)
         result = verified(problem, self, partial(self._claim, problem, at, z0), self.tolerance)
@@ -137,18 +137,18 @@ class ConvexRelaxation:
         z[at.slacks] = cone.slacks(solution.z, rates[at.edges])
         status, proof, detail = solution.status, None, solution.attempts[-1].detail
         if status is lcp.Status.INFEASIBLE:
-            # The proof has to speak of the rows that are certified, not of generators.
+            # The proof must refer to the certified rows, not to generators.
             proof = lcp.infeasibility_proof(problem)
             status = lcp.Status.STALLED if proof is None else status
             detail += "; no velocity meets the relaxed rows, though one may meet Coulomb's"
-        # Remove rounding of the generators and errors of the code, unless its own solutions are wanted.
+        # Remove rounding of the generators and errors of the solver, unless its own solutions are requested.
         z = sharpened(problem, z) if self.polish and np.isfinite(z).all() else z
         return lcp.Claim(z, status, solution.iterations, detail, evidence=proof)
 
 
 @dataclass(frozen=True, eq=False)
 class _Cone:
-    """The friction cones by generators, and the rest: f = T x, x = (a, b, t, fL, ...) >= 0."""
+    """Friction cones by generators, and the other rows: f = T x, x = (a, b, t, fL, ...) >= 0."""
 
     T: FloatArray  # (n - nc, m) one generator per column
     penalty: FloatArray  # (m, m) second derivative of 1/2 sum gammaE lambda^2
@@ -156,12 +156,12 @@ class _Cone:
     #: slope, give: (2 nr,) E mu and E gammaE: friction coefficient and softening of each edge.
     slope: FloatArray
     give: FloatArray
-    #: (m of all,) columns that T has of all those there might be: no edge without friction, no t without softening.
+    #: (m of all,) indices of T's columns among all possible ones: no edge without friction, no t without softening.
     kept: NDArray[np.bool_]
 
     @classmethod
     def of(cls, MM: FloatArray, at: ContactLayout) -> _Cone:
-        """Read mu, gammaE and E off the rows and columns of the slacks."""
+        """Return the cones, with mu, gammaE and E from the rows and columns of the slacks."""
         E = MM[at.edges, at.slacks]
         slope = E @ np.diag(MM[at.slacks, at.normals])
         softening = np.diag(MM[at.slacks, at.slacks])
@@ -181,7 +181,7 @@ class _Cone:
         return cls(T[:, kept], penalty[np.ix_(kept, kept)], E, slope, give, kept)
 
     def coordinates(self, z: FloatArray, at: ContactLayout) -> FloatArray:
-        """Generator coordinates near the forces of z; softening's share is left to the solver."""
+        """Return generator coordinates near the forces of z; the solver determines the part of softening."""
         b = np.divide(z[at.edges], self.slope, out=np.zeros(len(self.slope)), where=self.slope > 0.0)
         a = z[at.normals] - self.E.T @ b
         every = np.concatenate((a, b, np.zeros(len(b)), z[at.rest]))
@@ -189,7 +189,7 @@ class _Cone:
         return start
 
     def slacks(self, x: FloatArray, rates: FloatArray) -> FloatArray:
-        """Return lambda (nc,): by softening, or without it the smallest that the rates of all edges admit."""
+        """Return lambda (nc,): by softening, or without it the smallest that the rates of all edges permit."""
         ne, nc = self.E.shape
         every = np.zeros(len(self.kept))
         every[self.kept] = x
@@ -197,7 +197,7 @@ class _Cone:
         return np.where(self.E.T @ self.give > 0.0, self.E.T @ every[nc + ne : nc + 2 * ne], least)
 
 
-# Conditions of the rows that, above that bound, have seen the friction of the round before.
+# Conditions that, above this bound, are satisfied for the friction of the previous iteration.
 _LAGGING = (
     "normal_gap",
     "normal_complementarity",
@@ -206,30 +206,31 @@ _LAGGING = (
     "box_gap",
     "box_complementarity",
 )
-# A subproblem that was not quite solved may be in the next round; one that ended like this will not.
+# An inaccurately solved subproblem can be solved in the next iteration, but not one with such a status.
 _HOPELESS = (lcp.Status.INFEASIBLE, lcp.Status.UNSUITABLE, lcp.Status.NOT_FINITE)
-# Scaled residual below which a round's active rows are solved at once.
+# Scaled residual below which the active rows of an iteration are solved together.
 _NEAR = 1e-2
-# Share of the tolerance that the scaled residual of an answer is to have, and further rounds that it is given for that.
+# Fraction of the tolerance required of the scaled residual of a result, and maximum number of iterations to reach it.
 _SHARE, _FURTHER = 0.1, 10
 
 
 @dataclass(frozen=True)
 class StaggeredProjections:
-    """Forces by alternating normal and friction problems, in the place of an LCP solver.
+    """Backend: forces by alternating normal and friction problems, in place of an LCP solver.
 
     Parameters
     ----------
     qp : lcp.Solver
         Solver of symmetric and monotone LCPs: `lcp.OSQP`, `lcp.CVXPY`, or `lcp.Lemke`.
     max_iterations : int
-        Rounds; without convergence the status is ITERATION_LIMIT and the trace has the scaled residual of each round.
+        Maximum number of iterations; without convergence the status is ITERATION_LIMIT. The trace has the scaled
+        residual of each iteration.
     tolerance : float
-        Scaled residual of Coulomb's LCP at which the rounds end. Above 1e-9 an answer may be one of a problem nearby,
-        in which the normal forces have seen the friction of the round before: it is then marked as relaxed.
+        Scaled residual of Coulomb's LCP at which the iteration ends. Above 1e-9 a result may solve a nearby problem,
+        whose normal forces use the friction of the previous iteration: it is then marked as relaxed.
     polish : bool
-        Solve the active rows of Coulomb's LCP at once if a round came near an answer (see `lcp.Refined`), unless
-        ``tolerance`` is above 1e-9. Without it, each round reduces the residual by a factor that may be near one.
+        Solve the active rows of Coulomb's LCP together if an iteration is near a solution (see `lcp.Refined`), unless
+        ``tolerance`` is above 1e-9. Without it, each iteration reduces the residual by a factor that may be near one.
 
     References
     ----------
@@ -253,13 +254,13 @@ class StaggeredProjections:
         check_flag("polish", self.polish)
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
-        """Forces at the end of the rounds, verified on Coulomb's LCP, or as relaxed ones on the nearby problem."""
+        """Return the final forces, verified on Coulomb's LCP, or as relaxed ones on the nearby problem."""
         at = ContactLayout.of(formed)
         normal = np.r_[at.normals, at.rest]
         return self._answer(_Parts(formed.problem, at, normal, formed.MM[np.ix_(normal, normal)]), z0)
 
     def solve_accelerations(self, formed: AccelerationLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
-        """Return the same of the forces at one instant."""
+        """Return the same for the forces at one instant."""
         blocks, J, Y = formed.data.blocks(), formed.rows.J, formed.rows.Y
         nc, nr, n = blocks.nc, blocks.nr, len(formed.qq)
         edges, slacks = nc + 2 * nr, nc + 2 * nr + blocks.nns
@@ -279,7 +280,7 @@ class StaggeredProjections:
         return FrictionAnswer(problem, result, relaxed, _LAGGING if relaxed else ())
 
     def _alternate(self, parts: _Parts, z0: FloatArray | None) -> tuple[lcp.Claim, FloatArray]:
-        """Rounds until Coulomb's LCP is met; and by how much the last normal problem's vector differed from qq."""
+        """Iterate until Coulomb's LCP is solved; return the claim, and the last normal problem's vector less qq."""
         problem = parts.problem
         z = np.zeros(problem.n) if z0 is None else np.maximum(z0, 0.0)
         lag = np.zeros(problem.n)
@@ -308,7 +309,7 @@ class StaggeredProjections:
             residuals.append(residual.scaled)
             recorder.add(len(residuals), residual.scaled)
             near = self.tolerance > VERIFIED and residual.scaled <= self.tolerance
-            # An answer is made sharper, for a few rounds.
+            # The result is refined in a few further iterations.
             solved += residual.solved(self.tolerance)
             sharp = residual.scaled <= _SHARE * self.tolerance
             if near or (residual.solved(self.tolerance) and (sharp or solved > _FURTHER)):
@@ -316,11 +317,11 @@ class StaggeredProjections:
                 status = lcp.Status.SOLVED
                 break
             if max(residuals[-2:]) <= ROUNDING and len(residuals) > 1:
-                # Redundant contacts whose loads are rounding: further rounds have no effect.
+                # Redundant contacts whose loads are rounding: further iterations have no effect.
                 status = lcp.Status.STALLED
                 break
         if status is lcp.Status.INFEASIBLE:
-            # The proof has to speak of the whole problem.
+            # The proof must refer to the whole problem.
             proof = lcp.infeasibility_proof(problem)
             status = lcp.Status.STALLED if proof is None else status
         detail = f"{len(residuals)} rounds, scaled residual {residuals[-1] if residuals else math.inf:.1e}"
@@ -333,7 +334,7 @@ class StaggeredProjections:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """A contact problem, and the two that it is taken apart into."""
+    """A contact problem, and its normal and friction subproblems."""
 
     problem: lcp.LCP
     at: ContactLayout
@@ -341,14 +342,14 @@ class _Parts:
     block: FloatArray  # their matrix in the normal problem
 
     def round(self, before: FloatArray, qp: lcp.Solver) -> tuple[FloatArray, list[lcp.Result]]:
-        """One round from ``before``: z after it, and how its one or two subproblems ended."""
+        """Run one iteration from ``before``; return z after it, and the results of its one or two subproblems."""
         MM, q, at = np.asarray(self.problem.M), self.problem.q, self.at
         z = before.copy()
         first = _subproblem(self.problem, z, self.normal, self.block, qp)
         if first.status in _HOPELESS:
             return z, [first]
         z[self.normal] = first.z
-        # A contact without normal force has no friction; in a QP its problem would have no interior.
+        # A contact without normal force has no friction; as a quadratic program its problem would have no interior.
         pressed = _friction_mask(MM, z, at)
         friction = np.r_[at.edges, at.slacks]
         z[friction[~pressed]] = 0.0
@@ -357,9 +358,9 @@ class _Parts:
         if second.status in _HOPELESS:
             return z, [first, second]
         z[rows] = second.z
-        # Remove equal forces on opposite edges: they use the cone without effect.
+        # Remove equal forces on opposite edges, which use the cone without effect.
         z[at.edges] -= np.tile(np.minimum(*np.split(z[at.edges], 2)), 2)
-        # Contacts left out get the least lambda that the rates of their edges admit.
+        # Contacts left out have the smallest lambda that the rates of their edges permit.
         E = MM[at.edges, at.slacks]
         rates = MM[at.edges] @ z + q[at.edges]
         least = np.max(E * -rates[:, None], axis=0, initial=0.0)
@@ -369,7 +370,7 @@ class _Parts:
     def lag(self, before: FloatArray, z: FloatArray) -> FloatArray:
         """Return the change of the normal problem's vector from the friction ``before`` to the friction of z.
 
-        The friction of sliding contacts at acceleration level is a part of it.
+        It includes the friction of sliding contacts at acceleration level.
         """
         MM, normal = np.asarray(self.problem.M), self.normal
         friction, change = slice(self.at.edges.start, self.at.slacks.stop), before - z
@@ -380,13 +381,13 @@ class _Parts:
 def _subproblem(
     problem: lcp.LCP, z: FloatArray, rows: NDArray[np.intp], block: FloatArray, qp: lcp.Solver
 ) -> lcp.Result:
-    """Return the LCP in z[rows] with the matrix ``block``, everything else staying as it is."""
+    """Return the result of the LCP in z[rows] with the matrix ``block``, with all other variables fixed."""
     load = problem.q[rows] + np.asarray(problem.M)[rows] @ z - block @ z[rows]
     return lcp.solve(lcp.LCP(block, load), qp, z0=z[rows])
 
 
 def _friction_mask(MM: FloatArray, z: FloatArray, at: ContactLayout) -> NDArray[np.bool_]:
-    """Mask of [fF+ | fF- | lambda]: true if the bound mu fN of the contact is positive, or its slack softened."""
+    """Return a mask of [fF+ | fF- | lambda], true if the contact's bound mu fN is positive or its slack softened."""
     contacts = MM[at.slacks, at.normals] @ z[at.normals] > 0.0
     contacts |= np.diag(MM[at.slacks, at.slacks]) > 0.0
     edges = MM[at.edges, at.slacks] @ contacts.astype(np.float64) > 0.0

@@ -1,16 +1,16 @@
-"""Springs and dampers as softened constraint rows, and back.
+"""Springs and dampers as softened constraint rows, and the inverse conversion.
 
 A row with gap phi, stiffness k and damping b that obeys f = -k phi(t + h) - b phidot(t + h), with
 phi(t + h) = phi + h phidot(t + h), is the constraint row
 
     phidot(t + h) + erp phi / h + gamma f = 0,      gamma = 1 / (h k + b),      erp = h k / (h k + b)
 
-so that gamma goes into ``gammaN`` (or L, F) and erp phi / h into ``kN`` of a problem over a step h whose forces are in
-newtons. At rest phidot = 0 and f = -k phi exactly, for any h and b. In an impact problem, whose unknowns are impulses
-h f, the same row needs gamma / h: `impulse_softening`.
+So gamma is an entry of ``gammaN`` (or L, F), and erp phi / h a term of ``kN``, of a problem over a step h whose forces
+are in newtons. At rest phidot = 0 and f = -k phi exactly, for any h and b. In an impact problem, whose unknowns are
+impulses h f, the same row needs gamma / h: `impulse_softening`.
 
-gamma is known as constraint force mixing (CFM) and erp as error reduction parameter (ERP): b alone (k = 0) gives
-erp = 0, k alone erp = 1. For rows in radians read N m for N.
+gamma is known as constraint force mixing (CFM) and erp as error reduction parameter (ERP). k = 0 gives erp = 0, and b =
+0 gives erp = 1. For rows in radians, read N m for N.
 
 C. Lacoursiere, Ghosts and Machines: Regularized Variational Methods for Interactive Simulations of Multibodies with Dry
 Frictional Contacts, PhD thesis, Umea University (2007).
@@ -29,7 +29,7 @@ from problem_data import ProblemDataError
 
 
 class Softening(NamedTuple):
-    """Terms of softened rows, of the shape of the values given (arrays of shape () for scalars)."""
+    """Terms of softened rows, with the shape of the given values (arrays of shape () for scalars)."""
 
     #: constraint force mixing: 1/(N s/m) = s/kg for forces, 1/kg for impulses
     gamma: FloatArray
@@ -38,7 +38,7 @@ class Softening(NamedTuple):
 
     @property
     def cfm(self) -> FloatArray:
-        """Constraint force mixing: another name of gamma."""
+        """Constraint force mixing, another name for gamma."""
         return self.gamma
 
     def rate(self, h: float, gap: ArrayLike) -> FloatArray:
@@ -55,7 +55,7 @@ class SpringDamper(NamedTuple):
 
 
 def softening(h: float, *, stiffness: ArrayLike = 0.0, dissipation: ArrayLike = 0.0) -> Softening:
-    """Softening of a row over a step, for forces: gamma = 1/(h k + b) [s/kg], erp = h k/(h k + b).
+    """Return the softening of a row over a step, for forces: gamma = 1/(h k + b) [s/kg], erp = h k/(h k + b).
 
     Parameters
     ----------
@@ -92,20 +92,20 @@ def softening(h: float, *, stiffness: ArrayLike = 0.0, dissipation: ArrayLike = 
 
 
 def impulse_softening(h: float, *, stiffness: ArrayLike = 0.0, dissipation: ArrayLike = 0.0) -> Softening:
-    """Softening of the same row for an impact problem, whose unknowns are impulses h f: gamma / h [1/kg], same erp."""
+    """Return the softening of the same row for an impact problem with impulses h f: gamma / h [1/kg], same erp."""
     soft = softening(h, stiffness=stiffness, dissipation=dissipation)
     return Softening(gamma=np.asarray(soft.gamma / check_step(h)), erp=soft.erp)
 
 
 def spring_damper(h: float, *, gamma: ArrayLike, erp: ArrayLike) -> SpringDamper:
-    """Stiffness erp / (h gamma) and dissipation (1 - erp) / gamma of a softened row: the inverse of `softening`.
+    """Return stiffness erp / (h gamma) and dissipation (1 - erp) / gamma of a softened row: the inverse of `softening`.
 
     Parameters
     ----------
     h : float
         Step [s].
     gamma : array_like
-        Constraint force mixing [s/kg], > 0: a rigid row (gamma = 0) is no spring.
+        Constraint force mixing [s/kg], > 0: a rigid row (gamma = 0) is not a spring.
     erp : array_like
         Error reduction parameter, 0 to 1.
 
@@ -136,7 +136,7 @@ def _finite(field: str, value: ArrayLike) -> FloatArray:
 
 
 def _broadcast(first: str, a: ArrayLike, second: str, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Both as non-negative finite arrays of one shape."""
+    """Return both as non-negative finite arrays of one shape."""
     arrays = []
     for field, value in ((first, a), (second, b)):
         array = _finite(field, value)

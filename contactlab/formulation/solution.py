@@ -1,14 +1,14 @@
-"""Certified solutions of the constraint solver, the error raised without one, and the retry with a smaller step.
+"""Certified solutions of the constraint solver, the error without a solution, and the retry with a smaller step.
 
-The terms kN, kL, Mv and the gammas of a discretised problem depend on h, so a retry needs new data and not only a new
-h: the problem is given as a function of h. The procedure is Drake's:
+The terms kN, kL, Mv and the gammas of a discretised problem depend on h, so a retry needs new data, not only a new h.
+Therefore the problem is given as a function of h. The procedure is Drake's:
 
 1. state rows and inertia at the current configuration;
 2. choose h;
 3. compute the terms that depend on h: Mv, kN, kF, kL, kG, gammas;
 4. form the LCP of that h;
 5. solve it;
-6. if it was not solved, make h smaller and go back to 3;
+6. if it was not solved, reduce h and continue with 3;
 7. unpack the forces.
 """
 
@@ -27,16 +27,16 @@ from problem_data import ConstraintAccelProblemData, ConstraintForces, Constrain
 
 
 class CoulombError(NamedTuple):
-    """Distance of forces from the contact problem with Coulomb's law: its condition that is violated most.
+    """Violation of Coulomb's contact problem by forces: the condition with the largest violation.
 
     Parameters
     ----------
     condition : str
         Name of the condition in the certificate.
     violation : float
-        By how much, in the unit of the condition (a rate, a force or a power).
+        Violation in the unit of the condition (a rate, a force or a power).
     scaled : float
-        The same over the size of the terms of the row; rounding gives about 1e-15.
+        Violation divided by the size of the terms of the row; rounding gives about 1e-15.
     """
 
     condition: str
@@ -51,19 +51,19 @@ class Solution:
     Parameters
     ----------
     forces : ConstraintForces
-        By class of constraint: forces [N, N m], or impulses [N s, N m s] of an impact problem.
+        Forces by class of constraint [N, N m], or impulses [N s, N m s] of an impact problem.
     result : lcp.Result, lcp.FrictionResult or LinearResult
-        The LCP solver's answer, whose ``z`` warm-starts the next, similar problem; on the linear path the result
-        of the linear system.
+        Result of the LCP solver, whose ``z`` warm-starts the next, similar problem; on the linear path the result of
+        the linear system.
     certificate : Certificate
         The mechanical conditions, checked on the problem data.
     generalized_force : ndarray, shape (nv,)
         Sum of all constraint forces (impulses), in generalised coordinates.
     relaxed : bool
-        Whether ``result`` solves another problem than Coulomb's, as a friction backend may; ``certificate`` is one of
-        Coulomb's conditions all the same, and lists as ``not_enforced`` those the other problem does not impose.
+        Whether ``result`` solves another problem than Coulomb's, as a friction backend may. ``certificate`` still has
+        Coulomb's conditions; its ``not_enforced`` lists the conditions that the other problem does not impose.
     choice : ForceChoice
-        Which of the forces that solve the problem these are.
+        Selection among the forces that solve the problem.
     """
 
     forces: ConstraintForces
@@ -75,7 +75,7 @@ class Solution:
 
     @property
     def coulomb_error(self) -> CoulombError:
-        """The condition of Coulomb's problem that is violated most, and by how much."""
+        """The condition of Coulomb's problem with the largest violation."""
         name = self.certificate.worst_condition
         check = self.certificate.checks()[name]
         return CoulombError(name, check.violation, check.scaled)
@@ -117,7 +117,7 @@ class StepSolution(Solution):
     v_plus : ndarray, shape (nv,)
         Velocity after the step.
     h : float
-        Step [s]: the one asked for, or the smaller one at which the problem was solved.
+        Step [s]: the requested one, or the smaller one at which the problem was solved.
     """
 
     result: lcp.Result | lcp.FrictionResult
@@ -135,14 +135,14 @@ def advice_on(
         more = "Rigid friction may have no acceleration: pose the problem at velocity level."
     else:
         more = (
-            "Rows ask for velocities that exclude each other, as restitution between walls that close does: ask for "
-            "less (restitution, kN), or soften rows (gamma > 0)."
+            "Rows prescribe velocities that contradict each other, as restitution between closing walls does: reduce "
+            "them (restitution, kN), or soften rows (gamma > 0)."
         )
     return f"{result.advice} {more}"
 
 
 class ConstraintSolveError(RuntimeError):
-    """A constraint problem was not solved; everything needed to study it is attached.
+    """A constraint problem was not solved; the error has all data needed to study it.
 
     Parameters
     ----------
@@ -151,13 +151,13 @@ class ConstraintSolveError(RuntimeError):
     problem : ConstraintVelProblemData or ConstraintAccelProblemData
         The problem; `problem_data.save` writes it to a file.
     lcp : lcp.LCP, lcp.FrictionProblem or None
-        The LCP, or the problem of cones, it was turned into; None on the linear path.
+        The LCP or cone problem that was formed from it; None on the linear path.
     result : lcp.Result, lcp.FrictionResult or LinearResult
-        The solver's answer, with its status and every attempt.
+        Result of the solver, with its status and every attempt.
     h : float or None
         Step [s]; None for impact and acceleration-level problems.
     certificate : Certificate
-        Mechanical conditions of the rejected answer.
+        Mechanical conditions of the rejected forces.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class ConstraintSolveError(RuntimeError):
         h: float | None,
         certificate: Certificate,
     ) -> None:
-        # All of it in args: the error then survives pickling between processes.
+        # All values are in args, so that the error survives pickling between processes.
         super().__init__(message, problem, lcp, result, h, certificate)
         self.message = message
         self.problem = problem
@@ -182,7 +182,7 @@ class ConstraintSolveError(RuntimeError):
         return self.message
 
 
-# Halved ten times: a step that has to be a thousandth of the one wanted means that the model is wrong.
+# Ten halvings: a model that needs a thousandth of the wanted step is wrong.
 SMALLEST_FRACTION = 2.0**-10
 
 
@@ -199,7 +199,7 @@ def solve_with_shrinking_step(
     Parameters
     ----------
     data_of : callable
-        Problem data for a step h [s].
+        Function of a step h [s] that returns problem data.
     h : float
         Largest step [s].
     solve : callable
@@ -212,7 +212,7 @@ def solve_with_shrinking_step(
     Raises
     ------
     ProblemDataError
-        h, shrink_factor or min_h is out of its range, or ``data_of`` returns something else than problem data.
+        h, shrink_factor or min_h is out of its range, or ``data_of`` does not return problem data.
     ConstraintSolveError
         The problem was not solved at any step: the error of the smallest step, with all steps in its message.
     """

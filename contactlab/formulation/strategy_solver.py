@@ -1,9 +1,9 @@
-"""The island strategies on the public path: they find contact forces without a complementarity solver.
+"""Island strategies in the public functions: they compute contact forces without a complementarity solver.
 
-`distance_from_selected` measures how far forces of a step are from the equal-compliance forces
-(`docs/theory/load_sharing.md`). The step's own kernels compute these again, from no forces; if the branch is lost that
-way, from the forces that the step began with. `contactlab.verification.equal_compliance_check` checks a record by
-another method.
+`distance_from_selected` measures the distance of a step's forces from the equal-compliance forces
+(`docs/theory/load_sharing.md`). The step's kernels compute these again, starting without forces; if the continuation
+fails, they start from the initial forces of the step. `contactlab.verification.equal_compliance_check` checks a record
+by another method.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
 from lcp.contacts.trees import contact_column_ranges
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
-# Unknowns from which on a sparse matrix may cost less than a dense one, and the part of it that it may fill.
+# Number of unknowns above which a sparse matrix may cost less than a dense one, and its largest fraction of nonzeros.
 _LARGE = 150
 _SPARSE = 0.25
-#: Seconds of the processor for the problem of an island that the default solvers are given.
+#: Processor time [s] of the default solvers for the problem of an island.
 MAX_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class StrategySolver:
-    """Answer in place of a solver: the forces of z0, or forces near them, or the forces selected.
+    """Stand-in for a solver: the forces of z0, forces near them, or the selected forces.
 
-    It is computed before any solver is called, and accepted if it solves the LCP well within the tolerance: see
-    `lcp.contacts.kernels.strategy_loop`.
+    The forces are computed before any solver is called, and accepted if they solve the LCP well within the tolerance:
+    see `lcp.contacts.kernels.strategy_loop`.
 
     Parameters
     ----------
     choice
-        Which of several force solutions was found.
+        Selection among the force solutions.
     attempt
-        Name of the strategy that found it: see `lcp.contacts.strategies`.
+        Name of the strategy that found the forces: see `lcp.contacts.strategies`.
     """
 
     choice: ForceChoice = ForceChoice.ANY
@@ -63,21 +63,21 @@ class StrategySolver:
 class EqualCompliance:
     """Default solver of a step: the equal-compliance forces of redundant contacts.
 
-    If contacts are redundant, the rigid problem has many solutions, and a pivoting method returns a corner of their
-    set: one corner of a face then carries all of its load, and a gripped box does not move as a real one. This solver
-    selects the forces of contacts with a compliance eps, equal for all contacts and directions, in the limit of eps =
-    0. They solve the rigid problem, and are computed in the space of the velocities: from large to small eps, then by
-    proximal points (`lcp.contacts.kernels.compliance_continuation`). Rows of joints are rigid throughout.
+    If contacts are redundant, the rigid problem has many solutions, and a pivoting method returns a vertex of their
+    set. One corner of a face then carries all of its load, and a gripped box does not move like a real one. This solver
+    selects the forces of contacts with a compliance eps, equal for all contacts and directions, in the limit of
+    zero compliance. They solve the rigid problem. They are computed in the space of the velocities: from large to small
+    eps, then by proximal points (`lcp.contacts.kernels.compliance_continuation`). Rows of joints stay rigid.
 
     Parameters
     ----------
     fallback
-        Solver of the LCP if no forces were found: softness of friction, contacts of different numbers of directions,
-        and problems that all strategies failed on. By default Lemke's method, then what
-        `lcp.default_solver` would try, for half a minute of the processor; with ``friction="cone"`` what
-        `lcp.default_friction_solver` would try, for as long.
+        Solver of the LCP if no forces were found: for softened friction, contacts with different numbers of directions,
+        and problems on which all strategies failed. By default Lemke's method, then the methods of
+        `lcp.default_solver`, for 30 s of processor time. With ``friction="cone"`` the methods of
+        `lcp.default_friction_solver`, for the same time.
     strategies
-        Names of the strategies that may be used: see `lcp.contacts.strategies`.
+        Names of the enabled strategies: see `lcp.contacts.strategies`.
 
     Notes
     -----
@@ -99,25 +99,25 @@ class EqualCompliance:
 
     @property
     def lcp_solver(self) -> lcp.Solver:
-        """Solver that is called if no forces were selected."""
+        """Solver that is called if the strategies find no forces."""
         if self.fallback is not None:
             return self.fallback
         return lcp.Fallback(lcp.Lemke(), lcp.default_solver(), time_limit=MAX_SECONDS)
 
     @property
     def cone_solver(self) -> lcp.FrictionSolver:
-        """Solver that is called if no forces were selected for contacts with the exact cone."""
+        """Solver that is called if the strategies find no forces for contacts with the exact cone."""
         return replace(lcp.default_friction_solver(), time_limit=MAX_SECONDS)
 
 
 def _rows_and_ranges(rows: VelocityBlocks | ContactSystem) -> tuple[IntArray, IntArray]:
-    """Rows, and the columns that each of them acts on."""
+    """Return row indices, and the columns that each row acts on."""
     row, column = np.nonzero((rows.J != 0.0) | (rows.Y != 0.0))
     return row, column
 
 
 def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
-    """First velocities of the trees, those joined that rows of joints join, and the spans of [N; F; L; B]."""
+    """Return first velocities of the trees, after joining trees by rows of joints, and the spans of [N; F; L; B]."""
     from contactlab.formulation.kernels.discretized_lcp import place_joint_spans
     from lcp.contacts.kernels.column_ranges import SPAN_INTS
 
@@ -143,7 +143,7 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
 
 @dataclass(frozen=True, eq=False)
 class _SolverAdapter:
-    """Forces found as a solver's answer, so that `lcp.solve` verifies them."""
+    """Computed forces as the result of a solver, so that `lcp.solve` verifies them."""
 
     r: FloatArray
     solver: StrategySolver
@@ -160,7 +160,7 @@ def solve_cones_with_strategies(
 ) -> tuple[ConeProblem, lcp.FrictionResult] | None:
     """Return selected forces of contacts with the exact cone, and their problem.
 
-    Z0 (n,) as in `solve_with_strategies`.
+    z0 (n,) is as in `solve_with_strategies`.
     """
     found = _found(formed, z0, tolerance, True, True, attempts)
     if found is None:
@@ -190,7 +190,7 @@ def solve_with_strategies(
     if found is None:
         return None
     z, w, out, solver, detail, rows = found
-    # The kernel has checked in the step's units; the backward error is added.
+    # The kernel has tested the result in the step's units; the backward error is added.
     problem = formed.with_matrix(lcp_matrix(formed, rows))
     measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(problem, z).backward_error]
     residual = lcp.Residuals(*measures)
@@ -258,7 +258,7 @@ def _found(
 
 
 def _posed(formed: DiscretizedLCP, spans: IntArray) -> FloatArray:
-    """Original rows, for verification after bilateral rows were eliminated; see `IslandProblem`."""
+    """Return the original rows, for verification after elimination of bilateral rows; see `IslandProblem`."""
     from contactlab.formulation.kernels.bilateral import fill_posed
 
     blocks = formed.data.blocks()
@@ -271,7 +271,7 @@ def _posed(formed: DiscretizedLCP, spans: IntArray) -> FloatArray:
 
 
 def lcp_matrix(formed: DiscretizedLCP, rows: ContactSystem) -> Any:
-    """Return M of the LCP, sparse if this costs less. Rows that act on the same velocities have entries."""
+    """Return M of the LCP, sparse if this costs less; entries couple rows that act on the same velocities."""
     m = rows.nc + rows.nr
     if rows.J.shape[0] > m or formed.n < _LARGE:
         return formed.MM
@@ -283,7 +283,7 @@ def lcp_matrix(formed: DiscretizedLCP, rows: ContactSystem) -> Any:
     from contactlab.formulation.kernels.discretized_lcp import assemble_sparse_lcp
 
     acting = sparse.csr_array((np.ones(row.size), (row, column)), shape=rows.J.shape)
-    # Softness is on the diagonal, whatever a row acts on.
+    # Softening is on the diagonal, for every row.
     shared = (acting @ acting.T + sparse.eye_array(m)).tocsr()
     friction = np.arange(m) >= rows.nc
     # A row F is in the LCP twice, as itself and negated, and is coupled with its lambda.
@@ -298,9 +298,9 @@ def lcp_matrix(formed: DiscretizedLCP, rows: ContactSystem) -> Any:
     return sparse.csr_array((data, indices, indptr), shape=(formed.n, formed.n))
 
 
-# Least eigenvalue of W, of the largest, at which it is regular; singular value at which rows of joints are dependent.
+# Smallest eigenvalue of a regular W, relative to the largest one, and largest singular value of dependent joint rows.
 REGULAR, DEPENDENT = 1e-9, 1e-10
-# Of the largest rate that a load makes: an unloaded contact that is faster is open. Of a bound: a force is at it.
+# Rate of an open contact without load, relative to the largest rate by loads; distance of a force at its bound.
 CLOSED, WITHIN = 1e-8, 1e-9
 
 
@@ -312,16 +312,16 @@ def distance_from_selected(
     z0: FloatArray | None = None,
     tolerance: float = 1e-9,
 ) -> float:
-    """Return the largest difference of contact forces from those selected, of the largest force.
+    """Return the largest difference of contact forces from the selected ones, relative to the largest force.
 
     Parameters
     ----------
     data, h, forces
         Problem of a step of h [s] with its friction directions, and forces that solve it.
     z0
-        (n,) Start of the step's solve.
+        (n,) start of the step's solve.
     tolerance
-        As of `ConstraintSolver`.
+        Tolerance of `ConstraintSolver`.
 
     Returns
     -------
@@ -344,7 +344,7 @@ def distance_from_selected(
 def _equal_compliance_forces(
     formed: DiscretizedLCP, z0: FloatArray | None, friction: str, tolerance: float
 ) -> ConstraintForces | None:
-    """Return the forces selected, None if they are not found."""
+    """Return the selected forces, or None if they are not found."""
     if friction == "cone":
         found = solve_cones_with_strategies(formed, z0, tolerance)
         z, by = (None, None) if found is None else (found[0].vector(found[1].r, found[1].u), found[1].solver)
@@ -358,7 +358,7 @@ def _equal_compliance_forces(
 
 
 def _along_axes(blocks: VelocityBlocks, forces: ConstraintForces) -> FloatArray:
-    """Return normal forces, and friction of each cone along two axes, of that along r directions at angles pi j / r."""
+    """Return normal forces, and friction of each cone along two axes, from forces along r directions."""
     cones = np.repeat(np.arange(blocks.ncone), blocks.r)
     place = np.arange(blocks.nr) - np.repeat(np.cumsum(blocks.r) - blocks.r, blocks.r)
     angle = np.pi * place / blocks.r[cones]
@@ -367,7 +367,7 @@ def _along_axes(blocks: VelocityBlocks, forces: ConstraintForces) -> FloatArray:
 
 
 def _unique(formed: DiscretizedLCP, blocks: VelocityBlocks, forces: ConstraintForces) -> bool:
-    """Return whether no other forces of the contacts that act make the same velocities."""
+    """Return True if no other forces of the active contacts cause the same velocities."""
     nc, nr, nl = blocks.nc, blocks.nr, blocks.nl
     rows = formed.rows.problem(formed.h, blocks)
     W = formed.h * (rows.J @ rows.Y.T) + np.diag(rows.gamma)

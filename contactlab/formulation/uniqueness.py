@@ -1,9 +1,9 @@
-"""Decide whether the motion of a contact problem is unique, even if its forces are not.
+"""Test whether the motion of a contact problem is unique, even if its forces are not.
 
-Forces of redundant contacts are many, and the motion may still be one. It need not be: with friction, and if bodies
-hit several places at once, one state may have several velocities after it, each a solution of the same LCP. Two
-solutions z differ in the velocity by |v1 - v2|_M = |R (z1 - z2)|, with R' R the response of the rows along z: that
-distance is asked here, in units of |v|_M before and of what the forces do to it, never of what is left after it.
+Forces of redundant contacts are not unique, but the motion may be. With friction, and if bodies collide at several
+points simultaneously, one state can have several velocities after it, each a solution of the same LCP. Two solutions z
+differ in the velocity by |v1 - v2|_M = |R (z1 - z2)|, where R' R is the response of the rows along z. This distance is
+compared with |v|_M before the step and with the effect of the forces, never with the velocity after the step.
 
 References
 ----------
@@ -41,18 +41,18 @@ from problem_data import (
     VelocityBlocks,
 )
 
-# Of the speeds that go in, and of those that the forces make: velocities that are nearer are one.
+# Velocities count as equal if they differ by less than this fraction of the initial speed and the speeds by forces.
 DISTINCT = 1e-6
 # Fractions that count as zero: of the terms of a row, of the largest singular value, and of the speeds.
 ZERO, SINGULAR, DUST = 1e-8, 1e-10, 1e-14
-# Variables that are zero on both sides whose choices are all tried, and answers asked of larger problems.
+# Maximum number of variables with z = w = 0 whose combinations are all tried; number of solves of larger problems.
 MAX_DEGENERATE, ANSWERS = 12, 8
-# Variables that can be branched on, and solutions of a large problem that are looked at.
+# Maximum number of variables for branching, and of examined solutions of a large problem.
 MAX_BRANCHED, MAX_LISTED = 62, 64
 
 
 class VelocityCount(enum.Enum):
-    """Verdict on the velocities that solve a problem."""
+    """Number of velocities that solve a problem."""
 
     ONE = "one velocity"
     SEVERAL = "several velocities"
@@ -67,15 +67,15 @@ class Uniqueness:
     Attributes
     ----------
     verdict
-        ``ONE`` and ``NONE`` are proven; ``SEVERAL`` are shown; ``NOT_SEARCHED`` is neither.
+        ``ONE`` and ``NONE`` are proven, ``SEVERAL`` is shown by examples, and ``NOT_SEARCHED`` is undecided.
     reason
         Reason of the verdict.
     velocities
         Distinct v+ (nv,) that were found; two or more for ``SEVERAL``.
     solutions
-        For each of them a z (n,) of the LCP (`contactlab.formulation.discretized`) that makes it.
+        For each of them a z (n,) of the LCP (`contactlab.formulation.discretized`) that causes it.
     enumerated
-        How many solutions of the LCP enumeration lists, None if it was not asked.
+        Number of solutions of the LCP that enumeration lists; None without enumeration.
     """
 
     verdict: VelocityCount
@@ -86,7 +86,7 @@ class Uniqueness:
 
     @property
     def unique(self) -> bool | None:
-        """Return True if there is exactly one velocity; None if that is not known."""
+        """Return True if there is exactly one velocity; None if this is unknown."""
         return None if self.verdict is VelocityCount.NOT_SEARCHED else self.verdict is VelocityCount.ONE
 
     def __str__(self) -> str:
@@ -103,26 +103,26 @@ def motion_is_unique(
     max_nodes: int = 0,
     tolerance: float = 1e-9,
 ) -> Uniqueness:
-    """Return whether a step, or an impact, has one velocity after it; or an instant one acceleration.
+    """Return the number of velocities after a step or an impact, or of accelerations at an instant.
 
-    Without friction, and if the LCP is monotone, there is at most one: a convex program. Otherwise every basis of a
-    small LCP is tried, and if solutions are a continuum, changes of the velocity along its pieces. A larger LCP is
-    solved from several directions, which can show several velocities; if they do not, bases are excluded with proofs
-    (`lcp.all_solutions`), up to ``max_nodes`` nodes.
+    Without friction, and if the LCP is monotone, there is at most one, the solution of a convex program. Otherwise
+    every basis of a small LCP is tried, and, for a continuum of solutions, changes of the velocity along its pieces. A
+    larger LCP is solved along several directions, which can show several velocities. If they do not, bases are excluded
+    with proofs (`lcp.all_solutions`), up to ``max_nodes`` nodes.
 
     Parameters
     ----------
     data : ConstraintVelProblemData or ConstraintAccelProblemData
         The problem, with a pyramid for friction. For the exact cone use ``data.with_friction("pyramid")``, whose four
-        edges are within the cone. ``recording.problem(i)`` is the problem of a recorded step. With a problem in
-        accelerations, velocities below stand for accelerations.
+        edges are within the cone. ``recording.problem(i)`` is the problem of a recorded step. For acceleration-level
+        data, "velocity" below means acceleration.
     h : float, optional
-        Step [s], ``recording.h[i]`` of a recorded one; without, a problem in velocities is an impact.
+        Step [s], ``recording.h[i]`` for a recorded one; without it, velocity-level data are an impact.
     max_n : int
-        Largest LCP whose 2^n bases are all tried: seconds for the default, which is two contacts in space with four
-        edges each; of more the many singular ones soon leave some undecided.
+        Largest size of an LCP whose 2^n bases are all tried. The default, two contacts in space with four edges each,
+        takes seconds. Larger problems have many singular bases, which remain undecided.
     max_nodes : int
-        Of larger ones, nodes of the search by branches, some 5 to 20 ms each; 0 for none.
+        Maximum number of nodes of the search by branches in larger problems, 5 to 20 ms each; 0 for none.
     tolerance : float
         Bound on the backward error of a solution.
 
@@ -151,7 +151,7 @@ def motion_is_unique(
         blocks, nbox, unit_time, given = own, 0, 1.0, own.tau
     else:
         if data.friction != "pyramid" and data.mu.any():
-            detail = 'velocities are searched with pyramids; ask it of data.with_friction("pyramid")'
+            detail = 'velocities are searched with pyramids; use data.with_friction("pyramid")'
             raise ProblemDataError("friction", f"{data.friction!r}: {detail}")
         formed = form_impact_lcp(data) if h is None else form_discretized_lcp(data, h)
         blocks, unit_time, acting = data.blocks(), formed.h, formed.rows.J
@@ -187,7 +187,7 @@ class _UniquenessSearch:
     speed: float  # |v|_M before
     tolerance: float
     distinct: list[FloatArray] = field(default_factory=list)
-    status: str = ""  # of the solver that was asked
+    status: str = ""  # of the called solver
 
     def monotone(self) -> _Verdict | None:
         """Decide problems with z' M z >= 0 for all z, and > 0 for all z that change the velocity."""
@@ -217,7 +217,7 @@ class _UniquenessSearch:
         listed = lcp.enumerate_solutions(self.problem, max_n=max_n, tolerance=self.tolerance)
         for z in listed.solutions:
             self.enter(z)
-        # Solutions at other points of a continuum may move differently.
+        # Other points of a continuum of solutions can have other velocities.
         followed = all([self.follow(z) for z in listed.solutions]) if listed.continuum else True
         count, how = len(listed.solutions), f"all {listed.bases} bases tried"
         if len(self.distinct) > 1:
@@ -227,7 +227,7 @@ class _UniquenessSearch:
         return (VelocityCount.ONE if count else VelocityCount.NONE), how, count
 
     def sampled(self) -> _Verdict | None:
-        """Look for velocities among the answers of Lemke's method along several directions."""
+        """Search for velocities among the solutions of Lemke's method along several directions."""
         n = self.problem.n
         none = self._solved("")
         if none is not None and none[0] is VelocityCount.NONE:
@@ -243,7 +243,7 @@ class _UniquenessSearch:
         return (VelocityCount.SEVERAL, f"answers of one problem of {n} variables", None) if self.distinct[1:] else None
 
     def branched(self, max_n: int, max_nodes: int) -> _Verdict:
-        """Decide by branches cut off with proofs, as far as nodes last."""
+        """Decide by branching with proofs, within the limit of nodes."""
         n = self.problem.n
         large = f"{n} variables, more than max_n = {max_n}: "
         if max_nodes > 0 and n <= MAX_BRANCHED:
@@ -258,14 +258,14 @@ class _UniquenessSearch:
             if listed.complete and followed:
                 verdict = VelocityCount.ONE if listed.count else VelocityCount.NONE
                 return verdict, listed.describe().rstrip("."), listed.count
-            large += f"max_nodes = {max_nodes} did not do; "
+            large += f"max_nodes = {max_nodes} was not sufficient; "
         else:
-            large += "bases not tried, branches (max_nodes) not asked for; "
+            large += "bases not tried, branches (max_nodes) not requested; "
         found = "one velocity in all answers" if self.distinct else "no answer"
         return VelocityCount.NOT_SEARCHED, large + found, None
 
     def enter(self, z: FloatArray) -> bool:
-        """Keep a solution if its velocity is new."""
+        """Add a solution if its velocity is new; return whether it was."""
         effect = np.linalg.norm(self.R, axis=0)
         for other in self.distinct:
             scale = self.speed + max(float(effect @ np.abs(z)), float(effect @ np.abs(other)))
@@ -298,7 +298,7 @@ class _UniquenessSearch:
         return True
 
     def _directions(self, basic: NDArray[np.bool_], either: NDArray[np.intp]) -> Iterator[FloatArray]:
-        """Yield directions (n,) along the piece of a basis in which the velocity changes, one for each way it does."""
+        """Yield directions (n,) along the piece of a basis that change the velocity, one for each kind of change."""
         M, inside = self.problem.M, np.flatnonzero(basic)
         if not inside.size:
             return
@@ -330,7 +330,7 @@ class _UniquenessSearch:
     def _walk(
         self, z: FloatArray, w: FloatArray, d: FloatArray, positive: NDArray[np.bool_], tight: NDArray[np.bool_]
     ) -> None:
-        """Enter the solution at the end of a piece, or as far as forces have changed the motion by all its speed."""
+        """Add the solution at the end of a piece, or where forces have changed the motion by its whole speed."""
         rate = self.problem.M @ d
         ends = [z[i] / -d[i] for i in np.flatnonzero(positive & (d < 0.0))]
         ends += [w[i] / -rate[i] for i in np.flatnonzero(~tight & (rate < 0.0))]
@@ -341,7 +341,7 @@ class _UniquenessSearch:
             self.enter(end)
 
     def _solved(self, how: str) -> _Verdict | None:
-        """Return ONE for a problem known to have at most one velocity, NONE if the solver proves it, otherwise None."""
+        """Return ONE for a solved problem known to have at most one velocity, NONE with a proof, otherwise None."""
         result = lcp.solve(self.problem, tolerance=self.tolerance)
         self.status = result.status.name
         if result.status is lcp.Status.SOLVED:

@@ -8,17 +8,17 @@ from problem_data.errors import FileError
 
 
 class DatasetError(FileError):
-    """A data file that cannot be used: unreadable, foreign, truncated, or with an entry outside its meaning.
+    """A data file that cannot be used: unreadable, of another kind, truncated, or with an invalid entry.
 
     Parameters
     ----------
     path
         The file.
     field
-        The array at fault, with the index of its first offending entry where there is one (``pos[12, 2]``);
-        empty when the file as a whole is at fault.
+        The array at fault, with the index of its first offending entry if there is one (``pos[12, 2]``); empty if the
+        whole file is at fault.
     message
-        What is wrong, and the offending value.
+        The error, with the offending value.
     """
 
     def __init__(self, path: str | Path, field: str, message: str) -> None:
@@ -26,20 +26,20 @@ class DatasetError(FileError):
         super().__init__(f"{path}: {field}: {message}" if field else f"{path}: {message}")
 
     def __reduce__(self) -> tuple[type[DatasetError], tuple[Path, str, str]]:
-        """Rebuild from the three arguments: an error must survive the way back from a worker process."""
+        """Rebuild from the three arguments, so that worker processes can return the error."""
         return type(self), (self.path, self.field, self.message)
 
 
 class RaceError(ValueError):
-    """A race that cannot begin: a solver's name or setting, a problem, a limit. The text names what would do."""
+    """A race cannot begin because of a solver's name or setting, a problem, or a limit. The text names valid values."""
 
 
 class SweepError(ValueError):
-    """A sweep that cannot begin or continue: the function, a task, the folder or the cluster is at fault, not one run.
+    """A sweep cannot begin or continue; the reason is the function, a task, the folder or the cluster.
 
-    Rows finished before it stand in the folder; the same call continues from there.
+    Finished rows are in the folder; the same call continues from there.
     """
 
 
 class RowsError(SweepError, FileError):
-    """Rows in the folder of a sweep that are none."""
+    """Invalid rows in the folder of a sweep."""

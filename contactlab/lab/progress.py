@@ -1,4 +1,4 @@
-"""Progress of a long command: a bar on a terminal with rich, a line now and then elsewhere."""
+"""Progress of a long command: a bar on a terminal with rich, otherwise occasional lines."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Context manager that says what is being done; ``update(done, total)`` may be called as often as one likes.
+    """Context manager that reports progress; ``update(done, total)`` can be called arbitrarily often.
 
-    Written to standard error: standard output carries results. Without a terminal, or without rich (extra `viz`),
-    a line is written each quarter of the way and at most every ten seconds in between.
+    It writes to standard error, because standard output is for results. Without a terminal, or without rich (extra
+    `viz`), it writes a line at each quarter of the work, and between these at most every ten seconds.
     """
 
     interval = 10.0
@@ -44,7 +44,7 @@ class Progress:
             self._bar.stop()
 
     def update(self, done: float, total: float) -> None:
-        """Say how far the work is."""
+        """Report the progress of the work."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=done, total=total)
             return
@@ -57,7 +57,7 @@ class Progress:
 
 
 def _rich_bar() -> RichProgress | None:
-    """Return a bar on standard error, or None without rich; it says so while the work waits for the compiler."""
+    """Return a bar on standard error, or None without rich; it shows when the work waits for the compiler."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn

@@ -1,6 +1,6 @@
-"""Environments for learning: one definition of a task, as a `gymnasium.Env` and, over a `Batch`, as a vector of them.
+"""Environments for learning: one task definition for a `gymnasium.Env` and, over a `Batch`, for a vector environment.
 
-The names are here without gymnasium too, which `Env` and `VectorEnv` ask for: ``pip install '.[learning]'``.
+The names exist without gymnasium too, which `Env` and `VectorEnv` need: ``pip install '.[learning]'``.
 """
 
 from __future__ import annotations

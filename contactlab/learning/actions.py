@@ -1,4 +1,4 @@
-"""From actions, controls of a MuJoCo file among them, to forces and to what drives aim at."""
+"""Maps from actions, including controls of a MuJoCo file, to forces and targets of drives."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from contactlab.world.world import World
 
 
 class ActionMap(Protocol):
-    """Map of an action to inputs. The ready ones work entry by entry, so a run has the same bits in any batch.
+    """Map from actions to inputs. The maps of this module act entry by entry, so runs have the same bits in any batch.
 
     Attributes
     ----------
     low, high
-        (n,) range of each entry of an action; what lies outside is clipped to it.
+        (n,) range of each entry of an action; values outside are clipped.
     depends_on_state
-        Whether forces or targets depend on q and v: then they are asked for at every step of the stepper, else once for
-        each action.
+        Whether forces or targets depend on q and v. They are then computed in every step of the stepper, otherwise once
+        per action.
     """
 
     @property
@@ -39,26 +39,26 @@ class ActionMap(Protocol):
     def depends_on_state(self) -> bool: ...  # noqa: D102
 
     def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray | None, FloatArray | None]:
-        """Return forces (B, nv) and targets of the drives (B, nd) for actions (B, n); None: none, the world's."""
+        """Return forces (B, nv) or None, and targets of drives (B, nd) or None (the world's), for actions (B, n)."""
         ...
 
 
 class Torques:
-    """Forces on joints: one entry of the action, from -1 to 1 times the largest force, for each of their coordinates.
+    """Joint forces: one entry of the action, from -1 to 1, for each coordinate, times the largest force.
 
     Parameters
     ----------
     world
-        In which they act.
+        World in which they act.
     joints
-        Names of the joints; None: all that have a limit of effort.
+        Names of the joints; None: all joints with an effort limit.
     limit
-        The largest force [N m or N], one number or one for each coordinate; None: the limits of effort of the model.
+        Largest force [N m or N], one number or one for each coordinate; None: the effort limits of the model.
 
     Raises
     ------
     LearningError
-        A joint that there is not, a limit that is none.
+        A joint is unknown, or a limit is invalid.
     """
 
     depends_on_state = False
@@ -98,9 +98,9 @@ class Targets:
     Parameters
     ----------
     world
-        In which the drives are.
+        World of the drives.
     drives
-        Their names; None: all of the world.
+        Names of the drives; None: all drives of the world.
     least, most
         Range of the targets [rad or m, of velocity drives rad/s or m/s], one number or one for each drive; None: the
         range of the joint of a position drive.
@@ -108,7 +108,7 @@ class Targets:
     Raises
     ------
     LearningError
-        A drive that there is not, a range that is none.
+        A drive is unknown, or a range is invalid.
     """
 
     depends_on_state = False
@@ -151,7 +151,7 @@ class Targets:
 
 
 def _range(drive: PositionDrive | VelocityDrive, limits: Iterable[JointLimit]) -> tuple[float, float]:
-    """Range of the coordinate that a position drive moves; infinite for none."""
+    """Return the range of the coordinate that a position drive moves; infinite without a limit."""
     ends = [one for one in limits if (one.joint, one.coordinate) == (drive.joint, drive.coordinate)]
     if isinstance(drive, VelocityDrive) or not ends:
         return -math.inf, math.inf
@@ -159,12 +159,12 @@ def _range(drive: PositionDrive | VelocityDrive, limits: Iterable[JointLimit]) -
 
 
 def _unit(n: int) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of the range that learners expect."""
+    """Return the range of actions that learners expect."""
     return read_only(-np.ones(n)), read_only(np.ones(n))
 
 
 def _broadcast(name: str, value: ArrayLike, n: int) -> FloatArray:
-    """One number for each of n, or n of them."""
+    """Return n numbers, from one number or n of them."""
     return (
         np.full(n, finite_array(value, name, (), LearningError))
         if np.ndim(value) == 0
@@ -175,19 +175,19 @@ def _broadcast(name: str, value: ArrayLike, n: int) -> FloatArray:
 class Controls:
     """Controls of a robot's actuators, in the order and the ranges of its file.
 
-    Servos of joints are drives of the world, the others forces: `MjcfRobot.tau`.
+    Servos of joints are drives of the world, other actuators are forces: `MjcfRobot.tau`.
 
     Parameters
     ----------
     world
-        In which the robot is.
+        World of the robot.
     robot
-        The inputs that the file defined.
+        The robot, with the inputs defined by the file.
 
     Raises
     ------
     LearningError
-        No actuators, one without a range, one with a state of its own.
+        There are no actuators, or one has no range or has an internal state.
     """
 
     def __init__(self, world: World, robot: MjcfRobot) -> None:
@@ -198,7 +198,7 @@ class Controls:
         if endless:
             raise LearningError("robot", f"the control of {endless[0]!r} has no range: an action needs one")
         self.low, self.high = (read_only(np.ascontiguousarray(ends)) for ends in robot.ctrl_range.T)
-        # Forces of motors depend on the control alone.
+        # Forces of motors depend only on the control.
         self.depends_on_state = any(
             one.drive is None and (any(one.gain[1:]) or any(one.bias)) for one in robot.actuators
         )

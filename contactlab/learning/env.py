@@ -1,4 +1,4 @@
-"""A task as a gymnasium environment, or as a vector of them; the arithmetic of an action is one for both."""
+"""A task as a gymnasium environment, or as a vector environment, with the same arithmetic for both."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ except ModuleNotFoundError as error:
         raise
 
     class BaseEnv:  # type: ignore[no-redef]
-        """Stands in for gymnasium's, so that the names of `contactlab.learning` are there without it."""
+        """Replacement for gymnasium's class, so that the names of `contactlab.learning` exist without gymnasium."""
 
         def __new__(cls, *_: Any, **__: Any) -> NoReturn:
-            """Say what to install."""
+            """Raise an error that names the package to install."""
             message = "gymnasium is not installed: pip install '.[learning]'"
             raise ModuleNotFoundError(message, name="gymnasium")
 
@@ -46,14 +46,14 @@ def action_space(task: Task) -> Any:
 
 
 def observation_space(size: int | None) -> Any:
-    """Return the space of observations: any numbers."""
+    """Return the space of observations, without bounds."""
     from gymnasium.spaces import Box
 
     return Box(-np.inf, np.inf, (size,), np.float64)
 
 
 def refuse(options: dict[str, Any] | None) -> None:
-    """Refuse options of a reset: where runs begin is the task's."""
+    """Refuse options of a reset, because the task defines the starts."""
     if options:
         raise LearningError("options", f"there are none, got {options}: where runs begin is the task's `start`")
 
@@ -63,15 +63,15 @@ class StepOutcome:
     """Results of an action in B runs."""
 
     reward: FloatArray  # (B,)
-    terms: Mapping[str, FloatArray]  # what it is the sum of where the task says so
+    terms: Mapping[str, FloatArray]  # terms of the reward, if the task returns them
     terminated: Mask  # (B,)
     truncated: Mask
-    errors: Mapping[int, str]  # why steps failed, by number of the run
-    after: Snapshot  # the runs after it
+    errors: Mapping[int, str]  # reasons of failed steps, by index of the run
+    after: Snapshot  # the runs after the action
 
 
 class TaskBatch:
-    """B runs, ``batch``, of a task; ``made`` (B,) are the actions since each began."""
+    """B runs, ``batch``, of a task; ``made`` (B,) are the numbers of actions since each began."""
 
     def __init__(self, task: Task, runs: int, worlds: Sequence[World] | None, threads: int | None) -> None:
         if not isinstance(task, Task):
@@ -80,12 +80,12 @@ class TaskBatch:
         if len(given) != runs:
             raise LearningError("worlds", f"must be one for each of {runs} runs, got {len(given)}")
         self.task, self.made = task, np.zeros(runs, dtype=np.int64)
-        # Actions on their way, those to act last first (most + 1, B, n), and how long those of each run take.
+        # Delayed actions, the next one last (most + 1, B, n), and the delay of each run.
         rest = np.clip(0.0, task.actions.low, task.actions.high)
         self._rest, self._coming = rest, np.tile(rest, (task.delays[1] + 1, runs, 1))
         self._delays = np.full(runs, task.delays[0], dtype=np.int64)
         self.batch = Batch(given, task.stepper, threads=threads)
-        # Sensors that need a step, with their lengths.
+        # Sensors that need a step, with the lengths of their readings.
         self._of_steps = {name: size for name, one in task.sensors.items() if (size := self._size_of(one)) is not None}
         self.batch.reset()
         self.size: int | None = None
@@ -95,7 +95,7 @@ class TaskBatch:
         return len(self.batch)
 
     def _size_of(self, sensor: Sensor) -> int | None:
-        """Length of the readings of a sensor that reads steps; None of one that reads states."""
+        """Return the length of the readings of a sensor that reads steps; None for a sensor that reads states."""
         self.batch.reset()
         try:
             self.batch.read(sensor)
@@ -105,7 +105,7 @@ class TaskBatch:
         return None
 
     def begin(self, runs: IntArray, generators: Sequence[np.random.Generator]) -> None:
-        """Begin some runs again, each where its generator says."""
+        """Restart some runs, each from a start drawn by its generator."""
         if not runs.size:
             return
         worlds, mask = self.batch.worlds, np.zeros(len(self), dtype=np.bool_)
@@ -118,7 +118,7 @@ class TaskBatch:
             self._delays[runs] = [generators[i].integers(least, most, endpoint=True) for i in runs]
 
     def snapshot(self) -> Snapshot:
-        """Return what the functions of the task see of the present."""
+        """Return the present state and readings, for the functions of the task."""
         batch = self.batch
         readings = {name: self._read(name, sensor) for name, sensor in self.task.sensors.items()}
         return Snapshot(batch.q.copy(), batch.v.copy(), batch.time, readings)
@@ -133,13 +133,13 @@ class TaskBatch:
         return self.batch.read(sensor) if begun.all() else np.where(begun[:, None], self.batch.read(sensor), 0.0)
 
     def observe(self, now: Snapshot | None = None) -> FloatArray:
-        """Return what is observed, (B, size), of the present or of a snapshot of it."""
+        """Return the observation (B, size) of the present or of a snapshot of it."""
         seen = self.task.observe(self.snapshot() if now is None else now)
-        # A copy: the task may return a part of its arguments.
+        # Copied, because the task may return a part of its arguments.
         return finite_array(seen, "observe", (len(self), self.size), LearningError).copy()
 
     def act(self, actions: ArrayLike, mask: Mask) -> StepOutcome:
-        """Act in some runs; the others stay where they are, and nothing of what is said of them counts."""
+        """Apply an action in some runs; the other runs do not move, and their results are not meaningful."""
         task, batch, n = self.task, self.batch, len(self)
         given = finite_array(actions, "actions", (n, len(task.actions.low)), LearningError)
         within = np.minimum(np.maximum(given, task.actions.low), task.actions.high)
@@ -164,7 +164,7 @@ class TaskBatch:
         return StepOutcome(reward, terms, terminated, truncated, {i: str(e) for i, e in errors.items()}, after)
 
     def _errors(self, mask: Mask) -> dict[int, SimulationError]:
-        """Return why steps failed; what code of the user raised is raised again."""
+        """Return the reasons of failed steps by run; raise exceptions of user code again."""
         found: dict[int, SimulationError] = {}
         for i, error in enumerate(self.batch.errors):
             if not mask[i]:
@@ -191,7 +191,7 @@ ALL, FIRST = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64)
 
 
 class Env(BaseEnv):
-    """One run of a task, a `gymnasium.Env`; from the same seed it has the bits of a `VectorEnv` of one run.
+    """One run of a task, a `gymnasium.Env`; with equal seeds it has the same bits as a `VectorEnv` of one run.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class Env(BaseEnv):
     Raises
     ------
     LearningError
-        No task; an observation that is not (B, m) and finite.
+        The task is invalid, or an observation is not (B, m) and finite.
     ModuleNotFoundError
         gymnasium is not installed.
 
@@ -234,13 +234,13 @@ class Env(BaseEnv):
 
     @property
     def batch(self) -> Batch:
-        """The run, in a batch of one: its state, contacts and sensors."""
+        """The run, as a batch of one: its state, contacts and sensors."""
         return self._runs.batch
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
-        """Begin again; a seed decides all starts from here on."""
+        """Restart the run; a seed determines all starts from here on."""
         refuse(options)
         super().reset(seed=seed)
         self._runs.begin(FIRST, [self.np_random])
@@ -248,13 +248,13 @@ class Env(BaseEnv):
         return self._runs.observe()[0], {}
 
     def step(self, action: Any) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
-        """Act once.
+        """Apply an action.
 
         Returns
         -------
         tuple
             Observation, reward, whether the run terminated and whether it was truncated, and the info: terms of the
-            reward, and ``error`` where a step failed, which terminates.
+            reward, and ``error`` after a failed step, which terminates the run.
         """
         if not self._begun:
             raise LearningError("step", "call reset first")
@@ -272,27 +272,27 @@ class Env(BaseEnv):
 
 
 class VectorEnv(BaseVectorEnv):
-    """B runs of a task over a `Batch`, a `gymnasium.vector.VectorEnv`; the same bits on any number of threads.
+    """B runs of a task over a `Batch`, a `gymnasium.vector.VectorEnv`; the bits do not depend on the number of threads.
 
-    A run that ended begins again in the next call of `step`, whose action for it counts for nothing, as in gymnasium's
-    own by default (``AutoresetMode.NEXT_STEP``). The run i of the seed s equals the run of an `Env` with the seed s +
-    i. A run whose step failed terminates, and the others continue; ``info["error"]`` says why.
+    A run that ended is restarted by the next call of `step`, which ignores its action, as in gymnasium by default
+    (``AutoresetMode.NEXT_STEP``). Run i with the seed s equals the run of an `Env` with the seed s + i. A run with a
+    failed step terminates, and the others continue; ``info["error"]`` has the reason.
 
     Parameters
     ----------
     task
         The task to run.
     num_envs
-        B.
+        Number B of runs.
     worlds
-        B worlds of the layout of the task's, whose masses, friction or gains differ; None: the task's.
+        B worlds with the layout of the task's world and different masses, friction or gains; None: the task's world.
     threads
-        Runs under way at a time; None for as many as the process has processors.
+        Number of runs in parallel; None for the number of processors of the process.
 
     Raises
     ------
     SimulationConfigError
-        An argument that cannot be used; an observation that is not (B, m) and finite.
+        An argument is invalid, or an observation is not (B, m) and finite.
     ModuleNotFoundError
         gymnasium is not installed.
     """
@@ -324,7 +324,7 @@ class VectorEnv(BaseVectorEnv):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
-        """Begin all runs again; a seed s, which is s + i for run i, or B of them, decides all starts from here on."""
+        """Restart all runs; a seed s (s + i for run i), or B seeds, determine all starts from here on."""
         from gymnasium.utils import seeding
 
         refuse(options)
@@ -345,13 +345,13 @@ class VectorEnv(BaseVectorEnv):
         return self._runs.observe(), {}
 
     def step(self, actions: ArrayLike) -> tuple[FloatArray, FloatArray, Mask, Mask, dict[str, Any]]:
-        """Act once in every run; those that ended begin again instead, with the reward 0.
+        """Apply an action in every run; runs that ended are restarted instead, with the reward 0.
 
         Returns
         -------
         tuple
-            Observations, rewards, which runs terminated and which were truncated, and the info: terms of the reward,
-            and ``error`` if steps failed, each with a mask ``_name`` of the runs that it is about.
+            Observations, rewards, masks of terminated and truncated runs, and the info: terms of the reward, and
+            ``error`` for failed steps, each with a mask ``_name`` of its runs.
         """
         if not self._generators:
             raise LearningError("step", "call reset first")

@@ -6,4 +6,4 @@ from contactlab.world.errors import SimulationConfigError
 
 
 class LearningError(SimulationConfigError):
-    """A task, an action or what a function of a task returned that cannot be used; names it and the value."""
+    """A task, an action or a result of a task's function is invalid; the text names it and its value."""

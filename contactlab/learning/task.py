@@ -22,22 +22,23 @@ from contactlab.world.world import World
 
 @dataclass(frozen=True)
 class Noise:
-    """The world's initial state, moved at random; first all of q is drawn, then all of v.
+    """Random change of the world's initial state; first all of q is drawn, then all of v.
 
     Parameters
     ----------
     q
-        Each coordinate moves by up to so much [rad or m], orientations by a rotation vector; uniform. No joint leaves
-        its range by it: it begins at the stop. Contacts are not looked at: see `docs/learning.md` for what stands.
+        Largest change of each coordinate [rad or m], for orientations of the rotation vector; uniform. Joints stay
+        within their ranges, at the stop if necessary. Contacts are not considered: see `docs/learning.md` for standing
+        robots.
     v
-        The same of velocities [rad/s or m/s].
+        The same for velocities [rad/s or m/s].
     v_law
-        ``"uniform"``, within that; ``"normal"``, with that as deviation.
+        ``"uniform"``, within these bounds; ``"normal"``, with these standard deviations.
 
     Raises
     ------
     LearningError
-        Naming the field and the value.
+        The text names the field and the value.
     """
 
     q: float = 0.0
@@ -51,7 +52,7 @@ class Noise:
             raise LearningError("v_law", f"must be 'uniform' or 'normal', got {self.v_law!r}")
 
     def __call__(self, world: World, rng: np.random.Generator) -> StepperState:
-        """Return where a run begins."""
+        """Return the start of a run."""
         moved = rng.uniform(-self.q, self.q, world.nv)
         law = rng.standard_normal if self.v_law == "normal" else lambda n: rng.uniform(-1.0, 1.0, n)
         q = integrate(world.model, world.initial_q, moved, 1.0) if self.q else world.initial_q
@@ -61,7 +62,7 @@ class Noise:
 
 
 def _clip_to_limits(world: World, q: FloatArray) -> None:
-    """Move joints that were taken beyond a stop back to it; what begins beyond one goes no further."""
+    """Move joints beyond a stop back to it; joints whose initial state is beyond a stop move no further."""
     for limit in world.joint_actions.limits:
         _, at = world.place_of(limit.joint, limit.coordinate)
         begins = world.initial_q[at]
@@ -70,17 +71,17 @@ def _clip_to_limits(world: World, q: FloatArray) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """B runs at one instant; arrays have a leading axis of runs, of length 1 in an `Env`.
+    """B runs at one instant; arrays have a leading axis of runs, with length 1 in an `Env`.
 
     Attributes
     ----------
     q, v
         Configurations (B, nq) and velocities (B, nv).
     time
-        (B,) since each run began [s].
+        (B,) time since the start of each run [s].
     readings
-        Of the task's sensors by name, (B, d) each. What only a step can tell (forces, accelerations) reads 0 at a
-        start.
+        Readings of the task's sensors by name, (B, d) each. Sensors that need a step (forces, accelerations) read 0 at
+        a start.
     """
 
     q: FloatArray
@@ -101,37 +102,37 @@ Terms = Mapping[str, FloatArray]
 class Task:
     """Task of `Env` and `VectorEnv`: a world, actions, observations and rewards.
 
-    Its functions are plain numpy over arrays with a leading axis of runs.
+    Its functions use NumPy arrays with a leading axis of runs.
 
     Parameters
     ----------
     world, stepper
         The world, and its stepper.
     actions
-        The effect of an action: `Torques`, `Targets`, `Controls`, or an `ActionMap` of your own.
+        The effect of an action: `Torques`, `Targets`, `Controls`, or a custom `ActionMap`.
     reward
-        Of the runs before an action, the action (B, n) as it was given, and the runs after it: (B,); or terms of it by
-        name, (B,) each, whose sum it is and which then stand in the info.
+        Function of the runs before an action, the action (B, n) as given, and the runs after it. It returns rewards
+        (B,), or terms by name, (B,) each. The reward is then their sum, and the terms are in the info.
     observe
         The observation (B, m); by default `Snapshot.flatten`.
     terminated
-        Which runs end (B,) of bool, seen after an action; None: only those whose step failed.
+        Function of the runs after an action that returns a mask (B,) of ended runs; None: only failed steps end a run.
     start
-        Where a run begins, of its world and a generator of random numbers.
+        Function of the world and a random generator that returns the start of a run.
     sensors
-        The sensors read for the functions, by names of your choice.
+        Sensors that are read for the functions, by names of your choice.
     frame_skip
         Steps of the stepper for each action.
     delay
-        Actions between one and its effect; until the first acts, the one nearest to 0 does. Two numbers: each run draws
-        its own between them, both included, when it begins.
+        Delay of the effect of an action, in actions. Before the first effect, the action nearest to 0 is applied. With
+        two numbers, each run draws a delay between them, both included, when it begins.
     max_steps
-        Actions after which a run is truncated; None: never.
+        Number of actions after which a run is truncated; None: never.
 
     Raises
     ------
     SimulationConfigError
-        Naming the field and the value.
+        The text names the field and the value.
     """
 
     world: World
@@ -169,7 +170,7 @@ class Task:
 
     @property
     def delays(self) -> tuple[int, int]:
-        """The least and the most actions between one and its effect."""
+        """Smallest and largest delay, in actions."""
         return self.delay if isinstance(self.delay, tuple) else (self.delay, self.delay)
 
     @property
@@ -179,7 +180,7 @@ class Task:
 
 
 def _check_actions(actions: Any) -> None:
-    """Refuse what is no map of actions."""
+    """Raise unless the object is a map of actions."""
     missing = [name for name in ("low", "high", "depends_on_state", "inputs") if not hasattr(actions, name)]
     if missing:
         raise LearningError("actions", f"must be an action map, got {actions!r} without {missing[0]}")

@@ -17,7 +17,8 @@ of q.
 - Custom joints are Python. Their transform, subspace and velocity product are evaluated before the kernel runs.
 - Factors: `factorize_mass_matrix` keeps articulated inertias (O(nv) for each solve), `factorize_ltl` the factor of a
   given matrix along the branches. Deep chains, which are not sparse, are factorised densely.
-- Errors: Kernels return codes. The entry at fault is searched for afterwards, so the usual call pays nothing.
+- Errors: Kernels return codes. The entry at fault is searched for afterwards, so the usual call has no
+  additional cost.
 """
 
 from __future__ import annotations

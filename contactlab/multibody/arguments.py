@@ -1,4 +1,4 @@
-"""The edge between users and kernels: checked arrays, compiled entries, and errors made of return codes.
+"""Argument checks, compiled entry points, and errors made from return codes of kernels.
 
 An array is checked in a fraction of a microsecond. Errors about configurations and velocities name the body at fault.
 Kernels are imported late. The entry for the usual call accepts one signature only.
@@ -145,7 +145,7 @@ def _checked(value: ArrayLike, field: str, n: int, owners: Callable[[], list[tup
     return finite_array(value, field, (n,), MultibodyError)
 
 
-#: In place of a workspace: the kernel takes its own, on the stack; for models that are ``compact``.
+#: Argument in place of a workspace: the kernel uses one on its stack, for models that are ``compact``.
 ON_STACK = np.empty(0)
 
 
@@ -168,7 +168,7 @@ def kernels() -> Any:
 class Entry:
     """A compiled function, ``call``, that is imported, and compiled, when it is called for the first time.
 
-    As an attribute it is found in half the time that a cached function takes to return it.
+    Access to an attribute takes half the time of a call of a cached function.
     """
 
     __slots__ = ("_load", "call")
@@ -196,7 +196,7 @@ def single_signature(function: Any, ints: int, ndims: tuple[int, ...], *numbers:
     """
     if isinstance(function, types.FunctionType):
         return _refuse
-    # The first call fixes the one signature; lengths of -1 and of empty arrays fit nothing, and nothing is computed.
+    # The first call fixes the signature. Lengths of -1 and of empty arrays are invalid, so nothing is computed.
     function(*(np.zeros(8, dtype=np.int64) - 1 for _ in range(ints)), *(np.zeros((0,) * n) for n in ndims), *numbers)
     function.disable_compile()
     return function

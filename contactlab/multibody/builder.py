@@ -1,4 +1,4 @@
-"""Putting a model together, body by body; models made of models: a builder of one, one with joints held fixed."""
+"""Build a model body by body, or from another model, also with some of its joints locked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ModelBuilder:
         self._gravity = finite_array(gravity, "gravity", (3,), MultibodyError)
         self._bodies: list[BodySpec] = []
         self._names: set[str] = set()
-        self._joint_names: set[str] = set()  # those that are not their bodies'
+        self._joint_names: set[str] = set()  # names that differ from the name of the body
 
     def add_body(
         self,
@@ -54,7 +54,7 @@ class ModelBuilder:
         Parameters
         ----------
         name
-            Distinct and not empty; "world" is taken.
+            Distinct and not empty; "world" is reserved.
         parent
             Name of a body added before, or "world".
         joint
@@ -64,22 +64,22 @@ class ModelBuilder:
         inertia
             Mass, centre of mass and inertia about it in body axes; None for a body without mass.
         armature
-            Inertia of the rotor behind each degree of freedom of the joint, at its velocity (gear ratio squared times
+            Inertia of the rotor of each degree of freedom of the joint, at its velocity (gear ratio squared times
             the rotor's inertia): [kg m^2], [kg] for a shift, one for all or (nv,), not negative. It is added to the
             diagonal of the mass matrix. The gyroscopic torque and the weight of a rotor belong to the body.
         joint_name
-            By which the joint is found (`Model.joint_v`), distinct among joints; None for the body's.
+            Name under which `Model.joint_v` finds the joint, distinct among joints; None for the name of the body.
         limits
-            Of the joint's degrees of freedom: data for inverse kinematics, controllers and worlds, whose stops they
-            are.
+            Limits of the joint's degrees of freedom: data for inverse kinematics and controllers. Worlds use them as
+            stops.
 
         Raises
         ------
         MultibodyError
-            For a name that is taken or empty, a parent that is not there (the text suggests close names), numbers that
-            are none, or a value of the wrong type.
+            The name is in use or empty, the parent does not exist (the text suggests close names), or a value is not
+            finite or of the wrong type.
         """
-        label: object = name  # whatever the caller's types say
+        label: object = name  # callers may ignore the annotation
         if not isinstance(label, str) or not name:
             raise MultibodyError("name", f"must be a non-empty string, got {name!r}")
         if name == WORLD or name in self._names:
@@ -88,7 +88,7 @@ class ModelBuilder:
             close = difflib.get_close_matches(str(parent), [WORLD, *self._names], n=3, cutoff=0.5)
             hint = f"; close: {', '.join(map(repr, close))}" if close else "; add it first"
             raise MultibodyError("parent", f"no body is called {parent!r}{hint}")
-        moves: object = joint  # whatever the caller's types say
+        moves: object = joint  # callers may ignore the annotation
         if isinstance(moves, type) or not isinstance(moves, Joint):
             raise MultibodyError("joint", f"must be a joint such as Revolute(axis), got {joint!r}")
         if isinstance(joint, CustomJoint) and not 1 <= joint.nv <= 6:
@@ -129,7 +129,7 @@ class ModelBuilder:
         Parameters
         ----------
         name
-            Of the body.
+            Name of the body.
         **changes
             Arguments of `add_body`: ``parent``, ``joint``, ``placement``, ``inertia``, ``armature``, ``joint_name``,
             ``limits``. If the joint changes, rotors and limits that are not given are gone.
@@ -157,7 +157,7 @@ class ModelBuilder:
         return self._become(other)
 
     def remove_body(self, name: str) -> ModelBuilder:
-        """Remove a body with all that it carries and return the builder."""
+        """Remove a body and all its descendants, and return the builder."""
         gone = {self._bodies[self._place(name)].name}
         other = ModelBuilder(self._gravity)
         for body in self._bodies:
@@ -183,8 +183,8 @@ class ModelBuilder:
         Raises
         ------
         MultibodyError
-            A body would move with a negative moment of inertia. One that moves no mass is named by the solve that meets
-            the singular mass matrix: constraints may make it regular.
+            A body would move with a negative moment of inertia. A body without inertia is accepted, because constraints
+            may make the mass matrix regular; a solve with a singular mass matrix names it.
         """
         return Model(tuple(self._bodies), self._gravity)
 
@@ -206,12 +206,12 @@ def builder_of(model: Model) -> ModelBuilder:
 
 
 def reduced(model: Model, held: Mapping[str, ArrayLike]) -> Model:
-    """Return the model with joints held at positions; `Model.reduced` says how."""
+    """Return the model with joints locked at positions; see `Model.reduced`."""
     at: dict[str, ArrayLike] = {}
     for joint, q in held.items():
         name = model.body_of_joint(joint)
         if name in at:
-            raise MultibodyError("held", f"{joint!r} moves {name!r}, whose joint is there twice")
+            raise MultibodyError("held", f"{joint!r} moves {name!r}, whose joint is given twice")
         at[name] = q
     builder = ModelBuilder(model.gravity)
     for body in model.bodies:
@@ -238,6 +238,6 @@ def _locked(body: BodySpec, q: ArrayLike) -> BodySpec:
 
 
 def _position(body: BodySpec, q: ArrayLike) -> FloatArray:
-    """Return the joint's slice of q: one number will do for a joint that has one."""
+    """Return the joint's slice of q; a single number is accepted for a joint with one coordinate."""
     given = q if np.ndim(q) or body.joint.nq != 1 else [q]
     return finite_array(given, f"held[{body.joint_name!r}]", (body.joint.nq,), MultibodyError)  # type: ignore[arg-type]

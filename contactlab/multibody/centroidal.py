@@ -89,7 +89,7 @@ def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
 
 
 def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, order: int) -> FloatArray:
-    """Return the sums over the bodies, (17,), of the kernel of this name; only the parts of the order are set."""
+    """Return the sums over the bodies, (17,), from the kernel `body_sums`; entries above ``order`` are not set."""
     if batched(q, v, a):
         return body_sums_batch(model, q, v, a, order)
     packed = model.packed
@@ -138,7 +138,7 @@ def center_of_mass_velocity(model: Model, q: Instant, v: ArrayLike | None) -> Fl
 def center_of_mass_acceleration(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> FloatArray:
     """Return the acceleration (3,) [m/s^2] of the centre of mass while v (nv,) changes at the rate a (nv,), world axes.
 
-    There is no gravity in it: at rest it is zero, in free fall it is gravity.
+    Gravity is not subtracted: at rest the acceleration is zero, in free fall it equals gravity.
     """
     sums = body_sums(model, q, v, a, 2)
     return np.asarray(sums[..., 11:14] / _total(sums))
@@ -150,14 +150,14 @@ def center_of_mass_jacobian(model: Model, q: Instant) -> FloatArray:
 
 
 def _total(sums: FloatArray) -> FloatArray:
-    """Return the mass (..., 1), if there is any."""
+    """Return the total mass (..., 1); raise if the model has no mass."""
     mass = sums[..., :1]
     if not (mass > 0.0).all():
         raise MultibodyError("model", "has no mass, hence no centre of mass")
     return mass
 
 
-# A normal force this small, relative to the forces it is the sum of, is rounding.
+# A normal force smaller than this, relative to its terms, is rounding.
 _ROUNDING = 64 * np.finfo(np.float64).eps
 
 
@@ -172,7 +172,7 @@ def zero_moment_point(
 ) -> FloatArray:
     """Return the zero-moment point z (3,) [m] of a plane.
 
-    There, one force and a moment along the normal give the model its motion.
+    At this point, a single force and a moment along the normal produce the motion of the model.
 
     The force in addition to gravity is f = m (dv_c/dt - g), with moment dL/dt about the centre of mass c. About the
     point x of the plane it has the moment m_x = dL/dt + (c - x) x f, and z = x + n x m_x / (n.f) (Vukobratovic,
@@ -191,7 +191,7 @@ def zero_moment_point(
     Raises
     ------
     MultibodyError
-        The normal has no direction, or the force has no part along it (free fall): no such point exists.
+        The normal has length zero, or the force has no component along it (free fall), so no such point exists.
     """
     n = finite_array(normal, "normal", (3,), MultibodyError)
     x = finite_array(point, "point", (3,), MultibodyError)

@@ -17,7 +17,7 @@ from contactlab.spatial.errors import MultibodyError
 
 
 def neutral(model: Model) -> FloatArray:
-    """Return the configuration (nq,) of zeros and identity quaternions; custom joints say their own."""
+    """Return the configuration (nq,) of zeros and identity quaternions; custom joints define their entries."""
     return model.neutral
 
 
@@ -120,7 +120,7 @@ def custom_step(model: Model, q: FloatArray, v: FloatArray, dt: float, out: Floa
 
 
 def custom_difference(model: Model, q0: FloatArray, q1: FloatArray, out: FloatArray) -> None:
-    """Fill in the velocities that take custom joints from q0 to q1, out (nv,)."""
+    """Fill out (nv,) with the velocities that move custom joints from q0 to q1 in unit time."""
     for joint, iq, iv in model.packed.custom:
         name = f"{type(joint).__name__}.difference"
         out[iv] = finite_array(joint.difference(q0[iq], q1[iq]), name, (joint.nv,), MultibodyError)

@@ -1,8 +1,8 @@
 """Derivatives of inverse and forward dynamics, of the motion of points and of the momentum of the model.
 
-By configuration, velocity, and acceleration or force. Every function takes leading axes, q (..., nq), v (..., nv),
-f_ext (..., nb, 6), which broadcast, and runs on threads. By q is along `integrate`: column j is d/de at
-``integrate(model, q, e_j, e)``. All 6-vectors are angular first, in world axes.
+Derivatives are taken with respect to configuration, velocity, and acceleration or force. Every function accepts leading
+axes, q (..., nq), v (..., nv), f_ext (..., nb, 6), which broadcast, and runs on threads. Derivatives by q are along
+`integrate`: column j is d/de at ``integrate(model, q, e_j, e)``. All 6-vectors are angular first, in world axes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _empty = np.empty
 
 _quick = Entry(lambda: single_signature(kernels().entries.fast_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
 
-#: Fourth-order differences of users' methods: step, places, and weights; either error is about 1e-13.
+#: Fourth-order differences of users' methods: step, points and weights. Truncation and rounding error are about 1e-13.
 STEP = 1e-3
 STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
 
@@ -53,9 +53,9 @@ class InverseDynamicsDerivatives(NamedTuple):
     dtau_dq
         Along `integrate`: column j is d/de of tau at ``integrate(model, q, e_j, e)``.
     dtau_dv
-        By velocity.
+        With respect to velocity.
     dtau_da
-        By acceleration: the mass matrix.
+        With respect to acceleration: the mass matrix.
     """
 
     dtau_dq: FloatArray
@@ -71,9 +71,9 @@ class ForwardDynamicsDerivatives(NamedTuple):
     da_dq
         Along `integrate`: column j is d/de of a at ``integrate(model, q, e_j, e)``.
     da_dv
-        By velocity.
+        With respect to velocity.
     da_dtau
-        By force: the inverse of the mass matrix.
+        With respect to force: the inverse of the mass matrix.
     """
 
     da_dq: FloatArray
@@ -93,12 +93,12 @@ def inverse_dynamics_derivatives(
     ----------
     model, q, v, a, f_ext
         As for `inverse_dynamics`, leading axes included. External forces do not move with the bodies: moment about the
-        world origin and force, in world axes, are held as q changes.
+        world origin and force, in world axes, are constant as q changes.
 
     Returns
     -------
     InverseDynamicsDerivatives
-        dtau_dq, dtau_dv, dtau_da, (..., nv, nv) each. Columns count velocities, not entries of q: see `integrate`.
+        dtau_dq, dtau_dv, dtau_da, (..., nv, nv) each. Columns correspond to entries of v, not of q; see `integrate`.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def forward_dynamics_derivatives(
     Parameters
     ----------
     model, q, v, tau, f_ext
-        As for `forward_dynamics`, leading axes included; external forces are held, as in
+        As for `forward_dynamics`, leading axes included; external forces are constant, as in
         `inverse_dynamics_derivatives`.
 
     Returns
@@ -135,7 +135,7 @@ def forward_dynamics_derivatives(
 def _derivatives(
     model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return all three, of one instant or many."""
+    """Return all three derivatives, for one instant or many."""
     packed, nv = model.packed, model.nv
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         out = _empty((3 + forward, nv, nv))
@@ -184,7 +184,7 @@ def rates_of(many: BatchOperands) -> FloatArray:
 
 
 def joint_rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
-    """Return the rows (n, 252) of custom joints: the change of their columns and velocity products along them."""
+    """Return the rows (n, 252) of custom joints: derivatives of subspaces and velocity products by coordinate."""
     joints = model.packed.custom
     rows = np.zeros((len(joints), CUSTOM_RATES))
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):

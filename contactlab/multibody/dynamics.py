@@ -174,7 +174,7 @@ def forward_dynamics_lagrangian(
         As for `forward_dynamics`.
     linear_solver
         "cholesky", "lu" (partial pivoting), "qr" or "colpiv_qr" (with column pivoting, RBDL's default) of the dense
-        matrix, or "ltl", which keeps to the branches of the tree.
+        matrix, or "ltl", which uses only the branches of the tree.
     """
     if linear_solver not in get_args(LinearSolver):
         raise MultibodyError("linear_solver", f"must be one of {get_args(LinearSolver)}, got {linear_solver!r}")
@@ -199,7 +199,7 @@ def forward_dynamics_lagrangian(
 def _lagrangian_batch(
     model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None, linear_solver: LinearSolver
 ) -> FloatArray:
-    """Solve one instant after the other: the dense solve, not the calls, takes the time."""
+    """Solve the instants one by one, because the dense solves, not the calls, take the time."""
     many = BatchOperands.of(
         model,
         operand("q", q, model.nq),
@@ -223,7 +223,7 @@ def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:
 
     if M.shape[0] == 0:
         return b.copy()
-    # Rows and columns scaled to a unit diagonal: metres beside radians, heavy beside light say nothing of singularity.
+    # Rows and columns are scaled to a unit diagonal, because different units and masses do not make a matrix singular.
     scale = 1.0 / np.sqrt(np.maximum(np.diag(M), np.finfo(np.float64).tiny))
     scaled = M * scale[:, None] * scale[None, :]
     if method == "cholesky":
@@ -258,7 +258,7 @@ class PointForce:
     Parameters
     ----------
     body
-        Its name; fixed bodies have frames of their own. A force on "world" is borne by the world.
+        Name of the body; a fixed body has its own frame. The world carries a force on "world".
     point
         (3,) [m] point at which it acts, in body coordinates.
     force
@@ -332,7 +332,7 @@ def inverse_dynamics_batch(
     Raises
     ------
     MultibodyError
-        As `inverse_dynamics`, saying which instant is at fault.
+        As `inverse_dynamics`; the text names the instant.
     """
     many = BatchOperands.of_dynamics(model, q, v, optional("a", a, model.nv), f_ext)
     return fill_batch(many, kernels().entries.inverse_dynamics, rnea_size, threads, model.nv)

@@ -1,4 +1,4 @@
-"""Targets of inverse kinematics, the independent velocities of a model, and how far each coordinate may go."""
+"""Targets of inverse kinematics, independent velocities of a model, and bounds of each coordinate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ORIGIN = np.zeros(3)
 
 @dataclass(frozen=True, eq=False, init=False)
 class PointTarget:
-    """A point of a body shall be at a place in the world.
+    """Target: a point of a body at a given position in the world.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class PointTarget:
 
 @dataclass(frozen=True, eq=False, init=False)
 class OrientationTarget:
-    """A body shall have an orientation.
+    """Target: a given orientation of a body.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class OrientationTarget:
 
 @dataclass(frozen=True, eq=False)
 class PoseTarget:
-    """A body shall have a pose: orientation (rows 0 to 2) and position of its origin (rows 3 to 5).
+    """Target: a given pose of a body, as orientation (rows 0 to 2) and position of its origin (rows 3 to 5).
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class PoseTarget:
     pose: Transform
 
     def __post_init__(self) -> None:
-        pose: object = self.pose  # whatever the caller's types say
+        pose: object = self.pose  # callers may ignore the annotation
         if not isinstance(pose, Transform):
             raise MultibodyError("PoseTarget.pose", f"must be a Transform, got {pose!r}")
 
@@ -119,7 +119,7 @@ class PoseTarget:
 
 @dataclass(frozen=True, eq=False, init=False)
 class CenterOfMassTarget:
-    """The centre of mass of the whole model shall be at a place in the world.
+    """Target: the centre of mass of the whole model at a given position in the world.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _triple(name: str, value: ArrayLike) -> FloatArray:
 
 
 def _turn(wanted: FloatArray, R: FloatArray) -> FloatArray:
-    """Return the rotation vector, world axes, that takes the orientation R to the wanted one."""
+    """Return the rotation vector, world axes, from the orientation R to the wanted one."""
     return quaternion.log(quaternion.from_matrix(wanted @ R.T))
 
 
@@ -163,7 +163,7 @@ class ConfigurationSpace:
     #: lower, upper: Limits (nq,); infinite if there is none.
     lower: FloatArray
     upper: FloatArray
-    coordinate: NDArray[np.intp]  # (nv,) the entry of q that an entry of v is the derivative of, -1 if there is none
+    coordinate: NDArray[np.intp]  # (nv,) for each entry of v, the entry of q of which it is the rate, or -1
     basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None if all are
 
     def clip_to_limits(self, q: FloatArray) -> FloatArray:
@@ -172,15 +172,16 @@ class ConfigurationSpace:
         if self.basis is None:
             return out
         out = apply_mimic(self.model, out)
-        # A follower may now be beyond its own limits: the one it follows has to give way.
+        # A follower may now exceed its own limits; then the joint that it follows is moved.
         low, high = self.bounds(out)
         least = np.clip(0.0, low, np.maximum(low, high))
         return out if not least.any() else self._followed(integrate(self.model, out, self.basis @ least, 1.0))
 
     def random_restart(self, q: FloatArray, number: int, rng: np.random.Generator) -> FloatArray:
-        """Return a random configuration, the further from q the larger the number: to start again from.
+        """Return a random start configuration, whose distance from q grows with ``number``.
 
-        Coordinates between two limits end up anywhere between them, the others within about half a turn or two metres.
+        Later restarts draw coordinates between two limits uniformly. The others change by about half a turn or two
+        metres.
         """
         away = rng.standard_normal(self.model.nv) * min(0.4 * number, 2.0)
         out = integrate(self.model, q, away, 1.0)
@@ -204,7 +205,7 @@ class ConfigurationSpace:
         return lowest, highest
 
     def reduced(self, J: FloatArray) -> FloatArray:
-        """Return a Jacobian over the independent velocities."""
+        """Return the Jacobian with respect to the independent velocities."""
         return J if self.basis is None else np.asarray(J @ self.basis)
 
     def moved(self, q: FloatArray, y: FloatArray) -> FloatArray:
@@ -223,7 +224,7 @@ def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> Conf
     coordinate = _coordinates(model)
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
     basis = None
-    given: object = limits  # whatever the caller's types say
+    given: object = limits  # callers may ignore the annotation
     if isinstance(given, tuple | list) and len(given) == 2:
         lower, upper = _limit("limits[0]", given[0], model.nq), _limit("limits[1]", given[1], model.nq)
     elif not isinstance(given, bool | np.bool_):

@@ -1,4 +1,4 @@
-"""Configurations that put points, bodies or the centre of mass at given places."""
+"""Inverse kinematics: configurations at which points, bodies or the centre of mass reach given targets."""
 
 from __future__ import annotations
 
@@ -45,11 +45,12 @@ _BIAS: Final = 1e-3
 _DAMPING_DECREASE: Final = 1.0 / 3.0
 _DAMPING_INCREASE: Final = 6.0
 _LARGEST: Final = 1e12
-# A step that lowers the objective by less than this part of it is the last of all.
+# A descent ends after a step that lowers the objective by less than this fraction.
 _STALLED: Final = 1e-14
-# A descent that has lowered the objective by less than a tenth in this many steps heads for a minimum above zero.
+# A descent that lowers the objective by less than a tenth in this many steps approaches a minimum above zero.
 _PATIENCE: Final = 4
-# Descents that end at the same objective, to this relative difference, before it is taken for the smallest there is.
+# _SAME is the relative difference below which the objectives of two descents are equal. After _AGREEING descents with
+# equal objectives, the objective counts as the smallest possible one.
 _SAME: Final = 1e-2
 _AGREEING: Final = 8
 
@@ -116,17 +117,17 @@ def inverse_kinematics(
     tolerance
         Largest error [m, rad] that counts as converged.
     max_iterations
-        Steps to try at most.
+        Maximum number of steps.
 
     Raises
     ------
     MultibodyError
-        Naming the argument at fault. Targets that cannot be met are no error: ``converged`` is False.
+        The text names the argument at fault. Targets that cannot be met are not an error: ``converged`` is False.
     """
     goals = _checked_targets(model, targets)
     weight = _row_weights(goals, weights)
     tolerance = finite_number(tolerance, "tolerance", MultibodyError, least=0.0)
-    steps: object = max_iterations  # whatever the caller's types say
+    steps: object = max_iterations  # callers may ignore the annotation
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
         raise MultibodyError("max_iterations", f"must be a whole number >= 0, got {max_iterations!r}")
     freedom = freedom_of(model, limits)
@@ -187,13 +188,13 @@ class _Problem:
         return weighted, objective, float(np.linalg.norm(rows[self.weight > 0.0]))
 
     def descend(self, q: FloatArray, steps: int, patience: int) -> _End:
-        """Run Levenberg-Marquardt from q to the tolerance, a local minimum, the step limit, or the end of patience."""
+        """Run Levenberg-Marquardt from q until the tolerance, a minimum, the step limit or ``patience`` slow steps."""
         at = kinematics(self.model, q)
         e, objective, error = self.errors(at)
         J, scale = self.jacobian(at)
         factor, taken, passed = 1.0, 0, [objective]
         while taken < steps and error > self.tolerance and scale > 0.0:
-            # Far away the curvature of the objective is the error times a lever arm, not the error's square.
+            # Far from the target, the curvature of the objective is the error times a lever arm, not the squared error.
             damping = factor * (min(objective, np.sqrt(2.0 * objective * scale)) + _BIAS * scale)
             lower, upper = self.freedom.bounds(at.q)
             x = damped_step(J, e, float(damping), lower, upper)
@@ -204,7 +205,7 @@ class _Problem:
             e_trial, objective_trial, error_trial = self.errors(trial)
             lowered = objective - objective_trial
             if not lowered > 0.0:
-                # At the foot of a descent every step fails, by rounding.
+                # At a minimum every step fails, because of rounding.
                 if foreseen <= _STALLED * objective or factor > _LARGEST:
                     break
                 factor *= _DAMPING_INCREASE
@@ -236,7 +237,7 @@ def _checked_targets(model: Model, targets: Sequence[Target]) -> tuple[Target, .
     goals = tuple(targets)
     if not goals:
         raise MultibodyError("targets", "there are none")
-    candidates: tuple[object, ...] = goals  # whatever the caller's types say
+    candidates: tuple[object, ...] = goals  # callers may ignore the annotation
     for i, goal in enumerate(candidates):
         if not isinstance(goal, Target):
             raise MultibodyError(
@@ -261,7 +262,7 @@ def _row_weights(goals: tuple[Target, ...], weights: Weights | None) -> FloatArr
         parts.append(np.broadcast_to(part, (goal.rows,)))
     out = np.concatenate(parts)
     if not out.any():
-        raise MultibodyError("weights", "are all zero: nothing is asked for")
+        raise MultibodyError("weights", "are all zero: no target has an effect")
     return out
 
 
@@ -270,8 +271,8 @@ def damped_step(J: FloatArray, e: FloatArray, damping: float, lower: FloatArray,
 
     Block principal pivoting with two bounds (Portugal, Judice, Vicente, "A comparison of block pivoting and
     interior-point algorithms for linear least squares problems with nonnegative variables", Mathematics of Computation
-    63, 1994). Entries beyond a bound are put on it, and entries with an inward gradient are freed: all at once while
-    that may still help, then one by one (Murty's rule). This ends because the problem is strictly convex.
+    63, 1994). Entries beyond a bound are moved to it, and entries with an inward gradient are freed: all together as
+    long as this may help, then one by one (Murty's rule). This ends because the problem is strictly convex.
     """
     n = J.shape[1]
     side = np.zeros(n, dtype=np.int8)  # -1, 1: on the lower, upper bound
@@ -289,7 +290,7 @@ def damped_step(J: FloatArray, e: FloatArray, damping: float, lower: FloatArray,
             return x
         changed = wrong if number < 10 else wrong[:1]
         side[changed] = np.where(to_upper[changed], 1, np.where(to_lower[changed], -1, 0))
-    # Only rounding keeps it from ending; inside the bounds any step is as good as the error it leads to.
+    # Only rounding can prevent termination; any step within the bounds is acceptable, because its error is checked.
     return np.clip(x, lower, upper)
 
 

@@ -1,6 +1,6 @@
 """Data of joints beyond their motion: limits, friction, coupling. They never enter the dynamics.
 
-Their readers are inverse kinematics (limits), worlds (stops, friction) and controllers (effort).
+Inverse kinematics uses the limits, worlds use stops and friction, and controllers use the effort.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class JointLimits:
             object.__setattr__(self, one.name, read_only(value))
 
     def of(self, joint: Joint) -> JointLimits:
-        """Return the same, checked, with one number per degree of freedom of a joint."""
+        """Return a checked copy with one number per degree of freedom of a joint."""
         try:
             spread = JointLimits(*(np.broadcast_to(getattr(self, one.name), (joint.nv,)) for one in fields(self)))
         except ValueError as cause:
@@ -71,11 +71,11 @@ class JointLimits:
             raise MultibodyError("limits", f"lower {lower[i]:g} exceeds upper {upper[i]:g}")
         for i, place in enumerate(positions(joint)):
             if place is None and (math.isfinite(lower[i]) or math.isfinite(upper[i])):
-                raise MultibodyError("limits", f"coordinate {i} turns an orientation: it has no position of its own")
+                raise MultibodyError("limits", f"coordinate {i} is part of an orientation: it has no position")
         return spread
 
     def ranges(self) -> list[tuple[int, float, float]]:
-        """Return the number, lower and upper end of every degree of freedom that has an end."""
+        """Return index, lower and upper end of every degree of freedom with at least one finite limit."""
         ends = zip(np.ravel(self.lower).tolist(), np.ravel(self.upper).tolist(), strict=True)
         return [(k, low, high) for k, (low, high) in enumerate(ends) if math.isfinite(low) or math.isfinite(high)]
 
@@ -87,7 +87,7 @@ class JointLimits:
 
 
 def positions(joint: Joint) -> list[int | None]:
-    """Return the index of the coordinate whose rate each velocity of a joint is; None for orientations."""
+    """Return, for each velocity of a joint, the index of the coordinate with this rate; None for orientations."""
     found: list[int | None] = []
     at = 0
     for motion in joint.chain():
@@ -124,7 +124,7 @@ class Mimic:
 
 @dataclass(frozen=True)
 class SafetyController:
-    """Limits a controller enforces before the hard ones: soft positions [rad or m] and gains, as the file has them."""
+    """Limits that a controller enforces before the hard ones, as in the file: soft positions [rad or m] and gains."""
 
     soft_lower: float
     soft_upper: float
@@ -161,7 +161,7 @@ class JointData:
     mimic
         The coordinate it follows, if any.
     safety, calibration
-        Kept as written, if there.
+        As written in the file; None if absent.
     """
 
     name: str
@@ -259,10 +259,10 @@ def _in_order(data: Mapping[str, JointData]) -> list[tuple[JointData, JointData,
 
 
 def apply_mimic(model: Model, q: ArrayLike) -> FloatArray:
-    """Return a copy of q (nq,) in which every joint that mimics another has the value its relation asks for.
+    """Return a copy of q (nq,) in which every joint that mimics another satisfies its relation.
 
-    Every joint keeps its own degree of freedom, mimicking or not; this moves the followers to where they belong, after
-    the joints they follow. A model without mimic relations gives q back.
+    Mimicking joints keep their own degree of freedom. They are moved after the joints they follow. Without mimic
+    relations the copy equals q.
     """
     out = np.array(checked("q", q, model.nq))
     check_finite("q", out)

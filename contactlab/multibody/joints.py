@@ -1,4 +1,4 @@
-"""The joints: chains of elementary motions, which are the motions that the kernels know."""
+"""Joint types: chains of the elementary motions that the kernels support."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NONE = np.zeros(3)
 
 @dataclass(frozen=True, eq=False)
 class Elementary:
-    """One motion of a kind the kernels know."""
+    """One elementary motion that the kernels support."""
 
     kind: int  # a code of `contactlab.multibody.kernels.codes`
     #: w, t: Direction of rotation and of shift, (3,) each, in joint axes; zero if the kind has none.
@@ -51,7 +51,7 @@ class Elementary:
 
     @classmethod
     def revolute(cls, axis: FloatArray) -> Elementary:
-        """Return the rotation about a unit axis; the coordinate axes have kernels of their own."""
+        """Return the rotation about a unit axis; rotations about coordinate axes have separate kernels."""
         for kind, unit in ((codes.REVOLUTE_X, _X), (codes.REVOLUTE_Y, _Y), (codes.REVOLUTE_Z, _Z)):
             if (axis == unit).all():
                 return cls(kind, axis, _NONE)
@@ -59,7 +59,7 @@ class Elementary:
 
     @classmethod
     def prismatic(cls, axis: FloatArray) -> Elementary:
-        """Shift along a unit axis."""
+        """Return the shift along a unit axis."""
         return cls(codes.PRISMATIC, _NONE, axis)
 
     @property
@@ -75,7 +75,7 @@ class Elementary:
 
 @runtime_checkable
 class Joint(Protocol):
-    """Motion of a child body relative to its parent: a chain of elementary motions, each in the frame the last left."""
+    """Motion of a child body relative to its parent: a chain of elementary motions, each in the last one's frame."""
 
     @property
     def nq(self) -> int:
@@ -93,7 +93,7 @@ class Joint(Protocol):
 
 
 def unit_axis(owner: object, value: ArrayLike) -> FloatArray:
-    """Return a direction (3,), normalised: a `MultibodyError` for one that has no length."""
+    """Return a direction (3,), normalised; raise `MultibodyError` for one of zero length."""
     axis = finite_array(value, f"{type(owner).__name__}.axis", (3,), MultibodyError)
     largest = float(np.max(np.abs(axis)))
     if largest == 0.0:
@@ -292,7 +292,7 @@ class Fixed:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Composite:
-    """One to six one-axis joints, each acting in the frame the one before it left.
+    """One to six one-axis joints, each acting in the frame after the previous one.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ class Composite:
         given = tuple(joints)
         if not 1 <= len(given) <= 6:
             raise MultibodyError("Composite.joints", f"must be 1 to 6 joints, got {len(given)}")
-        candidates: tuple[object, ...] = given  # whatever the caller's types say
+        candidates: tuple[object, ...] = given  # callers may ignore the annotation
         for i, joint in enumerate(candidates):
             if not isinstance(joint, Joint) or len(joint.chain()) != 1 or joint.nv != 1 or joint.nq != 1:
                 raise MultibodyError(f"Composite.joints[{i}]", f"must have one axis, got {joint!r}")
@@ -328,9 +328,9 @@ class Composite:
 
 
 class CustomJoint(ABC):
-    """Subclass, set ``nq`` and ``nv`` (1 to 6), and say how the child moves.
+    """Base class of joints written in Python: set ``nq`` and ``nv`` (1 to 6) and define the three methods.
 
-    The functions of `contactlab.multibody` evaluate the three methods once per call; compiled loops cannot.
+    The functions of `contactlab.multibody` evaluate the methods once per call; compiled loops cannot call them.
     """
 
     nq: int
@@ -357,11 +357,11 @@ class CustomJoint(ABC):
         return q + v * dt
 
     def difference(self, q0: FloatArray, q1: FloatArray) -> FloatArray:
-        """Return the v (nv,) that takes q0 to q1 in unit time; q1 - q0 if nq = nv, otherwise override it."""
+        """Return the v (nv,) that moves q0 to q1 in unit time; q1 - q0 if nq = nv, otherwise override it."""
         return q1 - q0
 
     def chain(self) -> tuple[Elementary, ...]:
-        """Return one motion with numbers from outside."""
+        """Return one motion whose numbers are evaluated in Python."""
         return (Elementary(codes.CUSTOM, np.zeros(3), np.zeros(3)),)
 
 

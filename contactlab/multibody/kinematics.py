@@ -30,10 +30,10 @@ _NO_ROWS = np.zeros((0, CUSTOM_ROW))
 class Kinematics:
     """Poses of all bodies at one q, and velocities at one v; made by `kinematics`.
 
-    Every function of this package that takes ``q`` takes a `Kinematics` in its place and does not compute the poses
-    again. If it also takes ``v``, pass ``kin.v`` (or None) to use the velocities too; for any other v they are computed
-    from that v. A `Kinematics` is never out of date: q and v are copies that cannot be written to, and nothing is
-    updated in place.
+    Every function of this package with an argument ``q`` accepts a `Kinematics` in its place and does not compute the
+    poses again. If it also has ``v``, pass ``kin.v`` (or None) to use the velocities too; for any other v they are
+    computed from that v. A `Kinematics` is never out of date, because q and v are read-only copies and its arrays are
+    not updated.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def _at_kinematics(
 
 
 def _copied(model: Model, kin: Kinematics, size: int) -> FloatArray:
-    """Return a workspace of one's own, its head filled: kernels may write to it, the `Kinematics` stays as it is."""
+    """Return a private workspace with a filled head, so that kernels cannot change the `Kinematics`."""
     if kin.model is not model:
         raise MultibodyError("q", "these kinematics belong to another model")
     work = np.empty(size)
@@ -137,7 +137,7 @@ def custom_rows(model: Model, q: FloatArray, v: FloatArray | None = None) -> Flo
     joints = model.packed.custom
     if not joints:
         return _NO_ROWS
-    # checked before the joint, which would get the blame for a NaN
+    # checked before the call, so that an error about a NaN does not name the joint
     check_finite("q", q)
     if v is not None:
         check_finite("v", v)
@@ -156,14 +156,14 @@ def custom_rows(model: Model, q: FloatArray, v: FloatArray | None = None) -> Flo
     return rows
 
 
-# Links per portion of work: a few milliseconds, after which Ctrl-C is heeded.
+# Number of links per portion of work: a few milliseconds, after which Ctrl-C is handled.
 _LINKS_PER_CALL = 20_000
 
 _MAX_INSTANTS_PER_CALL = 4096
 
 
 def batched(*vectors: object, rows: object = None) -> bool:
-    """Return True if one of these has more than one axis, or ``rows`` more than two, unlike those for one instant."""
+    """Return True if an operand has more than one axis, or ``rows`` more than two, as only batches have."""
     if rows is not None and np.ndim(rows) > 2:  # type: ignore[arg-type]
         return True
     for value in vectors:
@@ -209,18 +209,17 @@ def velocity(q: ArrayLike | Kinematics, v: ArrayLike | None, nv: int) -> tuple[s
 
 @dataclass(frozen=True, eq=False)
 class BatchOperands:
-    """Return the operands of a batch, each with one leading axis: of length B, or 1 if all instants share it."""
+    """Operands of a batch, each with one leading axis: of length B, or 1 if all instants share it."""
 
     model: Model
-    shape: tuple[int, ...]  # the leading axes as given, which results have too
-    #: names, rows: Names of the operands, for errors, and their arrays: contiguous and writable, as the kernels want
-    #: them.
+    shape: tuple[int, ...]  # the leading axes as given, also of the results
+    #: names, rows: Names of the operands, for errors, and their arrays: contiguous and writable for the kernels.
     names: tuple[str, ...]
     rows: tuple[FloatArray, ...]
 
     @classmethod
     def of(cls, model: Model, *operands: tuple[str, FloatArray, int]) -> BatchOperands:
-        """Return leading axes broadcast as in numpy; an entry that is not finite is an error."""
+        """Return the operands with leading axes broadcast as in NumPy; an entry that is not finite is an error."""
         leads = [array.shape[: array.ndim - tail] for _, array, tail in operands]
         try:
             shape = np.broadcast_shapes(*leads)
@@ -254,7 +253,7 @@ class BatchOperands:
         given: tuple[str, FloatArray, int],
         f_ext: ArrayLike | None,
     ) -> BatchOperands:
-        """Return the leading axes of the given q, v, accelerations or forces, and external forces."""
+        """Return the batch of the given q, v, accelerations or forces, and external forces."""
         outside = optional("f_ext", f_ext, model.nb, 6)
         return cls.of(model, operand("q", q, model.nq), velocity(q, v, model.nv), given, outside)
 
@@ -282,12 +281,12 @@ class BatchOperands:
         return np.array(rows)
 
     def fill(self, kernel: Any, size: int, threads: int | None, operands: tuple[object, ...], out: object) -> None:
-        """Have a kernel of `kernels.entries` fill ``out``, on threads if that is much; raise for the first failure.
+        """Run a kernel of `kernels.entries` to fill ``out``, on threads for large batches; raise for the first failure.
 
         ``size`` is the length of the workspace that one instant needs. Results do not depend on the number of threads,
         None for one per core.
         """
-        wanted: object = os.cpu_count() or 1 if threads is None else threads  # whatever the caller's types say
+        wanted: object = os.cpu_count() or 1 if threads is None else threads  # callers may ignore the annotation
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 1:
             raise MultibodyError("threads", f"must be a whole number >= 1, got {threads!r}")
         codes = np.full(self.count, GOOD, dtype=np.int64)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contactlab.multibody.urdf.geometry import PackageRoots
     from contactlab.multibody.urdf.loading import UrdfModel
 
-#: Name of the frame every model stands in.
+#: Name of the world frame of every model.
 WORLD = "world"
 
 
@@ -34,15 +34,15 @@ class BodySpec:
     Attributes
     ----------
     name, parent
-        Its name and its parent's, "world" for none.
+        Name of the body, and name of its parent ("world" if it has none).
     joint
-        How it moves relative to its parent.
+        Motion relative to the parent.
     placement
         Pose of the joint frame in the parent body.
     inertia
         None for a body without mass.
     armature
-        (nv,) [kg m^2, kg] terms of rotors behind the joint's degrees of freedom on the diagonal of M.
+        (nv,) [kg m^2, kg] terms on the diagonal of M of the rotors of the joint's degrees of freedom.
     joint_name
         Name of the joint, the name of the body if it has none.
     limits
@@ -61,7 +61,7 @@ class BodySpec:
 
 @dataclass(frozen=True, eq=False)
 class PackedModel:
-    """The buffers the kernels take; see `contactlab.multibody.kernels.layout`. Not to be modified."""
+    """Buffers of the kernels; see `contactlab.multibody.kernels.layout`. Not to be modified."""
 
     #: ints, floats: The model.
     ints: IntArray
@@ -77,7 +77,7 @@ class PackedModel:
 class Model:
     """Bodies, joints and gravity. Made by `ModelBuilder.build` or `Model.from_urdf`.
 
-    `dataclasses.replace` makes one with other bodies or gravity, from which everything else follows.
+    `dataclasses.replace` makes a model with other bodies or gravity; all other fields are derived from these.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Model:
         package_roots: PackageRoots = None,
         strict_inertia: bool = False,
     ) -> UrdfModel:
-        """Read a robot description (URDF), from anybody: see `docs/from_urdf.md`.
+        """Read a robot description (URDF) from any source; see `docs/from_urdf.md`.
 
         Bodies are named by the links and are in depth-first order, the children of one link in the order of the file.
         The joints, with limits, friction and mimic relations, are in the model's ``joint_data`` by their own names.
@@ -139,7 +139,7 @@ class Model:
             names, or folders whose subfolders are packages. Meshes are located, never loaded.
         strict_inertia
             Whether every inertia that `RigidInertia` refuses is an error, and also a link that moves no mass. If not,
-            an inertia that no mass distribution can have is taken unchanged, and one `UrdfWarning` names the links;
+            an inertia that no mass distribution can have is used unchanged, and one `UrdfWarning` names the links;
             only a motion with a negative moment of inertia is refused.
 
         Raises
@@ -168,17 +168,17 @@ class Model:
         return builder_of(self)
 
     def reduced(self, held: Mapping[str, ArrayLike]) -> Model:
-        """Return the model with some of its joints held fixed: fewer degrees of freedom, the same bodies.
+        """Return the model with some of its joints locked: fewer degrees of freedom, the same bodies.
 
         Parameters
         ----------
         held
-            Position of each joint to be held, by its name or its body's: one number, or its slice (nq,) of q.
+            Position of each locked joint, by its name or its body's: one number, or its slice (nq,) of q.
 
         Raises
         ------
         MultibodyError
-            An unknown joint, one that is there twice, a position of wrong length.
+            An unknown joint, a joint given twice, or a position of wrong length.
         """
         from contactlab.multibody.builder import reduced
 
@@ -201,7 +201,7 @@ class Model:
 
     @cached_property
     def without_gravity(self) -> Model:
-        """The same without gravity."""
+        """The same model without gravity."""
         return Model(self.bodies, np.zeros(3))
 
     @property
@@ -211,7 +211,7 @@ class Model:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints that move or have a name of their own, in the order of their bodies."""
+        """Names of the joints that move or have names that differ from their bodies', in the order of their bodies."""
         return tuple(one.joint_name for one in self.bodies if one.joint.nv or one.joint_name != one.name)
 
     @property
@@ -244,7 +244,8 @@ class Model:
         Raises
         ------
         MultibodyError
-            An unknown name, with the close ones; the world, which has no place there (see `index_or_world`).
+            The name is unknown (the text suggests close ones), or is the world, which has no index (see
+            `index_or_world`).
         """
         if name == WORLD:
             raise MultibodyError(
@@ -253,7 +254,7 @@ class Model:
         return self.index_or_world(name)
 
     def index_or_world(self, name: str) -> int:
-        """Return the number of a body as kernels take it: `index`, but -1 for the world."""
+        """Return the number of a body for kernels: its `index`, or -1 for the world."""
         if name == WORLD:
             return -1
         place = self._index.get(name)

@@ -136,7 +136,7 @@ def _numbers(entries: Sequence[float] | FloatArray) -> str:
 
 
 def _mark(joint: Joint) -> str:
-    """Return joint and axes, as printed behind a body's name."""
+    """Return joint and axes, as printed after a body's name."""
     if joint.nv == 0:
         return "[fixed]"
     return f"[ {type(joint).__name__}: {' '.join(joint_axes(joint))} ]"

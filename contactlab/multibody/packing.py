@@ -1,4 +1,4 @@
-"""The buffers that the kernels take, packed from the bodies of a model, and views of them without a compiler."""
+"""Buffers of the kernels, packed from the bodies of a model, and views of them without a compiler."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Link:
     com: FloatArray
     inertia: FloatArray
     inertia_fault: bool = False  # whether a body of it has an inertia that no mass distribution has
-    largest: float = 0.0  # entry of its bodies' inertias
+    largest: float = 0.0  # largest entry of its bodies' inertias
 
 
 class Packing(NamedTuple):
@@ -128,7 +128,7 @@ def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
 
 
 def _check_moments(link: _Link) -> None:
-    """Raise if a body would move with negative energy. Inertias that cancel leave rounding errors."""
+    """Raise if a body would move with negative energy, beyond the rounding errors of inertias that cancel."""
     if link.inertia_fault:
         low, _, high = (float(moment) for moment in np.linalg.eigvalsh(link.inertia))
         if low < -round_off(link.mass, max(high, link.largest)):
@@ -284,9 +284,8 @@ def head_views(W: FloatArray, model: Model) -> tuple[FloatArray, ...]:
 def workspace(model: Model) -> FloatArray:
     """Return a buffer, flat and zeroed, long enough for every kernel of ``model``; one per thread.
 
-    The public functions need none: they return values and keep nothing. A compiled loop that calls
-    `contactlab.multibody.kernels` itself (``rnea``, ``crba``, ``aba``, ...) hands this buffer over at every call, with
-    ``model.packed.ints`` and ``model.packed.floats``.
+    The public functions need none. A compiled loop that calls `contactlab.multibody.kernels` itself (``rnea``,
+    ``crba``, ``aba``, ...) passes this buffer at every call, with ``model.packed.ints`` and ``model.packed.floats``.
     """
     lengths = (head_size, rnea_size, crba_size, aba_size, derivatives_size, factor_size, point_size)
     return np.zeros(max(length(model.packed.nl, model.nv) for length in lengths))

@@ -1,6 +1,6 @@
-"""Pictures on paper, without a window. Needs the extra `viz` (matplotlib), imported when something is drawn.
+"""Images without a window. Needs the extra `viz` (matplotlib), which is imported by the first drawing.
 
-Functions that take a `Recording` return a matplotlib Figure: `picture` in three dimensions, the others over time.
+Functions of a `Recording` return a matplotlib Figure: `picture` in three dimensions, the others over time.
 """
 
 from __future__ import annotations

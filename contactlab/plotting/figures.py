@@ -1,4 +1,4 @@
-"""Figures without a window, and the axes they have in common."""
+"""Figures without a window, and their common axes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Okabe and Ito's colours, for lines: told apart with any kind of colour vision; each with a dash of its own beyond 7.
+#: Okabe and Ito's colours for lines, distinguishable with any kind of colour vision; beyond 7 lines also by dashes.
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
@@ -31,7 +31,7 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> 
 
 
 def one_page(heights: list[float], title: str) -> tuple[Figure, list[Axes]]:
-    """Return a figure with one axes per height [inches], one below the other, which share the time."""
+    """Return a figure with one axes per height [inches], in a column with a common time axis."""
     with require_viz():
         from cycler import cycler
         from matplotlib.figure import Figure
@@ -48,19 +48,19 @@ def one_page(heights: list[float], title: str) -> tuple[Figure, list[Axes]]:
 
 
 def legend_above(axes: Axes, columns: int = 4) -> None:
-    """Put the legend over the axes, where it hides no data."""
+    """Put the legend above the axes, so that it hides no data."""
     axes.legend(
         frameon=False, fontsize=8, ncols=columns, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2
     )
 
 
 def positive(values: FloatArray) -> FloatArray:
-    """Return the values with what is not positive left out: a logarithmic axis has no place for it."""
+    """Return the values with NaN for values that are not positive, for logarithmic axes."""
     return np.where(values > 0.0, values, np.nan)
 
 
 def save_figure(figure: Figure, path: str | Path) -> Path:
-    """Write a figure in the format that the path's suffix names, and return the path."""
+    """Write a figure in the format of the path's suffix, and return the path."""
     path = Path(path)
     figure.savefig(path)
     return path

@@ -1,4 +1,4 @@
-"""Routh's diagram of a planar impact, and where a sliding rod's contact problem has no solution, one, or two."""
+"""Routh's diagram of a planar impact, and maps of the number of solutions for a sliding rod."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from contactlab.plotting.figures import legend_above, new_figure, save_figure
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import ImpactError
 
-# Marks of ends that coincide lie inside one another. All follow Routh's course: `compare` calls them sequential.
+# Marks of equal ends are nested. All follow Routh's path; `compare` calls these laws sequential.
 _ENDS = {"newton": ("#0072b2", 14.0), "poisson": ("#d55e00", 9.0), "stronge": ("#009e73", 4.0)}
 
 
 def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> Path:
-    """Draw course, lines of sticking and compression, friction edges and the end under each law; write a PNG.
+    """Draw path, lines of sticking and compression, friction edges and the end under each law; write a PNG.
 
     Raises
     ------
     ImpactError
-        The contact is not planar, or no law has an end.
+        The contact is not planar, or no law has a solution.
     """
     if not diagram.planar:
         detail = f"is of a contact with {len(diagram.u_minus) - 1} tangents along which the bodies move"
@@ -68,25 +68,25 @@ def plot_painleve(
     labels: tuple[str, str] | None = None,
     title: str = "",
 ) -> Path:
-    """Draw how many accelerations there are, and what the contact does in the only one; write a PNG.
+    """Draw the number of accelerations, and the contact mode if there is only one; write a PNG.
 
     Parameters
     ----------
     path
-        The picture.
+        Path of the picture.
     found
-        A map of two parameters: the first goes to the right, the second up.
+        A map over two parameters: the first is horizontal, the second vertical.
     boundary
-        Line of the second parameter over the first, (n, 2): a closed form.
+        Curve (n, 2) of the second parameter over the first, from a closed form.
     labels
-        Of the two axes; the names of the parameters if not given.
+        Labels of the two axes; by default the names of the parameters.
     title
-        Above all.
+        Title of the picture.
 
     Raises
     ------
     ImpactError
-        The map has not two parameters.
+        The map does not have two parameters.
     """
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
@@ -117,19 +117,19 @@ def plot_painleve(
 def plot_impact_map(
     path: str | Path, found: ImpactMap, restitution: int = 0, *, labels: tuple[str, str] | None = None, title: str = ""
 ) -> Path:
-    """Draw energy kept and motion after, a column for each law, over the two parameters of a sweep; write a PNG.
+    """Draw remaining energy and final motion over the two parameters of a sweep, a column per law; write a PNG.
 
     Parameters
     ----------
     path, found, labels, title
-        As of `plot_painleve`.
+        As for `plot_painleve`.
     restitution
-        Number of the coefficient among ``found.restitutions``.
+        Index of the coefficient in ``found.restitutions``.
 
     Raises
     ------
     ImpactError
-        The map has not two parameters.
+        The map does not have two parameters.
     """
     from matplotlib.colors import BoundaryNorm, ListedColormap
 

@@ -1,4 +1,4 @@
-"""A recording as a picture, or many in one file: bodies, ground and contact forces, without a display."""
+"""A recording as a picture, or an animation: bodies, ground and contact forces, without a display."""
 
 from __future__ import annotations
 
@@ -50,35 +50,35 @@ def picture(
     size: tuple[int, int] | None = None,
     horizon: bool = False,
 ) -> Figure:
-    """Draw a recording's bodies with their contact forces.
+    """Return a figure of a recording's bodies with their contact forces.
 
     Parameters
     ----------
     recording
-        The record to show, of time stepping or of an event-driven run.
+        Record of time stepping or of an event-driven run.
     time
-        When [s]: the state nearest to it; the last where not given. Several times give a strip of pictures with one
-        camera.
+        Time [s] of the nearest state to draw; by default the last state. Several times give a strip of pictures with
+        one camera.
     path
-        Write it there, too, in the format its suffix names.
+        File to write the picture to, in the format of its suffix.
     forces
-        Draw an arrow for the force of each contact on its body B, in the step that led to the state; green where it
-        sticks, vermilion where it slides, and a grey point where it carries nothing. The longest arrows are cut.
+        Draw an arrow for the force of each contact on its body B, in the step that led to the state: green for
+        sticking, vermilion for slipping, and a grey point without force. The longest arrows are cut.
     collision
-        Draw the shapes bodies touch with, in the place of what they look like.
+        Draw the collision shapes instead of the visuals.
     labels
-        Write the name of each body at it.
+        Write the names of the bodies.
     view
         Direction from the middle of the picture towards the eye, world axes.
     size
-        Width and height of one picture [pixels]; as suits what is shown where not given.
+        Width and height of one picture [pixels]; by default suitable for the scene.
     horizon
-        Let a level floor continue to a horizon, under a sky; else it fades into white.
+        Continue a level floor to a horizon, under a sky; otherwise it fades into white.
 
     Raises
     ------
     ValueError
-        No time, more than 12, or one that is not within the recording.
+        No time, more than 12, or a time outside the recording.
     """
     with require_viz():
         from matplotlib.figure import Figure
@@ -125,27 +125,27 @@ def animation(
     size: tuple[int, int] = (960, 540),
     horizon: bool = False,
 ) -> Path:
-    """Write a recording as a picture that moves, for ever again (WebP, PNG, GIF), or as a film, as the suffix says.
+    """Write a recording as an endless animation (WebP, PNG, GIF) or as a film, depending on the suffix.
 
-    Films (``.mp4``, ``.mov``, ``.mkv``) need ffmpeg, on the PATH or by the package imageio-ffmpeg.
+    Films (``.mp4``, ``.mov``, ``.mkv``) need ffmpeg, on the PATH or from the package imageio-ffmpeg.
 
     Parameters
     ----------
     fps
-        Frames per second of the picture.
+        Frames per second of playback.
     speed
-        Simulated seconds per second of the picture.
+        Simulated seconds per second of playback.
     size
         Width and height [pixels].
 
-    The other parameters are as for `picture`; a second of 960 x 540 pixels takes some four seconds to draw.
+    The other parameters are as for `picture`. Drawing a second of 960 x 540 pixels takes about four seconds.
 
     Raises
     ------
     ValueError
-        Another suffix; fps or speed that are not positive.
+        Another suffix, or fps or speed are not positive.
     ModuleNotFoundError
-        A film, and no ffmpeg; or without the extra `viz`.
+        ffmpeg is missing for a film, or the extra `viz` is not installed.
     OSError
         The file cannot be written.
     """
@@ -172,7 +172,7 @@ def _frames(
     strip: bool,
     horizon: bool,
 ) -> tuple[list[NDArray[np.uint8]], ForceScale, list[dict[int, FloatArray]]]:
-    """States drawn with one camera, the scale of their arrows, and where each body is [pixels]."""
+    """Return states drawn with one camera, the scale of their arrows, and the positions of the bodies [pixels]."""
     rotations, origins = (poses[states] for poses in film.poses())
     stage = SceneGeometry.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
@@ -211,7 +211,7 @@ def _camera(
     all_points = np.concatenate([stage.points, *(item.solid.vertices for items in marks for item in items)])
     if size is None:
         wide, tall = (420, 560) if strip else (900, 900)
-        # A trial at a square: the picture takes the shape of what is seen.
+        # First with a square picture, whose shape is then adapted to the scene.
         trial = Camera.at(all_points, 500, 500, view=view).project(all_points)[:, :2]
         ratio = float(np.ptp(trial[:, 1]) / max(float(np.ptp(trial[:, 0])), 1e-9))
         width = wide if ratio < tall / wide else max(wide // 2, int(tall / ratio))
@@ -220,7 +220,7 @@ def _camera(
 
 
 def _marks(arrows: Arrows, size: float) -> list[Item]:
-    """Arrows of the forces and points of the open contacts, one item per colour."""
+    """Return arrows of forces and points of open contacts, one item per colour."""
     thick = 0.06 * size
     solids: dict[Color, list[SurfaceMesh]] = {}
     for k in range(len(arrows.points)):
@@ -239,7 +239,7 @@ def solid_of_ball(center: FloatArray, radius: float) -> SurfaceMesh:
 
 
 def _arrow(foot: FloatArray, tip: FloatArray, thick: float) -> SurfaceMesh:
-    """Return a shaft with a head of fixed size; a short arrow is all head."""
+    """Return a shaft with a head of fixed size; a short arrow is only a head."""
     length = float(np.linalg.norm(tip - foot))
     if length < 1e-3 * thick:
         return solid_of_ball(foot, 0.8 * thick)
@@ -281,9 +281,9 @@ PICTURES, FILMS = (".webp", ".png", ".gif"), (".mp4", ".mov", ".mkv")
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse what is neither a picture that moves nor a film, before anything is drawn; and a film that none encodes.
+    """Raise unless a suffix is an animation or film that can be encoded, before anything is drawn.
 
-    Raises `ValueError`: another suffix; `ModuleNotFoundError`: no ffmpeg.
+    It raises `ValueError` for another suffix, and `ModuleNotFoundError` without ffmpeg.
     """
     if path.suffix.lower() in FILMS:
         encoder()
@@ -293,7 +293,7 @@ def check_suffix(path: Path) -> None:
 
 
 def encoder() -> str:
-    """Return the path of ffmpeg: the system's, or else the one in the package imageio-ffmpeg."""
+    """Return the path of ffmpeg: the system's, or otherwise the one in the package imageio-ffmpeg."""
     found = shutil.which("ffmpeg")
     if found is not None:
         return found
@@ -306,9 +306,9 @@ def encoder() -> str:
 
 
 def write_moving(frames: list[NDArray[np.uint8]], path: Path, fps: float) -> None:
-    """Write frames (height, width, 3): a picture that moves, for ever again, or a film, as the suffix says.
+    """Write frames (height, width, 3) as an endless animation or a film, depending on the suffix.
 
-    Raises `OSError`: the encoder gives up; with what it says.
+    It raises `OSError`, with the output of the encoder, if the encoder fails.
     """
     if path.suffix.lower() in FILMS:
         _film(frames, path, fps)
@@ -316,14 +316,14 @@ def write_moving(frames: list[NDArray[np.uint8]], path: Path, fps: float) -> Non
     with require_viz():
         from PIL import Image
     first, *others = (Image.fromarray(frame) for frame in frames)
-    # WebP's effort: a quarter fewer bytes than at Pillow's own, for a hundredth of the time that drawing takes.
+    # Compression effort of WebP: a quarter fewer bytes than with Pillow's default, for a hundredth of the drawing time.
     first.save(path, save_all=True, append_images=others, duration=round(1000.0 / fps), loop=0, method=4)
 
 
 def _film(frames: list[NDArray[np.uint8]], path: Path, fps: float) -> None:
     height, width, _ = frames[0].shape
     given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{fps:g}", "-i", "-"]
-    # Most players need this pixel format; it has one colour per four pixels, so both sides must be even.
+    # Most players need this pixel format, which has one colour per four pixels, so both sides must be even.
     wanted = ["-an", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white", "-pix_fmt", "yuv420p", "-crf", "18"]
     command = [encoder(), "-y", "-loglevel", "error", *given, *wanted, str(path.absolute())]
     with tempfile.TemporaryFile() as raw:

@@ -1,7 +1,7 @@
-"""A stage as a picture: solids with light and shadow, ground, and force arrows that shine through what hides them.
+"""Renderer of a stage: solids with light and shadow, ground, and force arrows that are visible through bodies.
 
-A pixel of the depth buffer keeps the number of the triangle seen there and its nearness, which is linear on the screen
-(1/depth under perspective); everything else is computed afterwards for the triangles that are seen.
+A pixel of the depth buffer stores the number of its triangle and its nearness, which is linear on the screen (1/depth
+for perspective). All other quantities are computed afterwards, for the visible triangles only.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from contactlab.plotting.kernels.shading import Light, Materials
 
 
-FINE = 2  # pixels across that are averaged into one
+FINE = 2  # number of rendered pixels per picture pixel, in each direction
 LIGHT = np.array([-0.3, -0.75, 1.1]) / np.linalg.norm((-0.3, -0.75, 1.1))
-AMBIENT, AMBIENT_GROUND, AMBIENT_MARK = 0.62, 0.74, 0.8  # a mark keeps its colour: that is its meaning
+AMBIENT, AMBIENT_GROUND, AMBIENT_MARK = 0.62, 0.74, 0.8  # a mark keeps its colour, which has a meaning
 DIRECT = 0.38
 SHADOW_PIXELS = 1200
-HIDDEN = 0.35  # how much of an arrow shows through a body
+HIDDEN = 0.35  # opacity of an arrow behind a body
 SKY: tuple[Color, ...] = ((218, 214, 206), (242, 245, 248), (164, 198, 232))  # floor, horizon, zenith
 AIR = 3.2  # distances of the eye over which a floor fades into the horizon
-LINE = 0.65  # how much of a line covers what is below
+LINE = 0.65  # opacity of a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +38,15 @@ class Item:
     """A solid in world axes."""
 
     solid: SurfaceMesh  # world axes
-    # Of its surface and its lines.
+    # Colours of its surface and its lines.
     color: Color
     line_color: Color = EDGE
-    ground: bool = False  # seen from outside only, throws no shadow, and fades out towards its rim
-    mark: bool = False  # lies over everything: arrows and points
+    ground: bool = False  # visible from outside only, without shadow, and fading out towards its rim
+    mark: bool = False  # drawn over all other items: arrows and points
 
 
 def render(items: list[Item], camera: Camera, *, horizon: bool = False) -> NDArray[np.uint8]:
-    """Return the picture (height, width, 3) of the items; what is empty is white, or floor and sky."""
+    """Return the picture (height, width, 3) of the items; the background is white, or floor and sky."""
     from contactlab.plotting.kernels.shading import reduce
 
     fine = Camera(camera.eye, camera.axes, FINE * camera.zoom, FINE * camera.width, FINE * camera.height)
@@ -66,7 +66,7 @@ def render(items: list[Item], camera: Camera, *, horizon: bool = False) -> NDArr
 def _surfaces(
     items: list[Item], camera: Camera, *, shadows: bool, horizon: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Colours (height, width, 3) and nearness of the triangles."""
+    """Return colours (height, width, 3) and nearness of the triangles."""
     from contactlab.plotting.kernels.shading import shade
 
     picture = np.ones((camera.height, camera.width, 3))
@@ -80,7 +80,7 @@ def _surfaces(
     away = ground & (np.einsum("mi,mi->m", facing, corners[:, 0] - camera.eye) >= 0.0)
     screen = camera.project(corners)
     screen[away, :, 2] = -1.0
-    # A level floor is drawn pixel by pixel: it has no end.
+    # A level floor is unbounded, so it is drawn pixel by pixel.
     floor = [item.solid.vertices[0, 2] for item in items if item.ground and np.ptp(item.solid.vertices[:, 2]) < 1e-9]
     if horizon and floor:
         level = np.ptp(corners[:, :, 2], axis=1) < 1e-9
@@ -96,7 +96,7 @@ def _surfaces(
 def _backdrop(
     picture: FloatArray, seen: IntArray, camera: Camera, bodies: FloatArray, height: float, light: Light
 ) -> None:
-    """Sky, and a floor at this height that continues to the horizon, where nothing else is seen."""
+    """Draw sky, and a floor at this height that continues to the horizon, in empty pixels."""
     from contactlab.plotting.kernels.shading import backdrop
 
     reach = AIR * float(np.linalg.norm(bodies.reshape(-1, 3).mean(axis=0) - camera.eye))
@@ -120,7 +120,7 @@ def _things(items: list[Item]) -> Materials:
 
 
 def _light(casters: FloatArray) -> Light:
-    """Return the light, with the shadows that triangles (m, 3, 3) throw."""
+    """Return the light, with the shadows of triangles (m, 3, 3)."""
     from contactlab.plotting.kernels.shading import Light
 
     if not len(casters):
@@ -132,14 +132,14 @@ def _light(casters: FloatArray) -> Light:
 
 
 def _box(ground: SurfaceMesh) -> tuple[FloatArray, FloatArray]:
-    """Middle and half sides of a ground's box, infinite across where it is flat."""
+    """Return middle and half sides of a ground's box, infinite along its normal."""
     low, high = ground.vertices.min(axis=0), ground.vertices.max(axis=0)
     flat = (high - low) < 1e-6 * float((high - low).max())
     return 0.5 * (low + high), np.where(flat, np.inf, np.maximum(0.5 * (high - low), 1e-9))
 
 
 def _fade(ground: SurfaceMesh, places: FloatArray) -> FloatArray:
-    """1 in the middle of a ground, 0 at its rim: an edge would say that it ends there."""
+    """Return 1 in the middle of a ground and 0 at its rim, because a visible edge would suggest that it ends there."""
     middle, half = _box(ground)
     away = (places - middle) / half
     share = ((1.0 - np.abs(away).max(axis=1)) / 0.35).clip(0.0, 1.0)
@@ -147,7 +147,7 @@ def _fade(ground: SurfaceMesh, places: FloatArray) -> FloatArray:
 
 
 def _lines(picture: FloatArray, near: FloatArray, items: list[Item], camera: Camera) -> None:
-    """Draw the lines of the items where nothing hides them."""
+    """Draw the visible lines of the items."""
     flat, depth = picture.reshape(-1, 3), near.ravel()
     for item in items:
         lines = item.solid.lines
@@ -158,7 +158,7 @@ def _lines(picture: FloatArray, near: FloatArray, items: list[Item], camera: Cam
         ):
             continue
         at, value, number = line_pixels(camera.project(lines), camera.width, camera.height, 0.75 * FINE)
-        # A line lies on its surface: a thousandth nearer to the eye it is not cut up by rounding.
+        # A line is drawn nearer to the eye by a thousandth, because rounding would interrupt it on its surface.
         shown = value * (1.0 + 4e-3) >= depth[at]
         at, number = at[shown], number[shown]
         share = np.full(len(at), LINE)
@@ -170,10 +170,10 @@ def _lines(picture: FloatArray, near: FloatArray, items: list[Item], camera: Cam
 
 
 def rasterize(screen: FloatArray, width: int, height: int) -> tuple[FloatArray, IntArray]:
-    """Return nearness (height, width), 0 where nothing is seen, and the number of the triangle there, -1 for none.
+    """Return nearness (height, width), 0 for empty pixels, and the number of the triangle there, -1 for none.
 
-    ``screen`` (m, 3, 3) holds the corners of the triangles: x to the right, y downwards [pixels], nearness > 0, the
-    largest wins. A triangle with a corner of nearness <= 0 (behind the eye) is left out.
+    ``screen`` (m, 3, 3) holds the corners of the triangles: x to the right, y downwards [pixels], nearness > 0; the
+    largest nearness wins. A triangle with a corner of nearness <= 0 (behind the eye) is omitted.
     """
     from contactlab.plotting.kernels.shading import fill
 
@@ -183,9 +183,9 @@ def rasterize(screen: FloatArray, width: int, height: int) -> tuple[FloatArray, 
 
 
 def line_pixels(ends: FloatArray, width: int, height: int, thickness: float) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the pixels of lines: place in the flat picture, nearness, number of the line; one row per pixel tried.
+    """Return the pixels of lines: index in the flat picture, nearness, number of the line; one row per tried pixel.
 
-    The ``ends`` (k, 2, 3) are as the corners of `rasterize`; the thickness is in pixels.
+    The ``ends`` (k, 2, 3) are given like the corners for `rasterize`; the thickness is in pixels.
     """
     ahead = (ends[:, :, 2] > 0.0).all(axis=1)
     ahead &= (np.abs(ends[:, :, :2]) < 8.0 * max(width, height)).all(axis=(1, 2))

@@ -1,4 +1,4 @@
-"""A run over time: energy and ledger, the effort of the solver, forces, gaps and modes of contacts; all on one page."""
+"""A run over time: energy and ledger, effort of the solver, forces, gaps and modes of contacts; also as one page."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def draw_gaps(axes: Axes, recording: Recording) -> None:
 def gaps(recording: Recording) -> Figure:
     """Return gaps over time, at the start of each step [m].
 
-    Top: the deepest penetration. Middle: the gap of every contact that carries a force. Bottom: the speed at which
-    contacts slide [m/s]; the largest of each step.
+    Top: the deepest penetration. Middle: the gap of every contact that carries a force. Bottom: the largest slip speed
+    of each step [m/s].
     """
     contacts = recording.contacts
     figure, (deepest, carried, sliding) = one_page([2.4, 2.4, 2.0], "gaps and slip")
@@ -59,8 +59,8 @@ def gaps(recording: Recording) -> Figure:
 def draw_modes(axes: Axes, recording: Recording) -> None:
     """Draw a row per contact, in the order of first touch: grey open, green stick, vermilion slide.
 
-    Of more than 60 contacts those that last longest. A row is one persistent id: a contact that parts and meets again
-    comes back to its row.
+    Of more than 60 contacts, the longest ones are drawn. A row is one persistent id, so a contact that opens and closes
+    again stays in its row.
     """
     from matplotlib.patches import Patch
 
@@ -72,7 +72,7 @@ def draw_modes(axes: Axes, recording: Recording) -> None:
     row[order] = np.arange(len(order))
     place = row[which.reshape(-1)]
     starts, ends = recording.time[:-1][contacts.step], recording.time[1:][contacts.step]
-    # A thin line for open, so that the modes differ in more than their colour.
+    # A thin line for open contacts, so that the modes differ not only in colour.
     for mode, half in ((OPEN, 0.08), (STICK, 0.4), (SLIDE, 0.25)):
         rows = (contacts.mode == mode) & (place >= 0)
         verts = np.stack((starts, ends, ends, starts), axis=1)[rows]
@@ -97,7 +97,7 @@ def _fill(axes: Axes, corners: FloatArray, color: str) -> None:
 
 
 def modes(recording: Recording) -> Figure:
-    """Return the raster of what each contact does over time (`draw_modes`)."""
+    """Return the raster of contact modes over time (`draw_modes`)."""
     count = min(len(np.unique(recording.contacts.id)), MAX_ROWS)
     figure, (axes,) = one_page([max(2.0, 0.16 * count)], "contacts: wide stick, medium slide, thin open")
     draw_modes(axes, recording)
@@ -106,7 +106,7 @@ def modes(recording: Recording) -> Figure:
 
 
 def pair_name(world: World, body_a: int, body_b: int, half_space: int) -> str:
-    """Return the names of the two that touch, A before B."""
+    """Return the names of the two touching bodies, A before B."""
     return f"{world.name_of(body_a, half_space)} - {world.name_of(body_b)}"
 
 
@@ -124,9 +124,9 @@ def draw_force_sums(axes: Axes, recording: Recording) -> None:
 def forces(recording: Recording) -> Figure:
     """Return the contact forces over time, mean over each step [N].
 
-    One line per pair of bodies, or body and half-space, the sum over its contacts: above the normal forces, below the
-    magnitudes of friction. The nine pairs with the largest impulse in all have lines of their own, the others are
-    summed. Where an impact's force is far above all others the scale is logarithmic from 1 N up.
+    There is one line per pair of bodies, or body and half-space, with the sum over its contacts: normal forces at the
+    top, magnitudes of friction at the bottom. The nine pairs with the largest total impulse have separate lines, the
+    others are summed. If an impact's force is far above all others, the scale is logarithmic above 1 N.
     """
     contacts = recording.contacts
     figure, (normal, tangential) = one_page([3.0, 3.0], "contact forces by pair")
@@ -152,13 +152,13 @@ def forces(recording: Recording) -> Figure:
 
 
 def _per_step(recording: Recording, steps: IntArray, impulses: FloatArray) -> FloatArray:
-    """Sum of the impulses of each step over its length (n_steps,) [N]."""
+    """Return the sum of the impulses of each step divided by its length (n_steps,) [N]."""
     total = np.bincount(steps, weights=impulses, minlength=recording.n_steps)
     return np.asarray(total / recording.h)
 
 
 def _calm_scale(axes: Axes) -> None:
-    """Keep what is small to be seen beside an impact."""
+    """Use a scale on which small forces remain visible next to an impact."""
     values = np.concatenate([np.abs(np.asarray(line.get_ydata())) for line in axes.lines] or [np.zeros(1)])
     carried = values[values > 0.0]
     if carried.size and carried.max() > 20.0 * np.median(carried):
@@ -184,7 +184,7 @@ def draw_energy(axes: Axes, recording: Recording) -> None:
 def draw_ledger(axes: Axes, recording: Recording) -> None:
     """Draw the change of the energy since the start and the running sums of the ledger's summary [J].
 
-    Entries that are zero throughout are left out.
+    Entries that are always zero are omitted.
     """
     account = recording.ledger
     change = account.energy - account.energy[0]
@@ -200,8 +200,8 @@ def ledger(recording: Recording) -> Figure:
     """Return energy and energy ledger of a recording over time.
 
     Top: the energies. Middle: the running sums of the ledger's entries. Bottom: per step, the magnitudes of
-    stabilisation and integration error, which belong to the scheme, against that of the energy not accounted for, which
-    is rounding [J].
+    stabilisation and integration error, which belong to the scheme, and of the energy not accounted for, which is
+    rounding [J].
     """
     account = recording.ledger
     figure, (energies, sums, scheme) = one_page([2.4, 2.8, 2.4], "energy and where it went")
@@ -212,7 +212,7 @@ def ledger(recording: Recording) -> Figure:
         ("stabilisation", account.stabilisation),
         ("not accounted for", account.residual),
     ):
-        # A logarithmic axis has no place for 0.
+        # 0 cannot be drawn on a logarithmic axis.
         size = np.where(values != 0.0, np.abs(values), np.nan)
         scheme.semilogy(account.time[1:], size, ".", markersize=2.5, label=name)
     scheme.set_ylabel("magnitude per step [J]")
@@ -228,7 +228,7 @@ def draw_effort(axes: Axes, recording: Recording) -> None:
     axes.plot(ends, recording.pivots, drawstyle="steps-mid", linewidth=0.8, label="pivots")
     axes.plot(ends, recording.islands, drawstyle="steps-mid", linewidth=0.8, label="islands")
     axes.plot(ends, recording.warm_start_solves, drawstyle="steps-mid", linewidth=0.8, label="islands solved warm")
-    # A hard step takes hundreds of pivots; the others are to be seen beside it.
+    # Logarithmic, because a difficult step takes hundreds of pivots.
     if max(recording.pivots.max(initial=0), contacts.max(initial=0)) > 10:
         axes.set_yscale("symlog", linthresh=10.0)
     axes.set_ylabel("per step [1]")
@@ -238,10 +238,10 @@ def draw_effort(axes: Axes, recording: Recording) -> None:
 def solver_effort(recording: Recording) -> Figure:
     """Return the solver's effort over time.
 
-    Top: contacts, pivots, islands, and the islands that the previous step's contacts solved without a pivot. Second:
-    the size of the step [s], which tells where an adaptive stepper struggled. Third: the part of all islands so far
-    that was solved warm. Bottom: time per step on the machine that computed it, mean over portions of the run; nothing
-    where the record has none.
+    Top: contacts, pivots, islands, and the islands solved without a pivot by the previous step's contacts. Second: the
+    size of the step [s], which shows where an adaptive stepper reduced it. Third: the fraction of all islands up to
+    this time that were solved by the warm start. Bottom: wall time per step, as mean over portions of the run; empty if
+    the record has none.
     """
     figure, (counts, sizes, warm, seconds) = one_page([3.0, 1.3, 1.6, 1.6], "effort of the solver")
     ends = recording.time[1:]

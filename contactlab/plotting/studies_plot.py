@@ -1,4 +1,4 @@
-"""Recorded impacts, drops and tosses beside what models make of them; what was identified; how solvers came down."""
+"""Plots of studies: recorded impacts, drops and tosses with models, identified parameters, convergence of solvers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def plot_restitution(
 ) -> Path:
     """Draw measured restitution over the speed of approach with the law e (v / 2 m/s)^-exponent; write a PNG.
 
-    Medians of twelfths of the impacts bear their 95 % intervals, of impacts drawn with replacement.
+    Medians of twelfths of the impacts have bootstrap 95 % intervals.
 
     Parameters
     ----------
     path
-        The picture.
+        Path of the picture.
     speed, measured
-        (n,) speeds of approach [m/s], and of separation over approach.
+        (n,) speeds of approach [m/s], and ratios of the speeds of separation and approach.
     e, exponent, law
-        Of the law, and what it is called.
+        Parameters and name of the law.
     """
     figure, (one,) = new_figure(6.4, 4.2)
     one.plot(speed, measured, ".", color="0.6", markersize=3, label=f"{len(speed)} impacts")
@@ -49,10 +49,10 @@ def plot_restitution(
 
 
 def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Path:
-    """Draw the share of impacts with an error up to each value, one curve per model; write a PNG.
+    """Draw the fraction of impacts with an error up to each value, one curve per model; write a PNG.
 
-    Curves that coincide stay visible: each is thinner than the one before, and dashed in its own way. Medians are named
-    with their 95 % intervals.
+    Curves that coincide stay visible: each is thinner than the previous one, with other dashes. The legend has the
+    medians with their 95 % intervals.
     """
     figure, (one,) = new_figure(6.4, 3.4 + 0.19 * len(errors))
     styles = ("-", "--", ":", "-.")
@@ -75,7 +75,7 @@ def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Pat
 
 
 def _interval(values: FloatArray, measure: Callable[..., FloatArray]) -> tuple[float, float]:
-    """Return the 95 % interval of a mean or median, of items drawn with replacement."""
+    """Return the bootstrap 95 % interval of a mean or median."""
     drawn = np.random.default_rng(0).integers(values.size, size=(400, values.size))
     low, high = np.percentile(measure(values[drawn], axis=1), [2.5, 97.5])
     return float(low), float(high)
@@ -84,14 +84,14 @@ def _interval(values: FloatArray, measure: Callable[..., FloatArray]) -> tuple[f
 def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, FloatArray]]) -> Path:
     """Draw position [% of side] and rotation [deg] errors of models as bars of means with medians; write a PNG.
 
-    The means bear their 95 % intervals, of motions drawn with replacement.
+    The means have bootstrap 95 % intervals over the motions.
 
     Parameters
     ----------
     path
-        The picture.
+        Path of the picture.
     errors
-        By model: position and rotation errors of all motions, (n,) each.
+        Position and rotation errors of all motions, (n,) each, by model.
     """
     figure, axes = new_figure(9.6, 0.9 + 0.42 * len(errors), 2)
     for column, (one, label) in enumerate(zip(axes, ("position error [%]", "rotation error [deg]"), strict=True)):
@@ -117,10 +117,10 @@ def plot_planar_paths(
     Parameters
     ----------
     path
-        The picture.
+        Path of the picture.
     drops
-        Of each: its title, times (m,) [s] and poses (m, 3) recorded, times (k,) and poses (k, 3) simulated; poses are
-        x, z [m] and angle [rad].
+        For each drop: its title, times (m,) [s] and poses (m, 3) recorded, times (k,) and poses (k, 3) simulated; poses
+        are x, z [m] and angle [rad].
     """
     figure, axes = new_figure(3.1 * len(drops), 5.2, len(drops), 2)
     for k, (title, time, recorded, clock, simulated) in enumerate(drops):
@@ -148,11 +148,11 @@ def plot_toss_curve(
     Parameters
     ----------
     path
-        The picture.
+        Path of the picture.
     points
         (edges of the cone, mu, position error [% of the block width], rotation error [deg]), in any order.
     bounds
-        (label, position error, rotation error) drawn as horizontal lines: published rows, at most three.
+        (label, position error, rotation error) of horizontal lines: published rows, at most three.
     """
     figure, columns = new_figure(10.0, 4.2, 2)
     labels = ("position error [% of block width]", "rotation error [deg]")
@@ -169,7 +169,7 @@ def plot_toss_curve(
     return save_figure(figure, path)
 
 
-#: Panels side by side.
+#: Maximum number of panels in a row.
 COLUMNS = 4
 
 
@@ -179,9 +179,9 @@ def plot_identified(path: str | Path, document: Mapping[str, Any]) -> Path:
     Parameters
     ----------
     path
-        The picture.
+        Path of the picture.
     document
-        The document that `contactlab identify --json` writes.
+        The document written by `contactlab identify --json`.
     """
     names = list(document["parameters"])
     rows = -(-(len(names) + 1) // COLUMNS)
@@ -196,7 +196,7 @@ def plot_identified(path: str | Path, document: Mapping[str, Any]) -> Path:
         if low is None or not variance:
             one.annotate("not told", (0.5, 0.5), xycoords="axes fraction", ha="center")
             continue
-        # An interval that ends at a bound is shorter than its normal density has it: nothing lies beyond.
+        # An interval that ends at a bound is shorter than the one of its normal density.
         ends = (
             (low if value - low < 1.8 * variance**0.5 else value - 4.0 * variance**0.5),
             (high if high - value < 1.8 * variance**0.5 else value + 4.0 * variance**0.5),
@@ -218,7 +218,7 @@ def plot_identified(path: str | Path, document: Mapping[str, Any]) -> Path:
 
 
 def _correlations(axes: Any, names: list[str], covariance: list[list[float | None]]) -> None:
-    """Draw the matrix of correlations; empty where it is not known."""
+    """Draw the matrix of correlations; empty if unknown."""
     C = np.array([[np.nan if x is None else x for x in row] for row in covariance])
     scale = np.sqrt(np.diag(C))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -242,15 +242,15 @@ def plot_convergence(
     Parameters
     ----------
     path
-        The picture.
+        Path of the picture.
     results
-        Label to result, each of a solve with ``trace=True``. Traces of another quantity than the residual on the
-        problem's own data (the artificial variable of Lemke's method) and solves without a trace are drawn as one
-        point: what was reached, after how many iterations and how long. Open marks did not solve the problem.
+        Results by label, each of a solve with ``trace=True``. Traces of another quantity than the residual on the
+        problem's data (such as the artificial variable of Lemke's method) and solves without a trace are drawn as one
+        point: the final residual over iterations and time. Open marks are unsolved problems.
     title
-        Written above.
+        Title of the picture.
     tolerance
-        Drawn as a horizontal line.
+        Tolerance, drawn as a horizontal line.
     """
     from matplotlib import colormaps
 

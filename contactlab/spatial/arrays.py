@@ -1,4 +1,4 @@
-"""The edge between users' values and kernels: owned, contiguous, finite float64 arrays, or a typed error."""
+"""Conversion of users' values to private, contiguous, finite float64 arrays, with typed errors."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Vec3 = tuple[float, float, float]
 
 
 def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], error: type[FieldError]) -> FloatArray:
-    """Own C-contiguous float64 copy of a value, which is anything numpy makes a real array of.
+    """Return a private C-contiguous float64 copy of a value that NumPy converts to a real array.
 
-    An ``error`` that names the field is raised for a wrong type, another shape than the one wanted (None stands for any
-    length), or an entry that is not finite (the first one is named).
+    Raise ``error``, naming the field, for a wrong type, a shape other than ``shape`` (None stands for any length), or
+    an entry that is not finite (the first one is named).
     """
     try:
         of_floats = isinstance(value, np.ndarray) and value.dtype.kind == "f"
@@ -31,7 +31,7 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
             if kind == "c":
                 raise error(field, "must be real, got complex numbers")
             if kind in "US":
-                # numpy would read the text.
+                # NumPy would convert the text to numbers.
                 raise error(field, f"must be numbers, got text: {value!r:.40}")
         array = np.array(value, dtype=np.float64, order="C")
     except error:
@@ -55,7 +55,7 @@ def is_finite_array(value: object, shape: tuple[int, ...]) -> bool:
     """Return True if `finite_array` would return the value unchanged, in a fifth of its time."""
     if not isinstance(value, np.ndarray) or value.dtype != np.float64 or value.shape != shape:
         return False
-    # Bytes: numpy takes three times as long to say whether all are true.
+    # Compared as bytes, because NumPy's test of all entries takes three times as long.
     return 0 not in np.isfinite(value).tobytes()
 
 
@@ -68,7 +68,7 @@ def finite_number(
     least: float = -math.inf,
     most: float = math.inf,
 ) -> float:
-    """Return ``value`` as a float; raise ``error`` unless it is one finite real number within bounds."""
+    """Return ``value`` as a float; raise ``error`` unless it is one finite real number within the bounds."""
     number = value if type(value) is float and math.isfinite(value) else float(finite_array(value, field, (), error))
     if positive and number <= 0.0:
         raise error(field, f"must be positive, got {number}")
@@ -80,7 +80,7 @@ def finite_number(
 
 
 def read_only(array: FloatArray) -> FloatArray:
-    """Return a view of ``array`` that cannot be written through."""
+    """Return a read-only view of ``array``."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -32,11 +32,11 @@ class FieldError(ValueError):
 
 
 class SpatialError(FieldError):
-    """A pose, quaternion or inertia that is none."""
+    """A pose, quaternion or inertia that is invalid."""
 
 
 def warn_caller(text: str, category: type[Warning]) -> None:
-    """Warn at the line that called the library."""
+    """Give a warning at the line that called the library."""
     frame, level = sys._getframe(1), 2
     while frame.f_globals.get("__name__", "").startswith("contactlab.") and frame.f_back is not None:
         frame, level = frame.f_back, level + 1
@@ -44,7 +44,7 @@ def warn_caller(text: str, category: type[Warning]) -> None:
 
 
 def close_names(name: object, known: Iterable[str]) -> str:
-    """Return the last words of an error about an unknown name: the names close to it, or else all names."""
+    """Return the end of a message about an unknown name: the close names, or otherwise all names."""
     names = list(known)
     close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     if close:
@@ -54,7 +54,7 @@ def close_names(name: object, known: Iterable[str]) -> str:
 
 
 class MultibodyError(FieldError):
-    """A model that cannot be built, a body that does not exist, or a state that does not fit the model."""
+    """A model that cannot be built, a body that does not exist, or a state that does not match the model."""
 
 
 class ContactError(FieldError):

@@ -12,11 +12,11 @@ from contactlab.spatial.errors import SpatialError
 from contactlab.spatial.polyhedron import UnitSolid, hull_triangles, surface_fault, unit_solid, vertex_numbers
 from contactlab.spatial.transform import Transform, cross_matrix
 
-# Relative slack of symmetry.
+# Relative tolerance of symmetry.
 SLACK = 1e-9
-# Tolerance of the triangle inequality: files have about four digits, and a flat plate meets it with equality.
+# Tolerance of the triangle inequality: files have about four digits, and for a flat plate it is an equality.
 ROUNDED = 1e-3
-# Radius of gyration [m] below which a body is a point: point masses come with the round-off of a program in them.
+# Radius of gyration [m] below which a body is a point: point masses from programs contain rounding errors.
 POINT = 1e-6
 # Relative rounding of a difference of matrices.
 ROUNDING = 1e-14
@@ -26,8 +26,8 @@ ROUNDING = 1e-14
 class RigidInertia:
     """Mass, centre of mass and inertia of a body.
 
-    Point masses, thin rods and bodies without mass are taken as any other: whether something can move them is for the
-    model to say, and for the solve that meets a singular mass matrix.
+    Point masses, thin rods and bodies without mass are allowed. The model, and a solve with a singular mass matrix,
+    report motions without inertia.
 
     Parameters
     ----------
@@ -37,20 +37,20 @@ class RigidInertia:
         Centre of mass (3,) in body axes, from the body origin [m].
     inertia
         I_c (3, 3) [kg m^2] about the centre of mass, body axes: symmetric, with principal moments 0 <= a <= b <= c that
-        some mass distribution has (c <= a + b, to 1e-3: rounding).
+        are physically possible (c <= a + b, to 1e-3 for rounding).
     physical
-        False to take moments that no mass distribution has (a planar link's, where only one matters) unchanged. A
-        model refuses a motion with a negative one.
+        If False, moments that no mass distribution has (such as a planar link's, where only one matters) are accepted
+        unchanged. A model still refuses a motion with a negative moment.
 
     Attributes
     ----------
     physical_fault
-        Reason why no mass distribution has this inertia; None if one can.
+        Reason why no mass distribution has this inertia, or None.
 
     Raises
     ------
     SpatialError
-        Naming the field and the entry or principal moments at fault.
+        The text names the field, and the entry or principal moments at fault.
     """
 
     mass: float
@@ -89,19 +89,19 @@ class RigidInertia:
 
     @classmethod
     def _made(cls, mass: float, com: FloatArray, inertia: FloatArray, noise: float = 0.0) -> RigidInertia:
-        """Make an inertia of checked values, also of one that is physically impossible."""
+        """Return an inertia from checked values, also if it is physically impossible."""
         made = object.__new__(cls)
         made._fill(mass, com, 0.5 * (inertia + inertia.T), noise)
         return made
 
     @classmethod
     def point(cls, mass: float, com: ArrayLike = (0.0, 0.0, 0.0)) -> RigidInertia:
-        """Return all mass in one point: no moment about it."""
+        """Return a point mass, without a moment of inertia about this point."""
         return cls(mass, com, np.zeros((3, 3)))
 
     @classmethod
     def solid_box(cls, mass: float, half_extents: ArrayLike) -> RigidInertia:
-        """Return the homogeneous box of half side lengths ``half_extents`` (3,) [m], axes and origin at its middle."""
+        """Return a homogeneous box of half side lengths ``half_extents`` (3,) [m], axes and origin at its middle."""
         mass = _positive(mass, "mass")
         half = finite_array(half_extents, "half_extents", (3,), SpatialError)
         for i in range(3):
@@ -143,7 +143,7 @@ class RigidInertia:
             `contactlab.contact.Capsule`: the whole capsule is 2 (half_length + radius) long.
         """
         mass, r, half = _positive(mass, "mass"), _positive(radius, "radius"), _positive(half_length, "half_length")
-        # Volumes of the cylinder and of the two half balls are as 2 half_length to 4/3 radius.
+        # The volumes of the cylinder and of the two half balls have the ratio 2 half_length to 4/3 radius.
         ends = mass * (4.0 * r) / (6.0 * half + 4.0 * r)
         tube = mass - ends
         # A half ball's centre of mass is 3/8 r from its face; its inertia there follows from the whole ball's.
@@ -176,7 +176,7 @@ class RigidInertia:
         mass
             [kg].
         vertices
-            (n, 3) [m] in body axes; several at one place count as one.
+            (n, 3) [m] in body axes; equal vertices count as one.
         triangles
             (m, 3) numbers of vertices, counter-clockwise seen from outside, as of the shape `contactlab.contact.Mesh`.
             The surface must not pass through itself, which is not checked.
@@ -202,9 +202,9 @@ class RigidInertia:
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *, physical: bool = True) -> RigidInertia:
-        """Read mass, centre of mass and inertia from a spatial inertia (6, 6) laid out as `matrix` gives it.
+        """Return the mass distribution of a spatial inertia (6, 6) in the form of `matrix`.
 
-        ``physical`` as for the constructor; without mass the centre of mass is the origin.
+        ``physical`` is as for the constructor; without mass the centre of mass is the origin.
         """
         given = finite_array(matrix, "matrix", (6, 6), SpatialError)
         mass = float(given[3, 3])
@@ -232,25 +232,25 @@ class RigidInertia:
         return np.block([[about, h], [-h, self.mass * np.eye(3)]])
 
     def momentum(self, v: ArrayLike) -> FloatArray:
-        """Return the spatial momentum (..., 6), about the body origin, of moving with the motion vectors v (..., 6)."""
+        """Return the spatial momentum (..., 6), about the body origin, at the motion vectors v (..., 6)."""
         given = rows_of(v, "v", 6)
         w = given[..., :3]
         linear = self.mass * (given[..., 3:] + np.cross(w, self.com))
         return np.concatenate([w @ self.inertia + np.cross(self.com, linear), linear], axis=-1)
 
     def moved(self, X: Transform) -> RigidInertia:
-        """Return the same mass distribution in the parent of the frame X it is given in."""
+        """Return the same mass distribution in the parent frame of X."""
         return self._made(self.mass, X.apply(self.com), X.R @ self.inertia @ X.R.T)
 
     def join(self, other: RigidInertia, placement: Transform | None = None) -> RigidInertia:
-        """Return both bodies as one, in this one's frame.
+        """Return both bodies as one, in the frame of this body.
 
         Parameters
         ----------
         other
-            The body to be joined, in its own frame.
+            The other body, in its own frame.
         placement
-            Pose of its frame in this one's; identity by default.
+            Pose of its frame in the frame of this body; identity by default.
         """
         return self._sum(other if placement is None else other.moved(placement), 1.0)
 
@@ -264,7 +264,7 @@ class RigidInertia:
         Raises
         ------
         SpatialError
-            The remainder has no mass, or is no mass distribution: ``other`` was not part of this body.
+            The remainder has no mass, or is physically impossible: ``other`` was not part of this body.
         """
         if not self.mass - other.mass > SLACK * self.mass:
             raise SpatialError("mass", f"nothing remains: {other.mass} kg taken from {self.mass} kg")
@@ -276,7 +276,7 @@ class RigidInertia:
     def _sum(self, other: RigidInertia, sign: float) -> RigidInertia:
         mass = self.mass + sign * other.mass
         share = sign * other.mass / mass if mass > 0.0 else 0.0
-        # relative to the own centre of mass: nothing is lost if both bodies are far from the origin
+        # relative to the centre of mass of this body, so that no digits are lost if both bodies are far from the origin
         apart = other.com - self.com
         shift = share * self.mass * _parallel_axis(1.0, apart)
         inertia = self.inertia + sign * other.inertia + shift
@@ -305,7 +305,7 @@ def _symmetric(value: ArrayLike) -> FloatArray:
 
 
 def round_off(mass: float, largest: float) -> float:
-    """Return the moment [kg m^2] that counts as zero beside the largest one."""
+    """Return the moment [kg m^2] that counts as zero, relative to the largest one."""
     return SLACK * abs(largest) + mass * POINT**2
 
 

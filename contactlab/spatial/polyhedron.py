@@ -13,14 +13,14 @@ from contactlab.spatial.errors import FieldError, SpatialError
 if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
 
-# Volume, relative to the box around the points, below which a solid is flat.
+# Volume, relative to the bounding box of the points, below which a solid is flat.
 _FLAT = 1e-12
 
 
 class UnitSolid(NamedTuple):
     """A homogeneous solid of density 1 kg/m^3."""
 
-    mass: float  # its volume [m^3], 0 if it is flat, negative if the surface faces inward
+    mass: float  # volume [m^3], 0 if flat, negative if the surface faces inward
     com: FloatArray  # (3,) [m]
     inertia: FloatArray  # (3, 3) about the centre of mass [m^5]
 
@@ -50,7 +50,7 @@ def unit_solid(vertices: FloatArray, triangles: IntArray) -> UnitSolid:
 
 
 def vertex_numbers(triangles: ArrayLike, n_vertices: int, error: type[FieldError]) -> IntArray:
-    """Return triangles as checked numbers (m, 3) of vertices: at least one, each number in range."""
+    """Return triangles as checked indices (m, 3) of vertices: at least one triangle, each index in range."""
     numbers = finite_array(triangles, "triangles", (None, 3), error)
     if numbers.shape[0] == 0:
         raise error("triangles", "must hold at least one triangle, got none")
@@ -81,17 +81,17 @@ def hull_triangles(points: FloatArray) -> IntArray:
 
 
 def outward_triangles(points: FloatArray, hull: ConvexHull) -> IntArray:
-    """Return the triangles (m, 3) of a hull of Qhull, each turned to be counter-clockwise seen from outside."""
+    """Return the triangles (m, 3) of a Qhull hull, each counter-clockwise seen from outside."""
     a, b, c = (points[hull.simplices[:, k]] for k in range(3))
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
     return np.where(inward[:, None], hull.simplices[:, ::-1], hull.simplices).astype(np.int64)
 
 
 def surface_fault(vertices: FloatArray, triangles: IntArray) -> str | None:
-    """Return why a surface does not enclose a solid, in words; None if it does.
+    """Return the reason why a surface does not enclose a solid, or None if it does.
 
-    Vertices at one place count as one, since files often give every triangle its own corners. A surface is closed if
-    each edge is passed as often in one direction as in the other.
+    Vertices at one position count as one, because files often store separate corners for every triangle. A surface is
+    closed if it traverses each edge equally often in both directions.
     """
     first, number = np.unique(vertices, axis=0, return_index=True, return_inverse=True)[1:]
     corners = number.reshape(-1)[triangles]

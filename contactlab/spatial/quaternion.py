@@ -1,4 +1,4 @@
-"""Unit quaternions (w, x, y, z) over numpy arrays.
+"""Unit quaternions (w, x, y, z) in NumPy arrays.
 
 Every function works along the last axis and broadcasts over the leading ones, so that a whole recorded trajectory
 (n, 4) is one call. R(q) maps body axes to parent axes, and R(p * q) = R(p) R(q).
@@ -17,9 +17,9 @@ SMALL_ANGLE = 1e-2
 
 
 def normalize(q: ArrayLike) -> FloatArray:
-    """Return ``q`` (..., 4) divided by its length; a zero or non-finite quaternion is a `SpatialError`."""
+    """Return ``q`` (..., 4) divided by its length; raise `SpatialError` for a zero or non-finite quaternion."""
     array = rows_of(q, "q", 4)
-    # Scaled by the largest entry first: the square of a tiny or huge entry would underflow or overflow.
+    # Scaled by the largest entry first, because the square of a tiny or huge entry would underflow or overflow.
     largest = np.max(np.abs(array), axis=-1, keepdims=True)
     if not np.all(np.isfinite(largest)) or not np.all(largest > 0.0):
         raise SpatialError("q", "has no direction: all entries are zero, or one is not finite")
@@ -48,7 +48,7 @@ def conjugate(q: ArrayLike) -> FloatArray:
 
 
 def exp(a: ArrayLike) -> FloatArray:
-    """Return the unit quaternion (..., 4) of the rotation vector ``a`` (..., 3) [rad]: the turn by |a| about a."""
+    """Return the unit quaternion (..., 4) of the rotation vector ``a`` (..., 3) [rad]: rotation by |a| about a."""
     vector = rows_of(a, "a", 3)
     angle = np.linalg.norm(vector, axis=-1, keepdims=True)
     small = angle < SMALL_ANGLE
@@ -60,7 +60,7 @@ def exp(a: ArrayLike) -> FloatArray:
 def log(q: ArrayLike) -> FloatArray:
     """Return the rotation vector (..., 3) [rad] of a unit quaternion, of length at most pi: the inverse of `exp`."""
     array = rows_of(q, "q", 4)
-    # q and -q are one rotation; the one with w >= 0 gives the shorter turn.
+    # q and -q are the same rotation; the one with w >= 0 gives the shorter turn.
     array = np.where(array[..., :1] < 0.0, -array, array)
     sine = np.linalg.norm(array[..., 1:], axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(sine, array[..., :1])
@@ -92,7 +92,7 @@ def from_matrix(R: ArrayLike) -> FloatArray:
     if m.shape[-2:] != (3, 3):
         raise SpatialError("R", f"must have shape (..., 3, 3), got {m.shape}")
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(m, (-2, -1), (0, 1))
-    # 4 q q^T, whose longest column is q up to its length: no branch loses digits near a half turn.
+    # The longest column of 4 q q^T is q up to its length, so no branch loses digits near a half turn.
     outer = np.array(
         [
             [1 + xx + yy + zz, zy - yz, xz - zx, yx - xy],

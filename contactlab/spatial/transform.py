@@ -40,7 +40,7 @@ def cross_force(v: ArrayLike, f: ArrayLike) -> FloatArray:
 
 
 def cross_matrix(r: ArrayLike) -> FloatArray:
-    """Return the matrix (3, 3) with which ``cross_matrix(r) @ y`` is r x y."""
+    """Return the matrix (3, 3) such that ``cross_matrix(r) @ y`` is r x y."""
     array = np.asarray(r, dtype=np.float64)
     if array.shape != (3,):
         raise SpatialError("r", f"must have shape (3,), got {array.shape}")
@@ -48,7 +48,7 @@ def cross_matrix(r: ArrayLike) -> FloatArray:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-# Largest deviation of R^T R from the identity, entry by entry; rotations typed by hand or read from text pass.
+# Largest deviation of R^T R from the identity, entry by entry; rotations typed by hand or read from text are accepted.
 ORTHOGONALITY = 1e-6
 
 
@@ -95,7 +95,7 @@ class Transform:
         return cls(quaternion.to_matrix([np.cos(half), *turn]), p)
 
     def __matmul__(self, other: Transform) -> Transform:
-        """Return the pose in this one's parent of a frame given in this one's child."""
+        """Return the pose, in the parent of this frame, of a frame given in this frame."""
         return Transform(self.R @ other.R, self.R @ other.p + self.p)
 
     def inverse(self) -> Transform:

@@ -1,4 +1,4 @@
-"""Studies of recordings: data sets simulated, scored and fitted; nothing but the command line stands on them."""
+"""Studies of recordings: simulation, scores and fits of data sets. Only the command line depends on them."""
 
 from __future__ import annotations
 

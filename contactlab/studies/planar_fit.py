@@ -1,16 +1,16 @@
-"""Models of recorded planar impacts, fitted and scored; and what momentum alone tells of the recordings.
+"""Models of recorded planar impacts, fitted and scored; and the momentum balance of the recordings.
 
-Across an impact, whatever the law of restitution and friction,
+For every law of restitution and friction, an impact satisfies
 
     P_theta = a n_theta P_y + b d_theta P_x + c P_y        rigid bodies: a = 1, b = 1, c = 0
 
-with P the measured changes of momentum, n_theta and d_theta the stored levers; c is the distance by which the normal
-impulse acts off its point. Where b is near -1 the x axis is mirrored against the sense of rotation: laws are fitted
+where P are the measured changes of momentum, and n_theta and d_theta the stored levers; c is the distance of the normal
+impulse from its point. If b is near -1, the x axis is mirrored relative to the sense of rotation, and laws are fitted
 with the *lever turned*.
 
-Two readings of the file are kept apart. *As stored*, both rows of the contact are taken as they are. *Lever turned*,
-the lever of the tangent row has the other sign, as of a file whose x axis is mirrored against the sense of rotation.
-That balance tells which it is: `momentum_balance`.
+There are two readings of the file. *As stored* uses both rows of the contact unchanged. *Lever turned* changes the sign
+of the lever in the tangent row, as for a file with a mirrored x axis. The momentum balance determines the reading:
+`momentum_balance`.
 """
 
 from __future__ import annotations
@@ -24,40 +24,41 @@ from contactlab.lab.datasets.recordings import PlanarImpacts
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.planar_laws import COARSE, LAW_NUMBERS, LAWS, RESOLUTION, Law, planar_impulses
 
-#: By which a and b may be off what rigid bodies have: recordings are, by a tenth, where noise is small.
+#: Accepted deviation of a and b from their values for rigid bodies; if noise is small, recordings deviate by a tenth.
 _OFF = 0.5
-#: Of the largest singular value of the scaled columns: below it the impacts do not tell a coefficient.
+#: Smallest singular value, relative to the largest one of the scaled columns, with which a coefficient is determined.
 _UNSEEN = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class MomentumBalance:
-    """Coefficients of the balance, and half of their 95 % intervals; infinite where the impacts do not tell one."""
+    """Coefficients of the balance, and half widths of their 95 % intervals; infinite if undetermined."""
 
     values: FloatArray  # (3,) a, b, c [m]
     margins: FloatArray  # (3,)
 
     @property
     def lever_turned(self) -> bool:
-        """Whether laws are to be fitted with the other sign of the tangent lever; as stored where it is not told."""
+        """Whether laws are fitted with the other sign of the tangent lever; False if the sign is undetermined."""
         return self.is_determined and bool(self.values[1] < 0.0)
 
     @property
     def is_determined(self) -> bool:
-        """Whether the interval of b leaves out 0."""
+        """Whether the interval of b excludes 0."""
         return bool(abs(self.values[1]) > self.margins[1])
 
     @property
     def reading(self) -> str:
-        """Return the reading of the tangent row and its reason."""
+        """Description of the reading of the tangent row, with its reason."""
         if not self.is_determined:
-            return "as stored (the balance of momentum does not tell the sign of its lever)"
+            return "as stored (the balance of momentum does not determine the sign of its lever)"
         return f"{'lever turned' if self.lever_turned else 'as stored'} (by the balance of momentum)"
 
     def contradiction(self, *, friction: bool = True) -> str:
-        """Return what speaks against rigid bodies with these levers, empty if nothing; b only if there is friction.
+        """Return the contradiction with rigid bodies with these levers, or ""; b is used only with friction.
 
-        The interval of a has nothing in common with 0.5 to 1.5, or that of b neither with it nor with its mirror image.
+        A contradiction is an interval of a outside 0.5 to 1.5, or an interval of b outside this range and its mirror
+        image.
         """
         a, b = self.values[:2].tolist()
         found = []
@@ -76,24 +77,24 @@ class MomentumBalance:
         if self.is_determined:
             lines.append(f"the lever d_theta of the tangent row has the {_SIGNS[self.lever_turned]}")
         else:
-            lines.append("it does not tell the sign of d_theta, the lever of the tangent row: taken as stored")
+            lines.append("it does not determine the sign of d_theta, the lever of the tangent row: used as stored")
         if wrong := self.contradiction():
             lines.append(f"CONTRADICTED: {wrong}; look at {SUSPECTS}")
         return "\n".join(lines)
 
 
-#: What to look at where the balance does not hold.
+#: Possible causes of a contradicted balance.
 SUSPECTS = (
-    "signs and units of the levers, of omega, mass and inertia; where friction is next to none, nothing tells the "
-    "lever of the tangent row"
+    "signs and units of the levers, of omega, mass and inertia; almost without friction, the lever of the "
+    "tangent row is undetermined"
 )
 _SIGNS = {False: "right sign as stored", True: "wrong sign as stored: laws are fitted with the lever turned"}
 
 
 def momentum_balance(data: PlanarImpacts) -> MomentumBalance:
-    """Return the coefficients of least squares, with intervals that hold for errors of any size (White 1980).
+    """Return the least-squares coefficients, with intervals that are valid for errors of any size (White 1980).
 
-    Impacts that are no more than the coefficients fit any of them, and tell none.
+    If there are no more impacts than coefficients, the coefficients are undetermined.
     """
     P = data.mass * (data.after - data.before)
     A = np.stack((data.normal[:, 2] * P[:, 1], data.tangent[:, 2] * P[:, 0], P[:, 1]), axis=1)
@@ -108,12 +109,12 @@ def momentum_balance(data: PlanarImpacts) -> MomentumBalance:
     return MomentumBalance(values, np.where(unseen | (len(P) <= np.count_nonzero(seen)), np.inf, margins))
 
 
-#: What a model may have beyond mu and e, with the size of a first step of the fit.
+#: Optional parameters of a model beyond mu and e, with the size of the first step of the fit.
 INGREDIENTS = {"offset": 1e-3, "exponent": 0.1}
 REFERENCE_SPEED = 2.0  # [m/s], about the median speed of approach of the recordings: e is the coefficient there
-#: Laws fitted in the reading that the balance does not support, where friction can help none.
+#: Laws also fitted in the reading that the balance rejects, where friction helps no law.
 OTHER_READING: tuple[Law, ...] = ("Newton", "Poisson", "Stronge")
-_STARTS = ((0.03, 0.55), (0.2, 0.55))  # (mu, e): the error over mu has more than one valley
+_STARTS = ((0.03, 0.55), (0.2, 0.55))  # (mu, e); the error has several local minima over mu
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,8 @@ class PlanarModel:
 
     law: Law  # law of restitution
     lever_turned: bool  # whether the lever of the tangent row has its sign turned
-    # Of ``offset``: the normal impulse acts beside the nominal point of contact, by one distance [m] for all impacts;
-    # ``exponent``: e (v / 2 m/s)^-exponent of the speed of approach v.
+    # ``offset``: distance [m] of the normal impulse from the nominal point of contact, for all impacts; ``exponent``:
+    # of e (v / 2 m/s)^-exponent with the speed of approach v.
     ingredients: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -155,17 +156,17 @@ class PlanarModel:
 
 @dataclass(frozen=True, eq=False)
 class PlanarFit:
-    """Held-out errors of a model and its numbers."""
+    """A fitted model with its held-out errors and its values."""
 
-    model: PlanarModel  # what was fitted
-    values: FloatArray  # (number of parameters,) fitted to all impacts; the errors are not of this fit, unless frozen
-    errors: FloatArray  # (n,) error of each impact under the fit to the folds it is not in
-    unsolved: int  # impacts for which the law has no end; their error counts as 1
+    model: PlanarModel  # the fitted model
+    values: FloatArray  # (number of parameters,) fitted to all impacts; only frozen errors are of this fit
+    errors: FloatArray  # (n,) error of each impact for the fit to the other folds
+    unsolved: int  # number of impacts without a solution of the law; their error is 1
     frozen: bool = False  # whether the numbers were fitted to other data
 
 
 def every_model(lever_turned: bool) -> tuple[PlanarModel, ...]:
-    """Return each ingredient added in turn to every law in this reading, before them to three in the other."""
+    """Return all models: three laws in the other reading, then all laws, each without and with the ingredients."""
     sets: tuple[tuple[str, ...], ...] = ((), ("offset",), ("offset", "exponent"))
     readings = [(law, not lever_turned) for law in OTHER_READING] + [(law, lever_turned) for law in LAWS]
     return tuple(PlanarModel(law, turned, extra) for law, turned in readings for extra in sets)
@@ -174,7 +175,7 @@ def every_model(lever_turned: bool) -> tuple[PlanarModel, ...]:
 def prediction_errors(
     data: PlanarImpacts, model: PlanarModel, values: FloatArray, *, resolution: float = RESOLUTION
 ) -> tuple[FloatArray, int]:
-    """Return |predicted - measured| / |before| in the norm of the mass matrix (n,), and how many have no prediction."""
+    """Return |predicted - measured| / |before| in the mass norm (n,), and the number without a prediction."""
     numbers = dict(zip(model.parameters, (float(value) for value in values), strict=True))
     J = _rows(data, model.lever_turned, numbers.get("offset", 0.0))
     u = np.einsum("nij,nj->ni", J, data.before)
@@ -193,7 +194,7 @@ def prediction_errors(
 
 
 def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None = None) -> FloatArray:
-    """Return the numbers of least mean error, by the simplex of Nelder and Mead from each start."""
+    """Return the values of smallest mean error, by the Nelder-Mead simplex method from each start."""
     from scipy.optimize import minimize
 
     def objective(x: FloatArray) -> float:
@@ -220,7 +221,7 @@ def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None
 
 
 def cross_validate(data: PlanarImpacts, model: PlanarModel, *, folds: int = 2, seed: int = 0) -> PlanarFit:
-    """Fit on all folds but one and score that one, for each; impacts are dealt to folds at random."""
+    """Fit on all folds except one and score this one, for each fold; impacts are assigned to folds at random."""
     if not 2 <= folds <= len(data):
         raise ValueError(f"folds: {folds} is not between 2 and the {len(data)} impacts")
     fold = np.random.default_rng(seed).permutation(len(data)) % folds
@@ -235,13 +236,13 @@ def cross_validate(data: PlanarImpacts, model: PlanarModel, *, folds: int = 2, s
 
 
 def score_frozen(data: PlanarImpacts, model: PlanarModel, values: FloatArray) -> PlanarFit:
-    """Score numbers that were fitted to other data; nothing is fitted."""
+    """Score values that were fitted to other data, without fitting."""
     errors, unsolved = prediction_errors(data, model, values)
     return PlanarFit(model, values, errors, unsolved, frozen=True)
 
 
 def bootstrap(data: PlanarImpacts, fit: PlanarFit, resamples: int, *, seed: int = 0) -> FloatArray:
-    """Return the 2.5 and 97.5 per cent points (2, number of parameters) of fits to impacts drawn with replacement."""
+    """Return the 2.5 and 97.5 percentiles (2, number of parameters) of fits to impacts drawn with replacement."""
     rng = np.random.default_rng(seed)
     n = len(data)
     draws = [fit_planar(take(data, rng.integers(n, size=n)), fit.model, start=fit.values) for _ in range(resamples)]

@@ -1,9 +1,9 @@
-"""The laws of `contactlab.impact` for many single impacts in the plane at once.
+"""Vectorised laws of `contactlab.impact` for many single planar impacts.
 
-A fit asks for thousands of impacts per trial of its parameters. In the plane the course of an impact is at most two
-straight lines over the normal impulse p (slip, then stick or slip from rest), so that Routh's laws are closed formulas;
-each is checked against `contactlab.impact` impact by impact. Coordinates of a contact: u = (u_n, u_t) = J v, response
-W = J M^-1 J', both with one row per impact.
+A fit needs thousands of impacts for each trial of its parameters. In the plane an impact has at most two straight
+phases over the normal impulse p: slip, then stick or slip from rest. So Routh's laws are closed formulas. Each was
+checked against `contactlab.impact` impact by impact. Coordinates of a contact are u = (u_n, u_t) = J v, with the
+response W = J M^-1 J'; both have one entry per impact.
 
 Sources: E. J. Routh, Dynamics of a System of Rigid Bodies (1877); W. J. Stronge, Impact Mechanics (2000), chapter 3.
 """
@@ -28,13 +28,14 @@ Law = Literal[
     "Tangential compliance",
 ]
 LAWS: tuple[Law, ...] = get_args(Law)
-#: What a law has beyond mu and e: its name, where a fit begins, the size of its first step, and the range it may have.
+#: Parameter of a law beyond mu and e: name, start of the fit, size of its first step, and bounds.
 LAW_NUMBERS: dict[str, tuple[str, float, float, float, float]] = {
     "Chatterjee and Ruina": ("e_t", 0.0, 0.2, -1.0, 1.0),
     "Tangential compliance": ("eta2", 1.21, 0.5, 0.01, 100.0),
 }
 _BISECTIONS = 50
-#: Of the springs' course: velocities to 3e-4 of the largest; and to 1e-3, which moves the mean of an error by 2e-6.
+#: Resolutions of the springs' motion: errors of velocities of 3e-4 of the largest; and of 1e-3, which change a mean
+#: error by 2e-6.
 RESOLUTION, COARSE, _MOST_STEPS = 5e-2, 1e-1, 100_000
 
 
@@ -50,11 +51,11 @@ def planar_impulses(
 ) -> FloatArray:
     """Return the impulses (n, 2), normal and tangential [N s], of n separate impacts.
 
-    The response W (n, 2, 2) is positive definite; where the velocity before, u (n, 2), has u_n >= 0 there is no impact.
-    Restitution e (n,), 0 to 1, is a ratio of velocities (of "Newton", friction then acts on the velocity after the
-    impact), of impulses, or the root of the ratio of works; ``own`` is the number of `LAW_NUMBERS`, ``resolution`` a
-    step of springs. Entries are NaN where the law has no end (slip into a wedge that no impulse separates), which the
-    caller counts.
+    The response W (n, 2, 2) is positive definite. If the velocity before, u (n, 2), has u_n >= 0, there is no impact.
+    Restitution e (n,), 0 to 1, is a ratio of velocities ("Newton", with friction at the velocity after the impact), of
+    impulses, or the root of a ratio of works, depending on the law. ``own`` is the parameter of `LAW_NUMBERS`, and
+    ``resolution`` the step of springs. Entries are NaN if the law has no solution (slip into a wedge that no impulse
+    separates); the caller counts them.
     """
     formulas: dict[str, Callable[[], FloatArray]] = {
         "Newton": lambda: _newton(W, u, mu, e),
@@ -68,7 +69,7 @@ def planar_impulses(
 
 
 def _newton(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
-    """u_n+ = -e u_n-; stick where the cone allows it, else slip against the impulse that would have stuck."""
+    """Return impulses for u_n+ = -e u_n-: stick if the cone permits it, else slip against the sticking impulse."""
     target = np.stack((-e * u[:, 0], np.zeros(len(u))), axis=1) - u
     stuck = np.linalg.solve(W, target[:, :, None])[:, :, 0]
     side = np.sign(stuck[:, 1])
@@ -80,7 +81,7 @@ def _newton(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArra
 
 
 def _routh(law: Law, W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
-    """Follow u over the normal impulse p: rates a until the slip stops at p_s, then rates b."""
+    """Return impulses by following u over the normal impulse p: rates a until the slip stops at p_s, then rates b."""
     Wnn, Wnt, Wtt = W[:, 0, 0], W[:, 0, 1], W[:, 1, 1]
     hold = -Wnt / Wtt  # tangential impulse per normal impulse that keeps a contact from slipping
     rest = np.clip(hold, -mu, mu)  # at rest: stick, or slip from rest with friction at its bound
@@ -108,7 +109,7 @@ def _routh(law: Law, W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> 
 
 
 def _algebraic(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, e_t: float) -> FloatArray:
-    """(1 + e) P_I and from there towards sticking, as far as friction goes."""
+    """Return (1 + e) P_I plus the part of the sticking impulse that friction permits."""
     smooth = -u[:, 0] / W[:, 0, 0]
     stop = -np.linalg.solve(W, u[:, :, None])[:, :, 0]
     stop[:, 0] -= smooth
@@ -120,10 +121,10 @@ def _algebraic(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, e_t: floa
 
 
 def _brach(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
-    """Newton's impulse, or its ratio of least size with which nothing is lost."""
+    """Return Newton's impulse, with a smaller impulse ratio if it would gain energy."""
     p = _newton(W, u, mu, e)
     ratio = p[:, 1] / p[:, 0]
-    # What is lost, times 2 (W_nn + x W_nt) / p_n, at the ratio t x: c + b t + a t^2.
+    # The lost energy, times 2 (W_nn + x W_nt) / p_n, at the ratio t x is c + b t + a t^2.
     nn, nt, tt, bounce = W[:, 0, 0], W[:, 0, 1], W[:, 1, 1], -(1.0 + e) * u[:, 0]
     c = -(1.0 - e) * u[:, 0] * nn
     b = -ratio * ((1.0 - e) * u[:, 0] * nt + 2.0 * u[:, 1] * nn + bounce * nt)
@@ -139,7 +140,7 @@ def _brach(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray
 
 
 def _smith(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
-    """Friction -mu f with f the mean slip, weighted by speed: bisected, f - mean slip rising with f."""
+    """Return impulses with friction -mu f, where f is the mean slip, weighted by speed; f is found by bisection."""
     nn, nt, bounce = W[:, 0, 0], W[:, 0, 1], -(1.0 + e) * u[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         edge = nn / (mu * nt) if mu > 0.0 else np.full(len(u), np.inf)
@@ -155,7 +156,7 @@ def _smith(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray
 
 
 def _sprung(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, eta2: float, resolution: float) -> FloatArray:
-    """Return the course of a normal and a tangential spring."""
+    """Return the impulses of a normal and a tangential spring."""
     from contactlab.impact.kernels.compression import solve_two_springs
 
     n = len(u)
@@ -174,7 +175,7 @@ def _energetic_end(
     compressed: FloatArray,
     e: FloatArray,
 ) -> FloatArray:
-    """Return p at which the normal work of restitution is e^2 times that of compression."""
+    """Return p at which the normal work of restitution is e^2 times the work of compression."""
     early = compressed <= stop  # the compression ends while the contact still slips
     done = np.where(early, stop, 0.0)
     work = np.where(
@@ -183,8 +184,8 @@ def _energetic_end(
         0.5 * (u_n + at_stop) * np.where(np.isfinite(stop), stop, 0.0) + 0.5 * at_stop * (compressed - stop),
     )
     back = -e * e * work
-    # Restitution: triangles u_n = rate (p - compressed), with a kink at the stop where that comes later.
+    # Restitution: triangles u_n = rate (p - compressed), with a kink at the stop if it comes later.
     alone = compressed + np.sqrt(2.0 * back / np.where(early, a, b))
-    left = back - 0.5 * at_stop * (done - compressed)  # work still to come at the stop, at the speed at_stop
+    left = back - 0.5 * at_stop * (done - compressed)  # remaining work at the stop, at the speed at_stop
     kinked = done + (np.sqrt(at_stop * at_stop + 2.0 * b * left) - at_stop) / b
     return np.where(early & (alone > stop), kinked, alone)

@@ -20,7 +20,7 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Paired:
-    """Mean difference of two models' errors, and its interval over items drawn with replacement."""
+    """Mean difference of two models' errors, and its bootstrap interval over items."""
 
     difference: float
     low: float  # 2.5 and 97.5 per cent points
@@ -28,7 +28,7 @@ class Paired:
 
     @property
     def decided(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.low > 0.0 or self.high < 0.0
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Paired:
 
 
 def paired_difference(errors: FloatArray, others: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
-    """Return mean(errors - others) over the items (n,) that have both, resampled by items."""
+    """Return mean(errors - others) over the items (n,) that have both, with bootstrap interval over the items."""
     if np.shape(errors) != np.shape(others):
         raise ValueError(f"errors: shape {np.shape(errors)} beside {np.shape(others)}: they must be of the same items")
     off = (errors - others)[np.isfinite(errors) & np.isfinite(others)]
@@ -47,17 +47,18 @@ def paired_difference(errors: FloatArray, others: FloatArray, *, resamples: int 
     return Paired(float(off.mean()), float(low), float(high))
 
 
-#: Median held-out error of a two-number Newton-Coulomb model (mu 0.02, e 0.525) by the published set's description.
+#: Median held-out error of a Newton-Coulomb model with two parameters (mu 0.02, e 0.525) from the published
+#: description.
 REFERENCE_MEDIAN = 0.285
 
-#: By the word of a document; "consistent" is what documents of earlier versions call the lever turned.
+#: Readings by their names in documents; earlier versions call the turned lever "consistent".
 _TURNED = {"lever turned": True, "consistent": True, "as stored": False}
 
 
 def format_planar(fits: Sequence[PlanarFit], *, published: bool = False) -> str:
-    """Return one line per model: held-out median and mean error, how far from the best, and the numbers.
+    """Return one line per model: held-out median and mean error, difference to the best, and the values.
 
-    ``published`` where the impacts are of the published ellipse: a line then has what its description says.
+    With ``published``, for impacts of the published ellipse, a line quotes the published description.
     """
     frozen = all(fit.frozen for fit in fits)
     whose = "frozen, fitted to other data" if frozen else "fitted to all impacts"
@@ -85,14 +86,14 @@ def format_planar(fits: Sequence[PlanarFit], *, published: bool = False) -> str:
 
 
 def best_of(fits: Sequence[PlanarFit]) -> PlanarFit:
-    """Return the fit of least mean error."""
+    """Return the fit of smallest mean error."""
     return min(fits, key=lambda fit: float(fit.errors.mean()))
 
 
 def read_frozen(document: object) -> list[tuple[PlanarModel, NDArray[np.float64]]]:
-    """Return models and numbers of a document that `planar_json` made.
+    """Return models and values of a document written by `planar_json`.
 
-    Raises `ValueError`: where it is none, saying which entry.
+    An invalid document raises a `ValueError` that names the entry.
     """
     rows = document.get("models") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not rows:
@@ -112,7 +113,7 @@ def read_frozen(document: object) -> list[tuple[PlanarModel, NDArray[np.float64]
 
 
 def format_intervals(fit: PlanarFit, interval: NDArray[np.float64]) -> str:
-    """Return the numbers of one model with their intervals (2, number of parameters)."""
+    """Return the values of one model with their intervals (2, number of parameters)."""
     parts = [
         f"{_number(name, value)} ({_scaled(name, low):.4g} to {_scaled(name, high):.4g})"
         for name, value, low, high in zip(fit.model.parameters, fit.values, *interval, strict=True)
@@ -123,7 +124,7 @@ def format_intervals(fit: PlanarFit, interval: NDArray[np.float64]) -> str:
 def planar_json(
     fits: Sequence[PlanarFit], intervals: Mapping[int, NDArray[np.float64]], balance: NDArray[np.float64]
 ) -> dict[str, object]:
-    """Return everything the tables show as JSON values; ``intervals`` by the place of the fit."""
+    """Return the contents of the tables as JSON values; ``intervals`` by the index of the fit."""
     rows = []
     best = best_of(fits)
     for i, fit in enumerate(fits):
@@ -175,7 +176,7 @@ def format_squares(reports: Mapping[str, SquareReport]) -> str:
 
 
 def format_paired(reports: Mapping[str, SquareReport]) -> str:
-    """Return how far every model is above the last one, drop by drop."""
+    """Return the paired differences of every model from the last one, drop by drop."""
     names = list(reports)
     last = reports[names[-1]]
     lines = [f"above '{names[-1]}' on the same drops (95 % of resampled means):"]

@@ -1,28 +1,30 @@
-"""Recorded square drops, put right, simulated from their starts to their ends, and scored.
+"""Recorded square drops: corrections, simulation from their starts to their ends, and scores.
 
-The error of a drop is that of the cube tosses in the plane: the mean distance between simulated and measured centre,
-in per cent of the side, and the mean angle between simulated and measured orientation (at most half a turn), over the
-samples of the recording, wild ones left out. It counts every sample from the first to the last, 0.8 s, most of them
-after several impacts. The errors up to 0.2 s, about one impact and the flight after it, are kept beside.
+The error of a drop is defined like the error of cube tosses, in the plane. It has two parts: the mean distance between
+simulated and measured centre, in per cent of the side; and the mean angle between simulated and measured orientation
+(at most half a turn). The mean is over the samples of the recording, without outliers, from the first to the last: 0.8
+s, most of it after several impacts. Errors up to 0.2 s, about one impact and the flight after it, are reported
+separately.
 
-What the recordings show (the figures are of the 364 public drops; `docs/validation.md`):
+Properties of the recordings (numbers for the 364 public drops; `docs/validation.md`):
 
-* The angle at rest is not a multiple of a quarter turn: it is off by one constant, -0.033 rad, and the heights at rest
-  lie on a line, 2.9 mm rising with 2.9 mm/m: `Calibration`.
-* The angle is known up to quarter turns, and now and then jumps by one: unwrapped with that period.
-* Frames are lost in flight: the centre moves twice, or four times, as far between two samples, in both coordinates and
-  in angle alike. Every sample gets the number of its frame.
-* A few samples around impacts are wild: they are left out of scores.
-* Heights of corners do not tell the sense of rotation, since a square that is mirrored has the same ones. The changes
-  of momentum in impacts on one corner do: `rotation_sense`.
+* The angle at rest is not a multiple of a quarter turn: it has a constant error of -0.033 rad. The heights at rest are
+  on a line, 2.9 mm with a slope of 2.9 mm/m: `Calibration`.
+* The angle is known up to quarter turns, and sometimes jumps by one: it is unwrapped with this period.
+* Frames are lost in flight: between two samples the centre then moves twice, or four times, as far, in both coordinates
+  and in angle. Every sample gets the number of its frame.
+* A few samples around impacts are outliers, which scores omit.
+* Heights of corners do not show the sense of rotation, because a mirrored square has the same heights. The changes of
+  momentum in impacts on one corner do: `rotation_sense`.
 
-For that, with (r_x, r_z) the way from the centre to the corner that strikes and P the measured change of momentum,
+Let (r_x, r_z) be the vector from the centre to the impacting corner, and P the measured change of momentum. Then
 
     I d_omega = -a r_x P_z + b r_z P_x,
 
-rigid: a = b = 1. Where the angle has the other sense r_x and d_omega turn round together, and b alone changes its sign.
+with a = b = 1 for a rigid square. If the angle has the other sense, r_x and d_omega change sign together, and only b
+changes its sign.
 
-What is chosen for a run, and not measured, are its `SquareSettings`.
+`SquareSettings` are the chosen, not measured, settings of a run.
 """
 
 from __future__ import annotations
@@ -48,16 +50,17 @@ REST = 20  # samples at the end of a drop, at rest
 CLEAR = 4e-3  # [m] of the lowest corner over the floor: in flight
 SIDEWAYS = 0.8e-3  # [m] per frame: slower motion does not show a lost frame
 MOST_LOST = 6
-# A sample further than this from the line between its neighbours is wild: 2.4 m/s, turned round, is 10 mm per frame.
+# A sample with a larger distance from the line between its neighbours is an outlier: 2.4 m/s, reversed, is 10 mm per
+# frame.
 WILD = (8e-3, 14e-3, 0.5)
-# A start is fitted to samples that lie this close to it [m, m, rad], and to no fewer than five where there are as many.
+# A start is fitted to samples within this distance [m, m, rad] of the fit, but to at least five samples if possible.
 START_NOISE = (1e-3, 1e-3, 2e-2)
 FEWEST = 5
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The camera against the floor."""
+    """Pose of the camera relative to the floor."""
 
     angle: float = 0.0  # stored angle of a square that lies flat [rad]
     # Height of the floor at x = 0 [m], and its slope.
@@ -67,26 +70,26 @@ class Calibration:
 
 @dataclass(frozen=True, eq=False)
 class SquarePath:
-    """One drop, put right."""
+    """One corrected drop."""
 
-    number: int  # of the drop in its file
-    frame: NDArray[np.int64]  # (m,) frame of each sample, 0 first; lost frames are passed over
-    # (m, 3) x, z [m] and the angle about y [rad], 0 for a square that lies flat, as the coordinates of a body in a
-    # world with the plane (0, 1, 0).
+    number: int  # number of the drop in its file
+    frame: NDArray[np.int64]  # (m,) frame of each sample, beginning with 0; lost frames are counted
+    # (m, 3) x, z [m] and the angle about y [rad], 0 for a square that lies flat: coordinates of a body in a world with
+    # the plane (0, 1, 0).
     pose: FloatArray
-    valid: NDArray[np.bool_]  # (m,) samples that are not wild
+    valid: NDArray[np.bool_]  # (m,) samples that are not outliers
     # (3,) pose and velocity at frame 0, fitted to the flight before the first impact.
     q: FloatArray
     v: FloatArray
 
 
 def lowest_corner(z: FloatArray, angle: FloatArray, half_width: float) -> FloatArray:
-    """Return the height of the lowest corner, an even function of the angle with the period of a quarter turn."""
+    """Return the height of the lowest corner; the angle has period a quarter turn, and its sign has no effect."""
     return np.asarray(z - half_width * (np.abs(np.cos(angle)) + np.abs(np.sin(angle))))
 
 
 def calibrate(drops: SquareDrops) -> Calibration:
-    """Return the camera against the floor, from the poses in which the squares come to rest."""
+    """Return the calibration of the camera from the poses of the squares at rest."""
     x, z, theta = (np.median(a[:, -REST:], axis=1) for a in (drops.x, drops.z, drops.theta))
     around = (theta + 0.25 * np.pi) % QUARTER - 0.25 * np.pi
     slope, height = np.polyfit(x, z - drops.half_width, 1) if len(drops) > 2 else (0.0, np.median(z) - drops.half_width)
@@ -94,12 +97,12 @@ def calibrate(drops: SquareDrops) -> Calibration:
 
 
 def prepare(drops: SquareDrops, calibration: Calibration, fall: float) -> tuple[SquarePath, ...]:
-    """Return every drop put right; ``fall`` [m/s^2] is the acceleration with which starts are fitted."""
+    """Return all drops corrected; ``fall`` [m/s^2] is the acceleration in the fits of the starts."""
     return tuple(_prepare(drops, i, calibration, fall) for i in range(len(drops)))
 
 
 def _prepare(drops: SquareDrops, i: int, calibration: Calibration, fall: float) -> SquarePath:
-    # The stored angle turns x to z; about y the other way round (`rotation_sense` shows it from the impacts).
+    # The stored angle rotates x to z, opposite to a rotation about y (`rotation_sense` shows it from the impacts).
     angle = -(np.unwrap(drops.theta[i], period=QUARTER) - calibration.angle)
     pose = np.stack((drops.x[i], drops.z[i], angle), axis=1)
     floor = calibration.height + calibration.slope * drops.x[i]
@@ -110,12 +113,12 @@ def _prepare(drops: SquareDrops, i: int, calibration: Calibration, fall: float) 
 
 
 def _frames(pose: FloatArray, clear: NDArray[np.bool_], half_width: float) -> NDArray[np.int64]:
-    """Return the frame of each sample: in flight x and the angle move evenly, by the median of their neighbours."""
+    """Return the frame of each sample; in flight x and the angle change uniformly, by the median of nearby steps."""
     steps = np.diff(pose, axis=0)[:, [0, 2]] * [1.0, half_width]
     flying = clear[:-1] & clear[1:]
     taken = np.ones(len(steps), dtype=np.int64)
     around = np.median(np.lib.stride_tricks.sliding_window_view(np.pad(steps, ((5, 5), (0, 0)), "edge"), 11, 0), axis=2)
-    large = np.linalg.norm(steps, axis=1) > 1.4 * np.linalg.norm(around, axis=1)  # a first look, cheap
+    large = np.linalg.norm(steps, axis=1) > 1.4 * np.linalg.norm(around, axis=1)  # a fast first test
     for k in np.flatnonzero(flying & large).tolist():
         first = last = int(k)  # the flight around k, five steps to either side
         while first > max(0, k - 5) and flying[first - 1]:
@@ -137,7 +140,7 @@ def _frames(pose: FloatArray, clear: NDArray[np.bool_], half_width: float) -> ND
 
 
 def _good(pose: FloatArray, frame: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which samples lie near the line between their neighbours; the one furthest off goes first."""
+    """Return a mask of samples near the line between their neighbours; the worst outlier is removed first."""
     kept = np.arange(len(pose))
     while len(kept) > 2:
         x, at = pose[kept], frame[kept]
@@ -155,12 +158,12 @@ def start_of(
 ) -> tuple[FloatArray, FloatArray]:
     """Return pose and velocity at the first sample by least squares over the flight before the first impact.
 
-    The sample furthest off is left out, one by one, until all lie within the noise of the recordings.
+    Samples with the largest deviations are omitted, one by one, until all are within the noise of the recordings.
     """
     flying = clear.copy()
-    flying[1:] &= np.diff(pose[:, 1]) < 0.0  # the frame of an impact may be missing between two that are clear
+    flying[1:] &= np.diff(pose[:, 1]) < 0.0  # the frame of an impact may be lost between two frames in flight
     flight = len(flying) if flying.all() else int(np.argmin(flying))
-    n = max(flight, 2)  # one that starts on the floor: the difference of the first two samples
+    n = max(flight, 2)  # for a start on the floor: the difference of the first two samples
     t = time[:n]
     bent = pose[:n] + 0.5 * fall * t[:, None] ** 2 * [0.0, 1.0, 0.0]
     while True:
@@ -172,28 +175,29 @@ def start_of(
         t, bent = np.delete(t, worst), np.delete(bent, worst, axis=0)
 
 
-#: The camera against the floor in the 364 public drops, from their poses at rest.
+#: Calibration of the camera in the 364 public drops, from their poses at rest.
 SHARED_CALIBRATION = Calibration(angle=-0.03339, height=2.944e-3, slope=2.940e-3)
-# Dry friction of the plates, from the flights of the public drops (`docs/validation.md`): mass times these [m/s^2].
+# Dry friction of the plates, divided by the mass [m/s^2], from the flights of the public drops (`docs/validation.md`).
 GUIDE_X, GUIDE_Z = 0.2, 0.5
-#: Acceleration of the flights before the first impact [m/s^2], which starts are fitted with.
+#: Acceleration of the flights before the first impact [m/s^2], used in the fits of the starts.
 FALL = 9.22
 
 
 @dataclass(frozen=True)
 class SquareSettings:
-    """Settings of a run that are chosen, not measured."""
+    """Chosen, not measured, settings of a run."""
 
     mu: float = 0.1  # friction coefficient between square and floor
     restitution: float = 0.0  # Newton's coefficient, 0 to 1
-    # Speed of approach [m/s] above which a contact rebounds with it; slower ones close their gap.
+    # Speed of approach [m/s] above which a contact rebounds; slower contacts close their gap.
     impact_speed: float = 0.05
     gravity: float = 9.81  # [m/s^2]
-    # Dry friction of the glass plates along x and z: the deceleration it causes [m/s^2].
+    # Dry friction of the glass plates along x and z, as a deceleration [m/s^2].
     guide_x: float = 0.0
     guide_z: float = 0.0
     inertia_scale: float = 1.0  # factor of the moment of inertia of a full square
-    # Of a corner on the floor [N/m, N s/m]; infinite and 0 for a rigid contact. Not together with a restitution.
+    # Stiffness and dissipation of a corner on the floor [N/m, N s/m]; infinite and 0 for a rigid contact. Not together
+    # with a restitution.
     stiffness: float = math.inf
     dissipation: float = 0.0
     substeps: int = 4  # time steps per frame
@@ -202,7 +206,7 @@ class SquareSettings:
         check_settings(self, ("mu", "impact_speed", "guide_x", "guide_z"), ("gravity", "inertia_scale"))
 
 
-#: Named settings; their numbers were fitted to the 364 public drops.
+#: Named settings, with values fitted to the 364 public drops.
 MODELS = {
     "no rebound": SquareSettings(mu=0.1),
     "rigid": SquareSettings(mu=0.1, restitution=0.4),
@@ -215,17 +219,17 @@ MODELS = {
 
 
 AFTER = 8  # samples of the flight after the impact
-ALONE = 25e-3  # [m] by which the second corner is higher: 30 mm on the corner's point, none on a side
+ALONE = 25e-3  # [m] minimum height difference of the two lowest corners: 30 mm for a corner, 0 for a side
 GRAVITY = 9.81
-NOISE = (5e-4, 7e-4, 2e-2)  # of samples about the flight fitted to them [m, m, rad]
+NOISE = (5e-4, 7e-4, 2e-2)  # deviation of samples from the fitted flight [m, m, rad]
 
 
 def rotation_sense(
     drops: SquareDrops, paths: Sequence[SquarePath], calibration: Calibration
 ) -> tuple[float, float, int]:
-    """Return (a, b) of least squares over first impacts on one corner, and how many there are.
+    """Return (a, b) by least squares over first impacts on one corner, and the number of impacts.
 
-    Two at least are needed: (nan, nan, n) for fewer.
+    With fewer than two impacts the result is (nan, nan, n).
     """
     impacts = [impact for path in paths if (impact := first_impact(drops, path, calibration)) is not None]
     if len(impacts) < 2:
@@ -239,9 +243,9 @@ def rotation_sense(
 def first_impact(
     drops: SquareDrops, path: SquarePath, calibration: Calibration
 ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Return the way r (2,) to the corner of the first impact and the velocities (3,) before and after it.
+    """Return the vector r (2,) to the corner of the first impact, and velocities (3,) before and after it.
 
-    None if it is not a clear one of a single corner.
+    The result is None if the impact is not clearly on a single corner.
     """
     half = drops.half_width
     floor = calibration.height + calibration.slope * path.pose[:, 0]
@@ -257,7 +261,7 @@ def first_impact(
         return None
     if path.frame[first + AFTER - 1] != first + AFTER - 1:
         return None
-    # The moment of the impact: the first corner at the floor, on the flight before it.
+    # Time of the impact: the first corner at the floor, in the flight before it.
     times = np.linspace(0.0, path.frame[first] * drops.dt, 400)
     fall = np.array([0.0, -GRAVITY, 0.0])
     flight = path.q + np.outer(times, path.v) + 0.5 * np.outer(times**2, fall)
@@ -279,22 +283,22 @@ def first_impact(
     return corners[order[0]], path.v + fall * times[at], slope
 
 
-MASS = 0.0485  # [kg], of the data's description: it cancels, except for stiffness and dissipation
+MASS = 0.0485  # [kg], from the description of the data; it matters only for stiffness and dissipation
 EARLY = 0.2  # [s]
 NO_IMPACTS = 1e3  # [m/s]: without restitution a corner closes its gap within the step
 
 
 @dataclass(frozen=True, eq=False)
 class SquareReport:
-    """Errors of all drops under one setting."""
+    """Errors of all drops with one setting."""
 
-    # (n,) [% of the side] and [deg] of each drop; NaN where the simulation failed.
+    # (n,) [% of the side] and [deg] of each drop; NaN if the simulation failed.
     position: FloatArray
     rotation: FloatArray
     # (n,) the same up to 0.2 s.
     early_position: FloatArray
     early_rotation: FloatArray
-    failures: tuple[str, ...] = ()  # what the failed simulations raised
+    failures: tuple[str, ...] = ()  # errors of the failed simulations
     seconds: float = 0.0  # time taken
 
     def __len__(self) -> int:
@@ -307,8 +311,8 @@ class SquareReport:
 
 
 def square_world(settings: SquareSettings, calibration: Calibration, side: float) -> World:
-    """Return the square over the floor: a planar world with the coordinates x, z and the angle about y."""
-    # The same on both sides of a contact: springs and dampers in series are half of each.
+    """Return the world of the square over the floor: planar, with the coordinates x, z and the angle about y."""
+    # Both surfaces have twice the spring and damper of the contact, because they act in series.
     material = Material(settings.mu, settings.restitution, 2.0 * settings.stiffness, 2.0 * settings.dissipation)
     builder = WorldBuilder((0.0, 0.0, -settings.gravity), planar=(0.0, 1.0, 0.0))
     up = np.array([-calibration.slope, 0.0, 1.0]) / np.hypot(1.0, calibration.slope)
@@ -329,7 +333,7 @@ def run_squares(
     *,
     threads: int | None = None,
 ) -> SquareReport:
-    """Simulate and score prepared drops; one that fails has no errors, and its reason is in the report."""
+    """Simulate and score prepared drops; a failed one has NaN errors, and its reason is in the report."""
     started = time.perf_counter()
     world = square_world(settings, calibration, drops.side)
     stepper = _stepper(drops, settings)
@@ -350,7 +354,7 @@ def run_squares(
 def square_poses(
     drops: SquareDrops, path: SquarePath, settings: SquareSettings, calibration: Calibration
 ) -> FloatArray:
-    """Return the simulated poses (steps + 1, 3) of one drop, ``settings.substeps`` to a frame."""
+    """Return the simulated poses (steps + 1, 3) of one drop, with ``settings.substeps`` steps per frame."""
     world = square_world(settings, calibration, drops.side)
     stepper = _stepper(drops, settings)
     state = world.initial_state(stepper.h, q=path.q, v=path.v)
@@ -358,7 +362,7 @@ def square_poses(
 
 
 def score_static_baseline(drops: SquareDrops, paths: Sequence[SquarePath]) -> SquareReport:
-    """Score the prediction that every drop stays at its start: what a model must beat."""
+    """Score the prediction that every drop stays at its start, a baseline for models."""
     errors = np.array([path_errors(path, np.tile(path.q, (len(path.frame), 1)), drops) for path in paths])
     return SquareReport(*errors.T)
 

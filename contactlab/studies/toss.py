@@ -1,20 +1,20 @@
-"""Simulate measured cube tosses and score them, one by one.
+"""Simulate measured cube tosses and score them individually.
 
 The cube of the data file is thrown from each measured initial state onto the board and sampled at the camera's times;
-sample 0 is the initial state itself. What is not measured is chosen (`TossSettings`), by default the
-friction of the pair of surfaces alone; one choice serves all tosses.
+sample 0 is the initial state. Quantities that are not measured are settings (`TossSettings`), by default only the
+friction between the two surfaces. All tosses use the same settings.
 
-Each toss runs in the frame of its throw, the board's turned about the vertical until x points along the initial
-horizontal velocity. Friction pyramids have facets, and real tosses show them: the errors of a run depend on where the
-edges lie against the motion (at k = 16 the mean rotation error moves by half a degree either way as all data are turned
-through the 22.5 degrees between two edges). The yaw of the published tosses was drawn at random by their authors.
-Simulated in the frame of its throw, every toss meets the facets the same way, an edge along the throw, and its score
-does not depend on the yaw it is stored with. The metric itself is the same in every frame.
+Each toss is simulated in the frame of its throw: the board's frame, rotated about the vertical until x points along the
+initial horizontal velocity. Friction pyramids have facets, which affect the errors of a run by the direction of the
+edges relative to the motion. At k = 16, the mean rotation error changes by up to half a degree while all data are
+rotated through the 22.5 degrees between two edges. The authors of the published tosses drew their yaw at random. In the
+frame of its throw, every toss has an edge along the throw, and its score does not depend on the stored yaw. The metric
+is the same in every frame.
 
-Tosses of our own making have the form of the measured ones: the truth is known, so the error can reach zero.
+Synthetic tosses have the same form as measured ones. Their true parameters are known, so the error can be zero.
 
-A toss whose simulation fails is counted, listed and left out of the means: it has no path to be measured on. A report
-with failures says so and is not a result.
+A toss whose simulation fails is counted, listed and omitted from the means, because it has no path. A report with
+failures states this and is not a result.
 
 Source of the metric: B. Acosta, W. Yang, M. Posa, "Validating Robotics Simulators on Real-World Impacts", RA-L 7(3),
 2022.
@@ -40,7 +40,7 @@ from contactlab.spatial import RigidInertia, quaternion
 from contactlab.spatial.arrays import FloatArray
 from lcp.interruptible import available_cpus, map_threads
 
-# Fitted on the 385 public tosses at k = 16 and 10 sub-steps: smallest sum of the two mean errors on a grid of 0.001.
+# Fitted to the 385 public tosses at k = 16 and 10 sub-steps: smallest sum of the two mean errors on a grid of 0.001.
 FITTED_MU = 0.178
 # Speed of approach above which a contact is an impact [m/s].
 V_MIN = 1e-2
@@ -48,7 +48,7 @@ V_MIN = 1e-2
 
 @dataclass(frozen=True)
 class TossSettings:
-    """Settings of a run that are chosen, not measured.
+    """Chosen, not measured, settings of a run.
 
     Parameters
     ----------
@@ -57,23 +57,24 @@ class TossSettings:
     edges
         Edges of the friction pyramid (even, inscribed).
     friction
-        ``"pyramid"``, or ``"cone"``: Coulomb's exact cone, whatever the edges.
+        ``"pyramid"``, or ``"cone"``: Coulomb's exact cone, for which ``edges`` has no effect.
     substeps
         Time steps per camera sample.
     restitution
         Newton's coefficient, 0 to 1.
     impact_speed
-        Speed of approach [m/s] above which a contact rebounds with it; slower ones close their gap.
+        Speed of approach [m/s] above which a contact rebounds; slower contacts close their gap.
     corner_radius
         Radius [m] of the cube's corners: balls that touch the cube's faces from inside.
     board_height
-        Height of the board [m]; the data have it nominally at 0.
+        Height of the board [m]; nominally 0 in the data.
     gravity
         [m/s^2]; None for the data's.
     inertia_scale
         Factor of the data's inertia.
     stiffness, dissipation
-        Of a corner on the board [N/m, N s/m]; infinite and 0 for a rigid contact. Not together with a restitution.
+        Stiffness and dissipation of a corner on the board [N/m, N s/m]; infinite and 0 for a rigid contact. Not
+        together with a restitution.
     """
 
     mu: float = FITTED_MU
@@ -101,11 +102,11 @@ class TossSettings:
 
     @staticmethod
     def read(document: object) -> TossSettings:
-        """Return the settings that `contactlab toss --json` wrote; a `ValueError` says which entry is none."""
+        """Return the settings written by `contactlab toss --json`; raise `ValueError` naming an invalid entry."""
         values = document.get("settings") if isinstance(document, dict) else None
         if not isinstance(values, dict):
             raise ValueError("holds no 'settings', as --json writes them")
-        # Files of before have this one, of a number of paths.
+        # Older files have this entry, with a number of paths.
         values = {name: value for name, value in values.items() if (name, value) != ("members", 1)}
         known = {field.name: type(field.default) for field in fields(TossSettings)}
         for name, value in values.items():
@@ -120,7 +121,7 @@ class TossSettings:
 
 
 def check_settings(settings: Any, non_negative: Sequence[str], positive: Sequence[str]) -> None:
-    """Raise a `ValueError` naming the first field that no run has: of these, or of rebound, corners and sub-steps."""
+    """Raise a `ValueError` naming the first invalid field, among these and rebound, corners and sub-steps."""
     bounds: list[tuple[str, str, Callable[[Any], bool]]]
     bounds = [(name, "a finite number >= 0", lambda x: 0.0 <= x < math.inf) for name in (*non_negative, "dissipation")]
     bounds += [(name, "a finite number > 0", lambda x: x is None or 0.0 < x < math.inf) for name in positive]
@@ -138,7 +139,7 @@ def check_settings(settings: Any, non_negative: Sequence[str], positive: Sequenc
         raise ValueError(f"restitution: {settings.restitution} beside a stiffness: a spring rebounds by itself")
 
 
-#: Named settings: ``rigid`` has friction alone, ``best`` was chosen and fitted on the 385 public tosses
+#: Named settings: ``rigid`` has friction only, ``best`` was selected and fitted on the 385 public tosses
 #: (`docs/validation.md`).
 MODELS = {
     "rigid": TossSettings(),
@@ -153,7 +154,7 @@ MODELS = {
         friction="cone",
     ),
 }
-#: What to expect of ``best``: blocks of tosses that neither the model nor its numbers have seen, with 95 % intervals.
+#: Expected errors of ``best``, from blocks of tosses not used for selection or fit, with 95 % intervals.
 LEFT_OUT = (
     "best, on blocks of tosses left out of its choice and fit:\n"
     "position 12.5 % (11.7 to 13.3), rotation 15.2 deg (13.3 to 17.1)\n"
@@ -161,8 +162,8 @@ LEFT_OUT = (
 )
 
 
-# Without restitution no contact is an impact: a corner then closes its gap within the step, where the impact rule would
-# stop it short of the board.
+# Without restitution no contact counts as an impact. A corner then closes its gap within the step; the impact rule
+# would stop it above the board.
 NO_IMPACTS = 1e3
 CERTIFIED = 1e-9  # scaled residual above which a step does not count as solved
 
@@ -228,7 +229,7 @@ class TossReport:
 class RoundedCube:
     """Hull of eight balls of one radius [m] in the corners of a cube of the given half width [m], inside its faces.
 
-    The balls are what touches a board first, and they roll a little where a sharp corner would pivot.
+    The balls touch a board first, and roll slightly where a sharp corner would pivot.
     """
 
     half_width: float
@@ -246,8 +247,8 @@ class RoundedCube:
 
 def toss_world(tosses: CubeTosses, settings: TossSettings) -> World:
     """Return the cube of the file above the board, a fixed half-space."""
-    # Both surfaces are the same: the pair's mu, a geometric mean, is then that number; its spring, two in series, and
-    # its damper are half of each.
+    # Both surfaces are equal, so the contact's mu, a geometric mean, is this number. Each has twice the spring and
+    # damper of the contact, because they act in series.
     material = Material(settings.mu, settings.restitution, 2.0 * settings.stiffness, 2.0 * settings.dissipation)
     gravity = tosses.gravity if settings.gravity is None else settings.gravity
     builder = WorldBuilder(gravity=(0.0, 0.0, -gravity))
@@ -275,13 +276,13 @@ def in_throw_frame(toss: Toss) -> Toss:
         position=toss.position @ R.T,
         quaternion=quaternion.multiply(turn, toss.quaternion),
         q=np.concatenate((R @ toss.q[:3], quaternion.multiply(turn, toss.q[3:]))),
-        # The angular velocity is in body axes: no turn of the world changes it.
+        # The angular velocity is in body axes, so a rotation of the world does not change it.
         v=np.concatenate((R @ toss.v[:3], toss.v[3:])),
     )
 
 
 def toss_stepper(dt: float, settings: TossSettings) -> TimeStepping:
-    """Return the stepper of tosses whose samples are dt [s] apart."""
+    """Return the stepper for tosses with samples dt [s] apart."""
     restitution_threshold = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
     return TimeStepping(
         dt / settings.substeps,
@@ -302,7 +303,7 @@ def rotation_error_degrees(simulated: FloatArray, measured: FloatArray) -> float
 
 
 def run_toss(tosses: CubeTosses, index: int, settings: TossSettings, world: World | None = None) -> TossOutcome:
-    """Simulate and score one toss; a failed simulation is an outcome, not an exception."""
+    """Simulate and score one toss; a failed simulation is returned as an outcome, not raised."""
     toss = in_throw_frame(tosses[index])
     try:
         recording = simulate_toss(tosses, index, settings, world)
@@ -336,15 +337,15 @@ def run_tosses(
     Parameters
     ----------
     tosses, settings
-        The data and the choices.
+        The data and the settings.
     workers
-        Threads (the compiled loop releases the interpreter lock); None: one per core this process may use.
+        Number of threads (the compiled loop releases the interpreter lock); None: one per core of this process.
     progress
-        Called with (tosses done, tosses in all) after each toss, in this thread.
+        Called with (finished tosses, all tosses) after each toss, in this thread.
     """
     started = time.perf_counter()
     world = toss_world(tosses, settings)
-    # The first toss runs alone: it compiles, or loads from the cache, what the threads then share.
+    # The first toss runs alone, because it compiles or loads the kernels that all threads use.
     outcomes = [run_toss(tosses, 0, settings, world)]
     if progress is not None:
         progress(1, len(tosses))
@@ -364,18 +365,18 @@ LEAD = 2  # samples of free flight before the scored window
 def synthesize_tosses(
     count: int, settings: TossSettings | None = None, *, samples: int = 90, seed: int = 0
 ) -> CubeTosses:
-    """Throw the cube of the published data with known friction and record what a perfect camera would.
+    """Return synthetic tosses of the published cube with known friction, as recorded by a perfect camera.
 
     Parameters
     ----------
     count
         Number of tosses.
     settings
-        The truth; default: `TossSettings`.
+        The true settings; by default `TossSettings`.
     samples
         Rows per toss, at 148 Hz.
     seed
-        Another seed, other throws.
+        Seed of the random throws.
     """
     truth = TossSettings() if settings is None else settings
     random = np.random.default_rng(seed)
@@ -388,7 +389,7 @@ def synthesize_tosses(
         mass=0.37,
         inertia=0.00081,
         gravity=9.81,
-        # Poses do not matter before the first simulation, only the number of rows does.
+        # Poses are not used before the first simulation, only the number of rows.
         pos=np.zeros((count * samples, 3)),
         quat_wxyz=np.zeros((count * samples, 4)),
         offsets=rows,
@@ -405,7 +406,7 @@ def synthesize_tosses(
 
 
 def _throw(random: np.random.Generator) -> FloatArray:
-    """Return a start (13,) like those of a hand: above the board, a metre per second forward, spinning."""
+    """Return a random start (13,) similar to a throw by hand: above the board, 1 m/s forward, spinning."""
     quaternion = random.normal(size=4)
     position = (0.0, 0.0, random.uniform(0.15, 0.22))
     velocity = (random.uniform(0.9, 1.3), random.uniform(-0.2, 0.2), random.uniform(-0.3, 0.1))

@@ -1,4 +1,4 @@
-"""Tables of cube-toss errors: beside the published ones, and ingredient by ingredient.
+"""Tables of cube-toss errors: compared with the published ones, and for each ingredient of the best model.
 
 Source: Table II of B. Acosta, W. Yang, M. Posa, "Validating Robotics Simulators on Real-World Impacts", IEEE RA-L
 7(3), 2022, arXiv 2110.00541: 550 tosses, identified parameters. Quoted from a public project that uses these numbers
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from contactlab.studies.toss import MODELS, TossReport, TossSettings
 
-#: Ingredients in the order in which they are added, with the settings that make them up.
+#: Ingredients in the order in which they are added, with their settings.
 INGREDIENTS: dict[str, tuple[str, ...]] = {
     "friction of the best model": ("mu",),
     "corners that give way": ("stiffness", "dissipation"),
@@ -69,13 +69,13 @@ def format_table(report: TossReport) -> str:
 
 
 def ablations() -> dict[str, TossSettings]:
-    """Return by name the rigid model, the ingredients of the best added in turn, and the best without each of them."""
+    """Return settings by name: the rigid model, the ingredients added in turn, and the best without each of them."""
     rigid, best = MODELS["rigid"], MODELS["best"]
     rows, settings = {"friction alone": rigid}, rigid
     for name, fields in INGREDIENTS.items():
         settings = replace(settings, **{field: getattr(best, field) for field in fields})
         rows[f"+ {name}"] = settings
-    # The friction is the rigid model's to 3 per cent; without the last ingredient it is the line before the best.
+    # The friction is the rigid model's to 3 per cent. The best model without the last ingredient is the previous line.
     for name, fields in list(INGREDIENTS.items())[1:-1]:
         rows[f"best without {name}"] = replace(best, **{field: getattr(rigid, field) for field in fields})
     return rows

@@ -1,6 +1,6 @@
-"""Six scenes to touch in the browser, each made by twenty lines that are shown; `contactlab tour`.
+"""Six interactive scenes in the browser, each with its twenty lines of code; `contactlab tour`.
 
-Needs the extra `viz` (viser). The server listens at 127.0.0.1 alone.
+Needs the extra `viz` (viser). The server listens only at 127.0.0.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Throw a cube: what friction and restitution make of the same throw."""
+"""Throw a cube: the effect of friction and restitution on the same throw."""
 
 from __future__ import annotations
 

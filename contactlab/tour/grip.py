@@ -1,4 +1,4 @@
-"""A box between two fingers: three answers to the same contact problem, each a solution of it."""
+"""A box between two fingers: three solutions of the same contact problem."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contactlab.tour.scene import Slider, TourScene
 
 
 def grip(firmness: float) -> dict[str, Recording]:
-    """Return a finger presses the box against another with so many times the force that friction needs."""
+    """Return runs in which two fingers hold a box with this multiple of the force that friction needs."""
     rubber, finger, half = Material(0.5), (0.02, 0.04, 0.04), (0.05, 0.05, 0.05)
     weight = 0.5 * 9.81
     hand = ModelBuilder()
@@ -27,7 +27,7 @@ def grip(firmness: float) -> dict[str, Recording]:
         force = firmness * weight / (2 * 0.5) if name == "right" else 1e4
         builder.add_drive(PositionDrive(name, target, 2e4, 2e2, max_force=force))
     builder.add_shape("box", Box(half), rubber, shown=False)
-    builder.add_visual("box", Box(half), rgba=(0.34, 0.71, 0.91, 0.4))  # of glass: forces are seen in it
+    builder.add_visual("box", Box(half), rgba=(0.34, 0.71, 0.91, 0.4))  # transparent, so that forces are visible
     world = builder.build()
     ways = {
         "Lemke's vertex": TimeStepping(4e-3, solver=lcp.Lemke()),

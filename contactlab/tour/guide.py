@@ -1,4 +1,4 @@
-"""The panel beside the scenes, and the loop that plays them."""
+"""The control panel of the tour, and the loop that plays its scenes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from contactlab.viewer import FrameSource, aim_camera, serving, write_page
 if TYPE_CHECKING:
     import viser
 
-#: In the order in which they are shown.
+#: Scenes, in the order of the tour.
 SCENES: tuple[TourScene, ...] = tuple(room.SCENE for room in (cube, grip, quadruped, wall, plane, toss))
 TICK, REST = 1.0 / 30.0, 1.0  # seconds between two pictures, and at the end of a scene
-NARROW, COVERED = 600, 0.55  # a phone's window [pixels], and the part that the panel covers from below
+NARROW, COVERED = 600, 0.55  # a phone's window [pixels], and the fraction covered by the panel from below
 WORDS = "font-size:12px;line-height:1.3;padding:0 12px 8px"
 CODE = "font-size:11px;overflow-x:auto;margin:0"
 KEYS = "Keys: **N** next, **P** previous, **R** reset, **H** halt or go on."
 
 
 class TourPanel:
-    """One scene at a time: its panel, its picture, and what the visitor asks for."""
+    """The current scene: its panel, its picture, and the visitor's requests."""
 
     def __init__(self, server: viser.ViserServer, docs: str | None = None) -> None:
         self._server, self._docs = server, docs
@@ -35,10 +35,10 @@ class TourPanel:
         self._windows: dict[int, tuple[int, int]] = {}
         self._drawn: FrameSource | None = None
         self._halted = False
-        self._made = 0  # how many pictures there have been: each has a node of its own
+        self._made = 0  # number of pictures made; each has a separate node
         self._sliders: dict[str, viser.GuiSliderHandle[float]] = {}
         self._wanted: dict[str, float] | None = None
-        self._asked: int | None = 0  # the number of the scene asked for
+        self._asked: int | None = 0  # number of the requested scene
         gui = server.gui
         gui.configure_theme(show_logo=False, show_share_button=False)
         gui.main_panel.dock_right()
@@ -48,7 +48,8 @@ class TourPanel:
         gui.add_command("previous scene", hotkey="P").on_trigger(lambda _: self._go(-1))
         gui.add_command("reset", hotkey="R").on_trigger(lambda _: self._go(0))
         gui.add_command("halt or go on", hotkey="H").on_trigger(lambda _: self._halt())
-        # Controls of every scene stay, with other labels: values for removed controls would be an error in the browser.
+        # Controls are kept for all scenes, with other labels, because values for removed controls would be browser
+        # errors.
         self._words = gui.add_markdown("")
         self._values = gui.add_folder("change it")
         go = partial(partial, self._go)
@@ -68,7 +69,7 @@ class TourPanel:
         self._wanted = {name: slider.value for name, slider in self._sliders.items()}
 
     def _enter(self, number: int) -> None:
-        """Fill the panel for a scene, with its sliders where they start."""
+        """Fill the panel for a scene, with the initial values of its sliders."""
         self._number, scene = number, SCENES[number]
         page = f"docs/{scene.page}.md"
         link = page if self._docs is None else f"[{page}]({self._docs.rstrip('/')}/{scene.page}.html)"
@@ -87,7 +88,7 @@ class TourPanel:
         self._touched()
 
     def _play(self, values: dict[str, float]) -> None:
-        """Make the picture for these values; the last one goes once it is there."""
+        """Make the picture for these values, and then remove the previous one."""
         self._made, self._halted = self._made + 1, False
         with self._server.atomic():
             self._drawn = SCENES[self._number].drawn(self._server.scene, f"/scene {self._made}", values)
@@ -97,7 +98,7 @@ class TourPanel:
         self._legend.content = f'<div style="{WORDS}">{self._drawn.words}</div>'
 
     def _frame(self, *, anew: bool) -> None:
-        """Aim the camera of every window that is new, has another size, or sees another scene."""
+        """Aim the camera of every window that is new, has another size, or shows another scene."""
         assert self._drawn is not None
         for number, client in self._server.get_clients().items():
             size = (client.camera.image_width, client.camera.image_height)
@@ -107,9 +108,9 @@ class TourPanel:
                 aim_camera(client.camera, self._drawn.points, window=size, view=self._drawn.view, lower=lower)
 
     def run(self, running: Callable[[], bool] = lambda: True) -> None:
-        """Play what is asked for until nobody wants more."""
+        """Play the selected scenes until ``running`` returns False."""
         last = time.monotonic()
-        now = 0.0  # of the scene
+        now = 0.0  # time in the scene
         while running():
             anew = self._asked is not None
             if self._asked is not None:
@@ -143,18 +144,18 @@ def tour(
     Parameters
     ----------
     port
-        Where; the next free one where it is taken.
+        Port of the server; the next free one if it is in use.
     docs
-        Address of the built pages, to which each scene then links; without it the page is named.
+        Address of the built documentation, to which each scene links; without it the page is named.
     announce
-        Called with the address once it answers.
+        Called with the address when the server is ready.
     running
-        Asked before every picture; False ends it.
+        Called before every picture; False ends the server.
 
     Raises
     ------
     ModuleNotFoundError
-        Without viser: it comes with the extra `viz`.
+        viser, of the extra `viz`, is not installed.
     """
     with serving(port) as server:
         guide = TourPanel(server, docs)
@@ -165,7 +166,7 @@ def tour(
 
 
 def write_replays(folder: str | Path) -> list[Path]:
-    """Write every scene, as its sliders stand at first, as an HTML file that opens without a network or a server."""
+    """Write every scene, with its initial slider values, as an HTML file that opens without a network or a server."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     return [

@@ -1,4 +1,4 @@
-"""Two solvers on one LCP of two unknowns, step by step: what each of them walks through."""
+"""Two solvers on one LCP of two unknowns, step by step."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contactlab.tour.scene import Slider, TourScene
 
 
 def walk(coupling: float, turn: float) -> tuple[lcp.LCP, lcp.ParametricPath, list[np.ndarray]]:
-    """Lemke's path, along which q + t (1, 1) comes from far away; and the iterates of projected Gauss-Seidel."""
+    """Return the LCP, Lemke's path, on which q + t (1, 1) comes from far away, and the iterates of Gauss-Seidel."""
     angle = np.radians(turn)
     problem = lcp.LCP([[1.5, coupling], [coupling, 1.0]], [2.5 * np.cos(angle), 2.5 * np.sin(angle)])
-    # Where q + t (1, 1) is positive, z = 0 solves. From there t goes down to 0, and z solves the problem itself.
+    # If q + t (1, 1) is positive, z = 0 is a solution. From there t decreases to 0, where z solves the problem.
     far = lcp.LCP(problem.M, np.asarray(problem.q) + 6.0)
     path = lcp.parametric(far, direction=[-1.0, -1.0], to=6.0)
     iterates = [np.zeros(2)]

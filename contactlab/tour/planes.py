@@ -19,11 +19,11 @@ Color = tuple[int, int, int]
 LabelAnchor = Literal["top-left", "bottom-right", "bottom-center", "center-center"]
 
 CONES: tuple[Color, ...] = ((86, 180, 233), (240, 228, 66), (204, 121, 167), (230, 159, 0))
-HELD = ("z = 0", "z1 > 0", "z2 > 0", "z1, z2 > 0")  # what q of each cone says of z
+HELD = ("z = 0", "z1 > 0", "z2 > 0", "z1, z2 > 0")  # signs of z for q in each cone
 LEMKE, SWEEPS, INK, FAINT = (0, 114, 178), (213, 94, 0), (70, 70, 70), (190, 190, 190)
-SIDE, FAR, FRAMES = 4.0, 6.0, 121  # half a side of what is shown of a plane; the t of Lemke's start
-ASIDE = 4.6  # of the two planes
-ARRIVED = 0.8  # of the time
+SIDE, FAR, FRAMES = 4.0, 6.0, 121  # half a side of the displayed square; t at Lemke's start; number of frames
+ASIDE = 4.6  # distance of the two planes from the middle
+ARRIVED = 0.8  # fraction of the time at which the solvers arrive
 
 
 class LcpPlanes:
@@ -37,7 +37,7 @@ class LcpPlanes:
         self._scene, self._root = scene, root
         problem, self._path, iterates = played
         self._q = np.asarray(problem.q)
-        # One unknown after the other: between two iterates lies a corner.
+        # One unknown after the other: there is a corner between two iterates.
         steps = [z for a, b in pairwise(iterates) for z in (np.array([b[0], a[1]]), b)]
         self._steps = np.array([iterates[0], *steps]).clip(-SIDE, SIDE)
         self.times = np.linspace(0.0, 6.0, FRAMES)
@@ -61,7 +61,7 @@ class LcpPlanes:
                 self._lines(f"line {k}", ASIDE, INK, [(inside[0], inside[-1])])
                 self._write(f"w{k + 1} = 0", inside[round((0.1, 0.9)[k] * (len(inside) - 1))], ASIDE)
         self._walks = [self._lines(name, aside, color, [(corners[0],) * 2], 4.0) for name, aside, color in WALKS]
-        # Points keep their colour in any light, and are round wherever they stand.
+        # Points keep their colour in any light, and are round at any position.
         dot = np.zeros((1, 3), dtype=np.float32)
         self._ends = [
             scene.add_point_cloud(f"{root}/{name} end", dot, color, point_size=0.14, point_shape="circle")
@@ -69,7 +69,7 @@ class LcpPlanes:
         ]
 
     def _draw_cones(self, M: FloatArray) -> None:
-        """The cones whose sides are columns of the unit matrix or of -M: q lies in those that belong to solutions."""
+        """Draw the cones with columns of the unit matrix or of -M as sides; a cone that contains q is a solution."""
         for i, color in enumerate(CONES):
             a, b = (-M[:, k] if i >> k & 1 else np.eye(2)[k] for k in range(2))
             share = np.linspace(0.0, 1.0, 481)[:, None]
@@ -99,7 +99,7 @@ class LcpPlanes:
         )
 
     def show(self, frame: int) -> None:
-        """Both have walked the same share of their ways."""
+        """Show both solvers after the same fraction of their paths."""
         share, t, z = _share(frame), self._path.t, self._path.z
         now = share * t[-1]
         here = [float(np.interp(now, t, z[:, k])) for k in range(2)]
@@ -118,7 +118,7 @@ class LcpPlanes:
             end.position = places[-1]
 
     def caption(self, frame: int) -> str:
-        """Positions of both."""
+        """Return the positions of both solvers as text."""
         share = _share(frame)
         t, sweep = FAR - share * self._path.t[-1], int(share * 0.5 * len(self._steps))
         return f"Lemke: t = {t:.2f}   Gauss-Seidel: sweep {sweep}"
@@ -132,10 +132,10 @@ WALKS: tuple[tuple[str, float, Color], ...] = (
 
 
 def _at(points: FloatArray, aside: float, near: float = 0.0) -> FloatArray:
-    """Points (n, 2) of a plane in the world: upright, so many metres aside and towards the eye."""
+    """Return points (n, 2) of a plane in the world: upright, at these distances aside and towards the eye [m]."""
     return np.column_stack((points[:, 0] + aside, np.full(len(points), -near), points[:, 1]))
 
 
 def _share(frame: int) -> float:
-    """Fraction of the motion that is done; it reaches 1 some time before the end."""
+    """Return the finished fraction of the motion; it reaches 1 some time before the end."""
     return min(1.0, frame / (ARRIVED * (FRAMES - 1)))

@@ -1,4 +1,4 @@
-"""Push a standing quadruped: drives hold its legs, friction holds its feet."""
+"""Push a standing quadruped: drives control its legs, and friction holds its feet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contactlab.tour.scene import Slider, TourScene
 
 
 def push(force: float, friction: float) -> Recording:
-    """From 0.4 s on somebody pushes the trunk from behind for a fifth of a second."""
+    """Simulate a push on the trunk from behind, from 0.4 s on, for 0.2 s."""
     robot, trunk, down = ModelBuilder(), (0.3, 0.12, 0.06), Transform(p=(0, 0, -0.14))
     robot.add_body("trunk", joint=joints.FloatingBase(), inertia=RigidInertia.solid_box(12.0, trunk))
     leg, turn = RigidInertia.solid_box(0.6, (0.02, 0.02, 0.14)).moved(down), joints.Revolute((0, 1, 0))

@@ -1,4 +1,4 @@
-"""A scene of the tour: a sentence, one slider or two, and the function that makes what is seen, whose code is shown."""
+"""A scene of the tour: a sentence, one or two sliders, and the displayed function that makes the scene."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Slider:
-    """A number to be moved: its name is the argument that it is handed on as."""
+    """A number to be changed; its name is the name of the argument."""
 
     name: str
     low: float
@@ -32,21 +32,21 @@ class TourScene:
     Attributes
     ----------
     name
-        Of its module, and of the file of its replay.
+        Name of its module, and of the file of its replay.
     title, sentence
-        The visitor's text.
+        Title and text for the visitor.
     page
-        The page of `docs/` that explains it.
+        Page of `docs/` that explains it.
     sliders
         One or two.
     simulate
-        Of the sliders' values makes a recording, or several by name: the code that is shown.
+        Displayed function of the sliders' values that returns a recording, or several by name.
     spacing
-        How several recordings stand: beside one another at this distance along x [m].
+        Distance of several recordings along x [m].
     view
-        From what is looked at towards the eye.
+        Direction from the scene towards the eye.
     draw
-        Draws the result of `simulate` under a node of the browser's scene, if it is not a recording.
+        Function that draws the result of `simulate` under a node of the browser's scene, if it is not a recording.
     """
 
     name: str
@@ -61,7 +61,7 @@ class TourScene:
 
     @property
     def code(self) -> str:
-        """Return the code that runs: the imports of the module and its function, to be pasted anywhere."""
+        """Return the code of the scene, to be pasted anywhere: the imports of the module and its function."""
         text = inspect.getsource(inspect.getmodule(self.simulate) or self.simulate)
         imports = text.split("import annotations\n")[1].split("\n\n\n")[0]
         kept = [line for line in imports.splitlines() if line and "contactlab.tour" not in line]
@@ -72,7 +72,7 @@ class TourScene:
         return {slider.name: slider.start for slider in self.sliders}
 
     def drawn(self, scene: SceneApi, root: str, values: dict[str, float]) -> FrameSource:
-        """Play it with these values, and draw it under the node ``root``."""
+        """Simulate with these values, and draw the result under the node ``root``."""
         played = self.simulate(**values)
         if self.draw is not None:
             return self.draw(scene, root, played)

@@ -1,4 +1,4 @@
-"""A made-up record of a toss beside its simulation, whose friction and restitution are to be found."""
+"""A synthetic record of a toss with its simulation, whose friction and restitution are to be found."""
 
 from __future__ import annotations
 

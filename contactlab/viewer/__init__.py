@@ -1,4 +1,4 @@
-"""Worlds and recordings in the browser. Needs the extra `viz` (viser); nothing heavy is imported before it is used."""
+"""Worlds and recordings in the browser. Needs the extra `viz` (viser); heavy libraries are imported on first use."""
 
 from __future__ import annotations
 

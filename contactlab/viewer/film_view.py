@@ -1,6 +1,6 @@
-"""Runs as nodes of a viser scene, one or several beside each other, frame by frame; or as one HTML file.
+"""Runs as nodes of a viser scene, one or several side by side, frame by frame; or as one HTML file.
 
-The file opens without a network: drag, zoom, play, scrub. It is a view; the recording stays the truth.
+The file opens without a network, with controls to drag, zoom, play and scrub. It is only a view of the recording.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class FrameSource(Protocol):
     Attributes
     ----------
     times
-        (n,) of the frames, from 0 [s].
+        (n,) times of the frames, from 0 [s].
     points
-        (n, 3) what a camera has to see.
+        (n, 3) points that a camera must see.
     view
-        From what is looked at towards the eye.
+        Direction from the scene towards the eye.
     words
         The legend, as HTML.
     """
@@ -50,32 +50,32 @@ class FrameSource(Protocol):
         """Draw a frame."""
 
     def caption(self, frame: int) -> str:
-        """One line of numbers about a frame."""
+        """Return a line of numbers about a frame."""
 
 
 class PlaybackView:
-    """Recordings by the names that stand above them, as nodes under ``root``; a `FrameSource`.
+    """Recordings, by the names displayed above them, as nodes under ``root``; a `FrameSource`.
 
     Parameters
     ----------
     scene
-        Of a viser server.
+        Scene of a viser server.
     recordings
         The recordings to show; a name may be empty.
     places
-        Where the world's origin of each is drawn; None: at the origin.
+        Positions of the world's origin of each recording; None: the origin.
     view
         Direction towards the eye.
     whole
-        Whether a camera has to see all of the motion, not only if bodies are most of the time.
+        Whether a camera must see all of the motion, not only the usual positions of the bodies.
     fps
-        Frames per second of simulated time, at most; 1200 frames in all.
+        Maximum number of frames per second of simulated time; at most 1200 frames in total.
     forces
         Draw an arrow for each contact force.
     collision
-        Draw the shapes bodies touch with, in the place of what they look like.
+        Draw the collision shapes instead of the visuals.
     labels
-        Write the name of each body at it.
+        Write the names of the bodies.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class PlaybackView:
         span = float(time[-1] - time[0])
         shown = frame_indices(time, min(fps, MAX_FRAMES / span) if span > 0.0 else fps)
         self.times = np.asarray(time[shown] - time[0])
-        # If steps were shortened, states with equal numbers have different times.
+        # If steps were shortened, states of equal index have different times.
         self._states = [
             np.minimum(np.searchsorted(film.time - film.time[0], self.times - 1e-9), len(film.time) - 1)
             for film in self._films
@@ -138,12 +138,12 @@ class PlaybackView:
             view.show(R[i], p[i], film.arrows(i, self._scale), "")
 
     def caption(self, frame: int) -> str:
-        """Return the time, and numbers of the run whose step was solved worst."""
+        """Return the time, and the numbers of the run with the least accurate step."""
         told = [film.readout(int(states[frame])) for film, states in zip(self._films, self._states, strict=True)]
         return str(max(told, key=lambda one: one.scaled or 0.0))
 
 
-# In a narrow window the scene keeps the shape it is framed for, in the middle of the page, with its words below it.
+# In a narrow window the scene keeps its aspect ratio, in the middle of the page, with its text below.
 STYLE = """<style>
 #legend, #caption { position: fixed; bottom: 52px; z-index: 10; pointer-events: none; padding: 5px 10px;
   font: 13px sans-serif; color: #222; background: rgba(255,255,255,0.85); border-radius: 4px }
@@ -157,7 +157,7 @@ STYLE = """<style>
   #legend, #caption { position: static; white-space: pre-wrap; padding: 5px 12px }
 }
 </style>"""
-# The caption keeps its place however the scene is turned: it follows the bar that viser's player plays along.
+# The caption keeps its position when the scene is rotated: it follows the progress bar of viser's player.
 FOLLOW = """<div id="caption"></div><script>(() => {
 const frames = %s, caption = document.getElementById("caption");
 const follow = () => {
@@ -186,25 +186,25 @@ def write_html_replay(
     Parameters
     ----------
     recording
-        The record to show, of time stepping or of an event-driven run.
+        Record of time stepping or of an event-driven run.
     path
         The file; an existing one is replaced.
     fps
-        Frames per second of simulated time, at most: fewer where the recording has fewer, and where there would be
-        more than 1200 frames. The page says how many of the states it shows.
+        Maximum number of frames per second of simulated time; fewer if the recording has fewer, or if there would be
+        more than 1200 frames. The page states how many of the states it shows.
     forces
         Draw an arrow for each contact force, coloured by the contact's mode.
     collision
-        Draw the shapes bodies touch with, in the place of what they look like.
+        Draw the collision shapes instead of the visuals.
     labels
-        Write the name of each body at it; the tree of nodes shows them, too.
+        Write the names of the bodies; the tree of nodes shows them, too.
     progress
-        Called with (frames done, frames in all).
+        Called with (written frames, all frames).
 
     Raises
     ------
     ModuleNotFoundError
-        Without viser: it comes with the extra `viz`.
+        viser, of the extra `viz`, is not installed.
     """
 
     def draw(scene: viser.SceneApi) -> PlaybackView:
@@ -221,13 +221,13 @@ def write_page(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Write what ``draw`` draws into a scene of viser, frame by frame, as a self-contained HTML page."""
-    # Nobody is meant to connect to this server: it gives the page.
+    """Write the scene that ``draw`` draws into viser, frame by frame, as a self-contained HTML page."""
+    # This server only produces the page; no browser connects to it.
     with serving(free_port()) as server:
         view = draw(server.scene)
         aim_camera(server.initial_camera, view.points, view=view.view)
         view.show(0)
-        # From here on every change of a handle is a message of the film; the scene so far is its first frame.
+        # From here on every change of a handle is a message of the film; the present scene is its first frame.
         serializer = server.get_scene_serializer()
         for k, pause in enumerate(np.diff(view.times, prepend=view.times[0])):
             serializer.insert_sleep(float(pause))

@@ -1,4 +1,4 @@
-"""In the browser of this machine: a recording (play, scrub, change the speed), or a world while it is simulated."""
+"""Views in the browser of this machine: a recording (play, scrub, change the speed), or a running simulation."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def show(
     Parameters
     ----------
     recording
-        The run to show; for a `Simulation` its record (``record=True``).
+        The run to show; for a `Simulation`, its record (``record=True``).
     port
-        Where; the next free one where it is taken.
+        Port of the server; the next free one if it is in use.
     collision
-        Draw the shapes bodies touch with, in the place of what they look like.
+        Draw the collision shapes instead of the visuals.
     announce
-        Called with the address once it answers.
+        Called with the address when the server is ready.
     running
-        Asked before every picture; False ends it.
+        Called before every picture; False ends the server.
 
     Raises
     ------
     ModuleNotFoundError
-        Without viser: it comes with the extra `viz`.
+        viser, of the extra `viz`, is not installed.
     """
     film = playback_of(recording)
     rotations, origins = film.poses()
@@ -75,18 +75,18 @@ def show(
                 now = time.monotonic()
                 if playing.value:
                     later = clock.value + (now - last) * speed.value
-                    # viser has a setter, which its types hide behind a generic property.
+                    # viser has a setter, which is not visible in its type annotations.
                     clock.value = later if later <= end else start  # type: ignore[misc]
                 last = now
 
 
 class Live:
-    """A view that is handed one step after the other; made by `live`. A context manager: leaving it ends the server.
+    """A view that is updated step by step; made by `live`. As a context manager it ends the server on exit.
 
     Attributes
     ----------
     url
-        Where the browser finds it.
+        Address for the browser.
     """
 
     def __init__(self, world: World, port: int, pace: float | None, fps: float, *, collision: bool) -> None:
@@ -103,7 +103,7 @@ class Live:
         self.url = f"http://127.0.0.1:{self._server.get_port()}"
 
     def show(self, result: StepResult) -> None:
-        """Show the state after a step with the contacts of that step; what comes too soon for the eye is skipped."""
+        """Show the state after a step with the contacts of this step; skip states that exceed the frame rate."""
         now, state = time.monotonic(), result.state
         if self._begun is None:
             self._begun = (now, state.time)
@@ -137,24 +137,24 @@ class Live:
 def live(
     world: World, *, port: int = 8080, pace: float | None = 1.0, fps: float = 40.0, collision: bool = False
 ) -> Live:
-    """Serve a world at 127.0.0.1 while it is simulated: hand `Live.show` to ``simulate(watch=...)``, or call it.
+    """Serve a world at 127.0.0.1 while it is simulated: pass `Live.show` to ``simulate(watch=...)``, or call it.
 
     Parameters
     ----------
     world
-        The run to show.
+        The simulated world.
     port
-        Where; the next free one where it is taken.
+        Port of the server; the next free one if it is in use.
     pace
-        Seconds of simulated time per second, at most: `Live.show` waits for it. None does not wait.
+        Maximum simulated seconds per second, for which `Live.show` waits. None does not wait.
     fps
-        Pictures per second, at most.
+        Maximum number of pictures per second.
     collision
-        Draw the shapes bodies touch with, in the place of what they look like.
+        Draw the collision shapes instead of the visuals.
 
     Raises
     ------
     ModuleNotFoundError
-        Without viser: it comes with the extra `viz`.
+        viser, of the extra `viz`, is not installed.
     """
     return Live(world, port, pace, fps, collision=collision)

@@ -1,4 +1,4 @@
-"""A stage as nodes of a viser scene, the changes from one state to the next, and the panel beside it."""
+"""A stage as nodes of a viser scene, updates from one state to the next, and the control panel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import viser
 
 
-#: What can be shown and hidden, and whether it is shown at first.
+#: Items that can be shown and hidden, with their initial state.
 TOGGLES = {
     "forces": True,
     "open contacts": True,
@@ -29,12 +29,12 @@ TOGGLES = {
     "ground": True,
 }
 MAX_IDS = 60
-MAX_NAMES = 60  # the first bodies only if there are very many
-NO_LINES = np.full((1, 2, 3), -1e4, dtype=np.float32)  # nothing can be empty: what is not there is far below
+MAX_NAMES = 60  # maximum number of labelled bodies
+NO_LINES = np.full((1, 2, 3), -1e4, dtype=np.float32)  # viser nodes cannot be empty, so absent lines are far below
 
 
 class SceneView:
-    """Nodes of a viser scene for a world, under ``root``, with a line of words at a place (3,); None: without."""
+    """Nodes of a viser scene for a world, under ``root``, with a line of text at a position (3,), or None."""
 
     def __init__(
         self, scene: viser.SceneApi, world: World, stage: SceneGeometry, words: FloatArray | None, root: str = ""
@@ -46,7 +46,7 @@ class SceneView:
         self._ground = _add_grounds(scene, stage, root)
         thick = 0.06 * stage.size
         arrow: dict[str, Any] = {"shaft_radius": thick, "head_radius": 2.2 * thick, "head_length": 4.0 * thick}
-        # viser takes colours of arrows alone as they are, and the screen brightens them.
+        # viser does not convert colours of arrows, and the screen brightens them.
         self._forces = {
             mode: scene.add_arrows(
                 f"{root}/contacts/{MODE_NAMES[mode]}", NO_LINES, srgb_to_linear(MODE_COLORS[mode]), **arrow
@@ -83,7 +83,7 @@ class SceneView:
         """Show the bodies at poses (nb, 3, 3) and (nb, 3), the marks of a step, and a line of text."""
         for i, (frame, R, p) in enumerate(zip(self._bodies, rotations, origins, strict=True)):
             last = self._shown[i]
-            # Parts that do not move cost nothing, in the browser and in the file.
+            # Parts that do not move are not sent again, in the browser and in the file.
             if last is None or not (np.array_equal(last[1], p) and np.array_equal(last[0], R)):
                 frame.position, frame.wxyz = p, quaternion.from_matrix(R)
                 self._shown[i] = (R, p)
@@ -104,7 +104,7 @@ class SceneView:
             self._text.text = text
 
     def _show_ids(self, arrows: Arrows) -> None:
-        """Labels with the lowest digits of the ids; the first contacts only if there are very many."""
+        """Label contacts with the lowest digits of their ids, up to the maximum number of labels."""
         count = min(len(arrows.points), MAX_IDS)
         while len(self._labels) < count:
             self._labels.append(self._scene.add_label(f"{self._root}/contacts/ids/{len(self._labels)}", ""))
@@ -118,11 +118,11 @@ class SceneView:
 def _add_bodies(
     scene: viser.SceneApi, world: World, stage: SceneGeometry, root: str
 ) -> tuple[list[viser.FrameHandle], list[viser.LabelHandle]]:
-    """Add a frame per body with its parts under it; return the frames, body by body, and the names."""
+    """Add a frame per body with its parts under it; return the frames and the name labels, by body."""
     frames, names = [], []
     middles = stage.middles
     for i, name in enumerate(world.model.names):
-        # The number keeps names apart that differ in slashes only; viser reads those as levels of its tree.
+        # The number distinguishes names that differ only in slashes, because viser reads these as levels of its tree.
         node = f"{root}/bodies/{i} {name.replace('/', ' ')}"
         frames.append(
             scene.add_frame(node, show_axes=i in stage.bodies_without_shape, axes_length=0.05, axes_radius=0.003)
@@ -143,7 +143,7 @@ def _add_bodies(
 
 
 def _add_grounds(scene: viser.SceneApi, stage: SceneGeometry, root: str) -> list[viser.SceneNodeHandle]:
-    """Draw the ground, to be seen from outside only: a wall does not hide what it holds."""
+    """Draw the ground, visible from outside only, so that a wall does not hide its contents."""
     nodes: list[viser.SceneNodeHandle] = []
     for i, ground in enumerate(stage.grounds):
         solid = ground.solid
@@ -159,7 +159,7 @@ NO_BODY_FOLLOWED = "(nobody)"
 
 
 class Controls:
-    """The panel of a view; ``changes`` counts its switches: a view that stands still has to be drawn again."""
+    """The control panel of a view; ``changes`` counts its switches, after which a static view must be drawn again."""
 
     def __init__(self, server: viser.ViserServer, view: SceneView, world: World, scale: ForceScale) -> None:
         self._server, self.changes = server, 0
@@ -183,7 +183,7 @@ class Controls:
             self.changes += 1
 
     def show_readout(self, readout: Readout) -> None:
-        """Write the numbers of the state shown."""
+        """Write the numbers of the displayed state."""
         worst = "-" if readout.scaled is None else f"{readout.scaled:.1e}"
         mechanical = "-" if readout.mechanical is None else f"{readout.mechanical:.1e}"
         self._numbers.content = (
@@ -193,7 +193,7 @@ class Controls:
         )
 
     def follow(self, origins: FloatArray) -> None:
-        """Move every camera along with the body it follows, at origins (nb, 3)."""
+        """Move every camera with the body it follows, at origins (nb, 3)."""
         if self._followed.value == NO_BODY_FOLLOWED:
             self._last = None
             return
@@ -201,7 +201,7 @@ class Controls:
         if self._last is not None:
             moved = here - self._last
             for client in self._server.get_clients().values():
-                # Eye and aim move alike: the user's own turn and distance stay.
+                # Eye and target move equally, so the user's rotation and distance are kept.
                 client.camera.position = client.camera.position + moved
                 client.camera.look_at = client.camera.look_at + moved
         self._last = here

@@ -1,4 +1,4 @@
-"""Engines of the suite, by name; each is imported when it is asked for."""
+"""Engines of the suite, by name; each is imported on first use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from contactlab.conformance.case import Engine
 
-#: Name before the colon, which is the module's name: its settings ("" for the defaults); and the class there.
+#: By the name before the colon, which is the name of the module: its settings ("" for the default), and its class.
 ENGINES = {
     "ours": ("", "cone"),
     "mujoco": ("", "elliptic", "noslip"),
@@ -18,11 +18,11 @@ CLASSES = {"ours": "Contactlab", "mujoco": "MuJoCo", "drake": "Drake"}
 
 
 class UnknownEngineError(ValueError):
-    """No engine of this name or file."""
+    """No engine has this name, or the file does not exist."""
 
 
 def check_name(name: str) -> None:
-    """Raise an `UnknownEngineError` for a name that is no engine's, or a file that is not there."""
+    """Raise an `UnknownEngineError` for a name without an engine, or a missing file."""
     first, setting = _parts(name)
     if first.endswith(".py"):
         if not Path(first).is_file():
@@ -38,14 +38,14 @@ def engine_of(name: str) -> Engine:
     Raises
     ------
     UnknownEngineError
-        There is no such name.
+        There is no engine of this name.
     ImportError
-        Its package is not installed.
+        The package of the engine is not installed.
     """
     check_name(name)
     first, setting = _parts(name)
     if first.endswith(".py"):
-        # Under a name of its own, so that what the script does when it is run is not done here.
+        # Run under another name than __main__, so that the main part of the script is not executed.
         found: Engine = runpy.run_path(first, run_name=f"_engine_{Path(first).stem}")[setting]()
         return found
     made: Engine = getattr(importlib.import_module(f"{__name__}.{first}"), CLASSES[first])(setting)

@@ -1,9 +1,10 @@
 """Drake's discrete plant: its default approximation of contact, or one of its four by name.
 
-Contact is Drake's default, hydroelastic with fallback to points: point contact alone has one point for each pair
-of shapes, on which no box stands. Walls are rigid, boxes of a modulus of 1e7 Pa, what is round touches at points.
+Contact is Drake's default, hydroelastic with fallback to points. Point contact alone has only one point for each pair
+of shapes, on which a box cannot stand. Walls are rigid, boxes have a modulus of 1e7 Pa, and round shapes have point
+contact.
 
-It has no coefficient of restitution: contact is compliant with dissipation, so that scenes with one are not offered.
+Drake has no coefficient of restitution: contact is compliant with dissipation. Scenes with restitution are not offered.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Drake:
         self._setting = setting
 
     def load(self, scene: Scene, h: float) -> DrakeRun:
-        """Return a run."""
+        """Return a run of the scene."""
         from pydrake.common.eigen_geometry import Quaternion
         from pydrake.geometry import (
             AddCompliantHydroelasticProperties,
@@ -111,22 +112,22 @@ class DrakeRun:
         self._number = {int(body.index()): i for i, body in enumerate(bodies)}
 
     def step(self) -> None:
-        """Go on by h."""
+        """Make one step of h."""
         self._made += 1
         self._simulator.AdvanceTo(self._made * self._h)
 
     def poses(self) -> FloatArray:
-        """Poses of all bodies."""
+        """Return the poses of all bodies."""
         poses = [self._plant.EvalBodyPoseInWorld(self._context, body) for body in self._bodies]
         return np.array([(*pose.translation(), *pose.rotation().ToQuaternion().wxyz()) for pose in poses])
 
     def velocities(self) -> FloatArray:
-        """Twists of all bodies."""
+        """Return the velocities of all bodies."""
         twists = [self._plant.EvalBodySpatialVelocityInWorld(self._context, body) for body in self._bodies]
         return np.array([(*twist.translational(), *twist.rotational()) for twist in twists])
 
     def contacts(self) -> EngineContacts:
-        """Contacts of the last step: points, and surfaces, each as one contact with its resultant."""
+        """Return the contacts of the last step: points, and surfaces, each as one contact with its resultant."""
         results = self._plant.get_contact_results_output_port().Eval(self._context)
         number, inspector = self._number, self._inspector
         told: list[tuple[int, int, Any, Any, Any]] = []
@@ -136,7 +137,7 @@ class DrakeRun:
             pair = number.get(int(info.bodyB_index()), -1), number.get(int(info.bodyA_index()), -1)
             told.append((*pair, info.contact_point(), -info.point_pair().nhat_BA_W, info.contact_force()))
         for i in range(results.num_hydroelastic_contacts()):
-            # Normals point out of N into M, and the force acts on the body of M.
+            # Normals point from N into M, and the force acts on the body of M.
             info = results.hydroelastic_contact_info(i)
             surface = info.contact_surface()
             frames = (inspector.GetFrameId(shape) for shape in (surface.id_M(), surface.id_N()))
@@ -153,7 +154,7 @@ def _hold(plant: Any, scene: Scene, bodies: list[Any], i: int, joint: Joint) -> 
 
     frames = []
     for k in (joint.other, i):
-        # Frames at the joint's point, with the axes of the world at the start.
+        # Frames at the joint's point, with world axes at the start.
         one = plant.world_body() if k < 0 else bodies[k]
         turn = RotationMatrix() if k < 0 else RotationMatrix(Quaternion(*scene.bodies[k].turn)).inverse()
         place = RigidTransform(turn, np.array(scene.local(k, joint.point), dtype=float))

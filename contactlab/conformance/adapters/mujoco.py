@@ -1,6 +1,6 @@
-"""MuJoCo at its defaults; with the elliptic cone and impratio 10; and with the noslip iterations its manual advises.
+"""MuJoCo with its defaults; with the elliptic cone and impratio 10; or with its manual's noslip iterations.
 
-It has no coefficient of restitution: contact is a spring and a damper, so that scenes with one are not offered.
+MuJoCo has no coefficient of restitution: contact is a spring and a damper. Scenes with restitution are not offered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from contactlab.conformance.case import EngineContacts, NotSupportedError, Scene
 from contactlab.spatial.arrays import FloatArray
 
-#: Releases whose results must not be compared with: 4.0.0 has a wrong Hessian for sparse Jacobians.
+#: Releases that must not be used for comparisons: 4.0.0 has a wrong Hessian for sparse Jacobians.
 WRONG_RELEASES = ("4.0.0",)
 
 
@@ -22,7 +22,7 @@ def import_mujoco() -> Any:
     Raises
     ------
     ModuleNotFoundError
-        It is not installed.
+        The package is not installed.
     ImportError
         The installed release is one of `WRONG_RELEASES`.
     """
@@ -46,7 +46,7 @@ class MuJoCo:
         self._setting = setting
 
     def load(self, scene: Scene, h: float) -> MuJoCoRun:
-        """Return a run."""
+        """Return a run of the scene."""
         import mujoco
 
         if scene.restitution > 0.0:
@@ -58,7 +58,7 @@ class MuJoCo:
         if self._setting == "noslip":
             spec.option.noslip_iterations = 10
         friction = [scene.mu, 0.005, 0.0001]
-        # With three rows a contact has sliding friction alone, as in the scene.
+        # With condim 3 a contact has only sliding friction, as in the scene.
         for wall in scene.walls:
             turn = np.zeros(4)
             mujoco.mju_quatZ2Vec(turn, np.array(wall.normal, dtype=float))
@@ -114,7 +114,7 @@ class MuJoCoRun:
         self._number = {one: i for i, one in enumerate(ids)}
 
     def step(self) -> None:
-        """Go on by h; `mj_step` leaves poses and velocities of bodies where the step began."""
+        """Make one step of h; after `mj_step`, poses and velocities of bodies are from its beginning."""
         import mujoco
 
         mujoco.mj_step(self._model, self._data)
@@ -123,11 +123,11 @@ class MuJoCoRun:
         mujoco.mj_comVel(self._model, self._data)
 
     def poses(self) -> FloatArray:
-        """Poses of all bodies."""
+        """Return the poses of all bodies."""
         return np.hstack((self._data.xpos[self._ids], self._data.xquat[self._ids]))
 
     def velocities(self) -> FloatArray:
-        """Twists of all bodies."""
+        """Return the velocities of all bodies."""
         import mujoco
 
         twists = np.zeros((len(self._ids), 6))
@@ -136,7 +136,7 @@ class MuJoCoRun:
         return np.roll(twists, 3, axis=1)
 
     def contacts(self) -> EngineContacts:
-        """Contacts of the last step; MuJoCo's normal points from the first geom into the second, which is pushed."""
+        """Return the contacts of the last step; MuJoCo's normal points from the first geom into the second."""
         import mujoco
 
         model, data, wrench = self._model, self._data, np.zeros(6)

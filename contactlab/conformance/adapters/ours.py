@@ -1,4 +1,4 @@
-"""contactlab itself: `TimeStepping` at its defaults, or with the exact cone of friction."""
+"""contactlab: `TimeStepping` with its defaults, or with the exact friction cone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Contactlab:
         self._friction = "cone" if setting else "pyramid"
 
     def load(self, scene: Scene, h: float) -> OurRun:
-        """Return a run."""
+        """Return a run of the scene."""
         builder, material = WorldBuilder(scene.gravity), Material(scene.mu, scene.restitution)
         for i, wall in enumerate(scene.walls):
             builder.add_half_space(f"wall {i}", HalfSpace(wall.normal, wall.offset), material)
@@ -42,7 +42,7 @@ class Contactlab:
 
 
 class OurRun:
-    """A `Simulation`; the frames of its bodies lie at their joints, of free ones at the centre of mass."""
+    """A run by `Simulation`; frames of bodies are at their joints, or at the centre of mass of free bodies."""
 
     def __init__(self, run: Simulation, scene: Scene, model: Model, centres: FloatArray) -> None:
         self._run, self._model, self._centres = run, model, centres
@@ -50,22 +50,22 @@ class OurRun:
         self._wrenches = {f"body {i}": Wrench(body.force, at=at) for i, (body, at) in bodies if any(body.force)}
 
     def step(self) -> None:
-        """Go on by h."""
+        """Make one step of h."""
         self._run.step(f_ext=self._wrenches or None)
 
     def poses(self) -> FloatArray:
-        """Poses of all bodies."""
+        """Return the poses of all bodies."""
         R, p = body_poses(self._model, self._run.q)
         return np.hstack(((R @ self._centres[:, :, None])[..., 0] + p, quaternion.from_matrix(R)))
 
     def velocities(self) -> FloatArray:
-        """Twists of all bodies."""
+        """Return the velocities of all bodies."""
         at, points = kinematics(self._model, self._run.q, self._run.v), enumerate(self._centres)
         twists = np.array([point_velocity_6d(self._model, at, None, f"body {i}", centre) for i, centre in points])
         return np.roll(twists, 3, axis=1)
 
     def contacts(self) -> EngineContacts:
-        """Contacts of the last step."""
+        """Return the contacts of the last step."""
         table, h = self._run.contacts, self._run.stepper.h
         return EngineContacts(
             tuple(table.body_b.tolist()), tuple(table.body_a.tolist()), table.point, table.normal, table.impulse / h

@@ -1,4 +1,4 @@
-"""The cases, in the order of the report; another one is an entry of a list in one of these files."""
+"""The cases, in the order of the report; add a case to a list in one of these files."""
 
 from __future__ import annotations
 

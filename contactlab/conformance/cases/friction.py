@@ -1,7 +1,7 @@
-"""Contact that lasts: friction and rest.
+"""Cases of persistent contact: friction and rest.
 
-What sticks does not creep, what slides stops where Coulomb's law says, the same in all directions. Forces sum to the
-load and are shared, stacks settle, nothing sinks; told forces obey their own laws.
+Sticking contacts do not creep. Sliding bodies stop where Coulomb's law predicts, equally in all directions. Forces sum
+to the load and are shared, stacks settle, and nothing sinks. Reported forces satisfy their laws.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from contactlab.conformance.case import (
 )
 
 G, H = 9.81, 1e-3
-#: A micrometre a second: less than any of the rates that issue 3328 of MuJoCo complains of, 50 to 2300.
+#: A micrometre per second, less than all rates in MuJoCo's issue 3328, 50 to 2300.
 CREEP = 1e-6
 BRICK = (0.1, 0.1, 0.02)
 
@@ -63,7 +63,7 @@ def _slides(engine: Engine) -> list[Measure]:
 
 def _pressed(engine: Engine) -> list[Measure]:
     r, half = 4e-3, 0.02
-    # The inertia of a rod. It stands upright, so that it cannot roll down the wall.
+    # The inertia of a rod, which stands upright, so that it cannot roll down the wall.
     inertia = (0.045 * half**2 / 3.0, 0.045 * half**2 / 3.0, 0.5 * 0.045 * r * r)
     capsule = Body(ShapeSpec("capsule", (r, half)), 0.045, inertia, (r, 0.0, 0.5), force=(-12.0, 0.0, 0.0))
     track = path(engine, Scene((capsule,), (HalfSpaceSpec((1.0, 0.0, 0.0)),), 0.7), H, 2.0)
@@ -101,7 +101,7 @@ def _spins(engine: Engine) -> list[Measure]:
     slows = mu * G * r / scene.bodies[0].inertia[2]
     track = path(engine, scene, H, 0.5)
     if (count := len(track.contacts().body)) != 4:
-        raise NotReportedError(f"tells {count} contacts of a box on the floor, not those of its four corners")
+        raise NotReportedError(f"reports {count} contacts of a box on the floor, not four at its corners")
     angle = float(np.sum(track.velocities[1:, 0, 5]) * H)
     far = w * w / (2.0 * slows)
     return [Measure(f"missed the {far:.3f} rad of I w^2/(2 mu m g r) by", abs(angle - far), w * H, "rad")]
@@ -112,8 +112,8 @@ _FRICTION = (
          "Closed form; limit one step's way", _stops),
     Case("brick holds on a slope", "Does it creep inside the cone?", "Coulomb: 0; MuJoCo issue 3328", _holds),
     Case("brick slides down a slope", "Is it g (sin - mu cos)?", "Closed form; limit two steps' speed", _slides),
-    Case("pressed capsule", "Does a capsule creep that 12 N hold against a wall, at 19 times what holds its weight?",
-         "Coulomb: 0; the numbers of MuJoCo issue 3328, which tells 50 to 2300 um/s", _pressed),
+    Case("pressed capsule", "Does a capsule creep, pressed against a wall by 12 N, 19 times the necessary force?",
+         "Coulomb: 0; the numbers of MuJoCo issue 3328, which reports 50 to 2300 um/s", _pressed),
     Case("isotropy", "Is friction the same in all directions, 0 to 90 degrees?",
          "Coulomb's cone; limit one step's way and 1 mrad", _isotropy),
     Case("sliding ball rolls", "Does it roll at 5/7 of its speed?", "Closed form; limit one step of mu g", _rolls),
@@ -126,7 +126,7 @@ SHARE = 1e-3  # a tenth of a percent of the load
 
 
 def stack(masses: list[float]) -> Scene:
-    """Cubes of 0.2 m, one on the other."""
+    """Return a stack of cubes of 0.2 m."""
     return Scene(tuple(box((0.1,) * 3, m, (0.0, 0.0, 0.1 + 0.2 * i)) for i, m in enumerate(masses)))
 
 
@@ -189,9 +189,9 @@ def _cone(engine: Engine) -> list[Measure]:
     off = float(np.abs(track.poses[-101:, 0, :3] @ up - 0.02).max())
     gap = Measure("was off the slope on which it weighs, in the last 0.1 s, by", off, 1e-4, "m")
     if not contacts.body:
-        return [gap, Measure("told, where weight presses, contacts fewer than one:", 1.0, 0.0)]
+        return [gap, Measure("reported no contact under the weight:", 1.0, 0.0)]
     normal = np.sum(contacts.force * contacts.normal, axis=1)
-    # On the brick, whichever of the two an engine takes for the one pushed.
+    # The force on the brick, whichever of the two bodies the engine reports as the pushed one.
     tangent = np.where(np.array(contacts.body) >= 0, 1.0, -1.0)[:, None] * (
         contacts.force - normal[:, None] * contacts.normal
     )
@@ -209,7 +209,7 @@ CASES = (
     *_FRICTION,
     Case("four corners", "Do forces sum to the weight, shared evenly?",
          "Statics and symmetry; 0.1 % of the load", _corners),
-    Case("pressures of a stack", "Is each face loaded with what stands on it?", "Statics; 0.1 %", _pressures),
+    Case("pressures of a stack", "Does each face carry the weight above it?", "Statics; 0.1 %", _pressures),
     Case("ball in a groove", "Do two sides share the weight?", "Statics: m g/(2 cos 45); 0.1 %", _groove),
     Case("stack of ten", "Does it stand still after a second, without sinking?",
          "Rigid bodies at rest: 0; limits 1 um/s and 0.1 mm", lambda engine: _settles([1.0] * 10, engine)),
@@ -217,6 +217,6 @@ CASES = (
          "Rigid bodies at rest: 0; limits 1 um/s and 0.1 mm", lambda engine: _settles([1.0, 1000.0], engine)),
     Case("three balls that stop", "Do balls that meet in a groove come to rest?",
          "Friction and inelastic impacts leave no energy; limit 1 um/s", _three_balls),
-    Case("residual on the original data", "Do told forces obey Coulomb's law?",
-         "Signorini and Coulomb, on the told forces; 1e-6 of the load, and a gap of 0.1 mm", _cone),
+    Case("residual on the original data", "Do reported forces obey Coulomb's law?",
+         "Signorini and Coulomb, on the reported forces; 1e-6 of the load, and a gap of 0.1 mm", _cone),
 )  # fmt: skip

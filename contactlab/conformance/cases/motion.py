@@ -1,7 +1,7 @@
-"""Closed forms of motion: flight, impacts, joints with contact; and manners.
+"""Cases with closed forms of motion: flight, impacts, joints with contact; and reproducibility.
 
-Impacts: heights after e, momentum, energy. Joints: a loop of four bars that comes down on the ground, and a capsule
-between two pads. Manners: the same bits twice, and the same motion in another order.
+Impacts: heights for a restitution e, momentum, energy. Joints: a four-bar loop that falls on the ground, and a capsule
+between two pads. Reproducibility: equal bits in two runs, and equal motion for another order of bodies.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _order(engine: Engine) -> list[Measure]:
 FLIGHT = (
     Case("projectile", "Is flight the parabola?", "Closed form; limit one step of g", _projectile),
     Case("free top", "Are energy and momentum kept where a body tumbles?", "Euler's equations; 0.1 % in 10 s", _top),
-    Case("rod falls without friction", "Does it turn as energy says, its centre straight down?",
+    Case("rod falls without friction", "Does it conserve energy, its centre straight down?",
          "Closed form; limit two steps of g/l", _rod),
     Case("order in h", "Does the error of a sliding brick shrink with the step?",
          "First order: a quarter; limit 0.3", _order),
@@ -140,33 +140,33 @@ IMPACTS = (
 
 
 def tumble() -> Scene:
-    """Three boxes that fall, turn and meet."""
+    """Return three boxes that fall, rotate and collide."""
     return Scene(tuple(box((0.1, 0.08, 0.06), 1.0 + i, (0.05 * i, 0.03 * i, 0.2 + 0.25 * i), spin=(1.0, 2.0 * i, 0.5))
                        for i in range(3)))  # fmt: skip
 
 
 def _bits(engine: Engine) -> list[Measure]:
     one = path(engine, tumble(), H, 1.0)
-    # Another scene between them, whose memory must not be seen in the second.
+    # Another scene between them, whose memory must not affect the second run.
     path(engine, Scene((box((0.1,) * 3, 1.0, (0.0, 0.0, 0.1)),)), H, 0.05)
     two = path(engine, tumble(), H, 1.0)
     differ = np.count_nonzero(one.poses != two.poses) + np.count_nonzero(one.velocities != two.velocities)
-    return [Measure("two runs differed in so many numbers:", float(differ), 0.0)]
+    return [Measure("number of differences between two runs:", float(differ), 0.0)]
 
 
 def _reversed(engine: Engine) -> list[Measure]:
     scene = tumble()
-    # Until a little after the first impacts: later, tumbling makes any difference large.
+    # Until shortly after the first impacts; later, tumbling amplifies any difference.
     one = path(engine, scene, H, 0.3)
     two = path(engine, replace(scene, bodies=scene.bodies[::-1]), H, 0.3)
     apart = float(np.abs(one.poses[:, :, :3] - two.poses[:, ::-1, :3]).max())
-    return [Measure("bodies told in reverse moved apart by", apart, 1e-6, "m")]
+    return [Measure("bodies in reverse order deviated by", apart, 1e-6, "m")]
 
 
 MANNERS = (
-    Case("determinism", "Is a scene loaded anew, after another one, run as before, bit for bit?",
+    Case("determinism", "Does a scene that is loaded again, after another one, have the same bits?",
          "The same arithmetic: no bit differs", _bits),
-    Case("order of bodies", "Is the motion that of the bodies in another order?",
+    Case("order of bodies", "Is the motion the same for another order of the bodies?",
          "The laws name no order; 1 um", _reversed),
 )  # fmt: skip
 
@@ -176,10 +176,10 @@ START, END = math.radians(-10.0), math.radians(-50.0)
 
 
 def four_bars() -> Scene:
-    """A coupler on two parallel arms, pulled along x, that swings down until it lies on a floor without friction."""
+    """Return a coupler on two parallel arms, pulled along x, that swings down onto a floor without friction."""
     half = (0.5 * LENGTH, 0.02, 0.02)
     high = half[2] - ARM * math.sin(END)
-    # Angles of arms count from x up: a turn about -y.
+    # Angles of arms are measured from x upwards: rotations about -y.
     turn = (math.cos(START / 2.0), 0.0, -math.sin(START / 2.0), 0.0)
     reach, y = np.array((ARM * math.cos(START), 0.0, ARM * math.sin(START))), (0.0, 1.0, 0.0)
 
@@ -202,7 +202,7 @@ def _four_bars(engine: Engine) -> list[Measure]:
         turns = quaternion.to_matrix(track.poses[:, k, 3:])
         ends.append(track.poses[:, k, :3] + turns @ (0.5 * along, 0.0, 0.0))
     opened = float(np.linalg.norm(ends[0] - ends[1], axis=1).max())
-    # Half way down, by energy: both arms turn by a', the coupler shifts by ARM a'.
+    # Half way down, by energy: both arms rotate by a', the coupler moves by ARM a'.
     x, z = (track.poses[:, 1, k] for k in (0, 2))
     k = int(np.argmax(z < 0.5 * (z[0] + 0.02)))
     work = (HEAVY + LIGHT) * G * (z[0] - z[k]) + PULL * (x[k] - x[0])
@@ -222,7 +222,7 @@ def _unequal(engine: Engine) -> list[Measure]:
     # Crank, coupler and rocker, all rods in the plane y = 0, between pivots 0.4 m apart; they start at rest.
     crank, coupler, rocker, base = 0.15, 0.4, 0.3, 0.4
     a = np.array((0.0, 0.0, crank))
-    # The rocker's upper end is where circles about the crank's end and the far pivot meet.
+    # The rocker's upper end is the intersection of circles about the crank's end and the far pivot.
     to, far = np.array((base, 0.0, 0.0)) - a, math.hypot(base, crank)
     along = (coupler**2 - rocker**2 + far**2) / (2.0 * far)
     up = np.array((-to[2], 0.0, to[0])) / far
@@ -254,7 +254,7 @@ def _pinched(engine: Engine) -> list[Measure]:
     pads = [box(pad, 0.1, (-s * at, 0.0, 0.5), force=(12.0 * s, 0.0, 0.0)) for s in (1.0, -1.0)]
     rails = tuple(Joint("prismatic", i, -1, one.position, (1.0, 0.0, 0.0)) for i, one in enumerate(pads))
     track = path(engine, Scene((*pads, capsule), (), 0.7, joints=rails), H, 2.0)
-    # Both pads may drift together along their rails: what counts is the capsule's way down them.
+    # Both pads may drift together along their rails; the relevant quantity is the capsule's motion relative to them.
     crept = abs(float(track.poses[-1, 2, 2] - track.poses[-1001, 2, 2]))
     return [Measure("crept down, pinched by 12 N with a weight of 0.44 N, where 0 is asked, at", crept, 1e-6, "m/s")]
 
@@ -265,5 +265,5 @@ LINKAGES = (
     Case("unequal bars swing", "Does a loop of unequal bars stay closed, and keep its energy?",
          "Conservation; limits 0.1 mm and two steps of g at the highest speed", _unequal),
     Case("pinched capsule", "Does a capsule creep that two pads on rails press with 12 N each?",
-         "Coulomb: 0; MuJoCo issue 3328, which tells 50 to 2300 um/s", _pinched),
+         "Coulomb: 0; MuJoCo issue 3328, which reports 50 to 2300 um/s", _pinched),
 )  # fmt: skip

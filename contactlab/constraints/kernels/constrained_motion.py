@@ -1,10 +1,10 @@
 """Forward dynamics with constraints in one call: kinematics, forces, rows, factorisation, accelerations.
 
 `full_mass_matrix` has the direct, range-space and null-space methods, and returns rank and residual.
-`full_unit_forces`, for contacts only, goes through the articulated bodies, without a mass matrix and in one pass. It
-returns the residual; the rank is the number of rows. Both return a code < 0 on failure
-(`contactlab.constraints.kernels.kkt_codes`). `DEPENDENT` means that rows depend on each other, or that the free motion
-is not defined: call `full_mass_matrix`.
+`full_unit_forces`, for contacts only, uses the articulated bodies in one pass, without a mass matrix. It returns the
+residual; the rank is the number of rows. Both return a code < 0 on failure
+(`contactlab.constraints.kernels.kkt_codes`). `DEPENDENT` means that rows are linearly dependent, or that the free
+motion is not defined: then call `full_mass_matrix`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: F
     """Return the largest |G_i x - gamma_i| / s_i over the rows; NaN if x has entries that are not finite.
 
     s_i = |gamma_i| + sum_j |G_ij| (|x_j| + size_j), but at least `RESIDUAL_FLOOR` times the largest of them. size (n,)
-    has the terms that cancel in x, which can be rounding itself (a robot at rest); it is overwritten. Without the
-    floor, rows of rounding only, such as rows out of the plane of a planar mechanism, would count as contradictions.
-    ``terms`` (2 m,) is scratch.
+    are the terms that cancel in x; of a robot at rest, x is only their rounding. It is overwritten. Without the floor,
+    rows of rounding only, such as rows out of the plane of a planar mechanism, would count as contradictions. ``terms``
+    (2 m,) is scratch.
     """
     m, n = G.shape
     # Sizes of the terms of x.
@@ -89,7 +89,7 @@ def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: F
 def checked(G: FloatArray, gamma: FloatArray, a: FloatArray, alone: FloatArray, terms: FloatArray) -> float:
     """Return the residual of a solution, or `NOT_FINITE_RESULT` if it or the residual is not finite.
 
-    alone (nv,): sizes of the accelerations that the load would give each degree of freedom by itself.
+    alone (nv,): sizes of the accelerations by the load if each degree of freedom moved alone.
     """
     residual = constraint_residual(G, a, gamma, alone, terms)
     rest = 0.0 * residual
@@ -164,7 +164,7 @@ def full_unit_forces(
         for k in range(r.group[GROUP_INTS * group + SIZE]):
             load[first + k] = gamma[r.order[first + k]] - free[4 * group + k]
             least[first + k] = CLEAR_PIVOT * K[first + k, first + k]
-    # Forces by Cholesky's method, with clear pivots.
+    # Forces by Cholesky's method, if the pivots are clearly positive.
     if m <= SMALL:
         if solve_small(K, least, columns, load) >= 0:
             return float(DEPENDENT)

@@ -1,16 +1,16 @@
-"""Factorisations for constrained systems: Cholesky's of a dense matrix, and the rank-revealing one of rows.
+"""Factorisations for constrained systems: Cholesky's of a dense matrix, and a rank-revealing one of rows.
 
-Cholesky's method, A = L L^T, factorises four columns together, so that every entry to the right of them is loaded and
-stored once for four products (a left-looking panel, a right-looking rest: Golub and Van Loan 2013, section 4.2). The
-diagonal of L is kept inverted.
+Cholesky's method, A = L L^T, factorises four columns together. So every entry to the right of them is loaded and stored
+once for four products (a left-looking panel and a right-looking remainder: Golub and Van Loan 2013, section 4.2). The
+diagonal of L is stored inverted.
 
-Redundant, zero and nearly dependent rows of G are reduced to as many orthonormal rows as its rank. Rows scaled to unit
-length and pivoted, D G = P^T L Q by Householder reflections of the rows (Golub and Van Loan 2013, sections 5.1 and
-5.4.2, for the transpose: a row is contiguous): the rank shows in the diagonal of L. A remainder of a row below its
-tolerance (`contactlab.constraints.kernels.rank`) belongs to the rows before it. Then G x = gamma reads y = Q_1 x with
-(D^-1 P^T L) y = gamma: least squares in the rows' own units if gamma is inconsistent. Multipliers mu of y give the
-multipliers of G as the shortest solution of (D^-1 P^T L)^T lambda = mu, a complete orthogonal decomposition (section
-5.4.7).
+Redundant, zero and nearly dependent rows of G are reduced to as many orthonormal rows as its rank. The rows are scaled
+to unit length and pivoted: D G = P^T L Q, by Householder reflections of the rows (Golub and Van Loan 2013, sections 5.1
+and 5.4.2, for the transpose, because rows are contiguous). The diagonal of L shows the rank. If the remainder of a row
+is below its tolerance (`contactlab.constraints.kernels.rank`), the row depends on the previous rows. G x = gamma
+becomes y = Q_1 x with (D^-1 P^T L) y = gamma, a least-squares problem in the rows' own units if gamma is inconsistent.
+From multipliers mu of y, the multipliers of G are the shortest solution of (D^-1 P^T L)^T lambda = mu, a complete
+orthogonal decomposition (section 5.4.7).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
 
-#: Up to so many rows `solve_small` is faster.
+#: Maximum number of rows for which `solve_small` is faster.
 SMALL: Final = 20
 
 
@@ -101,7 +101,7 @@ def factor(A: FloatArray, first: int, n: int, least: FloatArray, columns: FloatA
 
 @kernel
 def solve_lower(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
-    """x := L^-1 x, in entries ``first`` to n - 1."""
+    """Replace entries ``first`` to n - 1 of x by L^-1 x."""
     part = x[first:n]
     for i in range(n - first):
         row = L[first + i]
@@ -111,7 +111,7 @@ def solve_lower(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
 
 @kernel
 def solve_upper(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
-    """x := L^-T x, in entries ``first`` to n - 1."""
+    """Replace entries ``first`` to n - 1 of x by L^-T x."""
     part = x[first:n]
     for i in range(n - first - 1, -1, -1):
         row = L[first + i]
@@ -161,11 +161,11 @@ def solve_small(A: FloatArray, least: FloatArray, inverse: FloatArray, x: FloatA
 
 @kernel
 def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: FloatArray, noise: FloatArray) -> int:
-    """Factorise A (m, n) in place; returns the rank r: how many rows were longer than their noise in their turn.
+    """Factorise A (m, n) in place; return the rank r, the number of rows longer than their noise in their turn.
 
-    ``noise`` (m,) holds squares, and is used up; of length 0, rows are taken as they come. On return row i of A holds
-    row order[i] of L in its first min(i + 1, r) entries; after L_kk is the reflection 1 - tau_k v v^T, v_k = 1.
-    ``length`` (m,) is scratch.
+    ``noise`` (m,) holds squares, and is overwritten; if its length is 0, there is no pivoting. On return row i of A
+    holds row order[i] of L in its first min(i + 1, r) entries. The reflection 1 - tau_k v v^T, with v_k = 1, is stored
+    after L_kk. ``length`` (m,) is scratch.
     """
     m, n = A.shape
     # Squared lengths of the rows.
@@ -205,7 +205,7 @@ def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: Float
             for j in range(tail.shape[0]):
                 tail[j] *= inverse
             row[k] = diagonal
-        # Reflect the rows below; their noise grows by the share of this row.
+        # Reflect the rows below; their noise grows by the fraction of this row that they contain.
         for i in range(k + 1, m):
             below = A[i]
             other = below[k + 1 :]
@@ -222,7 +222,7 @@ def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: Float
 
 @kernel
 def reflect(A: FloatArray, tau: FloatArray, k: int, x: FloatArray) -> None:
-    """x := the k-th reflection of x (n,)."""
+    """Replace x (n,) by its k-th reflection."""
     row = A[k]
     tail = row[k + 1 :]
     rest = x[k + 1 :]
@@ -234,9 +234,10 @@ def reflect(A: FloatArray, tau: FloatArray, k: int, x: FloatArray) -> None:
 
 @kernel
 def reflect_both(A: FloatArray, tau: FloatArray, k: int, v: FloatArray, w: FloatArray, H: FloatArray) -> None:
-    """H := P H P for the symmetric H (n, n) and the k-th reflection P, as an update of rank two; v, w are scratch (n,).
+    """Replace the symmetric H (n, n) by P H P for the k-th reflection P, an update of rank two; v, w (n,) are scratch.
 
-    With w = tau H v and w -= (tau / 2) (w.v) v it is H - v w^T - w v^T (Golub and Van Loan 2013, section 8.3.1).
+    With w = tau H v and then w -= (tau / 2) (w.v) v, the result is H - v w^T - w v^T (Golub and Van Loan 2013, section
+    8.3.1).
     """
     n = H.shape[0]
     if tau[k] == 0.0:
@@ -268,7 +269,7 @@ class RowSpace(NamedTuple):
 
     A: FloatArray  # (m, n) L and the reflections of Q
     tau: FloatArray  # (m,)
-    order: FloatArray  # (m,) which row of G is row i of L, as floats
+    order: FloatArray  # (m,) index of the row of G that is row i of L, as floats
     size: FloatArray  # (m,) lengths of the rows, 0 for zero rows
     B: FloatArray  # (m n,) used if r < m: (D^-1 P^T L)^T = L_2 Q_2 by rows
     tau2: FloatArray  # (m,)
@@ -296,9 +297,9 @@ def row_space(W: FloatArray, n: int, m: int) -> RowSpace:
 
 @kernel
 def reduce_rows(G: FloatArray, column: FloatArray, tolerance: FloatArray, s: RowSpace) -> int:
-    """Fill s from G (m, n), its columns multiplied by ``column`` (n,); returns the rank.
+    """Fill s from G (m, n), its columns multiplied by ``column`` (n,); return the rank.
 
-    ``tolerance`` (m,) is the fraction of each row's length that is rounding, 1 for zero rows.
+    ``tolerance`` (m,) is the rounding error of each row as a fraction of its length, 1 for zero rows.
     """
     m, n = G.shape
     A = s.A
@@ -333,7 +334,7 @@ def reduce_rows(G: FloatArray, column: FloatArray, tolerance: FloatArray, s: Row
 
 @kernel
 def targets(s: RowSpace, rank: int, gamma: FloatArray, y: FloatArray) -> None:
-    """Fill y (rank,), the values of the orthonormal rows for which G x = gamma, or is nearest to it."""
+    """Fill y (rank,) with the values of the orthonormal rows for which G x = gamma in the least-squares sense."""
     m = s.size.shape[0]
     # Independent rows: substitution with L.
     if rank == m:
@@ -360,7 +361,7 @@ def targets(s: RowSpace, rank: int, gamma: FloatArray, y: FloatArray) -> None:
 
 @kernel
 def multipliers(s: RowSpace, rank: int, mu: FloatArray, forces: FloatArray) -> None:
-    """Fill forces (m,), the shortest with G^T forces = Q_1^T mu; mu (rank,) is used up."""
+    """Fill forces (m,) with the shortest solution of G^T forces = Q_1^T mu; mu (rank,) is overwritten."""
     m = s.size.shape[0]
     # Independent rows: substitution with L^T.
     if rank == m:

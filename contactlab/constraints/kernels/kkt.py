@@ -7,28 +7,28 @@ Direct method. The whole matrix is factorised by Gaussian elimination with row p
     [H G^T] [   x   ]   [  c  ]
     [G  0 ] [-forces] = [gamma]
 
-Rows and columns are scaled to H having a unit diagonal and G rows of unit length. Pivots of the whole matrix do not
-show how nearly rows depend on each other: two rows an angle e apart leave either one pivot of e^2 or two of e, and e^2
-of the digits are lost both ways. The matrix of the rows' products shows it, at a cost of m^2 n.
+Rows and columns are scaled so that H has a unit diagonal and G rows of unit length. Pivots of the whole matrix do not
+show how nearly rows depend on each other. Two rows with an angle e between them have either one pivot of e^2 or two of
+e. In both cases e^2 of the digits are lost. The matrix of the rows' products shows it, at a cost of m^2 n.
 
-Range-space method. The multipliers come first, from the matrix of the rows' responses, then the motion. With
-H = L^T L, Y = L^-T G^T and z = L^-T c:
+Range-space method. The multipliers come first, from the matrix of the rows' responses, and then the motion. With H =
+L^T L, Y = L^-T G^T and z = L^-T c:
 
     (Y^T Y) forces = gamma - Y^T z,      x = L^-1 (z + Y forces)
 
-L keeps to the branches of a tree, and so do the columns of Y: rows that touch a branch fill it from there to the root
-and nothing else (Featherstone 2008, sections 6.5 and 8.2; RBDL's range-space method). Without a tree, or on deep
-chains, H = L L^T is a dense factorisation and L^-T and L^-1 change places.
+L has nonzero entries only on the branches of a tree, and so have the columns of Y: a row on a branch has entries from
+there to the root only (Featherstone 2008, sections 6.5 and 8.2; RBDL's range-space method). Without a tree, or on deep
+chains, H = L L^T is a dense factorisation, and L^-T and L^-1 are exchanged.
 
-Null-space method. The motion along the constraints comes first, then the multipliers. With Q_1 an orthonormal basis of
-the rows of G and Z of their null space, x = Q_1^T y + Z^T z:
+Null-space method. The motion along the constraints comes first, and then the multipliers. With Q_1 an orthonormal basis
+of the rows of G, and Z of their null space, x = Q_1^T y + Z^T z:
 
     y                         from the rows                          (`targets`)
     (Z H Z^T) z = Z c - Z H Q_1^T y                                  Cholesky
     mu = Q_1 (H x - c)        then the multipliers of G              (`multipliers`)
 
-Q H Q^T is formed by two-sided reflections, 4 n^2 operations per row, never from Z. H need only be definite on the null
-space.
+Q H Q^T is formed by two-sided reflections, 4 n^2 operations per row, without forming Z. H needs to be definite only on
+the null space.
 
 Nocedal and Wright, Numerical Optimization (2006), section 16.2.
 """
@@ -80,7 +80,7 @@ def responses(parents: IntArray, L: FloatArray, touched: FloatArray, Y: FloatArr
         inverse = 1.0 / row[i]
         j = parents[i]
         if touched[i] > 0.0:
-            # A row acts on this branch: all columns, and the parent is touched too.
+            # A row acts on this branch: all columns, and the parent is marked too.
             for k in range(m + 1):
                 y[k] *= inverse
             if j >= 0:
@@ -107,7 +107,7 @@ def dense_responses(L: FloatArray, Y: FloatArray) -> None:
     for i in range(L.shape[0]):
         row = L[i]
         y = Y[i]
-        # Forward substitution, two rows before this one at a time.
+        # Forward substitution, with two previous rows at a time.
         j = 0
         while j + 2 <= i:
             a = row[j]
@@ -249,7 +249,7 @@ def restore_matrix(H: FloatArray, diagonal: FloatArray) -> None:
 
 @kernel
 def unit_columns(H: FloatArray, scale: FloatArray) -> None:
-    """Fill scale (n,) with about 1 / sqrt(H_jj), in powers of two; entries without inertia count as the largest."""
+    """Fill scale (n,) with about 1 / sqrt(H_jj), in powers of two; entries without inertia have the largest H_jj."""
     n = H.shape[0]
     # Largest entry of the diagonal; without one all scales are 1.
     largest = 0.0
@@ -261,7 +261,7 @@ def unit_columns(H: FloatArray, scale: FloatArray) -> None:
         return
     for j in range(n):
         diagonal = abs(H[j, j])
-        # An entry below the rounding of the others does not show the unit of its coordinate.
+        # An entry below the rounding of the others does not determine the unit of its coordinate.
         used = diagonal if diagonal > 1e-26 * largest else largest
         # used = part 2^exponent, part being in [1/2, 1).
         _, exponent = math.frexp(used)
@@ -270,10 +270,10 @@ def unit_columns(H: FloatArray, scale: FloatArray) -> None:
 
 @kernel
 def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: FloatArray, forces: FloatArray) -> int:
-    """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `SINGULAR_INERTIA` - k.
+    """Solve H x - G^T forces = c, G x = gamma into x (n,), forces (m,); return the rank, or `SINGULAR_INERTIA` - k.
 
-    H (n, n) is symmetric, both triangles, and is overwritten. Columns are measured so that H has about a unit diagonal:
-    neither rank nor definiteness depend on the units of the coordinates.
+    H (n, n) is symmetric, both triangles, and is overwritten. Columns are scaled so that H has about a unit diagonal.
+    Then neither rank nor definiteness depend on the units of the coordinates.
     """
     H, G, c, gamma = system
     m, n = G.shape
@@ -323,7 +323,7 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
     for k in range(rank - 1, -1, -1):
         reflect(s.A, s.tau, k, x)
     if rank == n:
-        # Nothing is free to move: the motion is known before H is looked at.
+        # If no direction is free, the motion is known without H.
         for i in range(n):
             mu[i] = dot(H[i], x, n) - load[i]
         for k in range(rank):
@@ -349,9 +349,9 @@ def independent(A: FloatArray, n: int, m: int, K: FloatArray, w: FloatArray) -> 
 
 @kernel
 def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, forces: FloatArray) -> int:
-    """Fill x (n,) and forces (m,); m, or `DEPENDENT` if a pivot is too small to be trusted.
+    """Fill x (n,) and forces (m,); return m, or `DEPENDENT` if a pivot is too small.
 
-    ``order`` (n + m,) is scratch. Nothing given is changed.
+    ``order`` (n + m,) is scratch. The system is not changed.
     """
     H, G, c, gamma = system
     m, n = G.shape
@@ -381,7 +381,7 @@ def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, 
         b[n + i] = gamma[i] * factor_i
     if not independent(A, n, m, W[: m * m], W[k * k + 3 * k :]):
         return DEPENDENT
-    # Scaled H beside the columns G^T.
+    # Scaled H next to the columns G^T.
     for i in range(n):
         row = A[i]
         given = H[i]
@@ -418,14 +418,14 @@ def solve_kkt(
     x: FloatArray,
     forces: FloatArray,
 ) -> int:
-    """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `SINGULAR_INERTIA` - k.
+    """Solve H x - G^T forces = c, G x = gamma into x (n,), forces (m,); return the rank, or `SINGULAR_INERTIA` - k.
 
-    H is overwritten. Redundant rows make the matrices of the other methods singular: the null-space method, which finds
-    the rank first, then solves the system; so it does for rows with much rounding. ``tolerance`` (m,) is the fraction
-    of each row's length that is rounding, as `contactlab.constraints.kernels.rank` has it.
+    H is overwritten. Redundant rows make the matrices of the other methods singular. The null-space method, which finds
+    the rank first, then solves the system, and also if rows have much rounding. ``tolerance`` (m,) is the rounding
+    error of each row as a fraction of its length (`contactlab.constraints.kernels.rank`).
     """
     m, n = system.G.shape
-    # The fast methods need rows that are well known.
+    # The fast methods need rows with little rounding.
     code = DEPENDENT
     known = m <= n
     for i in range(m):
@@ -438,7 +438,7 @@ def solve_kkt(
             if code == DEPENDENT:
                 start = (n + m + 1) * (m + 1)
                 restore_matrix(system.H, W[start : start + n])
-    # The rank-revealing method answers for all others.
+    # Otherwise use the rank-revealing method.
     if code == DEPENDENT:
         code = solve_null_space(system, tolerance, W, x, forces)
     return code

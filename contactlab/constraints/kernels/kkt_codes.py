@@ -1,6 +1,6 @@
-"""Wants of the row kernel, bit by bit; codes and thresholds of the solvers of constrained systems; lengths of memory.
+"""Bits of quantities requested from the row kernel, codes and thresholds of the constrained solvers, lengths of memory.
 
-Free of numba. A result >= 0 of a solver is the rank of G; `DEPENDENT` sends the caller to the null-space method;
+Free of numba. A result >= 0 of a solver is the rank of G. After `DEPENDENT` the caller uses the null-space method;
 `SINGULAR` - k is final.
 """
 
@@ -26,16 +26,16 @@ SCRATCH: Final = 54
 
 
 def rows_size(nl: int, nv: int) -> int:
-    """`evaluate_rows`: kinematics, accelerations of the links, scratch."""
+    """Return the length for `evaluate_rows`: kinematics, accelerations of the links, scratch."""
     return head_size(nl, nv) + 6 * nl + SCRATCH
 
 
 def row_rates_size(nl: int, nv: int) -> int:
-    """`row_rates`: kinematics, accelerations of the links, rates of columns, scratch, wrenches."""
+    """Return the length for `row_rates`: kinematics, accelerations of links, rates of columns, scratch, wrenches."""
     return head_size(nl, nv) + 12 * nl + 18 * nv + 102
 
 
-#: The methods, as the kernels number them.
+#: Numbers of the methods in the kernels.
 DIRECT: Final = 0
 RANGE_SPACE: Final = 1
 NULL_SPACE: Final = 2
@@ -47,9 +47,9 @@ METHODS: Final = {
     "kokkevis": UNIT_FORCES,
 }
 
-# The rows are not clearly independent, or H is not clearly definite: a job for the rank-revealing method.
+# The rows are not clearly independent, or H is not clearly definite: use the rank-revealing method.
 DEPENDENT: Final = -2
-# The part of H that the constraints leave free is singular: the motion is not determined.
+# H is singular for motions that the constraints permit: the motion is not determined.
 SINGULAR_INERTIA: Final = -3
 # An entry of the result is not finite.
 NOT_FINITE_RESULT: Final = -4
@@ -64,10 +64,10 @@ CONFIGURATION: Final = 4.0
 MAX_UNCERTAIN: Final = 3e-2
 # and the relative error up to which a mechanism counts as assembled.
 NEARLY_ASSEMBLED: Final = 3e-2
-# Fast factorisations need pivots above these fractions of the original diagonal; below, digits are lost.
+# Fast factorisations need pivots above these fractions of the original diagonal; smaller pivots lose digits.
 CLEAR_PIVOT: Final = 1e-5
 CLEAR_LU_PIVOT: Final = 1e-8
-# They are used if at most this fraction of any row is rounding: then their rank is right.
+# They are used if at most this fraction of any row is rounding, because then their rank is correct.
 CLEAR_ROW: Final = 1e-4
 # Scales of residuals are at least this fraction of the largest row's terms.
 RESIDUAL_FLOOR: Final = 1e-6
@@ -83,45 +83,45 @@ class System(NamedTuple):
 
 
 def null_space_size(n: int, m: int) -> int:
-    """`kkt.solve_null_space`: scaled rows, their factors, vectors."""
+    """Return the length for `kkt.solve_null_space`: scaled rows, their factors, vectors."""
     return 2 * m * n + 8 * m + 10 * n + 8
 
 
 def direct_size(n: int, m: int) -> int:
-    """`kkt.solve_direct`: the whole matrix, right-hand side, solution, scales, and scratch of the rows' test."""
+    """Return the length for `kkt.solve_direct`: matrix, right-hand side, solution, scales, scratch of the test."""
     return (n + m) * (n + m) + 3 * (n + m) + 5 * m
 
 
 def range_space_size(n: int, m: int) -> int:
-    """`kkt.solve_range_space`: Y, K, and vectors."""
+    """Return the length for `kkt.solve_range_space`: Y, K, and vectors."""
     return (m + 1) * (n + m + 1) + 7 * n + 6 * m + 8
 
 
 def kkt_size(n: int, m: int) -> int:
-    """Whichever of the three is used, the null-space method included as the last resort."""
+    """Return the largest of the three lengths."""
     return max(direct_size(n, m), range_space_size(n, m), null_space_size(n, m))
 
 
 def articulated_start(nl: int, nv: int) -> int:
-    """Place of the rows in the workspace of `full_unit_forces`: after the workspace of `aba`."""
+    """Return the offset of the rows in the workspace of `full_unit_forces`: after the workspace of `aba`."""
     return head_size(nl, nv) + 45 * nl + 7 * nv
 
 
 def row_block(nv: int, m: int) -> int:
-    """Return the rows themselves: scratch of the row kernel, G, gamma, both errors, scales and tolerances."""
+    """Return the length of a block of rows: scratch of the row kernel, G, gamma, both errors, scales and tolerances."""
     return SCRATCH + m * nv + 5 * m
 
 
 def unit_forces_size(nl: int, nv: int, m: int, groups: int) -> int:
-    """`full_unit_forces`: workspace of `aba`, rows, their responses."""
+    """Return the length for `full_unit_forces`: workspace of `aba`, rows, their responses."""
     return articulated_start(nl, nv) + row_block(nv, m) + nv * (4 * groups + 1) + m * (m + 6) + 4 * groups + 24
 
 
 def motion_size(method: int, nl: int, nv: int, m: int, groups: int) -> int:
-    """Either, by the number of the method."""
+    """Return the length for the method of this number."""
     return unit_forces_size(nl, nv, m, groups) if method == UNIT_FORCES else mass_matrix_size(nl, nv, m)
 
 
 def mass_matrix_size(nl: int, nv: int, m: int) -> int:
-    """`full_mass_matrix`: accelerations, forces, composite inertias; rows; H and c; the solver."""
+    """Return the length for `full_mass_matrix`: accelerations, forces, inertias, rows, H, c and the solver."""
     return head_size(nl, nv) + 28 * nl + 8 + row_block(nv, m) + nv * nv + 2 * nv + kkt_size(nv, m)

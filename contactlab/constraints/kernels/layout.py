@@ -1,8 +1,8 @@
 """Layout of the rows of a constraint set for the kernels: two flat buffers, the views into them, and their frames.
 
-Rows that share a point (contacts), a pair of frames (loops) or of points (distances) make up one block, wherever they
-are in the set: terms of the point are computed once per block. Rows of custom constraints are in no block: they are
-evaluated in Python. The kernels below the views have the kinematics of the two frames of a loop or distance, for
+Rows that share a point (contacts), a pair of frames (loops) or of points (distances) form one block, wherever they are
+in the set: terms of the point are computed once per block. Rows of custom constraints are in no block, because they are
+evaluated in Python. The functions after the views compute the kinematics of the two frames of a loop or distance, for
 `rows.constraint_rows`.
 """
 
@@ -25,8 +25,8 @@ LISTED: Final = 2  # rows in blocks
 GROUPS: Final = 3  # groups of listed rows for unit forces; contacts only
 HEAD: Final = 4
 
-# Integers of a block: kind, link of the successor (a contact's body), of the predecessor (-1 is the world), first
-# place in `order`, how many.
+# Integers of a block: kind, link of the successor (a contact's body), link of the predecessor (-1 is the world), first
+# index in `order`, number of rows.
 KIND: Final = 0
 SUCCESSOR: Final = 1
 PREDECESSOR: Final = 2
@@ -34,8 +34,8 @@ FIRST: Final = 3
 COUNT: Final = 4
 BLOCK_INTS: Final = 5
 
-# Integers of a group, at most four contact rows of one link that are listed one after the other: last degree of freedom
-# that moves the link (-1), first place in `order`, how many.
+# Integers of a group, at most four consecutive listed contact rows of one link: last degree of freedom that moves the
+# link (-1), first index in `order`, number of rows.
 TIP: Final = 0
 START: Final = 1
 SIZE: Final = 2
@@ -44,7 +44,7 @@ GROUP_INTS: Final = 3
 # Kinds of block.
 CONTACT: Final = 0
 LOOP: Final = 1
-# A loop whose predecessor's motion is taken at the successor's point.
+# A loop with the predecessor's motion taken at the successor's point.
 SLIDING_LOOP: Final = 2
 # Along the line between the origins of two frames.
 DISTANCE: Final = 3
@@ -52,8 +52,8 @@ DISTANCE: Final = 3
 # Floats of a block: frame of the successor in its link (R by rows, p), then frame of the predecessor in its link.
 BLOCK_FLOATS: Final = 24
 
-# Floats of a row: axis (angular, linear; predecessor's frame, world axes for contacts; of a distance, whose axis is the
-# line, the length at which its error is zero), wanted acceleration, alpha and beta of Baumgarte.
+# Floats of a row: axis (angular, linear), wanted acceleration, alpha and beta of Baumgarte. The axis is in the
+# predecessor's frame, for contacts in world axes. A distance, whose axis is the line, has the length of zero error.
 LENGTH: Final = 0
 ACCELERATION: Final = 6
 ALPHA: Final = 7
@@ -73,7 +73,7 @@ class Rows(NamedTuple):
 
 @kernel(inline=True)
 def rows_view(I: IntArray, F: FloatArray) -> Rows:
-    """Return the views, the buffers standing behind the model's in the same two arrays.
+    """Return the views; the buffers of the set follow the model's buffers in the same two arrays.
 
     `contactlab.constraints.constraint_set.pack_rows` fills them in this order and with these sizes.
     """
@@ -96,7 +96,7 @@ def rows_view(I: IntArray, F: FloatArray) -> Rows:
 
 @kernel(inline=True)
 def block_of(r: Rows, block: int) -> tuple[int, int, int, int, int]:
-    """Return kind, successor and predecessor of a block, its first place in `order`, and the place after its last."""
+    """Return kind, successor and predecessor of a block, its first index in `order`, and the index after its last."""
     at = BLOCK_INTS * block
     first = r.block[at + FIRST]
     return r.block[at + KIND], r.block[at + SUCCESSOR], r.block[at + PREDECESSOR], first, first + r.block[at + COUNT]
@@ -126,9 +126,9 @@ def fill_row(
     Column j is the power of the wrench a, taken about the root's origin, on the motion S_j. For degrees of
     freedom that both links share, the two wrenches are subtracted first, so that terms cancel exactly.
 
-    ``angular`` and ``linear`` are the lengths of the two halves of a. Returns the scale of the row, the largest of its
-    columns' (angular + |x| linear) |S_angular| + linear |S_linear|: the size of its terms. It uses lengths of vectors,
-    because an entry along an axis can be only rounding of a long vector.
+    ``angular`` and ``linear`` are the lengths of the two halves of a. Return the scale of the row, the size of its
+    terms: the largest (angular + |x| linear) |S_angular| + linear |S_linear| of its columns. It uses lengths of
+    vectors, because an entry along an axis can be only rounding of a long vector.
     """
     # The wrench about the root of the first link's tree.
     x = a[3]
@@ -162,7 +162,7 @@ def fill_row(
         d = a[2] + (dx * y - dy * x)
         away = angular + linear * math.sqrt(dx * dx + dy * dy + dz * dz)
     scale = 0.0
-    # Towards the root by turns, until the paths meet (at -1, beyond the root, if nowhere else).
+    # Alternately towards the root, until the paths meet (at -1, beyond the root, if not before).
     while j != k:
         if j > k:
             s = f.S[j]
@@ -188,7 +188,7 @@ def fill_row(
 
 @kernel
 def bias_at(t: Tree, f: Frames, A: FloatArray, weight: float, link: int, x: FloatArray, out: FloatArray) -> None:
-    """Fill out (6,) with the accelerations of a link and of its point at x, the world at rest."""
+    """Fill out (6,) with the accelerations of a link and of its point at x, for a world at rest."""
     acceleration_at(t, f.p, f.V, A, link, x, out)
     if link >= 0:
         for k in range(3):
@@ -226,6 +226,6 @@ def line_between(xs: FloatArray, xp: FloatArray, a: FloatArray) -> float:
 
 @kernel(inline=True)
 def rotate(R: FloatArray, v: FloatArray, at: int, out: FloatArray) -> None:
-    """out[at:at + 3] := R v[at:at + 3]."""
+    """Fill out[at:at + 3] with R v[at:at + 3]."""
     for i in range(3):
         out[at + i] = R[3 * i] * v[at] + R[3 * i + 1] * v[at + 1] + R[3 * i + 2] * v[at + 2]

@@ -1,24 +1,25 @@
-"""The rank rule: when a row of equations is zero, and when it depends on others. Every factorisation of rows uses it.
+"""The rank rule of all factorisations of rows: when a row is zero, and when it depends on other rows.
 
-Entries of G are sums of terms. A row is uncertain by ``floor``:
+Entries of G are sums of terms. The uncertainty of a row is ``floor``:
 
     floor_i = RANK_TOLERANCE scale_i        scale_i: the size of the terms that an entry is made of
     floor_i = eps max(nb, nv) max_j |G_j|   if no scale is known, as `numpy.linalg.lstsq` has it
 
-A row without an entry above floor_i is zero. A row depends on others if its remainder, after these are subtracted, is
-not longer than its uncertainty: floor_i and the floors of the subtracted rows, times their coefficients, added in
-squares. `row_tolerances` gives floor_i / |G_i|.
+A row without an entry above floor_i is zero. The remainder of a row is the row less its projection on others. A row
+depends on the others if its remainder is not longer than its uncertainty: the root of the sum of squares of floor_i and
+of the floors of the subtracted rows times their coefficients. `row_tolerances` gives floor_i / |G_i|.
 
-A mechanism that is not assembled exactly has rows that are more uncertain. Position errors e (m or rad) move the
-configuration by about e_i / scale_i radians, or metres over levers of about 1 m, and the directions of rows by as much:
+Rows of a mechanism that is not assembled exactly are more uncertain. Position errors e (m or rad) change the
+configuration by about e_i / scale_i radians, or metres for levers of about 1 m. They change the directions of rows by
+as much:
 
-    floor_i = scale_i (RANK_TOLERANCE + min(CONFIGURATION max_j |e_j| / scale_j, MOST_UNCERTAIN))
+    floor_i = scale_i (RANK_TOLERANCE + min(CONFIGURATION max_j |e_j| / scale_j, MAX_UNCERTAIN))
 
-the maximum taken over the rows that share a velocity with row i. Without this part an overconstrained linkage, such as
-Bennett's, would lock as soon as it drifts by a millionth: its redundant rows are then independent, but by less than
-the configuration is off (on Bennett's by 0.2 to 1 times the relative error; of 4 times, runs follow its one degree of
-freedom). If the maximum is above NEARLY_ASSEMBLED, rows are taken as they are: there is no assembled mechanism
-nearby whose rank they could have.
+with the maximum over the rows that share a velocity with row i. Without this term, an overconstrained linkage such as
+Bennett's would lock as soon as it drifts by a millionth. Its redundant rows are then independent, but by less than the
+error of the configuration: on Bennett's linkage by 0.2 to 1 times the relative error. With 4 times the error,
+simulations follow its one degree of freedom. If the maximum is above NEARLY_ASSEMBLED, this term is omitted, because
+there is no assembled mechanism nearby.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def largest_entry(row: FloatArray) -> float:
 
 @kernel
 def row_length(row: FloatArray) -> float:
-    """Return the Euclidean length, of entries whose squares would overflow, too."""
+    """Return the Euclidean length, also of entries whose squares would overflow."""
     largest = largest_entry(row)
     if not largest > 0.0:
         return 0.0
@@ -65,7 +66,7 @@ def is_zero_row(row: FloatArray, scale: float) -> bool:
 
 @kernel
 def zero_floor(G: FloatArray, scale: FloatArray, i: int) -> float:
-    """Return the largest entry that row i of G can have and be zero."""
+    """Return the largest entry with which row i of G counts as zero."""
     if scale.shape[0] > 0:
         return RANK_TOLERANCE * scale[i]
     largest = 0.0
@@ -76,9 +77,9 @@ def zero_floor(G: FloatArray, scale: FloatArray, i: int) -> float:
 
 @kernel
 def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: FloatArray) -> None:
-    """Fill floor (nb,), to which rows are known.
+    """Fill floor (nb,) with the uncertainties of the rows.
 
-    ``scale`` and ``error`` are (nb,), of length 0 if they are not known. A scale below |G_i| counts as |G_i|.
+    ``scale`` and ``error`` are (nb,), of length 0 if they are unknown. A scale below |G_i| is replaced by |G_i|.
     """
     m = G.shape[0]
     if scale.shape[0] == 0:
@@ -88,7 +89,7 @@ def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: Float
         return
     off = False
     for i in range(error.shape[0]):
-        # Errors that add less than a thousandth to the floor are not reported.
+        # Errors that add less than a thousandth to the floor are ignored.
         off = off or abs(error[i]) > 1e-3 / CONFIGURATION * RANK_TOLERANCE * scale[i]
     for i in range(m):
         relative = RANK_TOLERANCE
@@ -100,7 +101,7 @@ def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: Float
 
 @kernel
 def row_tolerances(G: FloatArray, scale: FloatArray, error: FloatArray, tolerance: FloatArray) -> None:
-    """Fill tolerance (nb,): floor_i / |G_i|, 1 for zero rows; the rest is as for `row_floors`."""
+    """Fill tolerance (nb,) with floor_i / |G_i|, 1 for zero rows; the other arguments are as for `row_floors`."""
     row_floors(G, scale, error, tolerance)
     for i in range(G.shape[0]):
         length = row_length(G[i])

@@ -1,13 +1,13 @@
 """Analytical derivatives of the rows of contacts and loops by q and v, at fixed accelerations and forces.
 
-A row of axis a, with u and c the relative velocity and acceleration of its two frames, c with the terms of
-`constraints.kernels.rows` of an axis that turns with the predecessor, omega_p x a, has
+Let a be the axis of a row, and u and c the relative velocity and acceleration of its two frames. c has the terms
+omega_p x a of `constraints.kernels.rows` for an axis that turns with the predecessor. Then
 
     gamma - G a = wanted - a . c - 2 alpha a . u - beta^2 error.
 
-Along a column the axis itself turns with the predecessor, by phi: a . x changes by a . (dx + x x phi), for both halves.
-`multibody.kernels.point_rates` has the motion of the frames' points. The wrench of the forces turns in the same way,
-and moves with its points; a wrench that does not move acts as an external force does (`wrenches`).
+Along a column the axis turns with the predecessor, by phi: a . x changes by a . (dx + x x phi), for both halves.
+`multibody.kernels.point_rates` computes the motion of the frames' points. The wrench of the forces turns in the same
+way, and moves with its points; a wrench that does not move acts like an external force (`wrenches`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def dot6(a: FloatArray, b: FloatArray) -> float:
 def turn_error(Rs: FloatArray, Rp: FloatArray, turn: FloatArray, out: FloatArray) -> None:
     """Fill out[:3] with the change of sin(angle) axis of D = R_p^T R_s, in world axes, by a relative turn.
 
-    With D' = [x] D it is 1/2 ([x] D + D^T [x]), the matrix of 1/2 (tr D - D) x.
+    With D' = [x] D the change is 1/2 ([x] D + D^T [x]), the matrix of 1/2 (tr D - D) x.
     """
     trace = 0.0
     for k in range(9):
@@ -139,7 +139,7 @@ def row_rates(
     carried: FloatArray,
     wrenches: FloatArray,
 ) -> int:
-    """Fill the outputs, which the caller has zeroed; return `GOOD`, or the place in q of a quaternion that is not one.
+    """Fill the outputs, zeroed by the caller; return `GOOD`, or the place in q of an invalid quaternion.
 
     by_q, by_v, speed, errors (n, nv): derivatives of gamma - G a by q and by v, of G v and of the position errors by q.
     carried (nv, nv): derivative of G^T forces by q, without the effect of the external forces ``wrenches`` (bodies, 6),
@@ -245,7 +245,7 @@ def row_rates(
                 gained[k] = one[3, k, j] - two[3, k, j]
                 change[k] = 0.0
             if sliding:
-                # The predecessor's point goes with the successor's, and leaves its body by moving[3:6].
+                # The predecessor's point follows the successor's, and moves in its body by moving[3:6].
                 add_cross(base_u, 0, moving, 3, 1.0, change, 0)
                 add_cross(base_u, 0, change, 0, -1.0, dc, 3)
                 add_cross(base_c, 0, moving, 3, -1.0, dc, 3)

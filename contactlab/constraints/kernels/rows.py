@@ -14,27 +14,27 @@
 * ``scale`` (n,), or of length 0: sizes of the terms that the entries of rows of G are made of, for the rank rule
   (`contactlab.constraints.kernels.rank`), filled with ``JACOBIAN``.
 
-Entries of custom rows are left as they are. Rows of G that are zero by the rank rule become exactly zero, and so do
-their bias and position error if these are no more than rounding of their own terms.
+Entries of custom rows are not changed. Rows of G that are zero by the rank rule become exactly zero. Their bias and
+position error become zero if they are only rounding of their own terms.
 
-A row of axis (w, t), given in the predecessor's frame, is the wrench a = (R_p w, R_p t) of the world; a contact's is
-(0, n). With point Jacobians, velocities and accelerations (6,) of each frame's own origin (angular first):
+A row of axis (w, t), given in the predecessor's frame, is the wrench a = (R_p w, R_p t) in world axes; for a contact it
+is (0, n). With point Jacobians, velocities and accelerations (6,) at each frame's origin (angular first):
 
     G     = a^T (J_s - J_p)
     gamma = -a^T (acc_s - acc_p) - (omega_p x a)^T (vel_s - vel_p) + acceleration - 2 alpha phid - beta^2 phi
     phi   = w . e + t . R_p^T (x_s - x_p),   e = sin(angle) axis of R_p^T R_s
     phid  = G v
 
-For a `SLIDING_LOOP` the predecessor's point is its material point that is at x_s now, which adds the Coriolis term of
-the point moving over the predecessor: G v is then the derivative of t . R_p^T (x_s - x_p), and both bodies feel the
-force along one line.
+For a `SLIDING_LOOP`, the predecessor's point is its material point at x_s, which adds the Coriolis term of the point
+moving over the predecessor. G v is then the derivative of t . R_p^T (x_s - x_p), and the forces on both bodies are
+along one line.
 
 A `DISTANCE` has the axis (0, n), n = (x_s - x_p) / |x_s - x_p| in world axes, and
 
     gamma = -a^T (acc_s - acc_p) - |u - (n . u) n|^2 / |x_s - x_p| - 2 alpha phid - beta^2 phi,   u = vel_s - vel_p
     phi   = |x_s - x_p| - length
 
-Rows of a point are computed together, by `contact_rows`: all its directions see the same motion of the point.
+Rows of a point are computed together, by `contact_rows`, because they depend on the same motion of the point.
 """
 
 from __future__ import annotations
@@ -160,9 +160,9 @@ def contact_rows(
 
 @kernel(inner=True)
 def settle_row(G: FloatArray, scale: FloatArray, i: int, size: float) -> bool:
-    """Return True if row i is only rounding of terms of this size, and set it to zero; note the size in ``scale``.
+    """Return True if row i is only rounding of terms of this size, and set it to zero; store the size in ``scale``.
 
-    ``scale`` of length 0 is left.
+    If ``scale`` has length 0, the size is not stored.
     """
     if scale.shape[0] > 0:
         scale[i] = size
@@ -251,7 +251,7 @@ def constraint_rows(
                 across = 0.0
                 for k in range(3, 6):
                     across += (u[k] - along * a[k]) ** 2
-                # As the line turns, so does n: (dn/dt) . u, put along n.
+                # n turns with the line: the term (dn/dt) . u, along n.
                 for k in range(3, 6):
                     c[k] += across / span * a[k] if span > 0.0 else 0.0
             else:
@@ -314,7 +314,7 @@ def evaluate_rows(
     phid: FloatArray,
     scale: FloatArray,
 ) -> int:
-    """Evaluate `constraint_rows` at q and v; return `GOOD`, or the place in q of a quaternion that is not one."""
+    """Evaluate `constraint_rows` at q and v; return `GOOD`, or the place in q of an invalid quaternion."""
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if want & MOVING else POSES, W)
     if code != GOOD:
         return code

@@ -1,18 +1,18 @@
-"""Unit forces on rows, carried through the articulated bodies to the root, and the responses of contacts to them.
+"""Unit forces on rows, propagated through the articulated bodies to the root, and the responses of contacts to them.
 
-With the articulated-body factor M^-1 = E^T D^-1 E, E the inward sweep, x_i = E G_i^T of a unit force on row i is zero
-off the path from its body to the root. With u = E (tau - h), the load that the free motion leaves in the joints,
+The articulated-body factor is M^-1 = E^T D^-1 E, with the inward sweep E. For a unit force on row i, x_i = E G_i^T is
+zero off the path from its body to the root. With the joint loads u = E (tau - h) of the free motion,
 
     (X^T D^-1 X) forces = gamma - X^T D^-1 u,      a = E^T D^-1 (u + X forces)
 
-O(links) for the factor and per row; one outward sweep in all. Kokkevis and Metaxas (1998), "Efficient dynamic
-constraints for animating articulated figures", call them test forces; the sweeps are Featherstone's (2008, section
-7.3).
+The cost is O(links) for the factor and for each row, and one outward sweep. Kokkevis and Metaxas (1998), "Efficient
+dynamic constraints for animating articulated figures", call them test forces. For the sweeps see Featherstone (2008,
+section 7.3).
 
-A contact's row is zero off the path from its link to the root, so that everything here is a walk along such paths. At
-most four rows of one link go together (`layout.GROUP_INTS`): lane k of group g is column 4 g + k of X, and lanes
-without a row hold zeros. `delassus_matrix` takes rows of any kind: K = G M^-1 G^T = X^T D^-1 X without M and without
-its inverse, where a row is the sum of one part for each branch it acts on.
+A contact's row is zero off the path from its link to the root, so all loops follow such paths. At most four rows of one
+link are processed together (`layout.GROUP_INTS`): lane k of group g is column 4 g + k of X, and lanes without a row
+hold zeros. `delassus_matrix` accepts rows of any kind and computes K = G M^-1 G^T = X^T D^-1 X without M and its
+inverse; a row is then the sum of one part for each branch that it acts on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lcp.kernels import kernel
 def carry_inward(
     s: FloatArray, c: FloatArray, d: float, g0: float, g1: float, g2: float, g3: float, P: FloatArray
 ) -> tuple[float, float, float, float]:
-    """Return the parts of four unit forces that one degree of freedom takes; the rest in P continues inward.
+    """Return the parts of four unit forces at one degree of freedom; the remaining forces in P continue inward.
 
     P is (24,), in rows of four. s (6,) is the motion column, c (6,) the articulated inertia times s, d the inverse of
     s . c; g0 to g3 are the entries of the four rows.
@@ -40,7 +40,7 @@ def carry_inward(
     r3 = g3 - ((s[0] * P[3] + s[1] * P[7] + s[2] * P[11]) + (s[3] * P[15] + s[4] * P[19] + s[5] * P[23]))
     # Forces that continue inward.
     for i in range(6):
-        # Nothing of a row is stored before all of it is read: four lanes then go through the machine as one vector.
+        # All rows are read before one is stored, so that the four lanes are processed as one vector.
         share = c[i] * d
         p0 = P[4 * i] + share * r0
         p1 = P[4 * i + 1] + share * r1
@@ -66,7 +66,7 @@ def propagate_contacts(
     X: FloatArray,
     free: FloatArray,
 ) -> None:
-    """Fill columns of X (nv, 4 groups), four per group, with E g along its path, and free (4 groups,) with X^T D^-1 u.
+    """Fill four columns per group of X (nv, 4 groups) with E g on its path, and free (4 groups,) with X^T D^-1 u.
 
     D holds the inverses; P (24,) is scratch. Entries of X off the paths are not touched.
     """
@@ -110,7 +110,7 @@ def propagate_contacts(
 def contact_products(
     parents: IntArray, D: FloatArray, X: FloatArray, groups: IntArray, P: FloatArray, K: FloatArray
 ) -> None:
-    """Fill the lower triangle of K (m, m) with X^T D^-1 X, in the order of the list; diagonal blocks entirely.
+    """Fill the lower triangle of K (m, m) with X^T D^-1 X, in the order of the list; fill diagonal blocks completely.
 
     Products of two groups are sums over the common part of their paths.
     """
@@ -218,7 +218,7 @@ def propagate_rows(
 ) -> None:
     """Carry rows ``first`` to ``first`` + count - 1 of G, at most four, from ``tip`` to the root, into X (nv, m + 3).
 
-    Columns grow by E g, g being the rows' entries on the path that are not ``taken`` (nv,) yet. P (24,) is scratch.
+    Columns grow by E g, with the rows' entries g on the path that are not ``taken`` (nv,) yet. P (24,) is scratch.
     """
     # Clear the carried forces; rows of the group.
     for k in range(24):
@@ -246,7 +246,7 @@ def propagate_rows(
 
 @kernel
 def last_entry(row: FloatArray) -> int:
-    """Return the place of the last entry of a row that is not zero, or -1."""
+    """Return the index of the last nonzero entry of a row, or -1."""
     j = row.shape[0] - 1
     while j >= 0 and row[j] == 0.0:
         j -= 1
@@ -267,7 +267,7 @@ def unit_responses(
 ) -> None:
     """Fill X (nv, m + 3) with E G^T; ``reached`` (nv,) is 0.0 where its rows are zero.
 
-    At most four rows that end at one degree of freedom are taken at a time. taken (nv,) and P (24,) are scratch.
+    At most four rows with the same last degree of freedom are processed together. taken (nv,) and P (24,) are scratch.
     """
     m, nv = G.shape
     # Clear everything.

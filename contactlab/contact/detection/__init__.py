@@ -1,4 +1,4 @@
-"""Collision detection: contacts and distances of shapes, and which of many shapes may touch."""
+"""Collision detection: contacts and distances of shapes, and the pairs of shapes that may touch."""
 
 from __future__ import annotations
 

@@ -78,28 +78,28 @@ def collide(
     shape_a, pose_a
         Shape A, bare or `PlacedShape`, and the pose of its body in the world.
     shape_b, pose_b
-        The same of B.
+        As for shape A.
     margin
-        Contacts with a gap up to this [m] are reported, those that do not touch yet included; at least 0.
+        Largest gap [m] of reported contacts, at least 0; positive values include shapes that do not touch yet.
     reduce
         Keep at most four contacts: the deepest, and three that spread.
 
     Returns
     -------
     tuple of CollisionPoint
-        In a fixed order, by feature; none if the shapes are farther apart than ``margin``. With A and B exchanged, the
-        points and gaps are the same and the normals are reversed. A normal without a unique direction, as between
-        concentric spheres, is a fixed one.
+        In a fixed order, by feature; empty if the shapes are farther apart than ``margin``. With A and B exchanged, the
+        points and gaps are the same and the normals are reversed. If the normal has no unique direction, as between
+        concentric spheres, a fixed direction is used.
 
     Raises
     ------
     ContactError
-        An argument of another type, a bad margin, or a pair of shapes that cannot be taken.
+        An argument of another type, a bad margin, or a pair of shapes that is not supported.
 
     Notes
     -----
-    Two meshes that are both not convex are left to Coal, of the extra ``collision``, and their contacts have no
-    features. The kernels of contactlab find all other pairs.
+    The library Coal, of the extra ``collision``, finds the contacts of two meshes that are both not convex; these
+    contacts have no features. The kernels of contactlab find all other pairs.
     """
     check_pair(shape_a, pose_a, shape_b, pose_b)
     limit = finite_number(margin, "margin", ContactError, least=0.0)
@@ -114,7 +114,7 @@ def collide(
 
 
 def packed_pair(shape_a: Shape | PlacedShape, shape_b: Shape | PlacedShape) -> PackedShapes:
-    """Pack two shapes; a `ContactError` names the one that cannot be."""
+    """Pack two shapes; a `ContactError` names a shape that cannot be packed."""
     try:
         pack_shapes([shape_a])
     except ContactError as cause:
@@ -128,7 +128,7 @@ def packed_pair(shape_a: Shape | PlacedShape, shape_b: Shape | PlacedShape) -> P
 def contact_rows(
     packed: PackedShapes, pose_a: Transform, pose_b: Transform, margin: float, reduce: bool
 ) -> tuple[FloatArray, list[int]]:
-    """Return the contacts of the two shapes packed, as rows of the kernel, and their features."""
+    """Return the contacts of two packed shapes, as rows of the kernel, and their features."""
     from contactlab.contact.detection.kernels.collide_pair import collide_pair
     from contactlab.contact.detection.kernels.support import place_shape
 
@@ -161,7 +161,7 @@ def check_pair(shape_a: object, pose_a: object, shape_b: object, pose_b: object)
             raise ContactError(name, f"must be a Transform, got {type(pose).__name__}")
 
 
-# Any distance: an infinite margin would turn up as infinity minus infinity in the kernels.
+# Stands for any distance: an infinite margin would lead to infinity minus infinity in the kernels.
 UNBOUNDED_MARGIN = 1e300
 
 
@@ -172,7 +172,7 @@ class Distance:
     Attributes
     ----------
     gap
-        Distance [m]; in an overlap, minus the shortest way one shape must move to leave the other.
+        Distance [m]; in an overlap, minus the shortest translation that separates the shapes.
     normal
         Unit vector (3,), world axes, from A to B.
     point_a, point_b
@@ -197,8 +197,8 @@ def distance(
 
     Notes
     -----
-    Coal finds distances of meshes that are not convex, of the extra ``collision``. The distance from a height field is
-    the distance of the points that `collide` tries; an overlap with it is measured point by point.
+    Coal, of the extra ``collision``, finds distances of meshes that are not convex. For a height field, the distance is
+    the smallest gap of the points that `collide` tests, also in an overlap.
     """
     check_pair(shape_a, pose_a, shape_b, pose_b)
     if is_hollow(shape_a) or is_hollow(shape_b):
@@ -214,7 +214,7 @@ def distance(
     return Distance(gap, read_only(normal), read_only(closest[:3] - half), read_only(closest[:3] + half))
 
 
-# Contacts of one pair of meshes that are asked for: one per pair of triangles.
+# Maximum number of contacts requested for a pair of meshes; there is one per pair of triangles.
 MAX_COAL_CONTACTS = 1000
 
 
@@ -248,7 +248,7 @@ def coal_object(given: Shape | PlacedShape, pose: Transform, field: str) -> tupl
     elif isinstance(shape, Mesh):
         geometry = _coal_mesh(coal, shape)
     else:
-        # A polytope by its corners, any other by those it is drawn with.
+        # A polytope is given by its vertices, any other shape by the vertices of its drawing.
         points = coal.StdVec_Vec3s()
         for point in shape.support_points()[0] if isinstance(shape, BodyShape) else shape.surface_mesh().vertices:
             points.append(np.array(point))
@@ -275,7 +275,7 @@ def _coal_pair(
 def collide_by_coal(
     shape_a: Shape | PlacedShape, pose_a: Transform, shape_b: Shape | PlacedShape, pose_b: Transform, margin: float
 ) -> tuple[CollisionPoint, ...]:
-    """Return the contacts as coal finds them, one per pair of triangles, sorted by place; their features are -1."""
+    """Return the contacts found by Coal, one per pair of triangles, sorted by position; their features are -1."""
     coal, pair = _coal_pair(shape_a, pose_a, shape_b, pose_b)
     request, result = coal.CollisionRequest(), coal.CollisionResult()
     request.security_margin = margin

@@ -1,4 +1,4 @@
-"""Queries of many shapes: bounding boxes, pairs that may touch, and rays."""
+"""Queries about many shapes: bounding boxes, pairs that may touch, and rays."""
 
 from __future__ import annotations
 
@@ -118,12 +118,12 @@ def first_hits(
     origins, directions
         (n, 3) or, for all rays, (3,); directions of any length but zero.
     reach
-        How far is looked [m].
+        Length of the rays [m].
 
     Returns
     -------
     tuple
-        A ray that meets nothing has the distance infinity, the shape -1 and the normal 0.
+        Distances (n,), shapes (n,) and normals (n, 3). A ray without a hit has distance infinity, shape -1, normal 0.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def first_hits(
     largest = np.abs(along).max(axis=1, initial=0.0, keepdims=True)
     if not np.all(largest > 0.0):
         raise ContactError("directions", f"entry [{int(np.argmin(largest))}] has no length")
-    # By the largest entry first: squares of tiny ones would vanish.
+    # Divide by the largest entry first, because squares of tiny entries would underflow.
     along = along / largest
     along /= np.linalg.norm(along, axis=1, keepdims=True)
     if not reach >= 0.0:

@@ -1,4 +1,4 @@
-"""Shapes that can touch."""
+"""Shapes of bodies and grounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contactlab.contact.shapes.primitives import Box, Capsule, Cylinder, Sphere
 from contactlab.contact.shapes.shape import BodyShape, PlacedShape, Shape
 from contactlab.contact.shapes.surface_mesh import SurfaceMesh, balls, join_surfaces
 
-#: Every shape. Reading, writing and testing of the shapes follow this list.
+#: Every shape; readers, writers and tests of shapes use this list.
 ALL_SHAPES: tuple[type[Shape], ...] = (Sphere, Capsule, Cylinder, Box, ConvexPoints, HalfSpace, HeightField, Mesh)
 
 __all__ = [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
 
 
-# Neighbouring triangles of a hull whose normals agree this well are one face.
+# Neighbouring triangles of a hull are one face if the entries of their normals differ by less than this.
 COPLANAR = 1e-9
 
 # Twice the area of a face, relative to its longest side squared, below which it is a line.
@@ -30,8 +30,8 @@ LINE = 1e-12
 def hull_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
     """Return outward unit normals (m, 3) of the faces of the hull of ``points`` (n, 3), and corners, counter-clockwise.
 
-    A flat set has two faces, one on either side; a straight one a single "face" of its two ends, and a point itself,
-    both with the normal zero.
+    A flat set has two faces, one on either side. A straight set has one "face" of its two ends, and a single point has
+    one of itself; both have the normal zero.
     """
     rank, axes = _rank_and_axes(points)
     if rank == 0:
@@ -59,7 +59,7 @@ def packed_hull(points: FloatArray, *, faces: bool) -> PackedShape:
 
 
 def hull_points(points: FloatArray) -> list[int]:
-    """Return the numbers, ascending, of the corners of the hull of ``points`` (n, 3); any number of them."""
+    """Return the indices, ascending, of all corners of the hull of ``points`` (n, 3)."""
     rank, axes = _rank_and_axes(points)
     if rank == 0:
         return [0]
@@ -100,7 +100,7 @@ def _solid_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    # The hull comes in triangles: neighbours of one plane are one face.
+    # Qhull returns triangles; coplanar neighbours are joined to one face.
     hull = _qhull(points)
     all_normals, n = hull.equations[:, :3], len(hull.simplices)
     one, other = np.repeat(np.arange(n), 3), hull.neighbors.ravel()
@@ -126,7 +126,7 @@ def _solid_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
 
 
 def _loop(points: FloatArray, numbers: IntArray, normal: FloatArray) -> list[int]:
-    """Return the hull's corners of coplanar points, counter-clockwise about ``normal``; none for points in line."""
+    """Return the hull's corners of coplanar points, counter-clockwise about ``normal``; empty for collinear points."""
     from scipy.spatial import ConvexHull, QhullError
 
     axis = int(np.argmin(np.abs(normal)))
@@ -156,7 +156,7 @@ class ConvexPoints(Shape):
     Raises
     ------
     ContactError
-        No point, another shape, or an entry that is not finite.
+        No points, an array of another shape, or an entry that is not finite.
     """
 
     points: Points
@@ -178,7 +178,7 @@ class ConvexPoints(Shape):
         return packed_hull(self.points, faces=faces)
 
     def surface_mesh(self) -> SurfaceMesh:
-        """Return the faces of the hull; for a point or a rod, which has no surface, the points that touch."""
+        """Return the faces of the hull; for a point or a rod, which has no surface, the contact points."""
         _, loops = hull_faces(self.points)
         if len(loops[0]) >= 3:
             return faces([self.points[loop] for loop in loops])
@@ -188,7 +188,7 @@ class ConvexPoints(Shape):
         )
 
     def inertia(self) -> RigidInertia | None:
-        """Return the inertia at a density of 1 kg/m^3; None of points in a plane, which have no volume."""
+        """Return the inertia at a density of 1 kg/m^3; None for points in a plane, which have no volume."""
         try:
             solid = unit_solid(self.points, hull_triangles(self.points))
         except SpatialError:
@@ -196,17 +196,17 @@ class ConvexPoints(Shape):
         return RigidInertia(*solid) if solid.mass > 0.0 else None
 
 
-#: Corners a hull keeps at most: those farthest along directions spread over the sphere.
+#: Maximum number of corners of a coarse hull: the farthest ones along directions spread over the sphere.
 MAX_CORNERS = 256
 
-# Tried in turn, until no face has more corners than the kernels take: of 64 corners none can.
+# Numbers of directions, tried in turn until no face has too many corners for the kernels; with 64 corners none can.
 _COUNTS = (MAX_CORNERS, 128, 64)
 
 
 def coarse_hull(points: FloatArray) -> ConvexPoints:
     """Return the hull of points (n, 3), or of its farthest corners if there are more than `MAX_CORNERS`.
 
-    A `ContactError` if the points coincide or lie in a line.
+    Points that coincide or are collinear raise a `ContactError`.
     """
     numbers = hull_points(points)
     if len(numbers) < 3:
@@ -226,7 +226,7 @@ def coarse_hull(points: FloatArray) -> ConvexPoints:
 
 
 def directions(n: int) -> FloatArray:
-    """Return n unit vectors (n, 3) spread over the sphere: on a spiral, the golden angle apart; always the same."""
+    """Return n unit vectors (n, 3) spread over the sphere on a spiral with the golden angle; the same in every call."""
     i = np.arange(n)
     z = 1.0 - (2.0 * i + 1.0) / n
     angle, r = i * np.pi * (3.0 - np.sqrt(5.0)), np.sqrt(1.0 - z * z)

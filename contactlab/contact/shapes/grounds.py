@@ -1,4 +1,4 @@
-"""Shapes without an end: the half-space, and terrain over a rectangular grid."""
+"""Unbounded shapes: the half-space, and terrain over a rectangular grid."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class HalfSpace(Shape):
         return PackedShape(HALF_SPACE, [*self.normal.tolist(), self.offset])
 
     def surface_mesh(self) -> SurfaceMesh:
-        """Return nothing: it has no end, and `contactlab.drawing.Ground` draws the visible piece."""
+        """Return an empty surface; `contactlab.drawing.Ground` draws the visible part of the half-space."""
         return join_surfaces([])
 
 
@@ -60,7 +60,7 @@ def unit_vector(value: ArrayLike, field: str) -> FloatArray:
     largest = float(np.max(np.abs(vector)))
     if largest == 0.0:
         raise ContactError(field, "is zero and gives no direction")
-    # A vector that is a unit vector already keeps its bits: normalising twice must not move a surface.
+    # A vector of unit length keeps its bits, so that normalising twice does not move a surface.
     if largest < 2.0 and abs(float(vector @ vector) - 1.0) <= 4.0 * np.finfo(np.float64).eps:
         return vector
     # Scaled by the largest entry first: squares of tiny or huge entries would underflow or overflow.
@@ -70,7 +70,7 @@ def unit_vector(value: ArrayLike, field: str) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, init=False)
 class HeightField(Shape):
-    """Solid below a surface z = height(x, y) over a rectangular grid; there is nothing beyond the grid's edges.
+    """Solid below a surface z = height(x, y) over a rectangular grid; the solid ends at the grid's edges.
 
     Parameters
     ----------

@@ -21,10 +21,10 @@ from contactlab.spatial.polyhedron import surface_fault, unit_solid, vertex_numb
 # Triangles of one leaf of the tree.
 LEAF_TRIANGLES = 4
 
-# Height over a face, relative to the mesh's size, at which a corner still counts as behind it.
+# Height above a face, relative to the mesh's size, up to which a corner still counts as behind it.
 CONVEX_TOLERANCE = 1e-9
 
-# Corners of a mesh that is asked whether it is convex, at most: more do not fit the kernel of hulls.
+# Maximum number of corners of a mesh that is tested for convexity: more do not fit the kernel of hulls.
 MOST = layout.MAX_POINTS
 
 
@@ -37,7 +37,7 @@ class MeshTables(NamedTuple):
 
 def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
     """Return the tables; a `ContactError` if no triangle has an area, or there are too many."""
-    # Files often give every triangle corners of its own.
+    # Files often store separate corners for every triangle.
     points, number = np.unique(vertices, axis=0, return_inverse=True)
     corners = number.reshape(-1)[triangles]
     edges = points[corners[:, 1:]] - points[corners[:, :1]]
@@ -127,10 +127,10 @@ MAX_SIDES_DRAWN = 400  # triangles of a mesh up to which their sides are drawn
 
 @dataclass(frozen=True, eq=False, init=False)
 class Mesh(Shape):
-    """Solid bounded by triangles, or a piece of terrain: its inside is behind them.
+    """Solid bounded by triangles, or a piece of terrain; its inside is behind the triangles.
 
-    A closed mesh that is convex is taken as the hull it bounds. Of any other its triangles are touched from outside;
-    a shape that has sunk through them touches nothing.
+    A closed convex mesh is replaced by the hull that it bounds. Triangles of any other mesh have contacts on their
+    outer side only; a shape that has sunk through them has no contact.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Mesh(Shape):
     Raises
     ------
     ContactError
-        Arrays of another shape, an entry that is not finite, a number that names no vertex.
+        Arrays of another shape, an entry that is not finite, or an index without a vertex.
     """
 
     vertices: Points
@@ -165,7 +165,7 @@ class Mesh(Shape):
 
     @property
     def convex(self) -> bool:
-        """Whether the triangles bound a convex solid, of no more corners than the kernels of hulls take."""
+        """Whether the triangles bound a convex solid that is small enough for the kernels of hulls."""
         return self.tables.packed is None
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
@@ -173,7 +173,7 @@ class Mesh(Shape):
         return self.tables.hull.copy(), np.zeros(len(self.tables.hull))
 
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """Return the hull of a convex mesh, the triangles of any other."""
+        """Return the hull of a convex mesh, or the triangles of any other mesh."""
         tables = self.tables
         return packed_hull(tables.hull, faces=faces) if tables.packed is None else tables.packed
 

@@ -57,7 +57,7 @@ class Sphere(Shape):
         return self.center.reshape(1, 3).copy(), np.array([self.radius])
 
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """Return the radius, about the centre."""
+        """Return the radius and the centre."""
         return PackedShape(SPHERE, [self.radius], center=self.center if self.center.any() else None)
 
     def surface_mesh(self) -> SurfaceMesh:

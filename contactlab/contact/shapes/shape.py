@@ -16,7 +16,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
 from contactlab.spatial.errors import ContactError
 from contactlab.spatial.transform import Transform
 
-# Fields of shapes: files are read by them.
+# Types of the fields of shapes, by which files are read.
 Vec3Array: TypeAlias = FloatArray  # (3,)
 
 Points: TypeAlias = FloatArray  # (n, 3)
@@ -26,7 +26,7 @@ Grid: TypeAlias = FloatArray  # (n, m)
 
 @runtime_checkable
 class BodyShape(Protocol):
-    """A convex shape fixed to a body, as points with a radius: its deepest point always belongs to one of them."""
+    """A convex shape fixed to a body, given by points with radii; its deepest point always belongs to one of them."""
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return new arrays: points (n, 3) [m] in body axes and radii (n,) [m], in the fixed order of the contacts."""
@@ -36,25 +36,24 @@ class BodyShape(Protocol):
 class PackedShape(NamedTuple):
     """A shape for the kernels; `contactlab.contact.kernels.layout` describes the columns."""
 
-    #: kind, sizes: Its code and its row of sizes.
+    #: kind, sizes: Code of the kind and row of sizes.
     kind: int
     sizes: Sequence[float]
-    #: data, loops: Numbers that do not fit the row.
+    #: data, loops: Numbers that do not fit into the row.
     data: FloatArray = np.zeros(0)
     loops: Sequence[int] | IntArray = ()
-    center: FloatArray | None = None  # origin of its own axes, if it is not the origin of the body
-    #: in_data, in_loops: Columns of ``sizes`` that are places in ``data`` and ``loops``, counted from where these
-    #: begin.
+    center: FloatArray | None = None  # origin of the shape's axes, if it differs from the origin of the body
+    #: in_data, in_loops: Columns of ``sizes`` that are offsets in ``data`` and ``loops``, counted from their starts.
     in_data: tuple[int, ...] = ()
     in_loops: tuple[int, ...] = ()
 
 
 class Shape(ABC):
-    """A shape of the library: a frozen dataclass whose fields are all that a record or a scene file keeps of it."""
+    """A shape of the library: a frozen dataclass whose fields are all its data in a record or a scene file."""
 
     @abstractmethod
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """Return the arguments of the kernels; a hull for half-spaces and terrain alone has no faces."""
+        """Return the arguments of the kernels; ``faces`` False omits a hull's faces, for contacts with grounds only."""
 
     @abstractmethod
     def surface_mesh(self) -> SurfaceMesh:
@@ -66,25 +65,25 @@ class Shape(ABC):
 
 
 def positive_number(value: float, field: str) -> float:
-    """Return ``value`` as a float; a `ContactError` names the field unless it is one finite positive number."""
+    """Return ``value`` as a float; raise a `ContactError` that names the field unless it is finite and positive."""
     return finite_number(value, field, ContactError, positive=True)
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedShape:
-    """A shape whose axes stand at ``pose`` in its body: a body of several shapes is a list of them.
+    """A shape at ``pose`` in its body; a body of several shapes is a list of placed shapes.
 
     Parameters
     ----------
     shape
-        Any shape but another `PlacedShape`.
+        Any shape except another `PlacedShape`.
     pose
         `Transform` from the shape's axes to the body's.
 
     Raises
     ------
     ContactError
-        Something else.
+        An argument of another type.
     """
 
     shape: Shape
@@ -141,12 +140,12 @@ def pack_shapes(shapes: Sequence[Shape | PlacedShape], *, faces: bool = True) ->
     shapes
         Any shapes, bare or `PlacedShape`.
     faces
-        Find the faces of convex hulls, which all their pairs but those with half-spaces and terrain need.
+        Whether to find the faces of convex hulls, which all their pairs except those with half-spaces and terrain need.
 
     Raises
     ------
     ContactError
-        Something that is no shape, or a hull or mesh too large for the kernels.
+        An object that is not a shape, or a hull or mesh too large for the kernels.
     """
     n = len(shapes)
     kind, size = np.zeros(n, dtype=np.int64), np.zeros((n, layout.SIZE))

@@ -20,7 +20,7 @@ class SurfaceMesh:
     Attributes
     ----------
     vertices
-        (n, 3) [m]. Triangles at a crease have vertices of their own; triangles that share a vertex are shaded as round.
+        (n, 3) [m]. Triangles at a crease have separate vertices; triangles that share a vertex are shaded as round.
     triangles
         (m, 3) numbers of vertices, counter-clockwise seen from outside.
     lines
@@ -33,7 +33,7 @@ class SurfaceMesh:
 
     @cached_property
     def normals(self) -> FloatArray:
-        """Unit normals at the vertices (n, 3), the mean over the triangles by area; 0 at one without area."""
+        """Unit normals at the vertices (n, 3): area-weighted means over the triangles, or 0 without area."""
         a, b, c = (self.vertices[self.triangles[:, k]] for k in range(3))
         across, total = np.cross(b - a, c - a), np.zeros_like(self.vertices)
         for k in range(3):
@@ -96,7 +96,7 @@ def faces(loops: Sequence[FloatArray]) -> SurfaceMesh:
 
 
 def lathe(outline: Sequence[tuple[float, float]]) -> SurfaceMesh:
-    """Return the surface of revolution about z of (radius, z) from top to bottom, round throughout."""
+    """Return the surface of revolution about z of an outline of (radius, z), from top to bottom, shaded as round."""
     rings = [circle(1.0) * (radius, radius, 0.0) + (0.0, 0.0, z) for radius, z in outline]
     here, k = np.arange(CIRCLE_SIDES), np.arange(len(rings) - 1)[:, None]
     upper, lower, following = CIRCLE_SIDES * k + here, CIRCLE_SIDES * (k + 1) + here, np.roll(here, -1)
@@ -111,5 +111,5 @@ def lathe(outline: Sequence[tuple[float, float]]) -> SurfaceMesh:
 
 
 def flat(points: FloatArray, triangles: IntArray, lines: FloatArray) -> SurfaceMesh:
-    """Return every triangle with corners of its own: flat, as the contact search takes it."""
+    """Return the triangles with separate vertices, and thus flat shading, as collision detection treats them."""
     return SurfaceMesh(points[triangles].reshape(-1, 3), np.arange(3 * len(triangles)).reshape(-1, 3), lines)

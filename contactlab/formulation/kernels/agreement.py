@@ -1,4 +1,4 @@
-"""Decide whether bilateral equations are satisfied, nearly agree, or contradict one another; with all bounds."""
+"""Test whether bilateral equations are satisfied, nearly agree, or contradict one another, with the bounds used."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from contactlab.spatial.arrays import FloatArray
 from lcp.contacts.kernels.condition_scales import keep_worst, min_rate_scale
 from lcp.kernels import kernel
 
-# Scaled residual of G v+ + kG up to which the equations hold, except for rounding,
+# Scaled residual of G v+ + kG up to which the equations are satisfied except for rounding,
 CONSISTENT: Final = 1e-9
-# and the share of a row's terms by which it may be off before the equations are taken to contradict one another.
+# and the fraction of a row's terms by which its residual can be off before the equations count as contradictory.
 NEARLY: Final = 1e-2
-# Position errors that data may have without saying so, in units of the lengths of rows.
+# Position errors assumed for data without errors, in units of the lengths of rows.
 ASSEMBLY: Final = 1e-6
 
 
@@ -31,8 +31,8 @@ def certify_bilateral(
 ) -> None:
     """Fill cert (2,) with |G v+ + k| and its scale for the row with the largest ratio.
 
-    ``Y`` has rows M^-1 G_i, ``row_scale`` is `scaleG` of problem data; ``u`` (nv + 1,) is the size of each velocity
-    before cancellation, and of all, as `certify` leaves it.
+    ``Y`` has rows M^-1 G_i, ``row_scale`` is `scaleG` of problem data. ``u`` (nv + 1,) is the size of each velocity
+    before cancellation, and of all velocities, as `certify` returns it.
     """
     cert[0] = 0.0
     cert[1] = 0.0
@@ -49,7 +49,7 @@ def certify_bilateral(
             cert[1] = 1.0
             return
         if abs(rate) > CONSISTENT * scale:
-            # The entries of a zero row are uncertain by the floor of the rank rule.
+            # The uncertainty of entries of a zero row is the floor of the rank rule.
             floor = zero_floor(G, row_scale, i)
             if not largest_entry(G[i]) > floor:
                 scale = max(scale, floor / CONSISTENT * largest_entry(u[: v_plus.shape[0]]))
@@ -76,16 +76,16 @@ def contradicted_row(
     u: FloatArray,
     work: FloatArray,
 ) -> int:
-    """Return the row with the largest error beyond errors of assembly, or -1 if there is none.
+    """Return the index of the row with the largest error beyond errors of assembly, or -1.
 
-    Equations that do not quite agree are met by least squares, in the rows' own units. Their terms k_i are explained by
-    position errors e_i if there are any, up to |e_i| / h over a step h (0.0: no step), and then no least-squares
-    residual is longer than these terms. If errors are not known, a step may have some of ASSEMBLY |G_i|, in metres
-    or radians. Besides, each row may be off by
+    Equations that do not quite agree are satisfied in the least-squares sense, in the rows' own units. Position errors
+    e_i explain terms k_i up to |e_i| / h over a step h (0.0: no step); then no least-squares residual is longer than
+    these terms. If errors are unknown, a step may have errors of ASSEMBLY |G_i|, in metres or radians. In addition,
+    each row has the tolerance
 
         NEARLY (|k_i| + sum_p |G_ip| u_p) + floor_i sum_p u_p,
 
-    floor_i is the rounding of its entries by the rank rule. ``work`` (>= nb,) is scratch.
+    where floor_i is the rounding of its entries by the rank rule. ``work`` (>= nb,) is scratch.
     """
     # Rates that errors of assembly explain.
     explained = 0.0
@@ -103,7 +103,7 @@ def contradicted_row(
     motion = 0.0
     for p in range(v_plus.shape[0]):
         motion += u[p]
-    # The row that is off by most beyond these.
+    # The row with the largest error beyond these.
     worst = -1
     most = 0.0
     for i in range(G.shape[0]):

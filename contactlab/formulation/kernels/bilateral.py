@@ -1,7 +1,7 @@
-"""Elimination of bilateral rows, for the public path and the compiled step alike: `contactlab.formulation.blocks`.
+"""Elimination of bilateral rows, for the public functions and the compiled step: see `contactlab.formulation.blocks`.
 
-With W = G Y', Y_i = M^-1 G_i, everything is expressed through the pseudo-inverse W+. Each projection is done twice: the
-second pass removes the rounding of the first.
+With W = G Y', Y_i = M^-1 G_i, all results follow from the pseudo-inverse W+. Each projection is done twice: the second
+pass removes the rounding of the first.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.kernels import kernel
 
-# Squared share of a row's length in the metric M^-1 that is clearly not rounding, the rows before it taken off,
+# Squared fraction of a row's length in the metric M^-1, less the rows before it, that is clearly not rounding,
 _CLEAR: Final = 1e-6
 # and the factor by which it exceeds its tolerance, at the given masses.
 _FAR: Final = 30.0
 # C J_i is zero to rounding if J_i C J_i is below this fraction of J_i M^-1 J_i (an angle of 3e-7 rad).
 _LOCKED: Final = 1e-13
-# Rate of a locked row, relative to the sum of its terms before cancellation, that rounding explains.
+# Rate of a locked row, relative to the sum of its terms before cancellation, up to which it is rounding.
 _ROUNDING: Final = 1e-12
 
 
 @kernel
 def bilateral_work_size(nb: int, nv: int) -> int:
-    """Floats that `factor_bilateral` needs as workspace, and more than any other function here does."""
+    """Return the number of floats of the workspace of `factor_bilateral`, sufficient for all functions here."""
     return 3 * nb * nb + 4 * nb + 2 * nb * nv
 
 
@@ -41,7 +41,7 @@ def factor_bilateral(
     G, Y
         (nb, nv) bilateral rows, and M^-1 G_i row by row.
     scale, error
-        (nb,) sizes of the terms of each row's entries, and position errors; of length 0 if they are not known.
+        (nb,) sizes of the terms of each row's entries, and position errors; of length 0 if they are unknown.
     P
         Output.
     work
@@ -49,10 +49,10 @@ def factor_bilateral(
 
     Notes
     -----
-    W = Q Q', Q of full column rank: by Cholesky's method if rows are clearly independent, otherwise by the method of
-    Gram and Schmidt, which does not square how nearly they depend on each other, with the rank by the rule of
-    `contactlab.constraints.kernels.rank`. The pseudo-inverse belongs to the unscaled W, by Q = U R with
-    orthonormal U: P = U R^-T R^-1 U', so that multipliers have minimum norm in the units of the rows as given.
+    W = Q Q', with Q of full column rank. If rows are clearly independent, Q is from Cholesky's method. Otherwise it is
+    from the Gram-Schmidt method, which does not square the condition of nearly dependent rows, with the rank by the
+    rule of `contactlab.constraints.kernels.rank`. The pseudo-inverse belongs to the unscaled W: with Q = U R and
+    orthonormal U, P = U R^-T R^-1 U', so that multipliers have minimum norm in the units of the given rows.
     """
     nb, nv = G.shape
     A = work[: nb * nb].reshape((nb, nb))
@@ -105,7 +105,7 @@ def _factor_independent(
     # W = G Y', and the smallest pivot that is clear.
     clear = _CLEAR
     for i in range(nb):
-        # The error of a row in the metric M^-1 is estimated generously.
+        # The error of a row in the metric M^-1 is estimated from above.
         clear = max(clear, (_FAR * tolerance[i]) ** 2)
         order[i] = i
         for j in range(nb):
@@ -164,9 +164,9 @@ def _factor_dependent(
 ) -> int:
     """Fill the first columns of A, as many as the rank, with the rows' coefficients on rows orthonormal in M^-1.
 
-    Rows are first made orthonormal by the method of Gram and Schmidt, the longest remainder first: near dependence is
-    not squared, and masses have no effect on the rank. Then the products of these rows in M^-1, whose condition depends
-    on the masses only, are factorised by Cholesky's method. K (nb, nb) is scratch.
+    Rows are first made orthonormal by the Gram-Schmidt method, the longest remainder first. So the condition of nearly
+    dependent rows is not squared, and masses have no effect on the rank. Then Cholesky's method factorises the products
+    of these rows in M^-1, whose condition depends only on the masses. K (nb, nb) is scratch.
     """
     nb, nv = G.shape
     # Rows of unit length, zero rows cleared, and their squared rounding.
@@ -348,7 +348,7 @@ def project_rows(
 
     Entries of such a response that are only rounding become 0.
 
-    Rows and responses, before and after, have columns in ``spans`` only: the others are not read, and become 0 if G
+    Rows and responses, before and after, have entries only in ``spans``. Other columns are not read, and become 0 if G
     changes a response. ``work`` (>= 3 nb,) is scratch.
     """
     nb = G.shape[0]
@@ -378,7 +378,7 @@ def project_rows(
         after = sparse_dot(a, b, c, d, rows[i], responses[i])
         locked[i] = 1 if after <= _LOCKED * before and before > 0.0 else 0
         if locked[i] != 0:
-            # A row at an angle of 1e-8 to the bilateral rows does not move, but its force has its effect.
+            # A row at an angle of 1e-8 to the bilateral rows does not move, but its force has an effect.
             for p in range(nv):
                 if abs(responses[i, p]) <= _ROUNDING * largest:
                     responses[i, p] = 0.0
@@ -397,7 +397,7 @@ def fill_posed(
 ) -> None:
     """Fill the original rows [N; F; L; B] for verification, from [N; F; L; G; B]: see `IslandProblem.posed`.
 
-    ``spans`` belong to [N; F; L; B], of which nu are [N; F; L].
+    ``spans`` belong to [N; F; L; B], whose first nu rows are [N; F; L].
     """
     m = k.shape[0] - nb
     for row in range(m):
@@ -413,7 +413,7 @@ def lock_terms(
 ) -> None:
     """Add the constant rates of locked rows to k, and set rates to zero that are only rounding.
 
-    ``J`` (m, nv) holds the rows as they were, in ``spans``; v0 (nv,) is v_free after `add_bilateral_impulses`.
+    ``J`` (m, nv) are the rows before elimination, in ``spans``; v0 (nv,) is v_free after `add_bilateral_impulses`.
     """
     # The rate of each locked row, and the size of its terms, over the two spans.
     for i in range(locked.shape[0]):

@@ -1,7 +1,7 @@
-"""The one assembly of the contact problem: physical rows, friction cones, and the LCP of one step in force units.
+"""Assembly of the contact problem: physical rows, friction cones, and the LCP of one step in force units.
 
-With W = J C J' over the unilateral rows [N; F; L] (C the inverse inertia, bilateral rows already eliminated), h the
-step and f in newtons, the variables are [fN | fF+ | fF- | lambda | fL] and::
+With W = J C J' over the unilateral rows [N; F; L] (C is the inverse inertia after elimination of bilateral rows), the
+step h and forces f in newtons, the variables are [fN | fF+ | fF- | lambda | fL] and::
 
         | h W_NN + gN   h W_NF        -h W_NF         0    h W_NL      |        |  N v_free + kN |
         | h W_FN        h W_FF + gF   -h W_FF         E    h W_FL      |        |  F v_free + kF |
@@ -9,22 +9,22 @@ step and f in newtons, the variables are [fN | fF+ | fF- | lambda | fL] and::
         | mu           -E'            -E'             gE   0           |        |  0             |
         | h W_LN        h W_LF        -h W_LF         0    h W_LL + gL |        |  L v_free + kL |
 
-E, mu and -E' carry no h: they compare forces with forces and speeds with speeds. A row of mu has its one entry in the
-column of the contact that its cone leans on: torsional and rolling friction are further cones over the same fN, whose
-rows F are angular velocities and whose mu are lengths. The impact problem is h = 1. Boxed rows follow as [x | y] behind
-fL: see `boxed_rows`.
+E, mu and -E' do not depend on h, because they compare forces with forces and speeds with speeds. A row of mu has one
+entry, in the column of the contact of its cone. Torsional and rolling friction are further cones over the same fN,
+whose rows F are angular velocities and whose mu are lengths. The impact problem has h = 1. Boxed rows follow fL as [x |
+y]: see `boxed_rows`.
 
-`fill_rows` states the rows with an h, `fill_cones` the rows of friction. Most entries are zero for contacts between
-many bodies: `assemble_sparse_lcp` states the other entries only, with the same bits.
+`fill_rows` states the rows that depend on h, `fill_cones` the rows of friction. For contacts between many bodies, most
+entries are zero: `assemble_sparse_lcp` states only the other entries, with the same bits.
 
 The acceleration-level LCP has these rows at h = 1, with the friction of sliding contacts. The normal force of a sliding
-contact acts along its row of R' = (N - mu_s Q)', not along N'. Its column of the matrix is therefore J C R' in every
-row, limits included. Only contacts at tangential rest have a cone. The whole matrix is at the head of
-`contactlab.formulation.acceleration`.
+contact acts along its row of R' = (N - mu_s Q)', not along N'. Its column of the matrix is therefore J C R' in all
+rows, including limits. Only contacts at tangential rest have a cone. The module docstring of
+`contactlab.formulation.acceleration` gives the whole matrix.
 
 Rows of joints join trees in the sparsity of an island. A row of a drive or a limit acts on one tree: an island with it
-is as sparse as one with contacts only. An equation of a loop joins two trees. Once it is eliminated, rows of either
-have columns of both, so that the two become one tree, with the trees between them.
+is as sparse as one with contacts only. An equation of a loop joins two trees. After its elimination, rows of either
+tree have columns of both, so the two trees, and the ones between them, become one.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def fill_rows(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
         for j in range(n):
             M[i, j] = 0.0
 
-    # Rows N and L sit once in the LCP, rows F twice: as themselves and negated.
+    # Rows N and L occur once in the LCP, rows F twice: as they are, and negated.
     for i in range(nu):
         friction_i = nc <= i < nc + nr
         a = i if i < nc + nr else limit + i - nc - nr
@@ -148,7 +148,7 @@ def put(a: int, b: int, entry: float, at: IntArray, indices: IntArray, data: Flo
 def assemble_sparse_lcp(
     rows: ContactSystem, first: IntArray, near: IntArray, at: IntArray, indices: IntArray, data: FloatArray
 ) -> None:
-    """Fill M in compressed rows, of contacts alone: the entries of `assemble_lcp` that can differ from zero.
+    """Fill M of contacts in compressed rows: the entries of `assemble_lcp` that can be nonzero.
 
     Parameters
     ----------
@@ -157,9 +157,9 @@ def assemble_sparse_lcp(
     first, near
         (nc + nr + 1,) and (first[-1],): row i of [N; F] is coupled with the rows near[first[i] : first[i + 1]].
     at
-        (n,) place of the first entry of each row of M; on return the place after its last one.
+        (n,) index of the first entry of each row of M; on return the index after its last one.
     indices, data
-        Output: columns and entries, in no order within a row.
+        Output: columns and entries, unordered within a row.
     """
     nc = rows.nc
     nr = rows.nr
@@ -221,7 +221,7 @@ def assemble_acceleration_lcp(
     rows
         [N; F; L], with h = 1, no softening, and the cones of the contacts that do not slide.
     sliding
-        (ns,) the others.
+        (ns,) contacts that slide.
     responses
         (>= nc, nv) row i is C R_i: the acceleration by a unit of normal force at contact i.
     M, q

@@ -1,6 +1,6 @@
-"""Laws of constraint rows: the relation of the rate s = J v+ of each kind to its force f at the end of a step.
+"""Laws of constraint rows: relation of the rate s = J v+ to the force f at the end of a step, for each kind.
 
-A row is stated by four numbers, k, gamma, lo and hi:
+Four numbers, k, gamma, lo and hi, define a row:
 
     lo <= f <= hi,      s + k + gamma f  >= 0 where f = lo,  <= 0 where f = hi,  = 0 between
 
@@ -13,10 +13,10 @@ A row is stated by four numbers, k, gamma, lo and hi:
     spring between points     `bounded_law`                  its own        -inf, inf
     dry friction              0                              0              -bound, bound
 
-Rows of friction have no constant bounds: they share mu fN (sliding) or a length times fN (moments), where fN is the
-unknown force of a contact, through a slack variable; see `discretized_lcp`.
+Rows of friction have no constant bounds. Together they have the bound mu fN (sliding) or a length times fN (moments),
+through a slack variable, with the unknown normal force fN of a contact; see `discretized_lcp`.
 
-The compiled loop and the model problem both call these; verification states them once more, on purpose.
+The compiled loop and the model problem both call these functions. Verification states the laws again independently.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def rigid_contact_law(
     erp: float,
     fastest: float,
 ) -> float:
-    """k [m/s] of the rigid row 0 <= f, s + k >= 0: Newton's restitution, or the gap closed within the step.
+    """Return k [m/s] of the rigid row 0 <= f, s + k >= 0: Newton's restitution, or the gap closed within the step.
 
-    A contact that would close within the step while approaching faster than ``restitution_threshold`` is an impact: s
-    >= -e s-, and with e = 0 it may close its gap like any other (s >= -gap/h). Penetration is pushed out by the
-    fraction ``erp`` per step, no faster than ``fastest``; in an impact the faster of the two speeds is asked for, never
-    their sum.
+    A contact that would close within the step with an approach faster than ``restitution_threshold`` is an impact: s >=
+    -e s-. With e = 0 it can close its gap like any other contact (s >= -gap/h). The fraction ``erp`` of a penetration
+    is removed per step, at a speed of at most ``fastest``. In an impact the larger of the two speeds applies, not their
+    sum.
 
     Parameters
     ----------
@@ -64,17 +64,17 @@ def rigid_contact_law(
     h, restitution, restitution_threshold, erp
         Step [s], coefficient e, impact threshold [m/s], stabilised fraction of the penetration.
     fastest
-        Bound [m/s] on the speed at which penetration is pushed out. Infinite: none, and impacts have s >= -e s- alone.
+        Bound [m/s] on the speed at which penetration is removed. If infinite, impacts have only s >= -e s-.
     """
     impact = gap + h * free <= 0.0 and before < -restitution_threshold
-    # Without a bound on the push-out, impacts have restitution only.
+    # Without a bound on the removal of penetration, impacts have restitution only.
     if fastest == math.inf:
         if impact:
             return restitution * before
         return gap / h if gap > 0.0 else erp * gap / h
     if gap > 0.0:
         return restitution * before if impact and restitution > 0.0 else gap / h
-    # In penetration: the faster of restitution and bounded push-out.
+    # In penetration: the larger of restitution and bounded removal.
     push = max(erp * gap / h, -fastest)
     return min(restitution * before, push) if impact else push
 
@@ -93,12 +93,12 @@ def unilateral_law(
     dissipation: float,
     fastest: float,
 ) -> tuple[float, float]:
-    """k [m/s] and gamma [s/kg] of a contact's normal row or a stop; rigid if h k + b is 0 or infinite.
+    """Return k [m/s] and gamma [s/kg] of a contact's normal row or a stop; rigid if h k + b is 0 or infinite.
 
-    In penetration a spring with a damper gives f = -k (gap + h s) - b s, with gamma = 1/(h k + b) and erp = h k/(h k +
-    b) as in `contactlab.formulation.softening`, struck at any speed alike. A row that is still open meets its spring
-    when it closes: spring and damper act on the distance beyond, f = -(k + b/h) (gap + h s). At gap = 0 the two are
-    one.
+    In penetration a spring with a damper has the force f = -k (gap + h s) - b s, for any speed of approach. Here gamma
+    = 1/(h k + b) and erp = h k/(h k + b), as in `contactlab.formulation.softening`. An open row reaches its spring when
+    it closes: spring and damper act on the further distance, f = -(k + b/h) (gap + h s). At gap = 0 the two formulas
+    agree.
     """
     response = h * stiffness + dissipation
     if 0.0 < response < math.inf:
@@ -109,7 +109,7 @@ def unilateral_law(
 
 @kernel(inline=True)
 def equality_law(error: float, h: float, erp: float) -> float:
-    """k of an equation of positions: the share ``erp`` of its error is taken back within the step."""
+    """Return k of a position equation: the fraction ``erp`` of its error is removed within the step."""
     return erp * error / h
 
 
@@ -124,11 +124,11 @@ def bounded_law(
     damping: float,
     target_velocity: float,
 ) -> tuple[float, float, float, float]:
-    """k, gamma, lo and hi of a row that holds one coordinate as far as its force goes: dry friction or a drive.
+    """Return k, gamma, lo and hi of a row that controls one coordinate with bounded force: dry friction or a drive.
 
-    A position drive is f = -stiffness (error + h s) - damping (s - target_velocity), taken at the end of the step, and
-    so is a spring between points, with s the rate of its length; the others want a speed, ``target``, which is 0 of dry
-    friction.
+    A position drive has the force -stiffness (error + h s) - damping (s - target_velocity) at the end of the step. So
+    has a spring between points, with the rate s of its length. The other rows control the speed ``target``, which is 0
+    for dry friction.
     """
     if kind in (POSITION_DRIVE, SPRING):
         gamma = 1.0 / (h * stiffness + damping)

@@ -1,20 +1,20 @@
 """Sparse rows of a model's tree, and their Delassus matrix through the tree.
 
 Only the degrees of freedom between a link and the root move a point of the link. A model of a thousand bodies has rows
-of six or twelve entries, in sparse matrices; no array of the length of v is formed for one contact.
+of six or twelve entries in sparse matrices. No array of length nv is formed for one contact.
 
 The Delassus matrix is W = J M^-1 J^T; neither M nor its inverse is formed.
 
-The articulated-body recursion eliminates one degree of freedom j after the other, from the last to the first, and
-leaves M = L^T D L with L unit lower triangular: S_j, U_j and D_j as in `contactlab.multibody.kernels.articulated`. Its
-inward sweep is the product with L^-T. So with E^T = L^-T J^T
+The articulated-body recursion eliminates the degrees of freedom j one by one, from the last to the first, and yields M
+= L^T D L with a unit lower triangular L: S_j, U_j and D_j as in `contactlab.multibody.kernels.articulated`. Its inward
+sweep is the product with L^-T. So with E^T = L^-T J^T
 
     W = E D^-1 E^T,    e_j = J_j - S_j . p_j,    p of j's parent gathers p_j + U_j e_j / D_j
 
-for each row of J, where e is nonzero only on the branches of J's entries, down to the root (Featherstone 2008,
-sections 6.5 and 7.3; Rodriguez and Kreutz-Delgado, Spatial operator factorization and inversion of the manipulator mass
-matrix, IEEE Transactions on Robotics and Automation 8(1), 1992, whose innovations factorisation this is). W couples two
-rows only if their branches meet: it is sparse for many bodies, and as sparse as can be.
+for each row of J. e is nonzero only on the branches of J's entries, down to the root (Featherstone 2008, sections 6.5
+and 7.3). This is the innovations factorisation of Rodriguez and Kreutz-Delgado, Spatial operator factorization and
+inversion of the manipulator mass matrix, IEEE Transactions on Robotics and Automation 8(1), 1992. W couples two rows
+only if their branches meet, so it has the smallest possible number of nonzeros.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Branches:
         return cls(structure(model), *body_frames(model))
 
     def path(self, link: int) -> IntArray:
-        """Degrees of freedom that move a link, ascending; none for the world (-1)."""
+        """Return the degrees of freedom that move a link, ascending; none for the world (-1)."""
         path = self._paths.get(link)
         if path is None:
             path = self.up_from(int(self.tree.iv[link + 1]) - 1) if link >= 0 else np.zeros(0, dtype=np.int64)
@@ -60,15 +60,15 @@ class Branches:
         return path
 
     def tree_starts(self) -> IntArray:
-        """First velocity of each tree, then nv; trees whose velocities alternate are one."""
+        """Return the first velocity of each tree, then nv; trees whose velocities alternate count as one."""
         parent = self.tree.dof_parent
         own = np.arange(parent.size)
-        # The earliest velocity that one of these or of those behind them hangs on.
+        # The earliest velocity on which these, or later ones, depend.
         earliest = np.minimum.accumulate(np.where(parent < 0, own, parent)[::-1])[::-1]
         return np.append(own[earliest == own], parent.size)
 
     def up_from(self, dof: int) -> IntArray:
-        """Return a degree of freedom with all below it, ascending."""
+        """Return a degree of freedom and all its ancestors, ascending."""
         path: list[int] = []
         while dof >= 0:
             path.append(dof)
@@ -78,7 +78,7 @@ class Branches:
 
 @dataclass(frozen=True, eq=False)
 class Instantaneous:
-    """Places and motions of all links at one q and v: world axes, spatial vectors about the root link's origin."""
+    """Poses and motions of all links at one q and v: world axes, spatial vectors about the root link's origin."""
 
     branches: Branches
     S: FloatArray  # (nv, 6) motion columns
@@ -90,7 +90,7 @@ class Instantaneous:
     A: FloatArray
 
     def poses(self, bodies: IntArray) -> tuple[FloatArray, FloatArray]:
-        """R (m, 3, 3) and origins (m, 3) of added bodies in the world; -1 is the world itself."""
+        """Return R (m, 3, 3) and origins (m, 3) of added bodies in the world; -1 is the world itself."""
         R = np.tile(np.eye(3), (bodies.size, 1, 1))
         p = np.zeros((bodies.size, 3))
         some = np.flatnonzero(bodies >= 0)
@@ -104,20 +104,20 @@ class Instantaneous:
         return R, p
 
     def links(self, bodies: IntArray) -> IntArray:
-        """Link that carries each body, -1 for the world and for bodies fixed to it."""
+        """Return the link that carries each body, -1 for the world and for bodies fixed to it."""
         out = np.full(bodies.size, -1, dtype=np.int64)
         out[bodies >= 0] = self.branches.tree.body_link[bodies[bodies >= 0]]
         return out
 
     def arms(self, links: IntArray, x: FloatArray) -> FloatArray:
-        """x (m, 3) seen from the origin that each link's spatial vectors refer to."""
+        """Return x (m, 3) relative to the origin of each link's spatial vectors."""
         out = np.array(x)
         moving = links >= 0
         out[moving] -= self.p[self.branches.tree.root[links[moving]]]
         return out
 
     def velocities(self, links: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Angular velocities (m, 3) of links and velocities (m, 3) of their points that are at x (m, 3)."""
+        """Return angular velocities (m, 3) of links, and velocities (m, 3) of their points at x (m, 3)."""
         return self._field(self.V, links, x)
 
     def bias_accelerations(self, links: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -145,7 +145,7 @@ def instantaneous(model: Model, kin: Kinematics) -> Instantaneous:
     return Instantaneous(branches, S, R.reshape(nl, 3, 3), p, V, A)
 
 
-#: A scipy ``csr_array`` of float64; to a type checker its products are of every kind at once.
+#: A scipy ``csr_array`` of float64; type checkers do not know the type of its products.
 SparseRows: TypeAlias = Any
 
 
@@ -168,9 +168,9 @@ def pair_rows(
     x_b: FloatArray,
     nv: int,
 ) -> SparseRows:
-    """Rows d . (J_B - J_A) of directions d (m, 3), J being the Jacobians of points x (m, 3) of two links.
+    """Return rows d . (J_B - J_A) for directions d (m, 3), with the Jacobians J of points x (m, 3) of two links.
 
-    The branches that carry the two links are all that is read and written: O(depth) per row.
+    Only entries on the branches of the two links are read and written: O(depth) per row.
     """
     parts = [_half(at, directions, link_b, x_b), _half(at, -directions, link_a, x_a)]
     rows, columns, values = (np.concatenate(same) for same in zip(*parts, strict=True))
@@ -180,21 +180,21 @@ def pair_rows(
 def _half(
     at: Instantaneous, directions: FloatArray, links: IntArray, x: FloatArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Entries of d . J of one link each: S_j . (r x d, d) for the degrees of freedom j below the link."""
+    """Return the entries of d . J of one link each: S_j . (r x d, d) for the degrees of freedom j below the link."""
     rows, columns = _places(at, links)
     force = np.concatenate([np.cross(at.arms(links, x), directions), directions], axis=1)
     return rows, columns, np.einsum("jk,jk->j", at.S[columns], force[rows])
 
 
 def _places(at: Instantaneous, links: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows and columns of the entries of one row for each link: the degrees of freedom below it."""
+    """Return rows and columns of the entries of one row for each link: the degrees of freedom below it."""
     paths = [at.branches.path(link) for link in links.tolist()]
     rows = np.repeat(np.arange(len(paths)), [path.size for path in paths])
     return rows, np.concatenate([np.zeros(0, dtype=np.int64), *paths])
 
 
 def turning_rows(at: Instantaneous, directions: FloatArray, link_a: IntArray, link_b: IntArray, nv: int) -> SparseRows:
-    """Rows d . (w_B - w_A) of directions d (m, 3), w being the angular velocities of two links."""
+    """Return rows d . (w_B - w_A) for directions d (m, 3), with the angular velocities w of two links."""
     parts = []
     for sign, links in ((1.0, link_b), (-1.0, link_a)):
         rows, columns = _places(at, links)
@@ -204,7 +204,7 @@ def turning_rows(at: Instantaneous, directions: FloatArray, link_a: IntArray, li
 
 
 def unit_rows(columns: IntArray, signs: FloatArray, nv: int) -> SparseRows:
-    """One entry per row."""
+    """Return rows with one entry each."""
     return sparse_rows(np.arange(columns.size), columns, signs, (columns.size, nv))
 
 
@@ -217,7 +217,7 @@ class Delassus:
     J
         (m, nv) the rows, sparse.
     factor
-        M, ready to solve with in O(nv).
+        Factor of M, for solves in O(nv).
     """
 
     J: SparseRows
@@ -231,7 +231,7 @@ class Delassus:
         return m, m
 
     def __matmul__(self, f: ArrayLike) -> FloatArray:
-        """W f for a vector (m,) or the columns of a matrix (m, c), in O(nv + entries of J) each."""
+        """Return W f for a vector (m,) or the columns of a matrix (m, c), in O(nv + entries of J) each."""
         m = self.shape[0]
         given = np.asarray(f)
         forces = finite_array(given, "f", (m, None) if given.ndim == 2 else (m,), BridgeError)
@@ -239,7 +239,7 @@ class Delassus:
 
     @property
     def operator(self) -> LinearOperator[np.float64]:
-        """W as a scipy ``LinearOperator``, for iterative methods."""
+        """Return W as a scipy ``LinearOperator``, for iterative methods."""
         from scipy.sparse.linalg import LinearOperator
 
         return LinearOperator(
@@ -248,7 +248,7 @@ class Delassus:
         )  # fmt: skip
 
     def half_factor(self) -> tuple[SparseRows, FloatArray]:
-        """E (m, nv), sparse, and 1 / D (nv,), with which W = E diag(1 / D) E^T."""
+        """Return E (m, nv), sparse, and 1 / D (nv,), with W = E diag(1 / D) E^T."""
         nv = self.factor.model.nv
         S, U = self.factor._factor[: 12 * nv].reshape(2, nv, 6)
         inverse = self.factor._factor[12 * nv :]
@@ -280,7 +280,7 @@ def delassus(model: Model, q: Instant | MassMatrixFactor, J: Any) -> Delassus:
     BridgeError
         J has another shape, or entries that are not finite.
     MultibodyError
-        q is no configuration, or M is singular there.
+        q is not a configuration, or M is singular there.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def delassus(model: Model, q: Instant | MassMatrixFactor, J: Any) -> Delassus:
 
 
 def _swept(J: SparseRows, tree: Structure, S: FloatArray, U: FloatArray, inverse: FloatArray) -> SparseRows:
-    """Return the inward sweep of all rows at once, one degree of freedom after the other: L^-T J^T, transposed."""
+    """Return the inward sweep of all rows, one degree of freedom at a time: L^-T J^T, transposed."""
     from scipy.sparse import csr_array
 
     columns = J.tocsc()

@@ -1,4 +1,4 @@
-"""The bridge from a model, its state and its contacts to problem data."""
+"""Problem data from a model, its state and its contacts."""
 
 from __future__ import annotations
 
@@ -62,56 +62,56 @@ def problem_data_from(
     thresholds: Thresholds | None = None,
     t: float = 0.0,
 ) -> ModelProblem:
-    """State the contact problem of a model at one instant, at acceleration and at velocity level.
+    """Return the contact problem of a model at one instant, at acceleration and at velocity level.
 
     Unknowns of the acceleration level are the forces of this instant, M a = tau - h(q, v) + J^T f. Unknowns of the
-    velocity level are the forces of a step h, M (v+ - v) = h (tau - h(q, v) + J^T f), or, without h, the impulses
-    M (v+ - v) = J^T f. As the step goes to zero the two solutions agree if no contact or limit is struck, with
-    ``rows_at="end"`` also if bodies turn. The velocity level has friction along the pyramid's edges only: for a contact
+    velocity level are the forces of a step h, M (v+ - v) = h (tau - h(q, v) + J^T f). Without h they are the impulses,
+    M (v+ - v) = J^T f. As the step goes to zero, the two solutions agree if no contact or limit has an impact, with
+    ``rows_at="end"`` also if bodies turn. The velocity level has friction only along the pyramid's edges. For a contact
     that slides between two edges a difference remains, which decreases with ``edges``, not with h.
 
     Parameters
     ----------
     model
-        The model; gravity is its own.
+        The model, with its gravity.
     q, v
-        (nq,) and (nv,) state; a `Kinematics` with velocities may stand for q, v then being None.
+        (nq,) and (nv,) state; q can be a `Kinematics` with velocities, with v None.
     tau
-        (nv,) forces of motors and the like [N m, N]; zeros if not given.
+        (nv,) applied forces, such as motor forces [N m, N]; zeros by default.
     contacts
-        `ContactPoint` values. Acceleration level: the closed ones that do not separate have rows, and those that slide
-        have the one friction row along their slip. Over a step all have rows.
+        `ContactPoint` values. Acceleration level: closed contacts that do not separate have rows; those that slide have
+        only one friction row, along their slip. Over a step all contacts have rows.
     limits
         "model" for the limits of the model's description, None, or `JointLimit` values.
     loops
         Bilateral rows: a `ConstraintSet` of this model.
     mimics
-        Whether joints that follow others, by the model's description, are held to it (bilateral rows).
+        Whether joints that mimic others, by the model's description, keep the relation (bilateral rows).
     friction
         Dry joint friction: "model" for the values of the description, None, or its bound [N m or N] by joint.
     drives
         `VelocityDrive` and `PositionDrive` values. They and dry friction are boxed rows over a step; at acceleration
         level, see `ModelProblem.overloaded_joints`.
     loads
-        Normal force [N] by name of contact, of those with torsional or rolling friction: it sets their bounds. As a
-        rule from the previous step, ``{c.name: c.normal_force for c in problem.contact_forces(solution)}``; the error
-        in the motion is then of order h.
+        Normal force [N], by name of contact, of contacts with torsional or rolling friction, which determines their
+        bounds. Usually it is the force of the previous step,
+        ``{c.name: c.normal_force for c in problem.contact_forces(solution)}``; the error in the motion is then of
+        order h.
     h
         Step [s]; None for an impact.
     rows_at
-        Instant of the rows of a step: at its start, J(q) v+, as in `TimeStepping`, or, to first order,
-        at its end, J(q + h v) v+ = J v+ + h (dJ/dt) v, for loops and for closed contacts that neither
-        approach nor separate. The forces of one step from rest are the same; if bodies turn only "end" has the
-        centripetal part in them at once.
+        Instant of the rows of a step. "start": J(q) v+, as in `TimeStepping`. "end", to first order: J(q + h v) v+ = J
+        v+ + h (dJ/dt) v, for loops and for closed contacts that neither approach nor separate. The forces of one step
+        from rest are the same. If bodies turn, only "end" includes the centripetal forces immediately.
     edges
         Edges k of the friction pyramid: even, at least 4.
     contact_friction
         Law of the contacts at velocity level, ``velocity.friction``: ``"pyramid"``, or ``"cone"``, Coulomb's exact cone
-        over the two tangents that four edges are made of. The acceleration level has pyramids.
+        over the two tangents of four edges. The acceleration level has pyramids.
     f_ext
         (nb, 6) external forces as for `inverse_dynamics`.
     stabilisation
-        `Stabilisation` by kind of row: "contacts", "limits", "loops", "mimics"; none if not given.
+        `Stabilisation` by kind of row: "contacts", "limits", "loops", "mimics"; none by default.
     thresholds
         Bounds that decide which rows exist and which contacts slide: `Thresholds`.
     t
@@ -120,12 +120,12 @@ def problem_data_from(
     Returns
     -------
     ModelProblem
-        With ``acceleration``, ``velocity``, ``rows`` and the reading of forces.
+        The problem with ``acceleration``, ``velocity``, ``rows`` and methods to interpret forces.
 
     Raises
     ------
     BridgeError
-        An argument cannot be used; it names the field and, in a list, the place.
+        An argument is invalid; the text names the field and, in a list, the index.
     MultibodyError
         q, v, tau or f_ext have a wrong shape or entries that are not finite, or the mass matrix is singular.
 
@@ -147,7 +147,7 @@ def problem_data_from(
     if contact_friction not in FRICTION:
         raise BridgeError("contact_friction", f"must be 'pyramid' or 'cone', got {contact_friction!r}")
     if contact_friction == "cone" and k != 4:
-        raise BridgeError("edges", f"must be 4 with contact_friction='cone', got {k}: two tangents say the cone")
+        raise BridgeError("edges", f"must be 4 with contact_friction='cone', got {k}: the cone has two tangents")
     time = number(t, "t")
     kin = _kinematics(model, q, v)
     how = stabilisations(stabilisation)
@@ -186,7 +186,7 @@ def problem_data_from(
 
 
 def _kinematics(model: Model, q: Instant, v: ArrayLike | None) -> Kinematics:
-    """Poses and velocities at q and v, of this model."""
+    """Return poses and velocities of the model at q and v."""
     if not isinstance(q, Kinematics):
         if v is None:
             raise MultibodyError("v", "is needed: only kinematics with velocities stand for both q and v")

@@ -1,14 +1,14 @@
-"""Contacts between two bodies of a model, as a user states them, and their geometry at an instant.
+"""Contacts between two bodies of a model, as given by the user, and their geometry at an instant.
 
-This is their places, the motion of their points, and their rows. With n the normal and x the point where B touches, the
-relative velocity is u = v_B(x) - v_A(x), the rate of the gap is n . u and the slip the rest of u. A row for a direction
-d is d . (J_B - J_A). Its rate at a = 0 is
+The geometry consists of positions, velocities of the points, and rows. With the normal n and the contact point x of B,
+the relative velocity is u = v_B(x) - v_A(x), the rate of the gap is n . u, and the slip is the remainder of u. A row
+for a direction d is d . (J_B - J_A). Its rate at a = 0 is
 
     d . (b_B - b_A) + (w_s x d) . u
 
-where b are the accelerations, at a = 0, of the points that are in touch, which need not stay the same points of their
-bodies, and w_s is the angular velocity of the body whose surface is flat there, with which d turns. For a point of B
-that stays (radius 0) on a surface that does not turn, this is d . (bias acceleration of B's point - A's).
+where b are the accelerations, at a = 0, of the points in contact, which can change on both bodies. w_s is the angular
+velocity of the body with the flat surface, with which d turns. For a fixed point of B (radius 0) on a surface that does
+not turn, the rate is d . (bias acceleration of B's point - A's).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from contactlab.formulation.model_problem.options import BridgeError, at_least_z
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 
-#: The body whose surface is flat at the contact: normal and tangents turn with it.
+#: Body with the flat surface at the contact: normal and tangents turn with it.
 Surface = Literal["a", "b", "fixed"]
 
-# A normal may be this far from unit length: more is a mistake, less is rounding and is removed.
+# Largest deviation of a normal from unit length; smaller ones are rounding and are removed.
 _UNIT = 1e-6
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class ContactPoint:
-    """A point of body B that touches body A, or is about to.
+    """A contact point of body B with body A, also before it touches.
 
     Parameters
     ----------
@@ -49,31 +49,31 @@ class ContactPoint:
     body_a
         Name of body A.
     frame
-        Coordinates of `point` and `point_a`: "world", or "body" for each body's own.
+        Coordinates of `point` and `point_a`: "world", or "body" for the coordinates of each body.
     point_a
-        (3,) [m] a point of A's surface, such as any point of a plane: the force on A acts opposite B's point, on
-        the plane through it. Where B's point is if not given.
+        (3,) [m] a point of A's surface, such as any point of a plane; by default B's point. The force on A acts
+        opposite B's point, on the plane through this point.
     gap
-        [m], negative in penetration; normal . (x_B - point_a) if not given, 0 without `point_a`.
+        [m], negative in penetration; by default normal . (x_B - point_a), or 0 without `point_a`.
     mu
         Coefficient of friction, >= 0.
     mu_sliding, mu_non_sliding
-        Kinetic and static coefficients if they differ; by default `mu`. The velocity level, which has only one, uses
-        the coefficient of the contact's state.
+        Kinetic and static coefficients if they differ; `mu` by default. The velocity level, which has only one
+        coefficient, uses the one for the contact's state.
     restitution
         Coefficient of restitution, 0 to 1, or a `contactlab.contact.PowerLaw`; velocity level only.
     stiffness, dissipation
-        k [N/m] and b [N s/m] of a contact that gives way, over a step; both 0 for a rigid one.
+        k [N/m] and b [N s/m] of a compliant contact, over a step; both 0 for a rigid one.
     radius
-        [m] of a ball of B around `point`: the ball's point nearest to A touches, which is not always the same one.
+        [m] of a ball of B around `point`. The contact point is the ball's point nearest to A, which can change.
     torsional, rolling
-        [m] radii of torsional and rolling friction: moments about the normal, and across it, up to the radius times the
-        contact's load, which ``problem_data_from(loads=...)`` knows. Steps of the velocity level only.
+        [m] radii of torsional and rolling friction: moments about the normal, and perpendicular to it, up to the radius
+        times the normal force from ``problem_data_from(loads=...)``. Only for steps of the velocity level.
     surface
-        Whose surface is flat there: normal and tangents turn with A ("a"), with B ("b"), or not at all ("fixed"). It
-        matters only at acceleration level, and only if such a body turns.
+        Body with the flat surface: normal and tangents turn with A ("a"), with B ("b"), or not at all ("fixed"). It has
+        an effect only at acceleration level, and only if this body turns.
     name
-        Label; "contact i" by the place in the list if not given.
+        Label; by default "contact i" with the index in the list.
 
     Raises
     ------
@@ -126,7 +126,7 @@ class ContactPoint:
             raise BridgeError(prefix + "frame", f"must be 'world' or 'body', got {frame!r}")
         if surface not in get_args(Surface):
             raise BridgeError(prefix + "surface", f"must be one of {get_args(Surface)}, got {surface!r}")
-        label: object = name  # whatever the caller's types say
+        label: object = name  # callers may ignore the annotation
         if label is not None and (not isinstance(label, str) or not label):
             raise BridgeError(prefix + "name", f"must be a non-empty string or None, got {name!r}")
         both = at_least_zero(mu, prefix + "mu")
@@ -195,41 +195,41 @@ class ContactGeometry:
     link_b: IntArray
     gap: FloatArray  # (nc,) [m]
     velocity: FloatArray  # (nc, 3) of B's point relative to A's [m/s]
-    centre: FloatArray  # (nc, 3) the points that stay points of B: x_b except for balls
+    centre: FloatArray  # (nc, 3) points fixed to B: x_b, or the centre of a ball
     radius: FloatArray  # (nc,) of the balls [m]
     turning: IntArray  # (nc,) link with which normal and tangents turn, -1 for none
 
     @property
     def approach(self) -> FloatArray:
-        """N v (nc,) [m/s]: negative if the gap closes."""
+        """Normal velocities N v (nc,) [m/s], negative if the gap closes."""
         rate: FloatArray = np.einsum("ci,ci->c", self.normal, self.velocity)
         return rate
 
     @property
     def slip(self) -> FloatArray:
-        """Tangential velocity (nc, 3) [m/s] of B relative to A."""
+        """Tangential velocities (nc, 3) [m/s] of B relative to A."""
         return self.velocity - self.approach[:, None] * self.normal
 
     def rows(self, contacts: IntArray, directions: FloatArray) -> SparseRows:
-        """Rows for directions (m, 3), each at one of the contacts (m,)."""
+        """Return rows for directions (m, 3), each at one of the contacts (m,)."""
         c = contacts
         return pair_rows(self.at, directions, self.link_a[c], self.x_a[c], self.link_b[c], self.x_b[c], self.nv)
 
     def bias(self, contacts: IntArray, directions: FloatArray) -> FloatArray:
-        """Rates (m,) [m/s^2] of those rows at a = 0."""
+        """Return the rates (m,) [m/s^2] of these rows at a = 0."""
         c = contacts
         at, n, radius = self.at, self.normal[c], self.radius[c][:, None]
         turning, _ = at.velocities(self.turning[c], self.x_b[c])
         w_b, _ = at.velocities(self.link_b[c], self.x_b[c])
         alpha_b, centre_b = at.bias_accelerations(self.link_b[c], self.centre[c])
-        # The point of the ball that touches lies at -radius n from the centre and stays there as n turns.
+        # The contact point of the ball is at -radius n from the centre, also while n turns.
         b = centre_b - radius * (np.cross(alpha_b, n) + np.cross(w_b, np.cross(turning, n)))
         w_a, at_a = at.velocities(self.link_a[c], self.x_a[c])
         _, bias_a = at.bias_accelerations(self.link_a[c], self.x_a[c])
         _, centre_velocity = at.velocities(self.link_b[c], self.centre[c])
-        touched = centre_velocity - radius * np.cross(turning, n)  # how the place of contact itself moves
+        touched = centre_velocity - radius * np.cross(turning, n)  # velocity of the place of contact
         on_a = (self.turning[c] == self.link_a[c])[:, None]
-        # On A's own surface ever new points of A are met; seen from B's surface, of B.
+        # On A's flat surface the contact moves over A; on B's flat surface, over B.
         a = bias_a + np.where(on_a, np.cross(w_a, touched - at_a), 0.0)
         on_b = (self.turning[c] == self.link_b[c])[:, None] & ~on_a
         b = b + np.where(on_b, np.cross(w_b, at_a - centre_velocity), 0.0)
@@ -238,7 +238,7 @@ class ContactGeometry:
         return rate
 
     def edges(self, contacts: IntArray, counts: IntArray, edges: int) -> tuple[IntArray, IntArray, FloatArray]:
-        """Contact, number and direction (m, 3) of every friction row: as many as each contact counts, k/2 or 0."""
+        """Return contact, number and direction (m, 3) of every friction row; each contact has k/2 or 0 rows."""
         of = np.repeat(contacts, counts)
         number = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(count) for count in counts.tolist())])
         directions = np.zeros((of.size, 3))
@@ -277,7 +277,7 @@ def contact_geometry(model: Model, at: Instantaneous, contacts: Sequence[Contact
     x_b = centre - radius[:, None] * normal
     facing = np.where(paired[:, None], _in_world(at, body_a, given_a, in_body), x_b)
     measured = np.einsum("ci,ci->c", normal, x_b - facing)
-    # Right opposite B's point, so that the two forces on A and B are on one line.
+    # Opposite B's point, so that the two forces on A and B are on one line.
     x_a = x_b - measured[:, None] * normal
     gap = np.array([g if c.gap is None else c.gap for c, g in zip(contacts, measured.tolist(), strict=True)])
     link_a, link_b = at.links(body_a), at.links(body_b)

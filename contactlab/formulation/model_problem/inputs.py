@@ -1,4 +1,4 @@
-"""Inputs of a model problem, from which both levels are stated, and the meaning of every row.
+"""Inputs of a model problem, common to both levels, and the meaning of every row.
 
 Loops and mimic relations of the model are bilateral rows, with their terms at both levels.
 """
@@ -41,22 +41,22 @@ class Row:
     Attributes
     ----------
     operator, index
-        Its position: row `index` of "N", "F", "Q", "L", "G" or "B".
+        Position of the row: row `index` of "N", "F", "Q", "L", "G" or "B".
     kind
         "normal", "friction", "sliding", "lower limit", "upper limit", "loop", "mimic", "dry friction", "drive",
         "torsional friction" or "rolling friction".
     source
-        Name of the contact, joint, loop or drive behind it.
+        Name of its contact, joint, loop or drive.
     label
-        A text that no other row of the problem has, such as "contact foot: edge 1" or "lower limit of knee".
+        A label that is unique in the problem, such as "contact foot: edge 1" or "lower limit of knee".
     body_a, body_b
         The bodies of a contact, "" otherwise. The force acts on B along `direction`.
     edge
         Number of the friction edge; None for other rows.
     direction
-        (3,) world axes, of a contact's row; None for other rows.
+        (3,) direction of a contact's row, world axes; None for other rows.
     bounds
-        Force [N or N m] that the row can bear; not enforced at acceleration level, see
+        Smallest and largest force [N or N m] of the row; not enforced at acceleration level, see
         `ModelProblem.overloaded_joints`.
     """
 
@@ -74,7 +74,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """The rows of a problem by operator, in the order of the operators' rows; `table[label]` finds one."""
+    """Rows of a problem by operator, in the order of the operators' rows; `table[label]` finds one."""
 
     N: tuple[Row, ...] = ()
     F: tuple[Row, ...] = ()
@@ -116,7 +116,7 @@ class RowTable:
         raise BridgeError("label", f"no row is labelled {label!r}{close_names(label, self.labels)}")
 
     def of_source(self, source: str) -> tuple[Row, ...]:
-        """Return the rows of a contact, joint, loop or drive by its name; empty if it has none at this level."""
+        """Return the rows of a contact, joint, loop or drive by its name; empty if it has no rows at this level."""
         return tuple(row for row in self if row.source == source)
 
     def __str__(self) -> str:
@@ -131,16 +131,16 @@ class BilateralRows:
     jacobian: FloatArray  # (nb, nv)
     scale: FloatArray  # (nb,) sizes of the terms of its entries
     acceleration: FloatArray  # (nb,) kG of the acceleration level
-    #: position, rate: (nb,) violations of positions, and the part of the rows' own rate that v does not make.
+    #: position, rate: (nb,) violations of positions, and the part of the rows' rate that does not depend on v.
     position: FloatArray
     rate: FloatArray
-    drift: FloatArray  # (nb,) rate of the rows at a = 0: (dG/dt) v and the like
+    drift: FloatArray  # (nb,) rate of the rows at a = 0, such as (dG/dt) v
     #: (nb,) rows without a velocity condition: over a step h they are G v+ = G v + h gamma.
     free: NDArray[np.bool_]
     stabilisation: Stabilisation  # of the velocity level
 
     def velocity_term(self, v: FloatArray, erp: float, h: float | None, at_end: bool) -> FloatArray:
-        """kG (nb,) of a step, or of an impact, which takes no time and has no stabilisation."""
+        """Return kG (nb,) of a step, or of an impact, which has no duration and no stabilisation."""
         if h is None:
             return np.where(self.free, -self.jacobian @ v, self.rate)
         held = self.rate + erp * self.position / h
@@ -152,7 +152,7 @@ class BilateralRows:
 def loop_rows(
     model: Model, kin: Kinematics, loops: ConstraintSet | None, how: Stabilisation, t: float
 ) -> BilateralRows:
-    """Rows of a constraint set: kG = -gamma at acceleration level, its Baumgarte terms included; phi_t at the other."""
+    """Return rows of a constraint set; kG is -gamma with Baumgarte terms, or phi_t at velocity level."""
     if loops is None:
         return _none(model, how)
     if not isinstance(loops, ConstraintSet):
@@ -172,7 +172,7 @@ def loop_rows(
         scale=at_least_its_entries(values.scale, G),
         acceleration=-gamma,
         position=values.phi,
-        # Only custom rows have a rate of their own; for others the difference would be rounding.
+        # Only custom rows have such a rate; for others the difference would be rounding.
         rate=np.where(_custom(loops), values.phid - G @ kin._v, 0.0),
         drift=baumgarte_term(model, kin, kin.v, loops, t=t) - gamma,
         free=_without_velocity(loops),
@@ -181,7 +181,7 @@ def loop_rows(
 
 
 def mimic_rows(model: Model, kin: Kinematics, mimics: bool, how: Stabilisation) -> BilateralRows:
-    """Rows of the joints that follow others, by the model's description."""
+    """Return the rows of the joints that mimic others, by the model's description."""
     if not mimics:
         return _none(model, how)
     coupling = mimic_coupling(model, kin.q)
@@ -204,7 +204,7 @@ def mimic_rows(model: Model, kin: Kinematics, mimics: bool, how: Stabilisation) 
 
 
 def at_least_its_entries(scale: FloatArray, G: FloatArray) -> FloatArray:
-    """Scales (nb,), positive: no smaller than the largest entry of the row, and 1 for zero rows."""
+    """Return positive scales (nb,): at least the largest entry of the row, and 1 for zero rows."""
     size = np.maximum(scale, np.abs(G).max(axis=1, initial=0.0))
     return np.where(size > 0.0, size, 1.0)
 
@@ -217,7 +217,7 @@ def _custom(loops: ConstraintSet) -> NDArray[np.bool_]:
 
 
 def _without_velocity(loops: ConstraintSet) -> NDArray[np.bool_]:
-    """Rows of custom constraints on accelerations alone, and of contacts whose acceleration is prescribed."""
+    """Return a mask of custom rows at acceleration level, and of contacts with prescribed acceleration."""
     mask = loops.accelerations != 0.0
     for constraint, place in zip(loops.constraints, loops._places, strict=True):
         if getattr(constraint, "level", "position") == "acceleration":
@@ -235,7 +235,7 @@ Data = TypeVar("Data", ConstraintAccelProblemData, ConstraintVelProblemData)
 
 @dataclass(frozen=True, eq=False)
 class ProblemInputs:
-    """Arguments of `problem_data_from`, checked and placed at their instant; see there."""
+    """Checked arguments of `problem_data_from` with their instant; see there."""
 
     model: Model
     kin: Kinematics
@@ -261,7 +261,7 @@ class ProblemInputs:
 
     @cached_property
     def factor(self) -> MassMatrixFactor:
-        """M, ready to solve with."""
+        """Factor of M, for solves in O(nv)."""
         return factorize_mass_matrix(self.model, self.kin)
 
     @cached_property
@@ -271,12 +271,12 @@ class ProblemInputs:
 
     @property
     def solve_inertia(self) -> FunctionInertia:
-        """B -> M^-1 B for problem data: it takes vectors and matrices, which need not be found out by trial."""
+        """Return the function B -> M^-1 B for problem data; it declares that it accepts vectors and matrices."""
         return FunctionInertia(self.factor.solve, self.model.nv, vectors=True, matrices=True)
 
     @cached_property
     def momentum(self) -> FloatArray:
-        """M v (nv,) in O(nv): the forces that would bring about the accelerations v at rest, without gravity."""
+        """Return M v (nv,) in O(nv): the forces that cause the accelerations v at rest, without gravity."""
         return inverse_dynamics(self.model.without_gravity, self.kin._q, np.zeros(self.model.nv), self.kin._v)
 
     @cached_property
@@ -296,7 +296,7 @@ class LevelData(Generic[Data]):
 
     data: Data
     rows: RowTable  # meaning of their rows
-    contacts: IntArray  # (nc,) place, among all contacts given, of each row of N
+    contacts: IntArray  # (nc,) index, among all given contacts, of each row of N
 
 
 def append_row(rows: dict[Operator, list[Row]], operator: Operator, row: Row) -> None:
@@ -313,7 +313,7 @@ def contact_rows(
     kind: str,
     edges: IntArray | None = None,
 ) -> None:
-    """Name one row for each of the contacts (m,) along its direction (m, 3)."""
+    """Append one row for each of the contacts (m,) along its direction (m, 3)."""
     fixed = directions.view()
     fixed.flags.writeable = False
     for i, c in enumerate(contacts.tolist()):

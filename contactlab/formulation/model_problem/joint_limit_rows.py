@@ -1,8 +1,8 @@
-"""Joints by name, their limits as one-sided rows, and their dry friction and drives as bounded rows.
+"""Joints by name, their limits as unilateral rows, and their dry friction and drives as bounded rows.
 
-Forces between bounds are boxed rows over a step: whether a joint holds or gives way is decided with the contacts. The
-acceleration level has no boxed rows. A joint that slips has a known force, which depends only on its speed.
-A joint that sticks, within a threshold of its speed, is a bilateral row, and its force has to be compared with its
+Forces between bounds are boxed rows over a step: whether a joint sticks or slips is determined together with the
+contacts. The acceleration level has no boxed rows. A joint that slips has a known force, which depends only on its
+speed. A joint that sticks, within a threshold of its speed, is a bilateral row, and its force must be compared with its
 bounds.
 """
 
@@ -38,12 +38,12 @@ class Coordinate:
     """One degree of freedom of a joint."""
 
     name: str  # the joint's name, followed by "[i]" if it has several degrees of freedom
-    q: int | None  # place in q of the position whose rate it is; None if there is none (quaternions)
+    q: int | None  # index in q of the position with this rate; None without one (quaternions)
     v: int  # place in v
 
 
 class Coordinates:
-    """Joints of a model by their name in its description, or by the body that they move."""
+    """Joints of a model by their names in its description, or by the names of the bodies that they move."""
 
     def __init__(self, model: Model, tree: Structure) -> None:
         self._model = model
@@ -51,7 +51,7 @@ class Coordinates:
         self._known = dict.fromkeys([*model.joint_names, *model.names])
 
     def joint(self, name: str, field: str) -> tuple[Coordinate, ...]:
-        """Degrees of freedom of a joint; an unknown name or a joint without any raises, naming ``field``."""
+        """Return the degrees of freedom of a joint; raise, naming ``field``, if it is unknown or has none."""
         if name not in self._known:
             hint = close_names(name, self._known) if name != WORLD else ""
             raise BridgeError(field, f"no joint is called {name!r}{hint}")
@@ -66,7 +66,7 @@ class Coordinates:
         return coordinates
 
     def coordinate(self, name: str, index: int, field: str) -> Coordinate:
-        """Degree of freedom ``index`` of a joint."""
+        """Return the degree of freedom ``index`` of a joint."""
         coordinates = self.joint(name, field)
         if isinstance(index, bool) or not isinstance(index, int | np.integer):
             raise BridgeError(field, f"coordinate of {name!r} must be a whole number, got {index!r}")
@@ -75,10 +75,10 @@ class Coordinates:
         return coordinates[index]
 
     def with_position(self, name: str, index: int, field: str) -> tuple[Coordinate, int]:
-        """Degree of freedom ``index`` of a joint and the place of its position, which it must have."""
+        """Return the degree of freedom ``index`` of a joint and the index of its position, which it must have."""
         coordinate = self.coordinate(name, index, field)
         if coordinate.q is None:
-            raise BridgeError(field, f"{coordinate.name!r} turns an orientation: it has no position of its own")
+            raise BridgeError(field, f"{coordinate.name!r} is part of an orientation: it has no position")
         return coordinate, coordinate.q
 
     def _position(self, v: int) -> int | None:
@@ -117,7 +117,7 @@ class LimitRow:
 
 
 def limit_rows(model: Model, coordinates: Coordinates, q: FloatArray, limits: Limits) -> tuple[LimitRow, ...]:
-    """Every finite end of every range, lower before upper."""
+    """Return every finite end of every range, lower before upper."""
     if limits is None:
         return ()
     if isinstance(limits, str):
@@ -149,14 +149,14 @@ Friction = Literal["model"] | Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class SpeedRow:
-    """Row that keeps a coordinate at a speed by a force of limited size."""
+    """Row that prescribes the speed of a coordinate with a force of limited size."""
 
     row_kind: RowKind
     label: str
     coordinate: Coordinate
     target: float  # speed [rad/s or m/s]
     bound: float  # largest force [N m or N]
-    speed: float  # the coordinate's own at the instant
+    speed: float  # speed of the coordinate at the instant
 
     @property
     def kind(self) -> str:
@@ -175,18 +175,18 @@ class SpeedRow:
         return self.terms(0.0)[2:]
 
     def has_target_speed(self, rest: float) -> bool:
-        """Return True if the coordinate has the speed wanted, to within ``rest``."""
+        """Return True if the coordinate has the wanted speed, to within ``rest``."""
         return abs(self.speed - self.target) <= rest
 
     @property
     def force_against(self) -> float:
-        """Its force [N m or N] off that speed."""
+        """Return the force [N m or N] at another speed than the wanted one."""
         return self.bounds[1 if self.target > self.speed else 0]
 
 
 @dataclass(frozen=True)
 class PositionDriveRow:
-    """A `PositionDrive` at its coordinate."""
+    """A `PositionDrive` applied to its coordinate."""
 
     label: str
     coordinate: Coordinate
@@ -207,7 +207,7 @@ class PositionDriveRow:
 
     @property
     def force(self) -> float:
-        """Its force [N m or N] at the instant."""
+        """Force [N m or N] at the instant."""
         law = -self.drive.stiffness * self.error - self.drive.damping * (self.speed - self.drive.target_velocity)
         return max(-self.drive.max_force, min(self.drive.max_force, law))
 
@@ -215,7 +215,7 @@ class PositionDriveRow:
 def speed_rows(
     model: Model, coordinates: Coordinates, v: FloatArray, friction: Friction, drives: Sequence[Drive]
 ) -> tuple[SpeedRow, ...]:
-    """Dry friction of joints, then the drives that want a speed."""
+    """Return the rows of dry friction of joints, then of velocity drives."""
     result = []
     for name, bound in _bounds(model, friction).items():
         largest = at_least_zero(bound, f"friction[{name!r}]")
@@ -243,7 +243,7 @@ def servos(
 
 
 def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[Drive, Coordinate, str]]:
-    """Drives with their coordinates and unique labels."""
+    """Return the drives with their coordinates and unique labels."""
     labelled: list[tuple[Drive, Coordinate, str]] = []
     count: dict[str, int] = {}
     for i, drive in enumerate(drives):

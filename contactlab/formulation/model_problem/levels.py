@@ -3,22 +3,23 @@
 Acceleration level: closed contacts and limits that do not separate have rows. A contact that slides has one friction
 row, along its slip; the others have the edges of the pyramid. All rows are rigid: this level has no softening.
 
-Velocity level, a step of length h or an impact: over a step all contacts have rows, because another contact can push
-one shut that would not close by itself. In an impact, which takes no time, only closed contacts and limits have rows;
+Velocity level, a step of length h or an impact: over a step all contacts have rows, because another contact can close a
+contact that would not close by itself. In an impact, which has no duration, only closed contacts and limits have rows;
 finite forces, of springs, dampers, dry friction and drives, have no effect.
 
 Torsional and rolling friction of contacts at a known load are boxed rows of the relative angular velocity. A contact
-that is a small patch resists spin about its normal n with up to rho_t f_N, and rolling, the part of the relative
-angular velocity w across n, with up to rho_r f_N; the radii rho are lengths [m]. With f_N known, both are rows with
-constant bounds,
+that is a small patch resists spin about its normal n with up to rho_t f_N. It resists rolling, the component of the
+relative angular velocity w perpendicular to n, with up to rho_r f_N. The radii rho are lengths [m]. With f_N known,
+both are rows with constant bounds,
 
     s = d . (w_B - w_A),   |moment along d| <= rho f_N,
 
-for d = n, and for d along the present rolling and across it: straight rolling then has its bound exactly, and no other
-direction more than the root of 2 of it. f_N is given, usually from the previous step: the bounds lag by a step.
+for d = n, and for d along the present rolling and perpendicular to it. Straight rolling then has the exact bound, and
+all other directions have at most sqrt(2) times the bound. f_N is given, usually from the previous step, so the bounds
+are delayed by a step.
 
-Source: A. Tasora, M. Anitescu, A complementarity-based rolling friction model for rigid contacts, Meccanica 48 (2013),
-with the cone of the moments cut to a box and its size taken from the step before.
+Source: A. Tasora, M. Anitescu, A complementarity-based rolling friction model for rigid contacts, Meccanica 48 (2013).
+Here the cone of the moments is replaced by a box, with its size from the previous step.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 
 def acceleration_level(p: ProblemInputs) -> LevelData[ConstraintAccelProblemData]:
-    """State the acceleration-level problem."""
+    """Return the acceleration-level problem."""
     rows: dict[Operator, list[Row]] = {}
     g, at = p.geometry, p.thresholds
     contacts = np.flatnonzero((g.gap <= at.closed) & (g.approach <= at.rest))
@@ -107,7 +108,7 @@ def acceleration_level(p: ProblemInputs) -> LevelData[ConstraintAccelProblemData
 def _limit_rows(
     p: ProblemInputs, rows: dict[Operator, list[Row]], stops: list[LimitRow]
 ) -> tuple[SparseRows, IntArray, FloatArray, FloatArray]:
-    """Name the rows of limits; return them, and the column, sign and gap of each."""
+    """Append the rows of limits; return them, and the column, sign and gap of each."""
     for stop in stops:
         append_row(rows, "L", Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
     columns = np.array([stop.coordinate.v for stop in stops], dtype=np.int64)
@@ -122,7 +123,7 @@ _Equations = tuple[tuple[Row, ...], Any, FloatArray, FloatArray, FloatArray]
 def _equations(
     p: ProblemInputs, rows: dict[Operator, list[Row]], groups: list[_Equations]
 ) -> tuple[SparseRows, FloatArray, FloatArray, FloatArray]:
-    """Name rows of equations and stack their arrays: G, kG, scaleG and errorG."""
+    """Append rows of equations and return their stacked arrays: G, kG, scaleG and errorG."""
     for row in (row for named, *_ in groups for row in named):
         append_row(rows, "G", row)
     k, scale, error = (np.concatenate([np.zeros(0), *(group[i] for group in groups)]) for i in (2, 3, 4))
@@ -130,7 +131,7 @@ def _equations(
 
 
 def _joint_forces(p: ProblemInputs) -> tuple[FloatArray, list[Row]]:
-    """Applied forces, including forces of joints that slip, and rows of joints that stick, by coordinate."""
+    """Return applied forces, including forces of joints that slip, and rows of joints that stick, by coordinate."""
     tau, held = p.applied.copy(), []
     for servo in p.servos:
         tau[servo.coordinate.v] += servo.force
@@ -153,7 +154,7 @@ def _joint_forces(p: ProblemInputs) -> tuple[FloatArray, list[Row]]:
 
 #: Kinds of the rows of torsional and rolling friction.
 SPINNING = ("torsional friction", "rolling friction")
-# [rad/s] below which rolling has no direction.
+# Angular speed [rad/s] below which rolling has no direction.
 _STILL = 1e-9
 
 
@@ -201,7 +202,7 @@ def spin_rows(p: ProblemInputs) -> tuple[SparseRows | None, list[tuple[Row, floa
 
 
 def _directions(p: ProblemInputs, c: int) -> list[FloatArray]:
-    """Return the normal, the direction of rolling, and the one across both."""
+    """Return the normal, the direction of rolling, and the direction perpendicular to both."""
     g = p.geometry
     n = np.array(g.normal[c])
     at = np.array([c], dtype=np.int64)
@@ -224,7 +225,7 @@ class _Spring:
     erp: float
 
     def coefficient(self, speed: float) -> float:
-        """Restitution at a speed of approach."""
+        """Return the restitution at a speed of approach."""
         return self.restitution.at(speed) if isinstance(self.restitution, PowerLaw) else self.restitution
 
     @property
@@ -241,7 +242,7 @@ class _Boxed:
 
 
 def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
-    """State the velocity-level problem: a step if ``p.h`` is given, otherwise an impact."""
+    """Return the velocity-level problem: a step if ``p.h`` is given, otherwise an impact."""
     rows: dict[Operator, list[Row]] = {}
     g, h = p.geometry, p.h
     momentum = p.momentum if h is None else p.momentum + h * p.applied
@@ -329,7 +330,7 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
 
 
 def _spring(one: ContactPoint | JointLimit, common: Stabilisation) -> _Spring:
-    """Return the spring of a contact or limit: its own stiffness and dissipation, or the common ones of its kind."""
+    """Return the spring of a contact or limit: its stiffness and dissipation, or the common ones of its kind."""
     own = one if one.stiffness > 0.0 or one.dissipation > 0.0 else common
     return _Spring(own.stiffness, own.dissipation, one.restitution, common.erp)
 
@@ -345,7 +346,7 @@ def _near(p: ProblemInputs, stop: LimitRow, v_free: FloatArray) -> bool:
 def _terms(
     p: ProblemInputs, springs: list[_Spring], gaps: FloatArray, rates: FloatArray, free: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """K and gamma of one-sided rows with gaps, rates at v, and rates at the velocity without constraints."""
+    """Return k and gamma of unilateral rows with gaps, rates at v, and rates at the velocity without constraints."""
     from contactlab.formulation.kernels.laws import unilateral_law
 
     k, gamma, restitution_threshold = np.zeros(len(springs)), np.zeros(len(springs)), p.thresholds.restitution_threshold
@@ -360,7 +361,7 @@ def _terms(
 
 
 def _joint_rows(p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
-    """Name rows of dry friction and drives; in an impact only of drives without a bound."""
+    """Append rows of dry friction and drives; in an impact only of drives without a bound."""
     columns: list[int] = []
     acting: tuple[SpeedRow | PositionDriveRow, ...] = (*p.speed_rows, *p.servos)
     for one in acting:

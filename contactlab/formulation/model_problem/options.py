@@ -1,4 +1,4 @@
-"""Options of a model problem: stabilisation, thresholds, limits and drives of joints, and the error of a wrong one."""
+"""Options of a model problem: stabilisation, thresholds, limits and drives of joints; and `BridgeError`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contactlab.spatial.errors import FieldError, close_names
 
 
 class BridgeError(FieldError):
-    """A contact, limit, drive or option that cannot be used; `field` names it, in a list with its place."""
+    """A contact, limit, drive or option that cannot be used; `field` names it, in a list with its index."""
 
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def fraction(value: float, field: str) -> float:
 
 
 def as_tuple(values: Iterable[T], field: str) -> tuple[T, ...]:
-    """Return the values of a list, or of anything else that can be gone through."""
+    """Return the values of a list or another iterable."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise BridgeError(field, f"must be several, in a list, got {type(values).__name__}")
     return tuple(values)
@@ -64,14 +64,14 @@ class Stabilisation:
     Parameters
     ----------
     erp
-        Share of a violation phi that a step undoes, 0 to 1: the term erp phi / h.
+        Fraction of a violation phi that is removed in a step, 0 to 1: the term erp phi / h.
     stiffness, dissipation
-        k [N/m or N m/rad] and b [N s/m or N m s/rad] of the spring and damper the row becomes
-        (`contactlab.formulation.softening`); both 0 for a rigid row. Loops and mimic relations, whose rows
-        have no softening, are then boxed rows without bounds.
+        k [N/m or N m/rad] and b [N s/m or N m s/rad] of the spring and damper that replace the row
+        (`contactlab.formulation.softening`); both 0 for a rigid row. Loops and mimic relations, whose rows have no
+        softening, are then boxed rows without bounds.
     baumgarte
-        Rates (alpha, beta) [1/s] of the term 2 alpha phi' + beta^2 phi, or one number, the time constant T [s] of
-        alpha = beta = 1 / T. Loops have their own, in their `ConstraintSet`.
+        Rates (alpha, beta) [1/s] of the term 2 alpha phi' + beta^2 phi, or one number, the time constant T [s] of alpha
+        = beta = 1 / T. Loops have their coefficients in their `ConstraintSet`.
     """
 
     erp: float = 0.0
@@ -84,7 +84,7 @@ class Stabilisation:
         at_least_zero(self.stiffness, "Stabilisation.stiffness")
         at_least_zero(self.dissipation, "Stabilisation.dissipation")
         if self.erp and self.soft:
-            raise BridgeError("Stabilisation.erp", "stiffness and dissipation say what it is; give one or the other")
+            raise BridgeError("Stabilisation.erp", "stiffness and dissipation determine it; give one or the other")
         self.rates  # noqa: B018  # checked now
 
     @property
@@ -94,7 +94,7 @@ class Stabilisation:
 
     @property
     def rates(self) -> tuple[float, float]:
-        """(alpha, beta) [1/s] of the acceleration level; zeros if there is none."""
+        """Rates (alpha, beta) [1/s] of the acceleration level; zeros without stabilisation."""
         if self.baumgarte is None:
             return 0.0, 0.0
         field = "Stabilisation.baumgarte"
@@ -110,21 +110,21 @@ class Stabilisation:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Thresholds by which rows are there, and contacts slide.
+    """Thresholds that decide which rows exist and which contacts slide.
 
-    Lengths are in m for contacts and for sliding joints, in rad for turning ones; speeds accordingly.
+    Lengths are in m for contacts and for sliding joints, in rad for turning joints; speeds accordingly.
 
     Parameters
     ----------
     closed
-        Gap up to which a contact or limit counts as closed, at acceleration level and in an impact.
+        Gap up to which a contact or limit is closed, at acceleration level and in an impact.
     rest
-        Speed up to which contacts and limits do not separate: a closed row that opens faster is left out at
-        acceleration level. A drive or a joint with dry friction that is off its speed by more is not held there.
+        Speed up to which contacts and limits do not separate: a closed row that opens faster is omitted at acceleration
+        level. A drive or a joint with dry friction whose speed deviates by more does not stick there.
     slip
         Tangential speed [m/s] beyond which a contact slides.
     margin
-        Over a step, a limit takes part if its gap is at most this plus its possible motion within the step.
+        Over a step, a limit has a row if its gap is at most this plus its possible motion within the step.
     restitution_threshold
         Speed of approach beyond which restitution acts.
     """
@@ -141,7 +141,7 @@ class Thresholds:
 
 
 def stabilisations(given: Mapping[str, Stabilisation] | None) -> Mapping[str, Stabilisation]:
-    """One `Stabilisation` for each of `KINDS`."""
+    """Return one `Stabilisation` for each of `KINDS`."""
     chosen = dict.fromkeys(KINDS, Stabilisation())
     if given is not None and not isinstance(given, Mapping):
         raise BridgeError("stabilisation", f"must be a mapping from {KINDS}, got {type(given).__name__}")
@@ -154,8 +154,8 @@ def stabilisations(given: Mapping[str, Stabilisation] | None) -> Mapping[str, St
     return MappingProxyType(chosen)
 
 
-# Classes of rows, in the order of a problem: unilateral rows, equations, equations that are compliant if the stepper
-# has a ``cfm`` and are then boxed rows, and boxed rows.
+# Classes of rows, in the order of a problem: unilateral rows; equations; equations that are compliant boxed rows if the
+# stepper has a ``cfm``; boxed rows.
 _CLASSES = ("L", "G", "G or B", "B")
 
 
@@ -167,9 +167,9 @@ class RowKind(IntEnum):
     label
         The kind in words.
     rank
-        Place of its class among L, G, "G or B" and B.
+        Index of its class among L, G, "G or B" and B.
     ledger_entry
-        Entry of the energy ledger that has its work.
+        Entry of the energy ledger for its work.
     """
 
     label: str
@@ -182,7 +182,7 @@ class RowKind(IntEnum):
     VELOCITY_DRIVE_RIGID = 1, "velocity drive", "G", "drives"
     #: a joint that follows another
     MIMIC = 2, "mimic", "G or B", "loops"
-    #: a row of a loop, or of the user's own
+    #: a row of a loop or a custom row
     LOOP = 3, "loop", "G or B", "loops"
     #: dry friction
     FRICTION = 4, "friction", "B", "joint_friction"
@@ -194,7 +194,7 @@ class RowKind(IntEnum):
     SPRING = 7, "spring", "B", "drives"
 
     def __new__(cls, code: int, words: str, rows: str, work: str) -> RowKind:
-        """Make a member from its number, label, class and ledger entry."""
+        """Return a member with its number, label, class and ledger entry."""
         member = int.__new__(cls, code)
         member._value_ = code
         member.label, member.rank, member.ledger_entry = words, _CLASSES.index(rows), work
@@ -212,15 +212,15 @@ class JointLimit:
     Parameters
     ----------
     joint
-        Name of the joint; of the body it moves in a model without joint names.
+        Name of the joint; in a model without joint names, of the body that it moves.
     lower, upper
         Smallest and largest position [rad or m]; infinite for none.
     coordinate
-        Which of the joint's degrees of freedom.
+        Index of the joint's degree of freedom.
     restitution
         Coefficient of restitution, 0 to 1; velocity level only.
     stiffness, dissipation
-        k [N m/rad or N/m] and b of a stop that gives way, over a step; both 0 for a rigid one.
+        k [N m/rad or N/m] and b of a compliant stop, over a step; both 0 for a rigid one.
     """
 
     joint: str
@@ -245,7 +245,7 @@ class JointLimit:
 
 @dataclass(frozen=True)
 class VelocityDrive:
-    """A motor that keeps a speed with a force of limited size.
+    """A motor that prescribes a speed with a force of limited size.
 
     Parameters
     ----------
@@ -256,9 +256,9 @@ class VelocityDrive:
     max_force
         Largest force [N m or N]; infinite for a motor without a bound.
     coordinate
-        Which of the joint's degrees of freedom.
+        Index of the joint's degree of freedom.
     name
-        Label; "drive of <joint>" if not given.
+        Label; by default "drive of <joint>".
     """
 
     joint: str
@@ -279,9 +279,9 @@ class VelocityDrive:
 
 @dataclass(frozen=True)
 class PositionDrive:
-    """A servo with force -stiffness (q - target) - damping (v - target_velocity), as far as it has that force.
+    """A servo with force -stiffness (q - target) - damping (v - target_velocity), within the bound ``max_force``.
 
-    Over a step the law holds at the end of the step: it is stable for any stiffness.
+    Over a step the law applies at the end of the step, so it is stable for any stiffness.
 
     Parameters
     ----------
@@ -296,9 +296,9 @@ class PositionDrive:
     max_force
         Largest force [N m or N].
     coordinate
-        Which of the joint's degrees of freedom.
+        Index of the joint's degree of freedom.
     name
-        Label; "drive of <joint>" if not given.
+        Label; by default "drive of <joint>".
     """
 
     joint: str
@@ -321,10 +321,10 @@ class PositionDrive:
 
     @property
     def row_kind(self) -> RowKind | None:
-        """Kind of its row; None without a bound, because it then acts within the mass matrix."""
+        """Kind of its row; None without a bound, because the drive is then part of the mass matrix."""
         return None if math.isinf(self.max_force) else RowKind.POSITION_DRIVE
 
 
 Drive = VelocityDrive | PositionDrive
-#: Requirement for a drive, in words.
+#: Requirement for a drive, as text.
 DRIVE_NAMES = " or ".join(kind.__name__ for kind in get_args(Drive))

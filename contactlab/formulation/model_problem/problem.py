@@ -27,22 +27,22 @@ from problem_data import ConstraintAccelProblemData, ConstraintForces, Constrain
 
 @dataclass(frozen=True, eq=False)
 class ContactLoad:
-    """Load of a contact: newtons, or newton seconds from an impact problem.
+    """Load of a contact, in newtons, or in newton seconds for an impact problem.
 
     Attributes
     ----------
     name, body_a, body_b
-        Of the contact.
+        Name of the contact, and names of its bodies.
     point
-        (3,) [m] where B touches, world axes, like the vectors below.
+        (3,) [m] contact point of B, world axes, as for the vectors below.
     normal
-        (3,) from A into B.
+        (3,) unit normal from A into B.
     normal_force
-        Along the normal, >= 0.
+        Force along the normal, >= 0.
     friction
-        (3,) on B.
+        (3,) friction on B.
     moment
-        (3,) on B [N m]: of torsional and rolling friction.
+        (3,) moment on B [N m] of torsional and rolling friction.
     slides
         Whether the contact slides, by the velocity at the instant.
     """
@@ -59,11 +59,11 @@ class ContactLoad:
 
     @property
     def force(self) -> FloatArray:
-        """(3,) on B: normal and friction together."""
+        """Force (3,) on B: normal force and friction."""
         return self.normal_force * self.normal + self.friction
 
     def force_on(self, body: str) -> FloatArray:
-        """(3,) on one of the two bodies."""
+        """Return the force (3,) on one of the two bodies."""
         if body == self.body_b:
             return self.force
         if body == self.body_a:
@@ -82,7 +82,7 @@ class BodyLoad(NamedTuple):
 
 
 def row_force(level: LevelData[Any], forces: ConstraintForces, row: Row) -> float:
-    """Force along a row; of a sliding row, the friction that the normal force of its contact brings."""
+    """Return the force along a row; for a sliding row, the friction of the normal force of its contact."""
     if row.operator == "Q":
         contact = int(level.data.sliding_contacts[row.index])
         return -float(level.data.mu_sliding[row.index] * forces.fN[contact])
@@ -90,7 +90,7 @@ def row_force(level: LevelData[Any], forces: ConstraintForces, row: Row) -> floa
 
 
 def contact_forces(p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces) -> tuple[ContactLoad, ...]:
-    """Loads of all contacts in the order given; contacts without rows have none."""
+    """Return the loads of all contacts in the given order; contacts without rows have zero load."""
     normal_force, friction = np.zeros(len(p.contacts)), np.zeros((len(p.contacts), 3))
     moment = np.zeros((len(p.contacts), 3))
     normal_force[level.contacts] = forces.fN
@@ -139,7 +139,7 @@ def load_on(
 
 
 def _loop_wrenches(p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces) -> list[BodyWrench]:
-    """Moments and forces of all loops, in world axes; compliant rows are among the boxed ones."""
+    """Return moments and forces of all loops, in world axes; compliant loops have boxed rows."""
     if p.constraint_set is None:
         return []
     values = [row_force(level, forces, row) for row in (*level.rows.G, *level.rows.B) if row.kind == "loop"]
@@ -156,7 +156,7 @@ LevelName = Literal["acceleration", "velocity"]
 
 @dataclass(frozen=True, eq=False)
 class ProblemRows:
-    """The rows of both levels, which need not be the same ones.
+    """Rows of both levels, which can differ.
 
     Attributes
     ----------
@@ -181,8 +181,8 @@ class ProblemRows:
 class ModelProblem:
     """A contact problem of a model at one instant; from `problem_data_from`.
 
-    Each level is stated when it is first asked for, from copies of the arguments: two levels, one instant. Solve them
-    with `contactlab.ConstraintSolver`; hand the solution back to `contact_forces`, `forces_on` or `row_force`.
+    Each level is stated when it is first accessed, from copies of the arguments. Solve a level with
+    `contactlab.ConstraintSolver`, and pass the solution to `contact_forces`, `forces_on` or `row_force`.
 
     Examples
     --------
@@ -214,9 +214,10 @@ class ModelProblem:
 
     @property
     def acceleration(self) -> ConstraintAccelProblemData:
-        """Data for ``solve_constraint_problem``. Raises if a drive requires an infinite acceleration.
+        """Data for ``solve_constraint_problem``.
 
-        Nor does this level know torsional and rolling friction: it raises if a contact has such.
+        It raises if a drive requires an infinite acceleration, or if a contact has torsional or rolling friction, which
+        this level does not support.
         """
         if self._inputs.loads.any() and any(c.torsional or c.rolling for c in self._inputs.contacts):
             raise BridgeError(
@@ -226,7 +227,7 @@ class ModelProblem:
 
     @property
     def velocity(self) -> ConstraintVelProblemData:
-        """For ``solve_discretized_problem`` with `h`, or, without h, for ``solve_impact_problem``."""
+        """Data for ``solve_discretized_problem`` with `h`, or, without h, for ``solve_impact_problem``."""
         return self._velocities.data
 
     @property
@@ -241,7 +242,7 @@ class ModelProblem:
 
     @property
     def impacts(self) -> tuple[str, ...]:
-        """Closed contacts and limits that approach faster than the threshold ``rest``: an impact comes first."""
+        """Closed contacts and limits that approach faster than the threshold ``rest``, which have an impact first."""
         p, at = self._inputs, self._inputs.thresholds
         g, v = p.geometry, self._inputs.kin._v
         struck = np.flatnonzero((g.gap <= at.closed) & (g.approach < -at.rest))
@@ -251,14 +252,14 @@ class ModelProblem:
     def contact_forces(
         self, solution: Solution | ConstraintForces, *, level: LevelName | None = None
     ) -> tuple[ContactLoad, ...]:
-        """Load of every contact, in the order given; forces in N, from an impact problem impulses in N s.
+        """Return the load of every contact, in the given order; forces in N, or impulses in N s of an impact problem.
 
         Parameters
         ----------
         solution
-            Of one of this problem's levels, or bare forces, which do not know theirs.
+            A solution of one of this problem's levels, or forces without a level.
         level
-            Level of bare forces.
+            Level of forces that are given without one.
         """
         stated, forces = self._read(solution, level)
         return contact_forces(self._inputs, stated, forces)
@@ -271,25 +272,25 @@ class ModelProblem:
         about: ArrayLike | None = None,
         level: LevelName | None = None,
     ) -> BodyLoad:
-        """Load on a body by contacts and loops, in world axes: the moment about a point, and the force.
+        """Return the load on a body by contacts and loops, in world axes: the moment about a point, and the force.
 
-        Limits, mimic relations, friction and drives act between a joint's two sides and are not part of it.
+        Limits, mimic relations, friction and drives act between the two sides of a joint and are not included.
 
         Parameters
         ----------
         body
-            Its name; "world" for the load on the world.
+            Name of the body; "world" for the load on the world.
         solution, level
             As for `contact_forces`.
         about
-            (3,) [m] in the world; the body's origin if not given.
+            (3,) [m] in the world; by default the body's origin.
         """
         stated, forces = self._read(solution, level)
         point = None if about is None else finite_array(about, "about", (3,), BridgeError)
         return load_on(self._inputs, stated, forces, body, point)
 
     def row_force(self, label: str, solution: Solution | ConstraintForces, *, level: LevelName | None = None) -> float:
-        """Force along the row of a label; 0 for a row that only the other level has."""
+        """Return the force along the row with a label; 0 for a row that exists only at the other level."""
         stated, forces = self._read(solution, level)
         if label not in stated.rows.labels:
             other = self._velocities if stated is self._level("acceleration") else self._level("acceleration")
@@ -298,7 +299,7 @@ class ModelProblem:
         return row_force(stated, forces, stated.rows[label])
 
     def overloaded_joints(self, solution: Solution | ConstraintForces) -> dict[str, float]:
-        """Joints held at acceleration level with more force than their friction or drive has, by label [N m or N].
+        """Return joints that stick at acceleration level with more than their maximum force, by label [N m or N].
 
         If there are any, the solution is not valid: see `with_released_joints`.
         """
@@ -313,7 +314,7 @@ class ModelProblem:
     def with_released_joints(self, solution: Solution | ConstraintForces) -> ModelProblem:
         """Return a copy in which `overloaded_joints` slip at acceleration level with their maximum force.
 
-        Solve, and repeat until `overloaded_joints` is empty; the velocity level finds this out by itself.
+        Solve, and repeat until `overloaded_joints` is empty; the velocity level needs no such iteration.
         """
         bounds = {row.label: row.bounds for row in self.rows.acceleration.G}
         given = dict(self._inputs.given)
@@ -323,7 +324,7 @@ class ModelProblem:
         return ModelProblem(replace(self._inputs, given=MappingProxyType(given)))
 
     def delassus(self, operator: Literal["N", "F", "L", "G", "B"], *, level: LevelName = "velocity") -> Delassus:
-        """W = J M^-1 J^T of one operator's rows, applied or built through the tree: see `delassus`."""
+        """Return W = J M^-1 J^T for one operator's rows, applied or built through the tree: see `delassus`."""
         return delassus(self.model, self._inputs.factor, getattr(self._level(level).data, operator))
 
     def _level(self, name: LevelName) -> LevelData[Any]:
@@ -336,12 +337,12 @@ class ModelProblem:
     def _read(
         self, solution: Solution | ConstraintForces, level: LevelName | None
     ) -> tuple[LevelData[Any], ConstraintForces]:
-        """Return the level of a solution, and its forces, whose lengths fit."""
+        """Return the level of a solution, and its forces, checked for their lengths."""
         if isinstance(solution, Solution):
             name: LevelName = "acceleration" if isinstance(solution, AccelerationSolution) else "velocity"
             forces = solution.forces
         elif level is None:
-            raise BridgeError("level", "bare forces do not say theirs: 'acceleration' or 'velocity'?")
+            raise BridgeError("level", "is needed for forces without a level: 'acceleration' or 'velocity'")
         else:
             name, forces = level, solution
         stated = self._level(name)

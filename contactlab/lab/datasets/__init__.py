@@ -1,4 +1,4 @@
-"""Readers of published data sets and of problems: every entry checked before it is used."""
+"""Readers of published data sets and of problems; every entry is checked before use."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Real tosses onto a flat board, tracked by cameras: of an acrylic cube, and of two blocks joined by a hinge.
+"""Recorded tosses onto a flat board, tracked by cameras: an acrylic cube, and two blocks joined by a hinge.
 
-Of the cube: DAIR Lab, University of Pennsylvania (`DAIRLab/contact-nets`, BSD-3-Clause), the 550-toss set scored in
-B. Acosta, W. Yang, M. Posa, "Validating Robotics Simulators on Real-World Impacts", IEEE RA-L 7(3), 2022.
+Cube: DAIR Lab, University of Pennsylvania (`DAIRLab/contact-nets`, BSD-3-Clause), the set of 550 tosses scored in B.
+Acosta, W. Yang, M. Posa, "Validating Robotics Simulators on Real-World Impacts", IEEE RA-L 7(3), 2022.
 
-Of the cube one `.npz`, SI units; the rows of toss i are ``offsets[i]:offsets[i + 1]``:
+The file is one `.npz` in SI units; the rows of toss i are ``offsets[i]:offsets[i + 1]``:
 
 =================  ========  ==========================================================================
 ``pos``            (N, 3)    cube centre, board frame, z up, board at z = 0 [m]
@@ -20,12 +20,12 @@ Of the cube one `.npz`, SI units; the rows of toss i are ``offsets[i]:offsets[i 
 =================  ========  ==========================================================================
 
 Further arrays of the published file (``lin_vel_world``, ``ang_vel_body``, ``duplicate_group``, ``contactnets_id``,
-``eval_ic_fitted``) do not enter the metric; where present they are checked like the others.
+``eval_ic_fitted``) do not enter the metric. If present, they are checked like the others.
 
-Of the blocks: DAIR Lab (`DAIRLab/dair_pll`, BSD-3-Clause), of B. Bianchini, M. Halm, M. Posa,
-"Simultaneous Learning of Contact and Continuous Dynamics", CoRL 2023, arXiv 2310.12054.
+Blocks: DAIR Lab (`DAIRLab/dair_pll`, BSD-3-Clause), data of B. Bianchini, M. Halm, M. Posa, "Simultaneous Learning of
+Contact and Continuous Dynamics", CoRL 2023, arXiv 2310.12054.
 
-One `.npz`, SI units, n tosses of m samples:
+The file is one `.npz` in SI units, with n tosses of m samples:
 
 =================  =========  =========================================================================
 ``pos``            (n, m, 3)  centre of the first block, board frame, z up, board at z = 0 [m]
@@ -91,7 +91,7 @@ class Toss:
     Parameters
     ----------
     index
-        Place in the file.
+        Index in the file.
     toss_id
         Number in the published set.
     position
@@ -114,7 +114,7 @@ class Toss:
 
 @dataclass(frozen=True)
 class CubeTosses:
-    """A file of tosses with the cube they were made with; a sequence of `Toss`. Made by `load_cube_tosses`."""
+    """Tosses of a file with the data of their cube; a sequence of `Toss`. Made by `load_cube_tosses`."""
 
     path: Path
     dt: float
@@ -156,9 +156,10 @@ def load_cube_tosses(path: str | Path) -> CubeTosses:
     Raises
     ------
     DatasetError
-        Naming the file, the array and its first offending entry: not an `.npz` or a truncated one, a missing array,
-        a wrong shape or dtype, NaN or infinity, a quaternion that is not of unit length, offsets that do not rise
-        from 0 to the number of rows, a window that starts outside its toss, a physical constant that is not positive.
+        The text names the file, the array and its first offending entry. Reasons are: not an `.npz` or a truncated one,
+        a missing array, a wrong shape or dtype, NaN or infinity, a quaternion not of unit length, offsets that do not
+        rise from 0 to the number of rows, a window that starts outside its toss, a physical constant that is not
+        positive.
     """
     arrays = Arrays(path)
     path = arrays.path
@@ -175,7 +176,7 @@ def load_cube_tosses(path: str | Path) -> CubeTosses:
 
 
 def require_unit(path: Path, name: str, quaternions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the norms of quaternions (..., 4); the first that is not of unit length raises."""
+    """Return the norms of quaternions (..., 4); raise for the first one that is not of unit length."""
     norms = np.linalg.norm(quaternions, axis=-1)
     unit = np.abs(norms - 1.0) <= QUATERNION_TOLERANCE
     require(path, name, unit, lambda at: f"quaternion {quaternions[at]} has norm {norms[at]:.9g}, not 1")
@@ -197,7 +198,7 @@ def _require_offsets(path: Path, offsets: NDArray[np.int64], n_rows: int) -> Non
 
 
 def save_cube_tosses(path: str | Path, tosses: CubeTosses) -> Path:
-    """Write tosses as an `.npz` that `load_cube_tosses` reads back; the suffix is added where it is missing."""
+    """Write tosses to an `.npz` that `load_cube_tosses` reads; the suffix is added if missing."""
     path = Path(path)
     path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
     arrays = {field.name: getattr(tosses, field.name) for field in fields(tosses) if field.name != "path"}
@@ -207,7 +208,7 @@ def save_cube_tosses(path: str | Path, tosses: CubeTosses) -> Path:
 
 @dataclass(frozen=True, eq=False)
 class ElbowTosses:
-    """Recorded tosses, as stored. Made by `load_elbow_tosses`; the fields are the arrays of the file."""
+    """Arrays of a file of recorded tosses. Made by `load_elbow_tosses`."""
 
     path: Path
     pos: FloatArray
@@ -227,9 +228,9 @@ class ElbowTosses:
 def load_elbow_tosses(path: str | Path) -> ElbowTosses:
     """Read and check a file of tosses.
 
-    Raises `DatasetError`, naming the file, the array and its first offending entry: not an `.npz`, a missing array, a
-    wrong shape or dtype, NaN or infinity, a quaternion that is not of unit length, a start after the last sample but
-    one.
+    Raises `DatasetError`, naming the file, the array and its first offending entry. Reasons are: not an `.npz`, a
+    missing array, a wrong shape or dtype, NaN or infinity, a quaternion not of unit length, a start at the last sample
+    or after it.
     """
     arrays = Arrays(path)
     count, samples, _ = arrays.numbers("pos", None, None, 3).shape

@@ -1,10 +1,9 @@
-"""Data sets by name: from a folder of one's own, from the cache, or from their public address, once, and checked.
+"""Data sets by name, from a local folder, from the cache, or downloaded once from a public address and verified.
 
-A source has an address only if a public file is known whose checksum is known, too. The problems of the FCLIB
-collection are kept by Git LFS: the repository's own pointers give the SHA-256 of each file, and the address names the
-commit.
+A source has an address only if a public file with a known checksum exists. Git LFS stores the problems of the FCLIB
+collection: the pointers in the repository contain the SHA-256 of each file, and the address contains the commit.
 
-Arrays of an ``.npz`` are checked as they are asked for, because nobody vouches for a file.
+Arrays of an ``.npz`` are checked when they are read, because a file can have any contents.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ class Source:
     Attributes
     ----------
     title
-        What it is, and whose.
+        Title and authors of the data set.
     places
-        Paths at which it is looked for in the folder ``CONTACTLAB_DATA`` names: files, or folders of files.
+        Paths of the data set in the folder named by ``CONTACTLAB_DATA``: files, or folders of files.
     url
-        Address of the file, empty where no public file of this form is known.
+        Address of the file, empty if no public file in this form is known.
     sha256
-        Of that file, hexadecimal.
+        SHA-256 of this file, hexadecimal.
     origin
-        Where the originals are, for who has to bring them.
+        Address of the original data, for data sets that users must provide themselves.
     """
 
     title: str
@@ -51,7 +50,7 @@ class Source:
 
 
 _FCLIB = "https://media.githubusercontent.com/media/FrictionalContactLibrary/fclib-library"
-# The commit at which each file is had, and its SHA-256.
+# Commit and SHA-256 of each file.
 _FCLIB_FILES = {
     "Capsules/Capsules-i10069-520.hdf5": (
         "b6203dec7845c3ad4ce0f0c305cf10544dae4261",
@@ -132,23 +131,23 @@ VARIABLE = "CONTACTLAB_DATA"
 def fetch(name: str, *, cache: str | os.PathLike[str] | None = None, sources: Mapping[str, Source] = SOURCES) -> Path:
     """Return the path of a data set, a file or a folder of files.
 
-    The folder that the environment variable ``CONTACTLAB_DATA`` names is looked at first. What is not there is
-    downloaded where a public file is known, to the cache, and not again; its SHA-256 must be the known one.
+    The folder named by the environment variable ``CONTACTLAB_DATA`` is searched first. If the data set is not there and
+    a public file is known, the file is downloaded once, to the cache. Its SHA-256 must be the known one.
 
     Parameters
     ----------
     name
         A key of ``sources``.
     cache
-        Folder; None for the user's own, which pooch chooses (``~/.cache/contactlab`` on Linux).
+        Folder of the cache; by default the user's cache folder, chosen by pooch (``~/.cache/contactlab`` on Linux).
     sources
-        What there is.
+        Known data sets by name.
 
     Raises
     ------
     DatasetError
-        An unknown name; a data set without a public file that is not in the folder; no connection; another checksum;
-        ``CONTACTLAB_DATA`` names no folder.
+        The name is unknown; a data set without a public file is not in the folder; there is no connection; the checksum
+        differs; or ``CONTACTLAB_DATA`` does not name a folder.
     """
     if name not in sources:
         close = difflib.get_close_matches(name, sources, n=1)
@@ -169,13 +168,13 @@ def fetch(name: str, *, cache: str | os.PathLike[str] | None = None, sources: Ma
 
 
 def data_path(text: str | os.PathLike[str]) -> Path:
-    """Return the path somebody means: that of a file or folder that exists, else that of a data set of this name."""
+    """Return the path ``text`` if it exists, otherwise the path of the data set of this name."""
     path = Path(text)
     return fetch(str(text)) if not path.exists() and str(text) in SOURCES else path
 
 
 def only_file(path: Path, suffix: str = ".npz") -> Path:
-    """Return a file, or the only one with this ending in a folder."""
+    """Return a file, or the only file with this suffix in a folder."""
     if not path.is_dir():
         return path
     files = sorted(path.glob(f"*{suffix}"))
@@ -185,7 +184,7 @@ def only_file(path: Path, suffix: str = ".npz") -> Path:
 
 
 def _in_own_folder(source: Source) -> Path | None:
-    """Return where the data set stands in the folder of one's own."""
+    """Return the path of the data set in the folder named by ``CONTACTLAB_DATA``, or None if it is not there."""
     named = os.environ.get(VARIABLE)
     if not named:
         return None
@@ -218,7 +217,7 @@ def _retrieved(name: str, source: Source, cache: str | os.PathLike[str] | None) 
     folder = Path(pooch.os_cache("contactlab") if cache is None else cache)
     path = folder / source.places[0]
     try:
-        # Its own folder under the cache: names of files are unique within a collection only.
+        # A subfolder per collection, because file names are unique only within a collection.
         pooch.retrieve(source.url, f"sha256:{source.sha256}", fname=path.name, path=path.parent)
     except (RequestException, OSError, ValueError) as error:
         advice = f"set {VARIABLE} to a folder with {source.places[0]}"
@@ -226,15 +225,15 @@ def _retrieved(name: str, source: Source, cache: str | os.PathLike[str] | None) 
     return path
 
 
-#: What somebody may well have, and what is not read here.
+#: Suffixes of common data files that are not supported here.
 _OTHERS = (".csv", ".tsv", ".txt", ".json", ".mat")
 
 
 class Arrays:
-    """The arrays of a file, all of them read and met by their checksums.
+    """Arrays of a file, all read and verified by their checksums.
 
-    A `DatasetError` names the file, the array and its first offending entry: not an `.npz` or a truncated one; from the
-    methods, a missing array, a wrong shape or dtype, NaN or infinity.
+    A `DatasetError` names the file, the array and its first offending entry. The constructor refuses a file that is not
+    an `.npz` or is truncated. The methods refuse a missing array, a wrong shape or dtype, NaN and infinity.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -245,35 +244,35 @@ class Arrays:
         return name in self._arrays
 
     def ndim(self, name: str) -> int:
-        """Return the number of axes of an array, as it stands."""
+        """Return the number of axes of an array, unchecked."""
         return self._arrays[name].ndim if name in self else 0
 
     def numbers(self, name: str, *shape: int | None) -> NDArray[np.float64]:
-        """Return an array of a shape (None: any length) as contiguous float64."""
+        """Return an array of a given shape (None: any length) as contiguous float64."""
         return self._required(name, shape, "fiu", "real numbers").astype(np.float64, copy=False)
 
     def integers(self, name: str, *shape: int | None) -> NDArray[np.int64]:
-        """Return an array of a shape (None: any length) as contiguous int64."""
+        """Return an array of a given shape (None: any length) as contiguous int64."""
         return self._required(name, shape, "iu", "integers").astype(np.int64, copy=False)
 
     def floats(self, name: str, *shape: int | None) -> NDArray[np.float64]:
-        """Return `numbers` that are all finite."""
+        """Return the result of `numbers`; raise unless all entries are finite."""
         value = self.numbers(name, *shape)
         require(self.path, name, np.isfinite(value), lambda at: f"{value[at]} is not a finite number")
         return value
 
     def positive(self, name: str) -> float:
-        """Return one number > 0."""
+        """Return a single positive number."""
         value = float(self.floats(name))
         if value <= 0.0:
             raise DatasetError(self.path, name, f"{value} is not positive")
         return value
 
     def table(self, wanted: Mapping[str, str], **sizes: int) -> dict[str, Any]:
-        """Return arrays by name, each as it is wanted; those that are ``optional`` only where they are there.
+        """Return arrays by name, each of the kind in ``wanted``; missing ``optional`` ones are omitted.
 
-        A wish is ``positive``, one number > 0, or ``float`` or ``int`` with sizes, ``float n 3``. A size by name is
-        any length where it comes first, and the same from there on.
+        A kind is ``positive`` (one number > 0), or ``float`` or ``int`` with sizes, such as ``float n 3``. A named size
+        matches any length on first use, and must have the same length in later arrays.
         """
         found: dict[str, Any] = {}
         for name, wish in wanted.items():
@@ -302,18 +301,18 @@ class Arrays:
 
 
 def array_names(path: Path) -> AbstractSet[str]:
-    """Return the names of the arrays of a file; of another kind of file a `DatasetError`."""
+    """Return the names of the arrays of a file; raise `DatasetError` for another kind of file."""
     return _open(path).members.keys()
 
 
 def files_with(path: Path, *names: str) -> list[Path]:
-    """Return the file, or the ``.npz`` files in a folder, that hold arrays of all these names."""
+    """Return the file, or the ``.npz`` files in a folder, that contain arrays of all these names."""
     files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     return [file for file in files if array_names(file) >= set(names)]
 
 
 def file_with(path: str | Path, what: str, *names: str) -> Path | None:
-    """Return the only one of `files_with`, None if there is none; several, ``what`` in words, are an error."""
+    """Return the only file from `files_with`, or None; raise for several, with ``what`` as their description."""
     path = Path(path)
     files = files_with(path, *names)
     if len(files) > 1:
@@ -322,9 +321,9 @@ def file_with(path: str | Path, what: str, *names: str) -> Path | None:
 
 
 def require(path: Path, name: str, holds: NDArray[np.bool_], detail: Callable[[tuple[int, ...]], str]) -> None:
-    """Raise a `DatasetError` with the first entry for which a condition does not hold, as ``name[i, j]``.
+    """Raise a `DatasetError` that names the first entry for which a condition is false, as ``name[i, j]``.
 
-    ``detail`` says of an index what is wrong there.
+    ``detail`` returns the text of the error for an index.
     """
     bad = np.argwhere(~holds)
     if len(bad):  # not bad.size: the index of a scalar's only entry has no entries

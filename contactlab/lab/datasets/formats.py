@@ -2,22 +2,23 @@
 
 Problems in Siconos' text format (``.dat``): LCP and MLCP, friction local and global, dense or in blocks.
 
-The format is read off Siconos' own writers and test data (`siconos/siconos`, `numerics/src`): numbers apart by white
-space, every dense matrix and every block column by column.
+The format follows Siconos' own writers and test data (`siconos/siconos`, `numerics/src`): numbers separated by white
+space, with every dense matrix and every block column by column.
 
 * LCP: n, the matrix, q.
-* MLCP: whether the matrix follows whole, whether it follows in parts, the number of equations n, of pairs m; whole: the
-  ends of the blocks of rows (0 first, n + m last), for each block whether it is complementary, the matrix, q; in parts:
-  A (n, n), B (m, m), C (n, m), D (m, n), a, b, for 0 = A u + C v + a and 0 <= v, D u + B v + b >= 0. Where both are
-  there, the first counts.
-* Matrix: its storage, 0 dense or 1 in blocks; rows, columns; dense: rows and columns once more, entries. In blocks:
-  their number, those in a column and in a row; the ends of the rows of blocks, and of the columns; the lengths of two
-  lists: where each row of blocks begins, and the column of each block; for each block its number and its entries.
+* MLCP: whether the whole matrix follows; whether the matrix follows in parts; the number of equations n and of pairs m.
+  Whole: the ends of the blocks of rows (0 first, n + m last), for each block whether it is complementary, the matrix,
+  q. In parts: A (n, n), B (m, m), C (n, m), D (m, n), a, b, for 0 = A u + C v + a and 0 <= v, D u + B v + b >= 0. If
+  both are present, the first is used.
+* Matrix: its storage, 0 dense or 1 in blocks; rows, columns. Dense: rows and columns again, then entries. In blocks:
+  the number of blocks, the numbers in a column and in a row; the ends of the rows of blocks, and of the columns; the
+  lengths of two lists; the start of each row of blocks, and the column of each block; for each block its number and
+  entries.
 * Friction, local: components per contact d (2 or 3), contacts nc, the matrix W, q, mu.
-* Friction, global: d, nc, the matrix M (n, n), the matrix H (n, m), f, w, mu. Where the count of contacts is 0, as some
-  writers leave it, that of H holds.
+* Friction, global: d, nc, the matrix M (n, n), the matrix H (n, m), f, w, mu. Some writers set the number of contacts
+  to 0; the number in H is then used.
 
-Friction problems in FCLIB's HDF5 layout, local (W, q) and global (M, H, f, w), in the plane and in space.
+The second format is FCLIB's HDF5 layout of friction problems, local (W, q) and global (M, H, f, w), in 2D and 3D.
 
 V. Acary, M. Bremond, T. Koziara, F. Perignon, "FCLIB: a collection of discrete 3D frictional contact problems", INRIA
 RT-444 (2014). Needs h5py (extra ``lab``). Matrices are CSparse's: ``nz >= 0`` triplets, ``-1`` compressed
@@ -42,13 +43,13 @@ MOST_ROWS = 20_000
 
 
 def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP | lcp.FrictionProblem | lcp.GlobalFrictionProblem:
-    """Read a problem.
+    """Read a problem in Siconos' text format.
 
     Raises
     ------
     DatasetError
-        Unreadable, truncated, not of this format, of more equations than unknowns, or with sizes that do not fit one
-        another.
+        The file is unreadable, truncated or not of this format, has more equations than unknowns, or its sizes do not
+        match.
     """
     path = Path(path)
     numbers = NumberReader(path, read_bytes(path, DatasetError).decode("ascii", errors="replace"))
@@ -65,7 +66,7 @@ def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP | lcp.FrictionProblem |
 
 
 class NumberReader:
-    """The numbers of a file, taken one after the other; each error names what they were to be."""
+    """Reader of the numbers of a file in order; errors name the quantity that was being read."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -74,17 +75,17 @@ class NumberReader:
 
     @property
     def left(self) -> int:
-        """Count of the words that are not taken."""
+        """Number of words that are not read yet."""
         return len(self._words) - self._at
 
     def peek(self, n: int) -> list[float]:
-        """Return the next n without taking them."""
+        """Return the next n numbers without consuming them."""
         at, values = self._at, self.floats("head", n).tolist()
         self._at = at
         return [float(x) for x in values]
 
     def floats(self, name: str, n: int) -> FloatArray:
-        """Take n finite numbers."""
+        """Read n finite numbers."""
         words = self._words[self._at : self._at + n]
         if len(words) < n:
             self.fail(name, f"the file ends after {len(words)} of {n} numbers")
@@ -98,7 +99,7 @@ class NumberReader:
         return values
 
     def whole(self, name: str, n: int, most: int) -> IntArray:
-        """Take n whole numbers from 0 to ``most``."""
+        """Read n integers from 0 to ``most``."""
         values = self.floats(name, n)
         bad = (values != np.floor(values)) | (values < 0) | (values > most)
         if bad.any():
@@ -106,11 +107,11 @@ class NumberReader:
         return values.astype(np.int64)
 
     def count(self, name: str) -> int:
-        """Take one whole number that no list or matrix exceeds."""
+        """Read one integer that is a valid length of a list or matrix."""
         return int(self.whole(name, 1, MOST_ROWS)[0])
 
     def fail(self, name: str, message: str) -> NoReturn:
-        """Raise the error of what is being read."""
+        """Raise an error about the quantity that is being read."""
         raise DatasetError(self.path, name, message)
 
 
@@ -135,12 +136,12 @@ def _mixed_text(path: Path, numbers: NumberReader) -> lcp.LCP | lcp.MLCP:
 
 
 def _dense(numbers: NumberReader, name: str, rows: int, columns: int) -> FloatArray:
-    """Take a matrix of the parts of an MLCP, which alone are written row by row."""
+    """Read a matrix of the parts of an MLCP, the only matrices written row by row."""
     return numbers.floats(name, rows * columns).reshape(rows, columns)
 
 
 def matrix(numbers: NumberReader) -> FloatArray:
-    """Take a matrix, dense or in blocks."""
+    """Read a matrix, dense or in blocks."""
     storage = numbers.count("storage of M")
     rows, columns = numbers.count("rows of M"), numbers.count("columns of M")
     if storage == 0:
@@ -195,7 +196,7 @@ def mixed_problem(K: FloatArray, k: FloatArray, n_free: int) -> lcp.MLCP:
 def _friction_text(path: Path, numbers: NumberReader) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
     dim, nc = numbers.count("dimension"), numbers.count("contacts")
     first = matrix(numbers)
-    # A local problem is reduced to q and mu.
+    # A local problem also has q and mu.
     rows = int(first.shape[0])
     try:
         if first.shape == (dim * nc, dim * nc) and numbers.left in (rows + nc, rows + nc + 1):
@@ -211,18 +212,18 @@ def _friction_text(path: Path, numbers: NumberReader) -> lcp.FrictionProblem | l
 
 
 LOCAL, GLOBAL = "fclib_local", "fclib_global"
-# Numbers in one array above which a file is refused: a part of what all may take.
+# Maximum number of entries of one array, a fraction of the memory that all arrays may use.
 MOST_NUMBERS = ARRAY_BYTES // 16
 
 
 def load_fclib(path: str | Path) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
-    """Read a problem. Guesses and solutions in the file are passed over.
+    """Read a friction problem from an FCLIB file. Initial guesses and solutions in the file are ignored.
 
     Raises
     ------
     DatasetError
-        Naming the file, the entry and what is wrong: not HDF5, neither a local nor a global problem, a missing entry,
-        sizes that do not fit one another, an index out of range, a value that is not finite.
+        The text names the file, the entry and the error: not HDF5, neither a local nor a global problem, a missing
+        entry, sizes that do not match, an index out of range, a value that is not finite.
     ImportError
         h5py is not installed.
     """
@@ -243,7 +244,7 @@ def load_fclib(path: str | Path) -> lcp.FrictionProblem | lcp.GlobalFrictionProb
 
 
 class _Group:
-    """A group whose arrays are checked as they are read."""
+    """An HDF5 group whose arrays are checked when they are read."""
 
     def __init__(self, path: Path, group: Any, name: str) -> None:
         self.path, self.group, self.name = path, group, name
@@ -255,7 +256,7 @@ class _Group:
         import h5py
 
         where = f"{self.name}/{name}"
-        # An external or soft link is not followed: it may lead out of the file.
+        # External and soft links are not followed, because they may lead out of the file.
         parts = name.split("/")
         for k in range(len(parts)):
             link = self.group.get("/".join(parts[: k + 1]), getlink=True)
@@ -351,12 +352,12 @@ def save_fclib(
     title: str = "",
     description: str = "",
 ) -> Path:
-    """Write a problem that `load_fclib` and FCLIB read; the ending ``.hdf5`` is added if there is none.
+    """Write a problem that `load_fclib` and FCLIB can read; the suffix ``.hdf5`` is added if missing.
 
     Raises
     ------
     lcp.ProblemError
-        Contacts of different dimensions, or of one component: the layout has no place for them.
+        Contacts have different dimensions, or one component, which the layout does not support.
     """
     import h5py
 

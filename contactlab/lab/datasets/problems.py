@@ -1,4 +1,4 @@
-"""Problems from files: whatever kind of file, one call; of runs what a step solved, from records and problem data."""
+"""Problems from files of all supported kinds, including problems of the steps of recorded runs."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ DEFAULT_H = 1e-3  # s, as in `contactlab explain`
 def load_problem(
     path: str | os.PathLike[str], *, step: int | None = None, island: int = 0, h: float = DEFAULT_H
 ) -> Problem:
-    """Read the one problem of a file.
+    """Read the only problem of a file, or a selected one.
 
     Parameters
     ----------
     path
-        A file of a kind that `load_problems` knows.
+        A file of a kind supported by `load_problems`.
     step, island
-        Of a record of a run: which of its problems; the ``step`` must be given. Of a sequence: ``step`` is the number.
+        For a record of a run: step and island of the problem; ``step`` is required. For a sequence: ``step`` is the
+        number.
     h
-        Step [s] at which velocity-level problem data are stated.
+        Step [s] of velocity-level problem data.
 
     Raises
     ------
     DatasetError
-        Unreadable or foreign, or a file of several problems without the ``step``.
+        The file is unreadable or of another kind, or has several problems and ``step`` is missing.
     """
     file = Path(path)
     if step is not None and _is_record(file):
@@ -63,7 +64,7 @@ def load_problem(
     if first is None:
         raise DatasetError(file, "", "holds no problem")
     if next(problems, None) is not None:
-        raise DatasetError(file, "", "holds several problems: say which by step, or use load_problems")
+        raise DatasetError(file, "", "holds several problems: select one by step, or use load_problems")
     return first[1]
 
 
@@ -72,36 +73,36 @@ def load_problems(
 ) -> Iterator[tuple[str, Problem | DatasetError]]:
     """Read the problems of a file, or of all files in a folder and the folders in it.
 
-    Known are, by their contents:
+    The kind is recognised by the contents:
 
     - ``.npz`` with ``M`` (n, n) and ``q`` (n,): `lcp.LCP`; with ``n_free``, the number of equations, which come first:
-      `lcp.MLCP`; with ``lo`` and ``hi``: `lcp.BoxLCP`; with ``n`` (k,) and the entries of ``M`` and ``q`` one problem
-      after the other: a sequence of `lcp.LCP`;
+      `lcp.MLCP`; with ``lo`` and ``hi``: `lcp.BoxLCP`; with ``n`` (k,) and the concatenated entries of ``M`` and ``q``:
+      a sequence of `lcp.LCP`;
     - problem data saved by `problem_data.save`, and the record of a run (`contactlab run`), finished or not: `lcp.LCP`,
-      or `lcp.FrictionProblem` where their friction has the exact cone;
+      or `lcp.FrictionProblem` if their friction has the exact cone;
     - ``.dat``: LCP, MLCP and friction problems of Siconos;
     - ``.hdf5``, ``.h5``: friction problems of FCLIB.
 
     Parameters
     ----------
     path
-        File or folder, or the name of a data set (`fetch`). In a folder files with other endings are passed over.
+        File or folder, or the name of a data set (`fetch`). In a folder, files with other suffixes are ignored.
     h
-        Step [s] at which velocity-level problem data are stated; records have their own.
+        Step [s] of velocity-level problem data; records contain their steps.
     most_steps
-        How many steps of a record, evenly spread over those that solved something.
+        Maximum number of steps of a record, evenly spread over the steps with contacts or limits.
 
     Yields
     ------
     tuple
-        The name: the file's path in the folder without its ending (of a single file its name), and behind a ``/`` the
-        number in the file where it may hold several. And the problem; of a file that cannot be used the `DatasetError`
-        that says why, with which a caller can continue.
+        The first entry is a name: the file's path in the folder without its suffix (for a single file its name),
+        followed by ``/`` and a number if the file can contain several problems. The second is the problem, or a
+        `DatasetError` with the reason if the file cannot be used; the iteration can continue.
 
     Raises
     ------
     DatasetError
-        There is nothing at ``path``, or no file of these kinds in the folder.
+        ``path`` does not exist, or its folder has no file of these kinds.
     """
     root = data_path(path)
     if not root.exists():
@@ -141,7 +142,7 @@ def _bare(name: str) -> str:
 
 
 def _of_file(path: Path, h: float, most_steps: int) -> Named:
-    """Yield number, empty where there can be but one, and problem of one file."""
+    """Yield number (empty if a file has only one problem) and problem of one file."""
     if _is_record(path):
         yield from recorded_problems(path, most_steps)
     elif path.suffix == ".dat":
@@ -151,7 +152,7 @@ def _of_file(path: Path, h: float, most_steps: int) -> Named:
     elif path.suffix == ".npz":
         yield from _of_npz(path, h)
     else:
-        raise DatasetError(path, "", f"'{path.suffix}' is no kind of problem file that is read here")
+        raise DatasetError(path, "", f"'{path.suffix}' is not a supported kind of problem file")
 
 
 def _is_record(path: Path) -> bool:
@@ -159,7 +160,7 @@ def _is_record(path: Path) -> bool:
 
 
 def _members(path: Path) -> AbstractSet[str]:
-    """Return the names of the arrays of an ``.npz``; none of another file."""
+    """Return the names of the arrays of an ``.npz``; empty for another file."""
     with contextlib.suppress(DatasetError):
         return array_names(path) if path.suffix == ".npz" else frozenset()
     return frozenset()
@@ -201,7 +202,7 @@ def _sequence(arrays: Arrays) -> Named:
 
 
 def _made(path: Path, make: Callable[[], Problem]) -> Problem:
-    """Return a problem; what is wrong with its numbers is said of the file."""
+    """Return a problem; errors about its numbers name the file."""
     try:
         return make()
     except lcp.ProblemError as error:
@@ -211,22 +212,23 @@ def _made(path: Path, make: Callable[[], Problem]) -> Problem:
 def lcp_from_problem_data(
     data: problem_data.ConstraintVelProblemData | problem_data.ConstraintAccelProblemData, h: float = DEFAULT_H
 ) -> lcp.LCP | lcp.FrictionProblem:
-    """Return the problem that problem data make, bilateral rows eliminated, by the law of friction that they name.
+    """Return the problem of problem data, with bilateral rows eliminated and their law of friction.
 
-    An LCP of pyramids, or a friction problem of exact cones, ``friction="cone"``. Without contacts it is an LCP.
+    It is an LCP for pyramids, or a friction problem for exact cones (``friction="cone"``). Without contacts it is an
+    LCP.
 
     Parameters
     ----------
     data
-        As `contactlab.simulation.Recording.problem` or `problem_data.load` gives them. Velocity-level data make the
-        problem of a step, acceleration-level data that of the forces at an instant.
+        Problem data from `contactlab.simulation.Recording.problem` or `problem_data.load`. Velocity-level data give the
+        problem of a step, acceleration-level data the problem of the forces at an instant.
     h
-        Size of the step [s]; of no meaning to acceleration-level data.
+        Step size [s]; unused for acceleration-level data.
 
     Raises
     ------
     problem_data.ProblemDataError
-        h is not positive, the bilateral rows cannot be eliminated, or rows of F are no tangents of a cone.
+        h is not positive, the bilateral rows cannot be eliminated, or rows of F are not tangents of a cone.
     """
     if isinstance(data, problem_data.ConstraintAccelProblemData):
         return form_acceleration_lcp(data).problem
@@ -235,7 +237,7 @@ def lcp_from_problem_data(
 
 
 def load_problem_data(path: Path, h: float = DEFAULT_H) -> lcp.LCP | lcp.FrictionProblem:
-    """Return the problem of a file that `problem_data.save` wrote; a `DatasetError` says what is wrong with it."""
+    """Return the problem of a file written by `problem_data.save`; raise `DatasetError` if it is invalid."""
     try:
         return lcp_from_problem_data(problem_data.load(path), h)
     except (problem_data.ProblemDataError, lcp.ProblemError, OSError) as error:
@@ -243,10 +245,9 @@ def load_problem_data(path: Path, h: float = DEFAULT_H) -> lcp.LCP | lcp.Frictio
 
 
 def recorded_problems(path: Path, most_steps: int) -> Iterator[tuple[str, lcp.LCP | lcp.FrictionProblem]]:
-    """Yield problems of a record, named ``step000012-island0``: all islands of so many steps, evenly spread.
+    """Yield problems of a record, named ``step000012-island0``: all islands of ``most_steps`` steps, evenly spread.
 
-    Steps without contacts or limits, which solve nothing, do not count. A `DatasetError` says why a record cannot be
-    read.
+    Steps without contacts or limits do not count. An unreadable record raises a `DatasetError`.
     """
     recording = open_record(path)
     solving = np.flatnonzero(recording.islands)
@@ -257,7 +258,7 @@ def recorded_problems(path: Path, most_steps: int) -> Iterator[tuple[str, lcp.LC
 
 
 def open_record(path: Path) -> Recording:
-    """Return a record; a `DatasetError` says what is wrong with it."""
+    """Return a record; raise `DatasetError` if it is invalid."""
     try:
         return Recording.open(path)
     except (RecordError, OSError) as error:

@@ -3,7 +3,7 @@
 Data: N. Fazeli, E. Donlon, E. Drumwright, A. Rodriguez, "Empirical Evaluation of Common Contact Models for Planar
 Impact", ICRA 2017 (arXiv 1710.04979), as kept in `DAIRLab/ImpactModeling` (BSD-3-Clause).
 
-One `.npz`, SI units, n impacts, of the ellipse or of any other body in a plane, one's own among them:
+The impacts are one `.npz` in SI units, with n impacts of the ellipse or of any other body in a plane:
 
 ===============  ========  =======  =====================================================================
 ``pre_vel``      (n, 3)    float64  vx, vy, omega before the impact [m/s, rad/s]
@@ -15,9 +15,9 @@ One `.npz`, SI units, n impacts, of the ellipse or of any other body in a plane,
 ``inertia``      ()        float64  about the centre [kg m^2]
 ===============  ========  =======  =====================================================================
 
-`docs/validation.md` makes one of the public MATLAB file, `docs/tutorial_impact.md` one of impacts of one's own.
+`docs/validation.md` converts the public MATLAB file, and `docs/tutorial_impact.md` your own recordings.
 
-One `.npz` of whole trajectories of the square, n drops of m samples each:
+The trajectories of the square are one `.npz` with n drops of m samples each:
 
 ==============  ========  ==============================================================================
 ``x``, ``z``    (n, m)    centre of the square, z up [m]
@@ -28,13 +28,13 @@ One `.npz` of whole trajectories of the square, n drops of m samples each:
 ==============  ========  ==============================================================================
 
 The velocities of the published file (``vx``, ``vz``, ``vtheta``) are differences of the positions and are not read.
-What has to be put right before use is in `contactlab.studies.square`.
+`contactlab.studies.square` lists the corrections required before use.
 
-A user's own recording of a robot: time, positions, applied forces, and velocities where there are any.
+The third kind is a user's recording of a robot: time, positions, applied forces, and velocities if measured.
 
-An `.npz` with the arrays ``t`` (n,) [s], ``q`` (n, nq), ``tau`` (n, nv) and, if measured, ``v`` (n, nv); or a `.csv`
-whose first line names its columns: ``t``, ``q0``, ``q1``, ..., ``tau0``, ... and, if measured, ``v0``, ... Samples are
-evenly spaced; tau of a sample acts until the next.
+It is an `.npz` with the arrays ``t`` (n,) [s], ``q`` (n, nq), ``tau`` (n, nv) and, if measured, ``v`` (n, nv). Or it is
+a `.csv` whose first line names its columns: ``t``, ``q0``, ``q1``, ..., ``tau0``, ... and, if measured, ``v0``, ...
+Samples are evenly spaced; the forces tau of a sample act until the next one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data.files import read_text
 
-#: Of the published ellipse, half axes 35 and 25 mm.
+#: Properties of the published ellipse, half axes 35 and 25 mm.
 PUBLISHED_MASS = (0.037, 0.037, 0.037 * (0.035**2 + 0.025**2) / 4.0)
 
 
@@ -85,7 +85,7 @@ class PlanarImpacts:
 
 
 def find_planar_impacts(path: str | Path) -> Path:
-    """Return ``path``, or the one `.npz` of impacts in it where it is a folder; none or several: a `DatasetError`."""
+    """Return ``path``, or the only `.npz` of impacts in a folder; raise `DatasetError` for none or several."""
     if not Path(path).is_dir():
         return Path(path)
     found = file_with(path, "with the array jac_normal", "jac_normal")
@@ -97,9 +97,9 @@ def find_planar_impacts(path: str | Path) -> Path:
 def load_planar_impacts(path: str | Path) -> PlanarImpacts:
     """Read and check a file of impacts.
 
-    Raises `DatasetError`, naming the file, the array and its first offending entry: not an `.npz`, a missing array, a
-    wrong shape or dtype, NaN or infinity, a mass that is not positive, a row that is not (0, 1, lever) or (1, 0,
-    lever), an impact that does not move before it, fewer than two impacts of good quality.
+    Raises `DatasetError`, naming the file, the array and its first offending entry. Reasons are: not an `.npz`, a
+    missing array, a wrong shape or dtype, NaN or infinity, a mass that is not positive, a row that is not (0, 1, lever)
+    or (1, 0, lever), an impact without velocity before it, fewer than two impacts of good quality.
     """
     arrays = Arrays(path)
     path = arrays.path
@@ -125,7 +125,7 @@ def load_planar_impacts(path: str | Path) -> PlanarImpacts:
     )
 
 
-#: What a start is fitted to is in the first samples; a drop needs more than those.
+#: Minimum number of samples of a drop; the start is fitted to the first ones.
 LEAST_SAMPLES = 10
 _DROPS = {
     **dict.fromkeys(("x", "z", "theta"), "float n m"),
@@ -136,7 +136,7 @@ _DROPS = {
 
 @dataclass(frozen=True, eq=False)
 class SquareDrops:
-    """Recorded drops, as stored. Made by `load_square_drops`; the fields are the arrays of the file."""
+    """Arrays of a file of recorded drops. Made by `load_square_drops`."""
 
     path: Path
     x: FloatArray
@@ -156,9 +156,9 @@ class SquareDrops:
 
 
 def find_square_drops(path: str | Path) -> Path | None:
-    """Return ``path``, or the one `.npz` in it where it is a folder, if that holds square drops; None if not.
+    """Return ``path``, or the only `.npz` in a folder, if it has square drops; otherwise None.
 
-    What is not an `.npz`, and a folder with several files of drops, is a `DatasetError`.
+    A file that is not an `.npz`, and a folder with several files of drops, raise a `DatasetError`.
     """
     return file_with(path, "of square drops", "x", "z", "theta", "half_width")
 
@@ -166,8 +166,9 @@ def find_square_drops(path: str | Path) -> Path | None:
 def load_square_drops(path: str | Path) -> SquareDrops:
     """Read and check a file of drops.
 
-    Raises `DatasetError`, naming the file, the array and its first offending entry: not an `.npz`, a missing array, a
-    wrong shape or dtype, NaN or infinity, a time step or side that is not positive, no drop, or fewer than ten samples.
+    Raises `DatasetError`, naming the file, the array and its first offending entry. Reasons are: not an `.npz`, a
+    missing array, a wrong shape or dtype, NaN or infinity, a time step or side that is not positive, no drops, or fewer
+    than ten samples.
     """
     arrays = Arrays(path)
     shape = arrays.numbers("x", None, None).shape
@@ -177,7 +178,7 @@ def load_square_drops(path: str | Path) -> SquareDrops:
     return SquareDrops(arrays.path, **arrays.table(_DROPS))
 
 
-#: Part of the sampling time by which a sample may come early or late.
+#: Largest deviation of a sample time, as a fraction of the sampling time.
 UNEVEN = 0.01
 LEAST_LOG_SAMPLES = 10
 _LOG = {"t": "float n", "q": "float n nq", "tau": "float n nv", "v": "optional float n nv"}
@@ -185,7 +186,7 @@ _LOG = {"t": "float n", "q": "float n nq", "tau": "float n nv", "v": "optional f
 
 @dataclass(frozen=True, eq=False)
 class ArmLog:
-    """A recording, as stored. Made by `load_arm_log`."""
+    """Arrays of a recording of a robot. Made by `load_arm_log`."""
 
     path: Path
     t: FloatArray
@@ -202,8 +203,8 @@ class ArmLog:
 def load_arm_log(path: str | Path) -> ArmLog:
     """Read and check a recording.
 
-    Raises `DatasetError`, naming the file and the array, or the line and column, at fault: a missing one, a wrong
-    shape, what is no finite number, samples that are not evenly spaced, fewer than ten.
+    Raises `DatasetError`, naming the file and the array, or the line and column. Reasons are: a missing array, a wrong
+    shape, a value that is not a finite number, samples that are not evenly spaced, fewer than ten samples.
     """
     path = Path(path)
     found = _of_text(path) if path.suffix.lower() == ".csv" else Arrays(path).table(_LOG)
@@ -233,7 +234,7 @@ def _of_text(path: Path) -> Mapping[str, FloatArray]:
         except ValueError as error:
             raise DatasetError(path, f"line {number}", str(error)) from None
         if not np.isfinite(rows[-1]).all():
-            raise DatasetError(path, f"line {number}", "holds what is not a finite number")
+            raise DatasetError(path, f"line {number}", "holds a value that is not a finite number")
     table = np.array(rows).reshape(len(rows), len(names))
     columns = dict(zip(names, table.T, strict=True))
     if len(columns) < len(names) or "t" not in columns:

@@ -1,4 +1,4 @@
-"""Races: solvers against solvers over sets of problems, judged by the problems' own data."""
+"""Races: comparisons of solvers on sets of problems, verified with the data of the problems."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Competitors of a race: a solver with its settings, and the text from which it is made again.
+"""Competitors of a race: a solver with its settings, and the text from which any process can construct it.
 
-Texts are ``Lemke``, ``OSQP(max_iter=1000)``, ``Fallback(mine.py:Mine(), OSQP())``, ``mine.py:Mine``. Names stand
-for our solvers and the peers, capitals or not. Settings are literals and solvers, put into the fields of the solver's
-dataclass; nothing else is evaluated. ``module:Name`` and ``path.py:Name`` are the user's own: their module is imported,
-their file executed, as asked for.
+Texts are ``Lemke``, ``OSQP(max_iter=1000)``, ``Fallback(mine.py:Mine(), OSQP())``, ``mine.py:Mine``. Names of this
+package's solvers and of peers are case-insensitive. Settings are literals and solvers for fields of the solver's
+dataclass; nothing else is evaluated. ``module:Name`` and ``path.py:Name`` name the user's solvers: their module is
+imported, or their file executed.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class Competitor:
     Attributes
     ----------
     name
-        Of its class.
+        Name of the solver class.
     settings
         Fields that differ from their defaults, as ``field=value``; empty for none.
     text
-        From which `solver_from` makes it again, in any process.
+        Text from which `solver_from` constructs the solver, in any process.
     solver
-        The object.
+        The solver object.
     origin
         "contactlab", "peer" or "own".
     problem_class
-        Of the problems it is for.
+        Class of the problems it solves.
     """
 
     name: str
@@ -60,16 +60,16 @@ class Competitor:
 
     @property
     def label(self) -> str:
-        """Name and settings: what tells entrants apart."""
+        """Name and settings, by which entrants are distinguished."""
         return f"{self.name}({self.settings})" if self.settings else self.name
 
     def supports(self, kind: Kind) -> bool:
-        """Return True if it can be put to problems of this kind."""
+        """Return True if it can solve problems of this kind."""
         return self.problem_class == kind.problem_class
 
 
 def entrant_of(given: Any) -> Competitor:
-    """Return the entrant a text, a solver object or a solver class stands for."""
+    """Return the entrant for a text, a solver object or a solver class."""
     if isinstance(given, str):
         return _entrant(solver_from(given), given.strip())
     if isinstance(given, type):
@@ -80,9 +80,9 @@ def entrant_of(given: Any) -> Competitor:
 
 
 def entrants_of(solvers: str | Iterable[Any], kinds: Iterable[Kind]) -> list[Competitor]:
-    """Entrants from a list of names or of solvers; ``all`` stands for our solvers of these kinds.
+    """Return entrants from a list of names or of solvers; ``all`` stands for this package's solvers.
 
-    A `RaceError` for an unknown one, and for none; one named twice races once.
+    An unknown name or an empty list raises a `RaceError`. A solver that is named twice races once.
     """
     parts = split_list(solvers) if isinstance(solvers, str) else list(solvers)
     entrants: list[Competitor] = []
@@ -98,7 +98,7 @@ def entrants_of(solvers: str | Iterable[Any], kinds: Iterable[Kind]) -> list[Com
 
 
 def peers_of(peers: str | Iterable[str], kinds: Iterable[Kind]) -> tuple[list[Competitor], list[str]]:
-    """Peers by name or ``all`` that suit one of the kinds, and a line on each that is left out."""
+    """Return peers, by name or ``all``, for at least one of the kinds, and a line on each that is left out."""
     leagues = {kind.problem_class for kind in kinds}
     chosen: list[Any] = []
     for part in split_list(peers) if isinstance(peers, str) else peers:
@@ -119,7 +119,7 @@ def peers_of(peers: str | Iterable[str], kinds: Iterable[Kind]) -> tuple[list[Co
 
 
 def limited(solver: Any, seconds: float) -> Any:
-    """Return the solver with every time limit that was left at its default lowered to ``seconds``, within it too."""
+    """Return the solver with all default time limits reduced to ``seconds``, also of inner solvers."""
     if isinstance(solver, tuple):
         return tuple(limited(one, seconds) for one in solver)
     if not (dataclasses.is_dataclass(solver) and hasattr(solver, "solve")):
@@ -146,7 +146,7 @@ def _entrant(solver: Any, text: str) -> Competitor:
 
 
 def settings_of(solver: Any, name: Callable[[type[Any]], str] = lambda cls: cls.__name__) -> str:
-    """Fields that differ from their defaults; of a class of its own manner, nothing. ``name`` writes inner solvers."""
+    """Return fields that differ from their defaults, or "" for other classes; ``name`` formats inner solvers."""
     if not dataclasses.is_dataclass(solver):
         return ""
     if isinstance(solver, lcp.Fallback):
@@ -170,7 +170,7 @@ def _written(value: Any, name: Callable[[type[Any]], str]) -> str:
 
 
 def _placed(cls: type[Any]) -> str:
-    """Return the name of one of ours, and where another's class stands."""
+    """Return the name of a solver of this package, or the location of another class."""
     if known_solvers().get(cls.__name__) is cls:
         return cls.__name__
     module = cls.__module__
@@ -181,7 +181,7 @@ def _placed(cls: type[Any]) -> str:
 
 
 def _text_of(solver: Any) -> str:
-    """Return a text that gives this solver again in another process."""
+    """Return a text from which another process can construct this solver."""
     cls = type(solver)
     text = f"{_placed(cls)}({settings_of(solver, _placed)})"
     try:
@@ -205,19 +205,19 @@ _COMBINED = (
     lcp.Feasibility,
 )
 _NO_SOLVER = " is no solver; write a name, with settings Name(field=value), or path.py:Name"
-#: A text in quotes, which is passed over, or one's own solver, ``path.py:Name`` or ``module:Name``.
+#: Quoted text, which is skipped, or a user's solver, ``path.py:Name`` or ``module:Name``.
 _OWN = re.compile(r"""'[^']*'|"[^"]*"|(?P<own>[^\s()\[\]{},='"]+:[A-Za-z_]\w*)""")
 
 
 def known_solvers() -> dict[str, type[Any]]:
-    """Class by name of every solver a text can name, ours first, then the peers."""
+    """Return the class of every named solver, by name: this package's first, then the peers."""
     ours = dict.fromkeys(solver for kind in KINDS for solver in kind.solvers)
     everyone: tuple[type[Any], ...] = (*ours, *lcp.OPTIONAL_SOLVERS, *_COMBINED, *ALL_PEERS)
     return {solver.__name__: solver for solver in everyone}
 
 
 def split_list(text: str) -> list[str]:
-    """Parts of a list at its commas, those within brackets or quotes apart."""
+    """Return the parts of a list, split at commas outside brackets and quotes."""
     parts, depth, quote, start = [], 0, "", 0
     for i, letter in enumerate(text):
         if quote:
@@ -236,10 +236,11 @@ def split_list(text: str) -> list[str]:
 
 
 def solver_from(text: str) -> Any:
-    """Return the solver object a text stands for.
+    """Return the solver object for a text.
 
-    A `RaceError` for an unknown name (the text lists the names), an unknown setting (it lists the fields), a setting
-    that is no literal or out of range, or an own solver that cannot be imported or has no ``solve``.
+    A `RaceError` is raised for an unknown name (the text lists the names) and for an unknown setting (it lists the
+    fields). It is also raised for a setting that is not a literal or out of range, and for a user's solver that cannot
+    be imported or has no ``solve``.
     """
     whole = text.strip()
     head, bracket, _ = whole.partition("(")
@@ -266,7 +267,7 @@ def solver_from(text: str) -> Any:
 
 
 def own_files(text: str) -> list[str]:
-    """Files of one's own solvers that a text names."""
+    """Return the files of users' solvers in a text."""
     head = text.partition("(")[0]
     named = [head] if ":" in head else []
     named += [found["own"] for found in _OWN.finditer(text, len(head)) if found["own"]]
@@ -274,9 +275,9 @@ def own_files(text: str) -> list[str]:
 
 
 def _built(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
-    """Return a solver of a known name or of one's own, with its settings; ``own`` has the place of each identifier.
+    """Return a known or user-defined solver with its settings; ``own`` has the location for each identifier.
 
-    One's own class by itself is made as it comes.
+    Without settings, a class is constructed with its defaults, and a user's object is returned unchanged.
     """
     head = node.func if isinstance(node, ast.Call) else node
     if not isinstance(head, ast.Name):
@@ -302,7 +303,7 @@ def _built(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
 
 
 def _known_solver(name: str) -> type[Any]:
-    """Return the solver of a name, capitals or not; an error lists the names and a close one."""
+    """Return the solver of a name, case-insensitive; an error lists the names and suggests a close one."""
     known = known_solvers()
     by_name = {one.lower(): one for one in known}
     if name.lower() not in by_name:
@@ -346,7 +347,7 @@ def _space_of(place: str, where: str) -> dict[str, Any]:
         file = Path(place)
         if not file.is_file():
             raise RaceError(f"{where!r}: there is no file {place}")
-        # Under a name of its own, so that what the script does when it is run is not done here.
+        # Run under another name than __main__, so that the main part of the script is not executed.
         return runpy.run_path(str(file), run_name=file.stem)
     try:
         return vars(importlib.import_module(place))

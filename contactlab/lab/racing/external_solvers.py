@@ -1,7 +1,7 @@
-"""Solvers of other projects behind the interface of ours, each imported only when it races.
+"""Adapters to solvers of other projects, each imported only when it races.
 
-A peer is an object with ``solve`` like any solver. ``package`` names what has to be installed; traits with
-`lcp.Traits.CONE` say that it is for friction. Its answer is a claim like any other: the original data decide.
+A peer is an object with ``solve``, like all solvers. ``package`` names the package to be installed. Traits with
+`lcp.Traits.CONE` mark solvers of friction problems. Its result is a claim, which is verified with the original data.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ __all__ = ["ALL_PEERS", "installed"]
 
 
 class _Program:
-    """The way to Drake's solver of LCPs of the name ``engine``.
+    """Adapter to Drake's LCP solver with the name ``engine``.
 
-    pydrake offers them through a `MathematicalProgram` alone, which is built inside the measured time.
+    pydrake offers these solvers only through a `MathematicalProgram`, which is built within the measured time.
     """
 
     package: ClassVar[str] = "pydrake"
     engine: ClassVar[str]
 
     def solve(self, problem: lcp.LCP, *, z0: NDArray[np.float64] | None, tolerance: float, trace: bool) -> lcp.Claim:
-        """Solve without a start; the tolerance is the solver's own."""
+        """Solve without a start; the solver uses its own tolerance."""
         from pydrake import solvers
 
         if problem.n == 0:
@@ -45,10 +45,10 @@ class _Program:
         status = {
             solvers.SolutionResult.kSolutionFound: lcp.Status.SOLVED,
             solvers.SolutionResult.kIterationLimit: lcp.Status.ITERATION_LIMIT,
-            # A ray is what these methods call infeasible.
+            # These methods report a ray as infeasible.
             solvers.SolutionResult.kInfeasibleConstraints: lcp.Status.RAY_TERMINATION,
         }.get(outcome, lcp.Status.STALLED)
-        return lcp.Claim(z, status, 0, f"Drake: {outcome.name.removeprefix('k')}; pivots are not told")
+        return lcp.Claim(z, status, 0, f"Drake: {outcome.name.removeprefix('k')}; pivots are not reported")
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class DrakeUnrevisedLemke(_Program):
 
 
 class _ContactSolver:
-    """The way to pin's solver whose classes begin with ``engine``; what is not spatial contacts is UNSUITABLE.
+    """Adapter to pin's solver whose classes begin with ``engine``; it solves only contacts in space.
 
-    They take Coulomb's cone on the dense Delassus matrix, with De Saxce's term.
+    They use Coulomb's cone on the dense Delassus matrix, with De Saxce's term.
     """
 
     max_iterations: int
@@ -102,7 +102,7 @@ class _ContactSolver:
         settings.relative_feasibility_tol = settings.relative_complementarity_tol = 0.1 * tolerance
         settings.solve_ncp = True
         settings.stat_record = False
-        # Ours are (N, T1, T2), pin's tangents first.
+        # The order here is (N, T1, T2); pin has the tangents first.
         order: NDArray[np.int64] = (3 * np.arange(problem.nc)[:, None] + np.array([1, 2, 0])).ravel()
         W = problem._W.toarray() if problem.sparse else problem._W
         delassus = pinocchio.DelassusOperatorDense(np.asfortranarray(W[np.ix_(order, order)]))
@@ -174,7 +174,7 @@ class QuantEconLemke:
     Parameters
     ----------
     max_iter
-        Limit on pivots; None for 20 n + 1000 (its own million would let a cycle run for minutes).
+        Limit on pivots; None for 20 n + 1000 (QuantEcon's default of a million lets a cycle run for minutes).
 
     References
     ----------
@@ -186,7 +186,7 @@ class QuantEconLemke:
     package: ClassVar[str] = "quantecon"
 
     def solve(self, problem: lcp.LCP, *, z0: NDArray[np.float64] | None, tolerance: float, trace: bool) -> lcp.Claim:
-        """Solve without a start; the tolerances are the solver's own."""
+        """Solve without a start; the solver uses its own tolerances."""
         from quantecon.optimize import lcp_lemke
 
         most = 20 * problem.n + 1000 if self.max_iter is None else self.max_iter
@@ -198,14 +198,14 @@ class QuantEconLemke:
 class SiconosLCP:
     """``siconos.numerics.linearComplementarity_driver`` with the solver of a given identifier.
 
-    Siconos is not on the Python package index; where ``siconos`` cannot be imported, this entrant is left out.
+    Siconos is not on the Python package index; if ``siconos`` cannot be imported, this entrant is left out.
 
     Parameters
     ----------
     method
         Identifier without its prefix ``SICONOS_LCP_``: "LEMKE" (lexicographic), "NEWTON_MIN_FBLSA", "NSGS", "ENUM" ...
     max_iter
-        Limit on iterations; None for Siconos' own.
+        Limit on iterations; None for Siconos' default.
 
     References
     ----------

@@ -1,8 +1,8 @@
-"""Kinds of problem: who races whom, the small problem of each on which a worker warms up, and problems as files.
+"""Kinds of problem with their solvers and warm-up problems; problems as files; and the rows of a race.
 
-Every trial reads the same numbers, wherever it runs, and a race can be run again: one `.npz` per problem, named by the
-hash of its contents: the name of its class and the arguments it is made of, a sparse matrix as its three arrays. No
-pickle; the class is one of those that race.
+Every trial reads the same numbers, in any process, and a race can be repeated: there is one `.npz` per problem, named
+by the hash of its contents. It contains the name of the class and the constructor arguments, a sparse matrix as its
+three arrays. Pickle is not used, and only the classes of races are allowed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from contactlab.lab.errors import DatasetError, RaceError
 from contactlab.lab.sweeps.tasks import write_csv
 from problem_data.files import NpzFile, Source, read_text, write_npz
 
-#: League of the kinds that one `lcp.solve` serves: a solver of plain problems meets the others converted.
+#: League of the kinds that `lcp.solve` converts into one another: a solver of LCPs also solves the others.
 COMPLEMENTARITY = "complementarity"
 #: League of Coulomb friction with the exact cone.
 FRICTION = "friction"
-#: How the problems of a problem class have friction, where they have any.
+#: Descriptions of the friction of the problems in each problem class.
 LAWS = {COMPLEMENTARITY: "friction, if any, by pyramids", FRICTION: "exact cones"}
 
 
@@ -53,13 +53,13 @@ def _stored(M: Any, sparse: bool) -> Any:
     return csr_array(M)
 
 
-#: Diagonally dominant, not symmetric: few methods stop at once.
+#: Diagonally dominant and not symmetric, so that few methods finish immediately.
 _M = np.array([[4.0, 1.0, 0.5], [0.0, 3.0, 1.0], [1.0, 0.5, 5.0]])
 
 _Q = (-1.0, 2.0, -3.0)
 
 
-#: With a solution, and without one; a contact that slides, and one that nothing can hold.
+#: Problems with and without a solution: a contact that slides, and a contact that no force can support.
 _SIGNS = (1.0, -1.0)
 _CONTACTS = ((np.diag([1.0, 2.0, 2.0]), [-1.0, 3.0, 1.0]), (np.zeros((3, 3)), [-1.0, 0.0, 0.0]))
 KINDS = (
@@ -107,7 +107,7 @@ KINDS = (
 
 
 def kind_of(problem: object) -> Kind:
-    """Kind of a problem; a `RaceError` for anything else."""
+    """Return the kind of a problem; raise `RaceError` for another object."""
     for kind in KINDS:
         if type(problem) is kind.problem:
             return kind
@@ -116,12 +116,12 @@ def kind_of(problem: object) -> Kind:
 
 
 def problem_class_of(solver: Any) -> str:
-    """League a solver races in: that of friction where its traits say `lcp.Traits.CONE`."""
+    """Return the league of a solver: friction if its traits contain `lcp.Traits.CONE`."""
     return FRICTION if getattr(solver, "traits", lcp.Traits(0)) & lcp.Traits.CONE else COMPLEMENTARITY
 
 
 def size_of(problem: Any) -> int:
-    """Return the n of a problem: complementary pairs, unknowns between bounds, or contacts."""
+    """Return the size n of a problem: complementary pairs, unknowns between bounds, or contacts."""
     return int(problem.nc if kind_of(problem).problem_class == FRICTION else problem.n)
 
 
@@ -129,7 +129,7 @@ _FORMAT = 1
 
 
 def keep_problem(folder: Path, problem: Any) -> Path:
-    """Write a problem into the folder, unless it stands there already, and return its file."""
+    """Write a problem to the folder, unless its file exists, and return its file."""
     arrays: dict[str, Any] = {"format": np.int64(_FORMAT), "kind": np.str_(kind_of(problem).name)}
     _, arguments = problem.__reduce__()
     digest = hashlib.sha256(str(arrays["kind"]).encode())
@@ -147,9 +147,9 @@ def keep_problem(folder: Path, problem: Any) -> Path:
 
 @functools.lru_cache(maxsize=8)
 def read_problem(file: str) -> Any:
-    """Return the problem of a file that `keep_problem` wrote.
+    """Return the problem of a file written by `keep_problem`.
 
-    A `DatasetError` for another, or contents no problem has.
+    Another file, or invalid contents, raise a `DatasetError`.
     """
     arrays = NpzFile(Path(file), DatasetError).read_all()
     form = arrays.get("format", np.zeros(0))
@@ -192,55 +192,54 @@ def _argument(arrays: dict[str, Any], name: str) -> Any:
     return csr_array((data, indices, indptr), shape=(rows, columns))
 
 
-#: Statuses that `lcp.Status` does not have: over the time limit; an exception, or a process that died.
+#: Statuses in addition to `lcp.Status`: exceeded time limit; an exception, or a process that died.
 TIMEOUT, CRASHED = "TIMEOUT", "CRASHED"
-#: Statuses that are answers too: that there is not a solution, with a proof or after every basis was tried.
+#: Statuses that state that no solution exists, with a proof or after all bases were tried.
 PROVED = ("INFEASIBLE", "UNSOLVABLE", "INCONSISTENT")
 
 
 @dataclass(frozen=True)
 class RaceRow:
-    """One solver on one problem.
+    """Result of one solver on one problem.
 
     Attributes
     ----------
     problem, solver
-        Names.
+        Names of problem and solver.
     status
-        A name of `lcp.Status`, ``TIMEOUT`` or ``CRASHED``. SOLVED is said by the residuals on the original data.
+        A name of `lcp.Status`, ``TIMEOUT`` or ``CRASHED``. SOLVED is determined by the residuals on the original data.
     residual
-        The scaled residual there, with the equations; of friction the larger of FCLIB's and the scaled one.
-        inf where there is no finite answer.
+        Scaled residual, including equations, on the original data; for friction the larger of FCLIB's residual and the
+        scaled one. inf without a finite result.
     iterations
-        As the solver counts; 0 where it does not tell.
+        Number of iterations reported by the solver, or 0.
     time
-        Seconds: the least of ``runs`` solves, set-up of the solver included, compilation not. Of a trial that was
-        ended, the time limit.
+        Seconds: the minimum over ``runs`` solves, including set-up of the solver but not compilation. For a trial that
+        was ended, the time limit.
     n
         Complementary pairs, unknowns between bounds, or contacts.
     settings
-        Of the solver, where they differ from its defaults.
+        Settings of the solver that differ from its defaults.
     kind, family
-        Class of the problem, and the family its name says.
+        Class of the problem, and the family from its name.
     natural_map
-        max |min(z, w)|, or what stands for it; of friction FCLIB's residual.
+        max |min(z, w)| or its counterpart; for friction FCLIB's residual.
     cpu
-        Processor seconds of the process, the least likewise: what ``time`` would be if nobody else wanted the cores. 0
-        where it is not known.
+        Processor time [s] of the process, also the minimum. It estimates ``time`` on an idle machine. 0 if unknown.
     runs
-        Solves that were timed.
+        Number of timed solves.
     claim
-        What the solver itself said.
+        Status claimed by the solver.
     origin
         "contactlab", "peer" or "own".
     tolerance
         Bound on the residual.
     detail
-        A few words of the solver, or what it raised.
+        Short text from the solver, or the raised exception.
     deciding_error
-        What decides whether it is solved, at ``tolerance`` and below: the backward error; of friction the largest of
-        its measures, each by what rounding admits of it. inf where there is no finite answer, or an older race did not
-        keep it.
+        The error that determines whether the problem is solved, at ``tolerance`` and below. It is the backward error;
+        for friction it is the largest measure, each relative to its rounding. inf without a finite result, or in rows
+        of older races that lack it.
     """
 
     problem: str
@@ -264,17 +263,17 @@ class RaceRow:
 
     @property
     def label(self) -> str:
-        """Solver and settings: what tells entrants apart."""
+        """Solver and settings, by which entrants are distinguished."""
         return f"{self.solver}({self.settings})" if self.settings else self.solver
 
     @property
     def solved(self) -> bool:
-        """Whether the answer is a solution at the race's tolerance."""
+        """Whether the result is a solution at the race's tolerance."""
         return self.status == "SOLVED"
 
     @property
     def wrong(self) -> bool:
-        """Whether the solver claimed a solution that is wrong."""
+        """Whether the solver claimed a wrong solution."""
         return self.claim == "SOLVED" and self.status not in ("SOLVED", TIMEOUT)
 
 
@@ -283,9 +282,9 @@ _OF_A_RUN = re.compile(r"step\d+-island\d+(#\d+)?")
 
 
 def family_of(name: str) -> str:
-    """Family a problem's name begins with: ``contact_random_k2_d8_s502`` is one of ``contact_random``.
+    """Return the family, the beginning of a problem's name: ``contact_random`` for ``contact_random_k2_d8_s502``.
 
-    In a folder that is the file's: ``runs/bricks/step000042-island0`` is one of ``bricks``.
+    In a folder it is the family of the file: ``bricks`` for ``runs/bricks/step000042-island0``.
     """
     parts = name.split("/")
     known = [part for part in parts if not _OF_A_RUN.fullmatch(part)] or parts
@@ -294,17 +293,17 @@ def family_of(name: str) -> str:
 
 
 def write_rows(path: Path, rows: Iterable[RaceRow]) -> None:
-    """Write rows as CSV with heading, at once."""
+    """Write rows with a header to a CSV file, atomically."""
     write_csv(path, [asdict(row) for row in rows], [field.name for field in fields(RaceRow)])
 
 
 def read_rows(path: str | Path) -> list[RaceRow]:
-    """Rows that `write_rows` wrote; further columns are passed over.
+    """Return the rows written by `write_rows`; further columns are ignored.
 
     Raises
     ------
     DatasetError
-        For a missing column, or an entry of another type, with its line.
+        A column is missing, or an entry has another type; the text gives the line.
     """
     path = Path(path)
     reader = csv.DictReader(io.StringIO(read_text(path, DatasetError), newline=""))

@@ -1,4 +1,4 @@
-"""The race: every solver on every problem, on all cores, judged by the problems' own data."""
+"""The race: every solver on every problem, on all cores, verified with the data of the problems."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from contactlab.lab.racing.trial import (
 from contactlab.lab.sweeps import sweep
 from contactlab.lab.sweeps.tasks import write_lock
 
-#: Seconds beyond twice the time limit after which a trial's process is ended: start, imports, compilation, warm-up.
+#: Seconds after twice the time limit until a trial's process is ended: start, imports, compilation, warm-up.
 KILL_DELAY_SECONDS = 90.0
 KIND_CLASSES = tuple(kind.problem for kind in KINDS)
 
@@ -49,35 +49,36 @@ def race(
     most_steps: int = MOST_STEPS,
     progress: bool | Callable[[int, int], None] = False,
 ) -> RaceReport:
-    """Run every solver on every problem and say who solved what, how fast, and how near.
+    """Run every solver on every problem; report the solved problems, times and residuals of each solver.
 
     Parameters
     ----------
     problems
-        A file or folder (or several), as `contactlab.lab.datasets.load_problems` reads them; or problems of `lcp`, or
-        pairs (name, problem).
+        A file or folder, or several, of a kind supported by `contactlab.lab.datasets.load_problems`. Or problems of
+        `lcp`, or pairs (name, problem).
     solvers
-        "all": our solvers that suit the kinds of problem available. Or names, separated by commas or in a list, with
-        settings as in ``OSQP(max_iter=1000)``; or solver objects; or ``path.py:Name`` and ``module:Name`` for your own.
+        "all": the solvers of this package for the given kinds of problem. Or names, separated by commas or in a list,
+        with settings as in ``OSQP(max_iter=1000)``; or solver objects; or ``path.py:Name`` and ``module:Name`` for your
+        own.
     tolerance
-        Bound on the residual under which an answer counts as solved; None for 1e-9, of friction 1e-8.
+        Bound on the residual of a solved problem; None for 1e-9, or 1e-8 with friction.
     time_limit
-        Seconds per problem and solver. It becomes the time limit of solvers that have one; any other is ended from
-        outside after twice that time and a grace of 90 s for start and compilation, and its row says TIMEOUT.
+        Seconds per problem and solver. Solvers with a time limit get this one. Any other solver is ended from outside
+        after twice this time plus 90 s for start and compilation; its row has the status TIMEOUT.
     out
-        Folder of everything: ``rows.csv``, ``report.html``, the problems, and the finished trials, which are not run
-        again by the same call. None for a temporary one.
+        Folder for all results: ``rows.csv``, ``report.html``, the problems, and the finished trials, which the same
+        call does not repeat. None for a temporary folder.
     jobs, cluster
         Processes (None: all cores), or the address of a Dask scheduler, whose workers must see the same ``out``.
     peers
         Solvers of other projects, by name or "all"; those not installed are left out, and named.
     repeats
-        Most times a problem is solved for its time: the least counts. It is solved again within a second in all, and a
-        second time where the first took less than half the limit.
+        Maximum number of timed solves per problem; the minimum counts. Solves are repeated within one second in total,
+        and once if the first one took less than half the limit.
     curves
-        Problems, spread over the sizes, on which time is measured against residual.
+        Number of problems, spread over the sizes, for curves of time against residual.
     most_steps
-        Of the record of a run: problems of so many of its steps, evenly spread over those that solved something.
+        For the record of a run: number of steps, evenly spread over the steps with contacts or limits.
     progress
         True for a bar on standard error, or a function of (done, total).
 
@@ -89,9 +90,9 @@ def race(
     Raises
     ------
     RaceError
-        For no problems, an unknown solver or setting, or a limit that is none.
+        There is no problem, an unknown solver or setting, or an invalid limit.
     SweepError
-        Another race is writing to the folder, or the disk refuses.
+        Another race is writing to the folder, or the folder cannot be written.
     """
     _check(tolerance, time_limit, {"repeats": (repeats, 1), "curves": (curves, 0), "most_steps": (most_steps, 1)})
     time_limit = float(time_limit)
@@ -137,13 +138,13 @@ def _check(tolerance: float | None, time_limit: float, counts: dict[str, tuple[i
     if not (time_limit > 0.0 and math.isfinite(time_limit)):
         raise RaceError(f"time_limit must be a number of seconds > 0, got {time_limit}")
     for name, (value, least) in counts.items():
-        given: object = value  # whatever the caller's types say
+        given: object = value  # callers may ignore the annotation
         if not isinstance(given, int) or given < least:
             raise RaceError(f"{name} must be a whole number >= {least}, got {value!r}")
 
 
 def _named(problems: Any, most_steps: int) -> tuple[list[tuple[str, Any]], list[str]]:
-    """Problems, each with a name of its own, from whatever was given; and a line on each file that cannot be used."""
+    """Return the problems with unique names, and a line on each file that cannot be used."""
     named: dict[str, Any] = {}
     unread = []
     for name, problem in _given(problems, most_steps):
@@ -174,7 +175,7 @@ def _folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
         folder = Path(os.path.abspath(out))
         with contextlib.ExitStack() as held:
             held.callback(write_lock(folder, "another race is writing here").release)
-            # A file that a killed race was writing.
+            # A partial file of a killed race.
             for file in (*folder.glob(".*.partial"), *folder.glob("problems/.*.partial")):
                 file.unlink(missing_ok=True)
             yield folder.resolve()
@@ -192,7 +193,7 @@ def _tasks(
     time_limit: float,
     repeats: int,
 ) -> tuple[list[dict[str, Any]], dict[tuple[str, str], RaceRow]]:
-    """Return a task per problem and entrant, and the row it would have if nothing came back."""
+    """Return a task per problem and entrant, and its row in case the task returns nothing."""
     everyone = isinstance(solvers, str) and solvers.lower() == "all"
     tasks, known = [], {}
     for name, problem in named:
@@ -216,15 +217,15 @@ def _tasks(
 
 
 def _source(entrant: Competitor) -> str:
-    """Hash of the files of the user's own solvers in it: an edited one is another entrant."""
+    """Return a hash of the files of the user's solvers, so that an edited solver is a different entrant."""
     files = own_files(entrant.text)
     return hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest() if files else ""
 
 
 def _row(entries: dict[str, Any], otherwise: RaceRow, time_limit: float) -> RaceRow:
-    """Return the row of a task; of one whose process was ended or died, what is known of it."""
+    """Return the row of a task; if its process was ended or died, the row with the known entries."""
     if entries["outcome"] == "done":
-        # Its family as names are read now, whatever they were when it ran.
+        # The family follows the present rule for names, also for older rows.
         kept = {field.name: entries[field.name] for field in fields(RaceRow) if field.name in entries}
         return RaceRow(**kept | {"family": otherwise.family})
     status = TIMEOUT if entries["outcome"] == "timeout" else CRASHED

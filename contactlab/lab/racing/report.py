@@ -1,7 +1,7 @@
 """Results of a race: its rows, its machine (without names of hosts or users), and its page.
 
-The page is one HTML file from the template ``report.html``. It needs no other file and no network, and every name is
-escaped. The template fills the tables and the sentences on what the race does not show; the charts are made here.
+The page is one HTML file from the template ``report.html``. It needs no other file and no network, and all names are
+escaped. The template has the tables and the text on the limits of the race; this module draws the charts.
 """
 
 from __future__ import annotations
@@ -60,21 +60,21 @@ _DISTRIBUTION = {"pydrake": "drake", "pinocchio": "pin"}
 class Machine:
     """Machine and versions."""
 
-    # As the system tells them.
+    # As reported by the system.
     processor: str
     cores: int
     system: str
     versions: tuple[tuple[str, str], ...]  # package and version, as far as installed
 
     def text(self) -> str:
-        """One line."""
+        """Return the description as one line."""
         return f"{self.processor}, {self.cores} cores, {self.system}; " + ", ".join(
             f"{name} {version}" for name, version in self.versions
         )
 
 
 def this_machine(peers: Iterable[str] = ()) -> Machine:
-    """Describe this machine, with the versions of the packages that solve and of these peers."""
+    """Return a description of this machine, with the versions of solver packages and of these peers."""
     versions = [("contactlab", contactlab.__version__), ("sources", sources_digest()[:12])]
     versions.append(("Python", platform.python_version()))
     for package in dict.fromkeys((*_PACKAGES, *peers)):
@@ -102,7 +102,7 @@ def sources_digest() -> str:
 
 
 def load_average() -> float | None:
-    """Processes that wanted a core over the last minute; None if the system does not tell."""
+    """Return the mean number of processes waiting for a core over the last minute, or None if unknown."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):
@@ -111,27 +111,27 @@ def load_average() -> float | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RaceReport:
-    """Rows of a race, and what can be read off them.
+    """Rows of a race, with the statistics derived from them.
 
     Attributes
     ----------
     rows
         One `RaceRow` per problem and solver, failures included.
     curves
-        Time against residual, on a few problems.
+        Curves of time against residual, on a few problems.
     time_limit, repeats, jobs, cluster
-        As raced; ``jobs`` processes, or a cluster.
+        Settings of the race; ``jobs`` is the number of processes, or the cluster.
     skipped
-        Peers that are not installed, files that could not be used, and trials that stand in the folder and are not
-        among the rows: a line each.
+        A line each on peers that are not installed, files that could not be used, and trials in the folder that do not
+        belong to this race.
     machine
-        What it ran on.
+        The machine on which the race ran.
     began, seconds
-        When (seconds since 1970) and for how long.
+        Start (seconds since 1970) and duration.
     computed
-        Trials run now; the others stood in the folder.
+        Number of trials run by this call; the others were in the folder.
     load
-        Load average before and after; None if the system does not tell.
+        Load average before and after; None if unknown.
     digests
         (name, digest) of each problem: the first 32 digits of the SHA-256 of its kind and arrays.
     """
@@ -160,11 +160,11 @@ class RaceReport:
         return [one for field in self.fields for one in summaries(field, self.time_limit)]
 
     def profile(self, field: RaceGroup) -> PerformanceProfile:
-        """Performance profile over the problems of a field that somebody solved; columns as ``field.labels``."""
+        """Return the performance profile over the solved problems of a field, with columns as ``field.labels``."""
         return replace(performance_profile(field.times()), labels=field.labels)
 
     def growth(self, field: RaceGroup, *, families: bool = False) -> list[tuple[str, str, Growth]]:
-        """(solver, family, fit) of time against n over what it solved; family "" for all together."""
+        """Return (solver, family, fit) of time against n over solved problems; family "" for all together."""
         fits = []
         for label in field.labels:
             rows = [row for (_, name), row in field.rows.items() if name == label and row.solved]
@@ -186,7 +186,7 @@ class RaceReport:
         return f"RaceReport({len(self.rows)} trials, {solved} solved, {len(self.summary())} solvers)"
 
     def to_html(self, path: str | Path) -> Path:
-        """Write the report: one file that needs nothing but a browser."""
+        """Write the report as one self-contained HTML file."""
         write_atomic(Path(path), page(self).encode())
         return Path(path)
 
@@ -221,7 +221,7 @@ class RaceReport:
 
 
 def page(report: RaceReport) -> str:
-    """Return the whole file."""
+    """Return the HTML text of the report."""
     groups, missing = [], ""
     for field in report.fields:
         lines = summaries(field, report.time_limit)
@@ -255,7 +255,7 @@ def page(report: RaceReport) -> str:
 
 @functools.cache
 def templates() -> Environment:
-    """Return the environment of the templates in this package: every value is escaped, and a missing one raises."""
+    """Return the template environment of this package: values are escaped, and a missing value raises."""
     import jinja2
 
     loader = jinja2.FileSystemLoader(Path(contactlab.__file__).parent)
@@ -268,30 +268,30 @@ def templates() -> Environment:
 
 
 def _waiting(report: RaceReport) -> float:
-    """Return the median of wall time over CPU time of solves longer than a time slice; 0 if there are none."""
+    """Return the median ratio of wall time to CPU time over solves longer than a time slice; 0 if there are none."""
     ratios = sorted(row.time / row.cpu for row in report.rows if row.cpu > 1e-3 and row.runs)
     return ratios[len(ratios) // 2] if ratios else 0.0
 
 
-#: Ten colours told apart on white; each comes back with another dash.
+#: Ten colours distinguishable on white; they repeat with other dashes.
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
     "#56B4E9", "#222222", "#8C564B", "#7F3FBF", "#7A9A01",
 )  # fmt: skip
 DASHES = ("-", "--", ":")
-LONGEST = 32  # letters of a label in the legend
-#: Ratios beyond this are off the chart: the curves have long come to rest.
+LONGEST = 32  # maximum number of characters of a label in the legend
+#: Larger ratios are not shown, because the curves are constant there.
 _FARTHEST = 1e4
 _FLOOR = 1e-17
-# Groups are numbered again in every picture, and no two elements of a page may have one id.
+# Groups are renumbered in every picture, because ids of a page must be unique.
 _GROUP = re.compile(r'<g id="(?:series (\d+)|[^"]*)">')
 
 
 def profile_chart(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> str:
-    """Share of problems solved within a ratio to the fastest."""
+    """Return a chart of the fraction of problems solved within a ratio to the fastest solver."""
     profile = report.profile(field)
     end = min(_FARTHEST, max(2.0, 10.0 ** math.ceil(math.log10(max(profile.largest, 1.01)))))
-    figure, axes = _axes("time / least time of any solver on the problem", "share of problems", len(order))
+    figure, axes = _axes("time / smallest time of any solver on the problem", "fraction of problems", len(order))
     for number, label in enumerate(order):
         tau, share = profile.steps(field.labels.index(label))
         kept = tau <= end
@@ -303,7 +303,7 @@ def profile_chart(report: RaceReport, field: RaceGroup, order: Sequence[str]) ->
 
 
 def growth_chart(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> str:
-    """Time of every solved trial against n, and the fitted power over the sizes it rests on."""
+    """Return a chart of the time of every solved trial against n, with the fitted power over its sizes."""
     rows = [row for row in field.rows.values() if row.solved and row.n > 0 and row.time > 0.0]
     if not rows:
         return ""
@@ -322,7 +322,7 @@ def growth_chart(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> 
 
 
 def curve_charts(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> list[tuple[str, int, str]]:
-    """Return (problem, n, chart) for each problem: the residual that was reached after so many seconds."""
+    """Return (problem, n, chart) for each problem: the residual reached against time."""
     drawn = []
     for problem in dict.fromkeys(curve.problem for curve in report.curves if curve.problem in field.problems):
         curves = {curve.label: curve for curve in report.curves if curve.problem == problem and curve.points}
@@ -333,7 +333,7 @@ def curve_charts(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> 
 
 
 def _curves(tolerance: float, curves: dict[str, ResidualCurve], order: Sequence[str]) -> str:
-    figure, axes = _axes("time [s]", "error that decides", len(curves))
+    figure, axes = _axes("time [s]", "deciding error", len(curves))
     axes.axhline(tolerance, color="#222222", linewidth=1.0)
     for number, label in enumerate(order):
         if label in curves:
@@ -344,19 +344,19 @@ def _curves(tolerance: float, curves: dict[str, ResidualCurve], order: Sequence[
 
 
 def _look(number: int, label: str) -> dict[str, Any]:
-    """How the number-th solver is drawn; its group in the picture has the number for its name."""
+    """Return the line style of a solver; its group in the picture is named by the number."""
     short = label if len(label) <= LONGEST else label[: LONGEST - 1] + "…"
     return {
         "color": COLOURS[number % len(COLOURS)],
         "linestyle": DASHES[number // len(COLOURS) % len(DASHES)],
         "linewidth": 1.7,
-        "label": short.replace("$", r"\$"),  # between two of them stood a formula
+        "label": short.replace("$", r"\$"),  # text between two of them would be a formula
         "gid": f"series {number}",
     }
 
 
 def _axes(x: str, y: str, solvers: int) -> tuple[Figure, Axes]:
-    """Logarithmic axes with room for a legend of so many lines beside them."""
+    """Return logarithmic axes, with space for a legend of this many lines beside them."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.8, max(4.3, 0.6 + 0.2 * solvers)), layout="constrained")
@@ -367,17 +367,17 @@ def _axes(x: str, y: str, solvers: int) -> tuple[Figure, Axes]:
 
 
 def _svg(figure: Figure, order: Sequence[str], name: str) -> str:
-    """Return the chart as an element of the page, each solver's lines with its name to show; ``name`` is told aloud."""
+    """Return the chart as an element of the page, with a title for each solver; ``name`` is its accessible name."""
     from markupsafe import Markup
     from matplotlib import rc_context
 
     figure.axes[0].legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     file = io.StringIO()
-    # Letters stay letters; names of markers and clips depend on what they name alone.
+    # Text stays text; names of markers and clips depend only on their contents.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "race"}):
         figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     text = file.getvalue()
-    # Within a page an SVG needs no addresses of name spaces.
+    # Within an HTML page, an SVG needs no name space declarations.
     text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text[text.index("<svg") :])
 
     def group(match: re.Match[str]) -> str:

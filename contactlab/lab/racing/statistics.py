@@ -1,7 +1,7 @@
-"""Statistics of a race: profiles, a mean that no single time rules, growth with size; and its summary by solver.
+"""Statistics of a race: performance profiles, shifted geometric means, growth with size, and a summary by solver.
 
-A profile says, for every ratio to the fastest, the share of problems a solver is within. Growth is a power fitted to
-what was measured, and no further.
+A profile gives, for every ratio to the fastest solver, the fraction of problems that a solver solves within this ratio.
+Growth is a power fitted to the measured times, valid only for the measured sizes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from contactlab.lab.racing.kinds import KINDS, LAWS, PROVED, RaceRow
 
 @dataclass(frozen=True, eq=False)
 class PerformanceProfile:
-    """Step functions rho_s(tau) = share of the problems that solver s solved within tau times the least cost.
+    """Step functions rho_s(tau): fraction of problems that solver s solved within tau times the smallest cost.
 
     Attributes
     ----------
     ratios
-        Cost over the least cost of any solver on that problem, (problems, solvers); inf where it was not solved.
+        (problems, solvers) cost divided by the smallest cost of any solver on the problem; inf if it was not solved.
     labels
         Names of the solvers, column by column.
     """
@@ -33,19 +33,19 @@ class PerformanceProfile:
     labels: tuple[str, ...] = ()
 
     def share(self, tau: float) -> NDArray[np.float64]:
-        """Share (solvers,) of the problems solved within ``tau`` times the least cost; 0 if there are none."""
+        """Return the fraction (solvers,) of problems solved within ``tau`` times the smallest cost; 0 for none."""
         if self.ratios.shape[0] == 0:
             return np.zeros(self.ratios.shape[1])
         return np.asarray((self.ratios <= tau).mean(axis=0))
 
     def steps(self, solver: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Ratios at which the solver's curve rises, ascending, and the share reached there."""
+        """Return the ratios at which the solver's curve rises, ascending, and the fractions reached there."""
         finite = np.sort(self.ratios[np.isfinite(self.ratios[:, solver]), solver])
         tau, rises = np.unique(finite, return_counts=True)
         return tau, np.cumsum(rises) / max(1, self.ratios.shape[0])
 
     def __str__(self) -> str:
-        """Return a line per solver: the share of problems solved within once, twice and ten times the least cost."""
+        """Return a line per solver: fractions of problems solved within 1, 2 and 10 times the smallest cost."""
         shares = np.stack([self.share(tau) for tau in (1.0, 2.0, 10.0)], axis=1).tolist()
         names = self.labels or tuple(f"solver {j}" for j in range(len(shares)))
         wide = max((len(name) for name in names), default=0)
@@ -61,13 +61,13 @@ class PerformanceProfile:
 
 
 def performance_profile(costs: ArrayLike) -> PerformanceProfile:
-    """Profile of costs (times, pivots) of every solver on every problem.
+    """Return the profile of costs (times, pivots) of every solver on every problem.
 
     Parameters
     ----------
     costs
-        (problems, solvers), each > 0; inf or NaN where the solver failed, which counts as an infinite ratio. A problem
-        that nobody solved is kept: all its ratios are infinite.
+        (problems, solvers), each > 0; inf or NaN for a failure, whose ratio is infinite. An unsolved problem is kept:
+        all its ratios are infinite.
 
     Raises
     ------
@@ -93,16 +93,16 @@ def performance_profile(costs: ArrayLike) -> PerformanceProfile:
 
 
 def shifted_geometric_mean(times: ArrayLike, *, shift: float, failed_at: float) -> float:
-    """exp(mean(log(t + shift))) - shift, a failure counting as ``failed_at``.
+    """Return exp(mean(log(t + shift))) - shift, with ``failed_at`` as the time of a failure.
 
     Parameters
     ----------
     times
-        Seconds (k,); inf or NaN for a failure. Times above ``failed_at`` count as that.
+        Seconds (k,); inf or NaN for a failure. Times above ``failed_at`` are replaced by it.
     shift
-        Seconds added to each, so that differences far below it do not count. A mean is stated with its shift.
+        Seconds added to each time, so that much smaller differences have no effect. Report a mean with its shift.
     failed_at
-        Seconds a failure counts for: the time limit.
+        Time of a failure [s]: the time limit.
 
     Returns
     -------
@@ -135,13 +135,13 @@ class Growth:
     Attributes
     ----------
     exponent, factor
-        Of the fit; seconds.
+        Parameters of the fit; seconds.
     standard_error
-        Of the exponent; inf for two points, which any line meets.
+        Standard error of the exponent; inf for two points.
     least_n, largest_n
-        Range of sizes it rests on. It says nothing beyond.
+        Range of the fitted sizes. The fit is not valid outside.
     points
-        Problems it rests on.
+        Number of fitted problems.
     """
 
     exponent: float
@@ -152,7 +152,7 @@ class Growth:
     points: int
 
     def at(self, n: float) -> float:
-        """Seconds the fit gives for ``n``."""
+        """Return the fitted seconds for ``n``."""
         return self.factor * math.pow(n, self.exponent)
 
 
@@ -162,16 +162,16 @@ def fit_growth(n: ArrayLike, times: ArrayLike, *, least_points: int = 3, least_r
     Parameters
     ----------
     n, times
-        Sizes (k,) and seconds (k,). Failures (inf, NaN) and n = 0 are left out.
+        Sizes (k,) and seconds (k,). Failures (inf, NaN) and n = 0 are omitted.
     least_points
-        Different sizes that a fit needs.
+        Minimum number of different sizes.
     least_range
-        Largest over smallest size that a fit needs.
+        Minimum ratio of the largest to the smallest size.
 
     Returns
     -------
     Growth or None
-        None if there are too few sizes, or too close to one another.
+        None if there are too few sizes, or if they are too close to each other.
     """
     from scipy.stats import linregress
 
@@ -188,24 +188,24 @@ def fit_growth(n: ArrayLike, times: ArrayLike, *, least_points: int = 3, least_r
     return Growth(float(line.slope), factor, error, int(sizes.min()), int(sizes.max()), int(sizes.size))
 
 
-#: Shift of the geometric mean [s]: differences far below a millisecond do not count.
+#: Shift of the geometric mean [s]: differences far below a millisecond have no effect.
 SHIFT = 1e-3
-#: Times within this factor of the least count as the least: repeated runs differ by that much.
+#: Times within this factor of the minimum count as the minimum, because repeated runs differ by this much.
 NEAR = 1.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RaceGroup:
-    """Solvers that met the same problems, and their results.
+    """Solvers of the same problems, and their results.
 
     Attributes
     ----------
     problem_class
-        Of the problems.
+        Class of the problems.
     problems, labels
-        Names; of solvers with their settings.
+        Names of the problems, and of the solvers with their settings.
     rows
-        One per problem and solver that met.
+        One row per problem and solver.
     """
 
     problem_class: str
@@ -218,24 +218,24 @@ class RaceGroup:
 
     @property
     def title(self) -> str:
-        """The problem class, and the law of friction that its problems have."""
+        """The problem class and the law of friction of its problems."""
         return (
             f"{self.problem_class} ({LAWS[self.problem_class]})" if self.problem_class in LAWS else self.problem_class
         )
 
     @property
     def tolerance(self) -> float:
-        """Bound on the residual under which they solved."""
+        """Bound on the residual of a solved problem."""
         return next(iter(self.rows.values())).tolerance
 
     @property
     def decided(self) -> tuple[str, ...]:
-        """Problems that somebody solved: what times and profiles are taken over."""
+        """Problems that at least one solver solved; times and profiles use only these."""
         solved = {row.problem for row in self.rows.values() if row.solved}
         return tuple(name for name in self.problems if name in solved)
 
     def times(self, of: str = "time") -> NDArray[np.float64]:
-        """Seconds (decided problems, solvers), by the clock or, with "cpu", of the processor; inf where not solved."""
+        """Return wall times [s] (decided problems, solvers), or CPU times with "cpu"; inf if not solved."""
         times = [[self._time(name, label, of) for label in self.labels] for name in self.decided]
         return np.array(times, dtype=np.float64).reshape((-1, len(self.labels)))
 
@@ -253,19 +253,19 @@ class SolverSummary:
     label, origin
         Solver with settings; "contactlab", "peer" or "own".
     met
-        Problems it was put to.
+        Number of problems it was run on.
     solved, proved, wrong
-        How many it solved; showed to have no solution; claimed solved that it had not.
+        Numbers of problems that it solved, proved to have no solution, and wrongly claimed to be solved.
     failures
         Every other status, most frequent first.
     mean
-        Shifted geometric mean [s] over the problems that somebody solved, failures at the time limit; NaN for none.
+        Shifted geometric mean [s] over the decided problems, with failures at the time limit; NaN for none.
     cpu_mean
-        The same of processor times.
+        Shifted geometric mean of the processor times [s].
     median
-        Median [s] over what it solved; NaN for none.
+        Median [s] over its solved problems; NaN for none.
     best
-        Problems on which its time was the least, or within 10 % of it.
+        Number of problems with the smallest time, or within 10 % of it.
     """
 
     label: str
@@ -282,7 +282,7 @@ class SolverSummary:
 
 
 def fields_of(rows: Iterable[RaceRow]) -> list[RaceGroup]:
-    """Return rows by problem class, in the order of arrival."""
+    """Return rows by problem class, in their order."""
     leagues = {kind.name: kind.problem_class for kind in KINDS}
     sorted_rows: dict[str, list[RaceRow]] = {}
     for row in rows:
@@ -299,7 +299,7 @@ def fields_of(rows: Iterable[RaceRow]) -> list[RaceGroup]:
 
 
 def summaries(field: RaceGroup, time_limit: float) -> list[SolverSummary]:
-    """One line per solver, who solved most first, then by the mean."""
+    """Return one summary per solver, sorted by the number of solved problems and then by the mean."""
     times = field.times()
     least = times.min(axis=1, initial=math.inf, keepdims=True)
     best = ((times <= NEAR * least) & np.isfinite(times)).sum(axis=0)
@@ -327,7 +327,7 @@ def summaries(field: RaceGroup, time_limit: float) -> list[SolverSummary]:
 
 
 def seconds_text(seconds: float) -> str:
-    """Seconds in a unit that reads well; "-" for none."""
+    """Return seconds in a suitable unit; "-" for none."""
     if not math.isfinite(seconds):
         return "-"
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
@@ -337,17 +337,17 @@ def seconds_text(seconds: float) -> str:
 
 
 def failures_text(one: SolverSummary) -> str:
-    """Statuses other than solved, with counts."""
+    """Return the statuses of failures, with counts."""
     return ", ".join(f"{count} {status.lower().replace('_', ' ')}" for status, count in one.failures) or "-"
 
 
 def summary_table(field: RaceGroup, lines: Sequence[SolverSummary], time_limit: float) -> str:
-    """One line per solver, with a heading."""
+    """Return a table with one line per solver and a header."""
     width = max([len("solver"), *(len(one.label) for one in lines)])
     decided = len(field.decided)
     text = [
-        f"{field.title}: {len(field.problems)} problems, {decided} of them solved by somebody; mean: shifted "
-        f"geometric (shift {seconds_text(SHIFT)}) over those, failures at {seconds_text(time_limit)}",
+        f"{field.title}: {len(field.problems)} problems, {decided} of them solved by at least one solver; "
+        f"mean: shifted geometric (shift {seconds_text(SHIFT)}) over these, failures at {seconds_text(time_limit)}",
         f"{'solver':{width}}  {'solved':>7}  {'proved':>6}  {'wrong':>5}  {'mean':>9}  {'cpu mean':>9}  "
         f"{'median':>9}  {'best on':>7}  "
         "failures",

@@ -1,7 +1,7 @@
-"""One trial: a solver on a problem, warmed up, timed, and judged by the problem's own data; and trials done before.
+"""Trials: a solver on a problem, with warm-up, timing and verification; curves of time against residual.
 
-Solves are timed after a warm-up, what was compiled in them left out. Nothing of the verdict is the solver's word. For a
-few problems also time against residual: how long a solver takes to come how near.
+Solves are timed after a warm-up, and solves with compilation are not counted. The verdict uses only the data of the
+problem, never the solver's claim. For a few problems, time is also measured against the residual.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from lcp.method import replace_fields
 
 
 def unused_trials_note(folder: Path, rows: Iterable[dict[str, Any]], entrants: Iterable[Competitor]) -> list[str]:
-    """A line on the finished trials of the folder that are none of these rows, and so are not in this race's table."""
+    """Return a line on the finished trials in the folder that do not belong to these rows, and so not to this table."""
     here = {row["key"] for row in rows}
     known = {name for entrant in entrants for name in (entrant.label, entrant.text)}
     others = [row for key, row in finished_rows(folder).items() if key not in here]
@@ -55,14 +55,14 @@ def unused_trials_note(folder: Path, rows: Iterable[dict[str, Any]], entrants: I
 
 
 def _label(row: dict[str, Any]) -> str:
-    if "solver" not in row:  # ended from outside: no row of its own
+    if "solver" not in row:  # ended from outside, so without a row
         return str(row["text"])
     return f"{row['solver']}({row['settings']})" if row["settings"] else str(row["solver"])
 
 
-#: Seconds of solving after which a trial is not timed once more.
+#: Total solve time [s] after which a trial is not repeated.
 ENOUGH = 1.0
-#: Solves that may be spoilt by compilation before one counts all the same.
+#: Maximum number of solves discarded because of compilation.
 SPOILT = 3
 
 _warm: set[tuple[str, str, bool]] = set()
@@ -77,7 +77,7 @@ def run_trial(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def failed_row(name: str, problem: Any, entrant: Competitor, tolerance: float, status: str, seconds: float) -> RaceRow:
-    """Return the row of a solver that gave no answer."""
+    """Return the row of a solver without a result."""
     return RaceRow(
         name, entrant.name, status, math.inf, 0, seconds, size_of(problem), entrant.settings, kind_of(problem).name,
         family_of(name), math.inf, 0.0, 0, "", entrant.origin, tolerance, "",
@@ -87,10 +87,10 @@ def failed_row(name: str, problem: Any, entrant: Competitor, tolerance: float, s
 def trial(
     name: str, problem: Any, entrant: Competitor, *, tolerance: float, time_limit: float, repeats: int
 ) -> RaceRow:
-    """Return the row of one solver on one problem. Whatever the solver does, a row comes back, unless the process dies.
+    """Return the row of one solver on one problem, whatever the solver does, unless the process dies.
 
-    Time limits of the solver's own are lowered to the race's. It is solved a second time where the first took less than
-    half the time limit, and up to ``repeats`` times within a second; the least time counts.
+    Default time limits of the solver are reduced to the race's. The problem is solved a second time if the first solve
+    took less than half the time limit, and up to ``repeats`` times within a second; the minimum time counts.
     """
     kind = kind_of(problem)
     row = failed_row(name, problem, entrant, tolerance, "UNSUITABLE", 0.0)
@@ -99,7 +99,8 @@ def trial(
     witness = RecordingSolver(limited(entrant.solver, time_limit))
 
     def again(runs: int, spent: float) -> bool:
-        # The first solve may hold what the warm-up did not reach: a second one follows unless it was long.
+        # The first solve may contain compilation that the warm-up did not cover, so a second one follows unless it was
+        # long.
         return runs < repeats and (spent < min(ENOUGH, time_limit) or (runs == 1 and spent < time_limit / 2))
 
     try:
@@ -125,7 +126,7 @@ def trial(
 
 
 class Timed(NamedTuple):
-    """The last result of some solves, their least times by the clock and of the processor, their sum, their number."""
+    """Last result of repeated solves, minimum wall and processor time, total wall time, and number of solves."""
 
     result: Any
     least: float
@@ -135,18 +136,18 @@ class Timed(NamedTuple):
 
 
 def warm_up(text: str, solver: Any, kind: Kind, sparse: bool, tolerance: float) -> None:
-    """Solve small problems of the kind, once per solver and process: imports and kernels are not timed."""
+    """Solve small problems of the kind, once per solver and process, so that imports and compilation are not timed."""
     if (text, kind.name, sparse) in _warm:
         return
     _warm.add((text, kind.name, sparse))
     for problem in kind.warm_up(sparse):
-        # An exception raised here will be raised on the problem again, where it counts.
+        # An exception raised here will be raised again, and counted, on the problem.
         with contextlib.suppress(Exception):
             lcp.solve(problem, solver, tolerance=tolerance)
 
 
 def timed(problem: Any, solver: Any, tolerance: float, again: Callable[[int, float], bool]) -> Timed:
-    """Solve, and once more while ``again`` says so of the number and the seconds of the solves that count."""
+    """Solve repeatedly, as long as ``again`` returns True for the number and total seconds of the counted solves."""
     least, cpu, total, runs, spoilt = math.inf, math.inf, 0.0, 0, 0
     while runs == 0 or again(runs, total):
         with count_compilations() as watch:
@@ -163,9 +164,9 @@ def timed(problem: Any, solver: Any, tolerance: float, again: Callable[[int, flo
 class Measured(NamedTuple):
     """Residual of a solution on the data of the problem.
 
-    The residual is the scaled one, that of the equations included; of friction the larger of FCLIB's and the scaled
-    one, where rounding leaves the former a meaning. The natural map is unscaled; of friction FCLIB's residual.
-    ``deciding`` is within the tolerance where it is solved.
+    The residual is the scaled one, including equations; for friction it is the larger of FCLIB's and the scaled
+    residual, if FCLIB's exceeds rounding. The natural map is unscaled; for friction it is FCLIB's residual.
+    ``deciding`` is within the tolerance if the problem is solved.
     """
 
     residual: float
@@ -175,7 +176,7 @@ class Measured(NamedTuple):
 
 
 def measured(problem: Any, result: Any) -> Measured:
-    """Measures of an answer, and whether it is solved at the result's tolerance."""
+    """Return the residuals of a result, and whether it is a solution at the result's tolerance."""
     if kind_of(problem).problem_class == FRICTION:
         return _measured_friction(problem, result)
     z, u = (result.y, result.u) if isinstance(problem, lcp.MLCP) else (result.z, None)
@@ -201,7 +202,7 @@ def _measured_friction(problem: Any, result: Any) -> Measured:
 
 
 def verdict(problem: Any, result: Any) -> tuple[str, Measured]:
-    """Status and measures. That there is not a solution is believed with its proof only."""
+    """Return status and residuals; a status without a solution needs a proof."""
     found = measured(problem, result)
     if found.solved:
         return "SOLVED", found
@@ -214,7 +215,7 @@ def verdict(problem: Any, result: Any) -> tuple[str, Measured]:
 
 
 def _has_required_proof(problem: Any, result: Any) -> bool:
-    """Return True if a status needs no proof, or has it."""
+    """Return True if a status needs no proof, or if its proof is valid."""
     if result.status not in (lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE, lcp.Status.INCONSISTENT):
         return True
     if kind_of(problem).problem_class != FRICTION:
@@ -226,16 +227,16 @@ def _has_required_proof(problem: Any, result: Any) -> bool:
     return no_admissible_motion(problem if reduction is None else reduction.problem) is not None
 
 
-#: Tolerances that a solver without a budget of iterations is asked for, one after the other.
+#: Requested tolerances, in order, for a solver without a limit on iterations.
 TOLERANCES = tuple(10.0**-k for k in range(1, 13))
-#: Seconds after which a point is not timed once more.
+#: Seconds after which a point is not timed again.
 SHORT = 0.3
 _BUDGETS = ("max_iterations", "max_iter")
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Seconds of one solve, and the error it reached: the one that decides, judged at the race's tolerance."""
+    """Seconds of one solve, and its deciding error, which is compared with the race's tolerance."""
 
     seconds: float
     residual: float
@@ -248,12 +249,12 @@ class ResidualCurve:
     Attributes
     ----------
     problem, label
-        Names.
+        Name of the problem, and label of the solver.
     by
-        "iterations": every point is a solve of its own with twice the iterations of the one before; "tolerance": with
-        a tenth of its tolerance.
+        "iterations": every point is a separate solve with twice the iterations of the previous one; "tolerance": with a
+        tenth of its tolerance.
     points
-        In the order of asking; only those with a finite residual.
+        Points in the order of the solves; only points with a finite residual.
     """
 
     problem: str
@@ -265,11 +266,11 @@ class ResidualCurve:
 def residual_curve(
     name: str, problem: Any, entrant: Competitor, *, tolerance: float, time_limit: float
 ) -> ResidualCurve:
-    """Solve again and again, asking for more each time, until ``time_limit`` seconds are spent in all.
+    """Solve repeatedly with increasing accuracy, until ``time_limit`` seconds are spent in total.
 
-    A solver with a field ``max_iterations`` or ``max_iter`` is given 1, 2, 4, 8 ... iterations, until it solves; any
-    other tolerances 1e-1, 1e-2 ... 1e-12. Each solve begins again; the least time of three counts. What polishes its
-    answer on the active set does so at any budget: its curve falls at once.
+    A solver with a field ``max_iterations`` or ``max_iter`` gets 1, 2, 4, 8 ... iterations, until it solves; any other
+    solver gets the tolerances 1e-1, 1e-2 ... 1e-12. Each solve starts from scratch; the minimum time of three counts. A
+    solver that polishes its result on the active set does so for every limit, so its curve falls immediately.
     """
     solver = limited(entrant.solver, time_limit)
     fields = getattr(solver, "__dataclass_fields__", ())
@@ -291,7 +292,7 @@ def residual_curve(
 
 
 def pick_problems(named: Sequence[tuple[str, Any]], rows: Sequence[RaceRow], count: int) -> list[tuple[str, Any]]:
-    """Problems spread over the sizes of those that somebody solved, the largest among them; ``count`` per league."""
+    """Return ``count`` solved problems per league, spread over the sizes, including the largest."""
     solved = {row.problem for row in rows if row.solved}
     leagues: dict[str, list[tuple[str, Any]]] = {}
     for name, problem in named:
@@ -317,7 +318,7 @@ def curves_of(
     cluster: str | None,
     patience: float,
 ) -> tuple[ResidualCurve, ...]:
-    """Curves of every entrant that suits; those whose process was ended have none."""
+    """Return the curves of every suitable entrant; entrants whose process was ended have none."""
     tasks = [
         {
             "problem": name,

@@ -1,4 +1,4 @@
-"""Sweeps: many independent tasks, each computed once, wherever there is a processor for it."""
+"""Sweeps: many independent tasks, each computed once, on any available processor."""
 
 from __future__ import annotations
 

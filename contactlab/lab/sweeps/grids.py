@@ -1,7 +1,7 @@
 """Families of tasks: scenes over parameters and seeds, solvers over problems, laws over impacts.
 
-Each is a value that `contactlab.lab.sweep` takes: it has the tasks, and the function that computes one task's row.
-`contactlab race` measures solvers against one another; a `ProblemGrid` only runs them, as a sweep runs anything.
+`contactlab.lab.sweep` accepts each of them as its argument: it has the tasks, and the function that computes the row of
+a task. `contactlab race` compares solvers; a `ProblemGrid` only runs them.
 """
 
 from __future__ import annotations
@@ -40,33 +40,33 @@ _loaded = functools.lru_cache(maxsize=8)(load_function)
 
 @dataclass(frozen=True, eq=False)
 class SceneGrid:
-    """A scene at every point of a grid of parameters, once per seed: for `contactlab.lab.sweep`.
+    """A scene at every point of a grid of parameters, once per seed, for `contactlab.lab.sweep`.
 
-    A run is a row with the parameters, ``seed``, and of the run's end: ``steps``, ``time`` [s], ``kinetic`` and
-    ``potential`` [J], ``q``, ``v``; of the whole run ``energy_change`` [J], ``pivots``, ``contacts`` and islands
-    ``not_selected`` and ``uncertified`` (numbers over all steps; `contactlab.ForceChoice`), the worst certificates
-    ``worst_scaled``, ``worst_natural_map``, ``worst_mechanical``. A run whose step failed is ``failed``.
+    Each run gives a row. It has the parameters and ``seed``; at the end of the run, ``steps``, ``time`` [s],
+    ``kinetic`` and ``potential`` [J], ``q``, ``v``; for the whole run, ``energy_change`` [J], ``pivots``, ``contacts``
+    and the numbers of islands ``not_selected`` and ``uncertified`` (totals over all steps; `contactlab.ForceChoice`).
+    It also has the worst certificates ``worst_scaled``, ``worst_natural_map``, ``worst_mechanical``. A run with a
+    failed step has the outcome ``failed``.
 
     Parameters
     ----------
     scene
-        A scene file; or a function, at the top level of a module or script, of a dict that returns a `Scene`: it is
-        given the values of the parameters by name, and ``seed`` where there are seeds. On a cluster the file must be
-        at the same path.
+        A scene file, or a function that returns a `Scene`. The function, at the top level of a module or script, gets a
+        dict of the parameters by name, and ``seed`` if there are seeds. On a cluster the file must have the same path.
     parameters
-        Values by name, all combined with all, the last name running fastest. For a file a name is a dotted path, as
-        ``stepper.h``, ``body.cube.mu``, ``body.cube.position.2`` (`contactlab.simulation.scene.loading`).
+        Values by name; all combinations are run, the last name changing fastest. For a file a name is a dotted path,
+        such as ``stepper.h``, ``body.cube.mu``, ``body.cube.position.2`` (`contactlab.simulation.scene.loading`).
     seeds
-        Whole numbers; each point of the grid is run once with every one. Without ``spread`` they mean something to a
-        function only.
+        Integers; each point of the grid is run once with each seed. Without ``spread``, only a function uses them.
     spread
-        Standard deviations by path of a file: to the number or vector there, normal noise is added, drawn from
-        `numpy.random.default_rng` of the seed, path by path in alphabetical order: the same at every point of the grid.
+        Standard deviations by path of a file. Normal noise is added to the number or vector at the path. It is drawn
+        from `numpy.random.default_rng` of the seed, path by path in alphabetical order, and is equal at all points of
+        the grid.
 
     Raises
     ------
     SweepError
-        Seeds or spread that cannot be used.
+        Seeds or spread are invalid.
     """
 
     scene: str | os.PathLike[str] | Callable[[dict[str, Any]], Scene]
@@ -83,7 +83,7 @@ class SceneGrid:
 
     @property
     def function(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """What runs a task."""
+        """Function that runs a task."""
         return run_scene
 
     def tasks(self) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ class SceneGrid:
         Raises
         ------
         contactlab.simulation.scene.SceneError
-            A path or value the scene refuses; it names path or key.
+            The scene refuses a path or value; the text names the path or key.
         """
         source: dict[str, Any]
         if isinstance(self.scene, str | os.PathLike):
@@ -110,7 +110,7 @@ class SceneGrid:
 
 
 def run_scene(task: dict[str, Any]) -> dict[str, Any]:
-    """Simulate one task of a `SceneGrid`: its row."""
+    """Simulate one task of a `SceneGrid` and return its row."""
     scene = _scene(task)
     try:
         recording = simulate(scene.world, scene.stepper, scene.duration)
@@ -119,7 +119,7 @@ def run_scene(task: dict[str, Any]) -> dict[str, Any]:
             with contextlib.suppress(OSError):
                 error.problem_path.unlink()
         status = "" if error.result is None else f": {error.result.status.name}"
-        # Without the name of a file for the problem, which would be another in every run.
+        # Without the name of the problem's file, which would differ in every run.
         raise RuntimeError(f"stopped at step {error.step}, time {error.time:.9g} s{status}") from None
     worst, energy = recording.worst_certificate(), recording.kinetic + recording.potential
     return {
@@ -179,7 +179,7 @@ def _numbers(root: Table, path: str) -> Any:
 
 
 def _checked_file(path: Path, parameters: Mapping[str, Sequence[Any]], spread: Mapping[str, Any]) -> str:
-    """Refuse what the scene refuses, each value beside the first ones of the others; return the file's SHA-256."""
+    """Raise if the scene refuses a value, combined with the first values of the others; return the file's SHA-256."""
     root, text = read_document(path)
     points = grid(parameters)
     parse_scene(with_overrides(root, points[0]))
@@ -205,28 +205,28 @@ _FRICTION = (lcp.FrictionProblem, lcp.GlobalFrictionProblem)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ProblemGrid:
-    """Every problem with every solver for its kind at every combination of settings: for `contactlab.lab.sweep`.
+    """Every problem with every solver for its kind and every combination of settings, for `contactlab.lab.sweep`.
 
-    A solve is a row with ``problem``, ``solver``, the settings, ``status``, ``residual`` (scaled), ``natural_map`` or,
-    of a problem with friction, ``fclib`` (`lcp.FrictionResiduals`), ``iterations``, ``n`` (unknowns beside equations)
-    and ``solve_time`` [s], kernels warm from an earlier solve of the same problem. A file that cannot be read is a row
-    ``failed``.
+    Each solve gives a row with ``problem``, ``solver``, the settings, ``status``, ``residual`` (scaled),
+    ``natural_map`` or, with friction, ``fclib`` (`lcp.FrictionResiduals`), ``iterations``, ``n`` (unknowns without
+    equations) and ``solve_time`` [s]. The time excludes compilation, because the same problem was solved before. An
+    unreadable file gives a row with the outcome ``failed``.
 
     Parameters
     ----------
     paths
-        Files, folders and names of data sets, as `contactlab.lab.datasets.load_problems` reads them. On a cluster they
-        must be at the same paths.
+        Files, folders and names of data sets supported by `contactlab.lab.datasets.load_problems`. On a cluster they
+        must have the same paths.
     solvers
-        Names of solver classes of `lcp`, those for friction with the cone included, each with a grid of its fields:
+        Names of solver classes of `lcp`, including those for exact friction cones, each with a grid of its fields:
         ``{"Lemke": {}, "APGD": {"max_iterations": [100, 1000]}}``.
     tolerance
-        On the scaled residual; None for the bound of the problem's kind.
+        Bound on the scaled residual; None for the default of the problem's kind.
 
     Raises
     ------
     SweepError
-        An unknown solver or setting, a tolerance out of range.
+        A solver or setting is unknown, or a tolerance is out of range.
     """
 
     paths: Sequence[str | os.PathLike[str]]
@@ -241,7 +241,7 @@ class ProblemGrid:
 
     @property
     def function(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """What runs a task."""
+        """Function that runs a task."""
         return solve_problem
 
     def tasks(self) -> list[dict[str, Any]]:
@@ -250,7 +250,7 @@ class ProblemGrid:
         Raises
         ------
         contactlab.lab.DatasetError
-            There is nothing at one of the paths.
+            One of the paths does not exist.
         """
         entrants = [(name, point) for name, settings in self.solvers.items() for point in check_solver(name, settings)]
         places = [Path(os.path.abspath(data_path(path))) for path in self.paths]
@@ -274,13 +274,14 @@ class ProblemGrid:
 
 
 def solve_problem(task: dict[str, Any]) -> dict[str, Any]:
-    """Solve one task of a `ProblemGrid`: its row."""
+    """Solve one task of a `ProblemGrid` and return its row."""
     problem = _problems(task["path"], task["files_sha256"])[task["problem"]]
     if isinstance(problem, DatasetError):
-        # A new one: an error keeps the frames of every place it is raised from, and this one is kept for other tasks.
+        # Make a new error, because an error collects the frames of every place where it is raised, and this one is
+        # kept.
         raise DatasetError(problem.path, problem.field, problem.message)
     solver = _solver_class(task["solver"])(**task["settings"])
-    lcp.solve(problem, solver, tolerance=task["tolerance"])  # compiles, where that is still to be done
+    lcp.solve(problem, solver, tolerance=task["tolerance"])  # compiles if necessary
     result = lcp.solve(problem, solver, tolerance=task["tolerance"])
     residual = result.residual
     if isinstance(residual, lcp.FrictionResiduals):
@@ -299,7 +300,7 @@ def solve_problem(task: dict[str, Any]) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=4)
 def _problems(path: str, digest: str) -> dict[str, Problem | DatasetError]:
-    """Return the problems of a path by name; the digest tells files that were changed."""
+    """Return the problems of a path by name; the digest distinguishes changed files."""
     if _digest(Path(path)) != digest:
         raise DatasetError(path, "", "has changed since the sweep was begun")
     return dict(load_problems(path))
@@ -316,7 +317,7 @@ def _digest(path: Path) -> str:
 
 
 def check_solver(name: str, settings: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return the grid of a solver's settings; a `SweepError` for what its class refuses."""
+    """Return the grid of a solver's settings; raise `SweepError` for values that its class refuses."""
     known = [field.name for field in dataclasses.fields(_solver_class(name))]
     for key in settings:
         if key not in known:
@@ -340,14 +341,15 @@ def _solver_class(name: str) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImpactGrid:
-    """A family of impacts under several laws, for `contactlab.lab.sweep`: what `contactlab.impact.impact_map` takes.
+    """A family of impacts under several laws, for `contactlab.lab.sweep`; see `contactlab.impact.impact_map`.
 
     Parameters
     ----------
     problem, laws
-        As there, at the top level of a module, or of a script that calls this under ``if __name__ == "__main__":``.
+        As for `impact_map`, at the top level of a module, or of a script that calls this under
+        ``if __name__ == "__main__":``.
     axes, restitutions
-        As there.
+        As for `impact_map`.
 
     Raises
     ------
@@ -365,7 +367,7 @@ class ImpactGrid:
 
     @property
     def function(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """What runs a task."""
+        """Function that runs a task."""
         return solve_impact
 
     def tasks(self) -> list[dict[str, Any]]:
@@ -378,12 +380,12 @@ class ImpactGrid:
         return [{**shared, "at": at} for _, at in parameter_grid(self.axes)[1]]
 
     def to_impact_map(self, result: SweepResult) -> ImpactMap:
-        """Return the map of what `contactlab.lab.sweep` of this grid returned.
+        """Return the map from the result of `contactlab.lab.sweep` for this grid.
 
         Raises
         ------
         SweepError
-            A point that failed, with its parameters.
+            A point failed; the text gives its parameters.
         """
         for row in result.failures:
             raise SweepError(f"{len(result.failures)} points failed, the first at {row['at']}: {row['error']}")
@@ -394,7 +396,7 @@ class ImpactGrid:
 
 
 def solve_impact(task: dict[str, Any]) -> dict[str, Any]:
-    """Solve one task of an `ImpactGrid`: its row, arrays as lists with None for NaN."""
+    """Solve one task of an `ImpactGrid` and return its row, with arrays as lists and None for NaN."""
     problem, laws = (_loaded(FunctionName(**task[name])) for name in ("problem", "laws"))
     data = problem_at(problem, task["at"], ConstraintVelProblemData)
     energy, motion, notices, v_plus = solve_point(data, [laws(e) for e in task["restitutions"]])

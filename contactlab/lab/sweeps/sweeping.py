@@ -1,6 +1,6 @@
-"""Independent tasks, once each: in this process, on all cores, one thread watching each, or on a Dask cluster.
+"""Independent tasks, each run once: in this process, on all cores, or on a Dask cluster.
 
-An experiment is a sweep from a TOML file: scenes times parameters times seeds, or problems times solvers times
+An experiment is a sweep from a TOML file, either scenes with parameters and seeds, or problems with solvers and
 settings.
 
 ::
@@ -61,7 +61,7 @@ Answers = Iterator[tuple[SweepTask, TaskResult]]
 
 
 class Family(Protocol):
-    """Tasks and what runs them, as `SceneGrid`, `ProblemGrid` and `ImpactGrid`."""
+    """Tasks and the function that runs them, such as `SceneGrid`, `ProblemGrid` and `ImpactGrid`."""
 
     @property
     def function(self) -> Callable[[Any], dict[str, Any]]:
@@ -85,57 +85,58 @@ def sweep(
 ) -> SweepResult:
     """Run a function on every task and return the rows in the order of the tasks.
 
-    The rows are the same, bit for bit except for times, however and wherever they are computed, if the function depends
-    on its task alone: what is random takes its seed from the task. (BLAS rounds differently on another number of
-    threads: tasks have one, in workers and, where `threadpoolctl` is installed, in this process, unless
-    ``OMP_NUM_THREADS`` or its like is set.)
+    If the function depends only on its task, the rows are equal bit for bit, except for times, wherever they are
+    computed. Random numbers must use a seed from the task. BLAS rounds differently with another number of threads.
+    Therefore tasks use one thread, in workers and, if `threadpoolctl` is installed, in this process, unless
+    ``OMP_NUM_THREADS`` or a similar variable is set.
 
     Parameters
     ----------
     function
-        Takes a task, returns a dict of numbers, strings, booleans, None, and lists of them; numpy's are made plain. At
-        the top level of a module, or of a script that calls `sweep` under ``if __name__ == "__main__":``. Or a family:
-        `SceneGrid` of a scene over parameters and seeds, `ProblemGrid` of solvers over problems, `ImpactGrid` of laws
-        over impacts, which has its tasks.
+        Function of a task that returns a dict of numbers, strings, booleans, None, and lists of them; NumPy values are
+        converted. It is at the top level of a module, or of a script that calls `sweep` under
+        ``if __name__ == "__main__":``. Or a family with its own tasks: `SceneGrid` of a scene over parameters and
+        seeds, `ProblemGrid` of solvers over problems, `ImpactGrid` of laws over impacts.
     tasks
-        Dicts that JSON can hold, or frozen dataclasses of such values; the function gets the same kind, tuples as
-        lists. Of tasks that are equal one is run.
+        Dicts of JSON values, or frozen dataclasses of such values; the function gets the same type, with tuples as
+        lists. Of equal tasks only one is run.
     out
-        Folder of the rows: ``rows.jsonl``, one line per task, on disk as soon as it is finished, and ``rows.csv`` at
-        the end. Tasks that stand there already are not run again, so that a sweep that was interrupted, killed or
-        given more tasks continues where it was. One sweep at a time may write there.
+        Folder of the rows: ``rows.jsonl``, one line per task, written as soon as the task is finished, and ``rows.csv``
+        at the end. Tasks in the file are not run again, so that a sweep that was interrupted, killed or given more
+        tasks continues. Only one sweep at a time can write to a folder.
     jobs
-        Worker processes; None for one per core, 1 for none: the tasks are run in this process, which a task that
-        crashes takes with it. With a ``time_limit`` a single job is a worker process, too.
+        Number of worker processes; None for one per core. With 1, tasks run in this process, which ends if a task
+        crashes; with a ``time_limit`` a single job is a worker process, too.
     cluster
-        Address of the scheduler of a running Dask cluster, as in ``tcp://127.0.0.1:8786``, in place of ``jobs``. See
+        Address of the scheduler of a running Dask cluster, such as ``tcp://127.0.0.1:8786``, in place of ``jobs``. See
         `contactlab.lab.sweeps.workers`.
     time_limit
-        Seconds a task may take, counted once its worker has loaded the function; then the worker process is killed,
-        whatever it is doing, and another takes its place.
+        Time limit of a task [s], counted after its worker has loaded the function. The worker process is then killed
+        and replaced.
     retries
-        How many times a task is run again after its worker died through no fault of the task (SIGKILL, SIGTERM and
-        SIGHUP come from outside, or for want of memory; a dead machine of a cluster). Any other end of a worker is the
-        task's own doing, and the row ``failed``.
+        Number of further runs of a task whose worker died for external reasons: SIGKILL, SIGTERM or SIGHUP, which come
+        from outside or because memory ran out, or a dead machine of a cluster. After any other end of a worker, the
+        outcome of the task is ``failed``.
     again
-        Outcomes (``failed``, ``timeout``, ``lost``) of rows in the folder that are to be computed again.
+        Outcomes (``failed``, ``timeout``, ``lost``) of rows in the folder whose tasks are run again.
     progress
-        True for a bar on standard error, or a function of (tasks finished, tasks in all).
+        True for a bar on standard error, or a function of (finished tasks, all tasks).
 
     Returns
     -------
     SweepResult
-        A task that raises, crashes, hangs or is lost has a row that says so, and stops nothing.
+        The rows. A task that raises, crashes, hangs or is lost has a row with this outcome, and does not stop the
+        sweep.
 
     Raises
     ------
     SweepError
-        The function or a task cannot be sent to a worker, the folder is in use, damaged or on a disk that refuses, the
-        cluster is not there.
+        The function or a task cannot be sent to a worker; the folder is in use, damaged or not writable; or the cluster
+        is not available.
 
     Notes
     -----
-    Ctrl-C ends the workers at once and leaves the folder as it is.
+    Ctrl-C ends the workers immediately and leaves the folder as it is.
     """
     if not callable(function):
         if tasks is not None:
@@ -208,7 +209,7 @@ def _answers(
     time_limit: float | None,
     retries: int,
 ) -> Generator[tuple[SweepTask, TaskResult], None, None]:
-    """Yield the answers of wherever the tasks are run."""
+    """Yield the results of the tasks, wherever they are run."""
     if not items:
         return
     if cluster is not None:
@@ -220,7 +221,7 @@ def _answers(
 
 
 def _row(item: SweepTask, answer: TaskResult) -> dict[str, Any]:
-    """Return the row, which went through JSON as every row of the folder has."""
+    """Return the row after conversion to JSON and back, like all rows of the folder."""
     row: dict[str, Any] = {"key": item.key, "outcome": answer.outcome}
     if answer.outcome != "done":
         row["error"] = answer.error
@@ -235,7 +236,7 @@ def _reporter(progress: bool | Callable[[int, int], None], stack: contextlib.Exi
 
 
 def run_here(function: FunctionName, items: Sequence[SweepTask]) -> Iterator[tuple[SweepTask, TaskResult]]:
-    """Yield every task with its answer, one after the other, in this process, BLAS on one thread as in workers."""
+    """Yield every task with its result, in order, in this process, with one BLAS thread as in workers."""
     loaded = load_function(function)
     with _one_blas_thread():
         for item in items:
@@ -243,11 +244,11 @@ def run_here(function: FunctionName, items: Sequence[SweepTask]) -> Iterator[tup
 
 
 def _one_blas_thread() -> contextlib.AbstractContextManager[object]:
-    """Keep sums from being split otherwise than in workers, where the library that can is there (extra `lab`)."""
+    """Limit BLAS to one thread, as in workers, if the library for this is installed (extra `lab`)."""
     if any(name in os.environ for name in ONE_THREAD):
-        return contextlib.nullcontext()  # somebody has decided, for the workers, too
+        return contextlib.nullcontext()  # the user has set it, for the workers, too
     try:
-        # SciPy has a BLAS of its own, which is found once it is loaded.
+        # SciPy contains a BLAS library, which is found after it is loaded.
         import scipy.linalg  # noqa: F401
         from threadpoolctl import threadpool_limits
     except ModuleNotFoundError:
@@ -259,9 +260,9 @@ def _one_blas_thread() -> contextlib.AbstractContextManager[object]:
 def run_on_processes(
     function: FunctionName, items: Sequence[SweepTask], jobs: int, time_limit: float | None, retries: int
 ) -> Iterator[tuple[SweepTask, TaskResult]]:
-    """Yield every task with its answer, as they are finished, from so many processes.
+    """Yield every task with its result, in the order of completion, from ``jobs`` processes.
 
-    Closing the iterator ends the processes at once.
+    Closing the iterator ends the processes immediately.
     """
     workers = [ProcessWorker(function, retries) for _ in range(min(jobs, len(items)))]
     idle: queue.SimpleQueue[ProcessWorker] = queue.SimpleQueue()
@@ -296,9 +297,9 @@ _OF_PROBLEMS = ("problems", "tolerance")
 
 
 def load_experiment(path: str | os.PathLike[str]) -> SceneGrid | ProblemGrid:
-    """Read an experiment, as what `contactlab.lab.sweep` takes.
+    """Return an experiment from a file as an argument of `contactlab.lab.sweep`.
 
-    Raises `contactlab.simulation.scene.SceneError`: with file, line and key, for whatever is wrong with the file.
+    An invalid file raises `contactlab.simulation.scene.SceneError` with file, line and key.
     """
     path = Path(path)
     root, _ = read_document(path, "experiment file")
@@ -357,7 +358,7 @@ def _leaves(root: Table, key: str, *, lists: bool) -> dict[str, Any]:
 
 def _collect(table: Table, prefix: str, lists: bool, leaves: dict[str, Any]) -> None:
     for key, value in table.values.items():
-        # A key that was quoted in the file is a path already, or a name with spaces; below others, with dots, a part.
+        # A quoted key is already a path, or a name with spaces; below other keys, a dotted key is a part of the path.
         name = f'{prefix}"{key}"' if prefix and "." in key else f"{prefix}{key}"
         if isinstance(value, dict):
             _collect(table.table(key, None), f"{name}.", lists, leaves)

@@ -1,6 +1,6 @@
-"""Parts of a sweep: a function by name, tasks as JSON with their keys, the results, and the folder of their rows.
+"""Parts of a sweep: functions by name, tasks as JSON with their keys, results, and the folder of their rows.
 
-Every finished row stands on a line of its own, on disk before the next is taken.
+Every finished row is a line of its file, on disk before the next row is written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from contactlab.lab.errors import RowsError, SweepError
 from contactlab.recording.lock import Lock, LockHeldError
 from problem_data.files import partial_files, write_atomic
 
-#: Set in worker processes: a sweep begun there is a script that lacks its `if __name__ == "__main__"`.
+#: Set in worker processes: a sweep started there is from a script without `if __name__ == "__main__"`.
 WORKER_VARIABLE = "CONTACTLAB_SWEEP_WORKER"
 _SCRIPT = "__sweep_main__"
 
@@ -38,21 +38,21 @@ class FunctionName:
     """Location of a function."""
 
     module: str  # name of its module; of a script its file name without the suffix
-    name: str  # of the function in it
+    name: str  # name of the function in it
     script: str = ""  # path of the script it was defined in, empty for a module that can be imported
-    # Name of the dataclass of its tasks as ``module:name`` (of a script ``:name``), empty where they are dicts.
+    # Name of the dataclass of its tasks as ``module:name`` (of a script ``:name``), empty for dicts.
     task_class: str = ""
 
     @property
     def qualified(self) -> str:
-        """``module.name``, which enters the keys of the tasks."""
+        """``module.name``, which is part of the keys of the tasks."""
         return f"{self.module}.{self.name}"
 
 
 def name_of(function: Callable[..., Any], task_class: type | None = None) -> FunctionName:
-    """Return the name of a function, after making sure that it leads back to it.
+    """Return the location of a function, after a check that it can be imported from there.
 
-    A lambda, a method, a nested function, or one whose module cannot be imported is a `SweepError`.
+    A lambda, a method, a nested function, or one whose module cannot be imported raises a `SweepError`.
     """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not name.isidentifier():
@@ -81,9 +81,9 @@ def _class_name(task_class: type | None) -> str:
 
 
 def load_function(function: FunctionName) -> Callable[[dict[str, Any]], Any]:
-    """Return the function of a task's entries; whatever its module raises on the way goes through."""
+    """Return the function of a task; exceptions of its module's import are not caught."""
     if function.script:
-        # Under another name than __main__, so that what the script does when it is run is not done again here.
+        # Under another name than __main__, so that the main part of the script is not executed again.
         space: Mapping[str, Any] = runpy.run_path(function.script, run_name=_SCRIPT)
     else:
         space = vars(importlib.import_module(function.module))
@@ -95,22 +95,22 @@ def load_function(function: FunctionName) -> Callable[[dict[str, Any]], Any]:
     return lambda entries: loaded(home[name](**entries))
 
 
-#: Entries of a row that are the sweep's own.
+#: Entries of a row that are reserved for the sweep.
 RESERVED = ("key", "outcome", "error", "seconds")
-FRAMES = 6  # of a traceback, the innermost
+FRAMES = 6  # number of innermost frames kept of a traceback
 LONGEST_MESSAGE = 2000
 
 
 @dataclass(frozen=True)
 class SweepTask:
-    """One task."""
+    """One task as JSON, with its key."""
 
     key: str  # SHA-256 of the function's name and of the task as canonical JSON, hexadecimal
     text: str  # the task as canonical JSON: keys sorted, no spaces
 
 
 def items_of(function: FunctionName, tasks: Sequence[Any]) -> list[SweepTask]:
-    """Return the tasks with their keys; a `SweepError` names the first that JSON cannot hold."""
+    """Return the tasks with their keys; a `SweepError` names the first one that JSON cannot represent."""
     return [_item(function, i, task) for i, task in enumerate(tasks)]
 
 
@@ -131,12 +131,12 @@ def _item(function: FunctionName, i: int, task: Any) -> SweepTask:
 
 
 def whole(value: object, least: int) -> bool:
-    """Return True if a value is a whole number, numpy's included, and not less than another."""
+    """Return True if a value is an integer, NumPy's included, of at least ``least``."""
     return not isinstance(value, bool) and isinstance(value, int | np.integer) and bool(value >= least)
 
 
 def grid(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return every combination of the values, the last name running fastest; of no names the empty one."""
+    """Return every combination of the values, the last name changing fastest; without names, one empty combination."""
     for name, values in parameters.items():
         given: object = values
         if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) == 0:
@@ -146,7 +146,7 @@ def grid(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Return numpy's numbers and arrays, and tuples, as JSON reads them back."""
+    """Return NumPy numbers and arrays, and tuples, in the form in which JSON reads them."""
     if isinstance(value, tuple | list):
         return [plain(entry) for entry in value]
     return value.tolist() if hasattr(value, "tolist") else value
@@ -154,16 +154,16 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class TaskResult:
-    """Result of a task."""
+    """Outcome and values of a task."""
 
     outcome: str  # ``done``, ``failed``, ``timeout`` or ``lost``
-    values: dict[str, Any]  # what the function returned, where it did
-    error: str = ""  # type, message and end of the traceback of what it raised, or what happened to its process
-    seconds: float | None = None  # how long it took; None if nobody was left to say
+    values: dict[str, Any]  # values that the function returned, if it did
+    error: str = ""  # type, message and last frames of its exception, or the end of its process
+    seconds: float | None = None  # duration; None if it is unknown
 
 
 def run_task(function: Callable[[dict[str, Any]], Any], text: str) -> TaskResult:
-    """Call the function with a task as JSON, which every task passes through, wherever it runs."""
+    """Call the function with a task from JSON, as for every task, and return its result."""
     started = time.perf_counter()
     try:
         returned = function(json.loads(text))
@@ -175,7 +175,7 @@ def run_task(function: Callable[[dict[str, Any]], Any], text: str) -> TaskResult
 
 
 def _checked(returned: Any) -> dict[str, Any]:
-    """Return a row's values as JSON holds them."""
+    """Return a row's values as JSON values."""
     if not isinstance(returned, dict):
         raise TypeError(f"the function must return a dict, it returned {type(returned).__name__}")
     for name, value in returned.items():
@@ -190,14 +190,14 @@ def _checked(returned: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return what numpy holds as plain numbers and lists, bit for bit."""
+    """Return NumPy values as plain numbers and lists, bit for bit."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"a row holds JSON values, not {type(value).__name__}")
 
 
 def _described(error: BaseException) -> str:
-    """Return type, message and the innermost frames, from the function's own on."""
+    """Return type, message and the innermost frames of an error, beginning with the function's frame."""
     frames = traceback.extract_tb(error.__traceback__)[1:][-FRAMES:]
     try:
         message = " ".join(str(error).split())[:LONGEST_MESSAGE]
@@ -213,10 +213,10 @@ TABLE = "rows.csv"
 
 
 class Store:
-    """The rows finished so far, and the right to add to them; a context manager. Its folder is made where it is not.
+    """The finished rows of a folder, with the exclusive right to add to them; a context manager. It creates the folder.
 
-    A `SweepError`: another sweep writes to the folder, the disk refuses, or a line of its rows is not one (the last
-    line may be torn: the run that wrote it was killed, and it is taken off).
+    It raises a `SweepError` if another sweep writes to the folder, the disk refuses, or a line is not a valid row. An
+    incomplete last line, from a run that was killed, is removed instead.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -226,12 +226,12 @@ class Store:
             for file in partial_files(folder / TABLE):
                 file.unlink(missing_ok=True)
             self.rows = _read_rows(folder / ROWS)
-            # Unbuffered: what could not be written must not be tried again behind our back.
+            # Unbuffered, so that Python does not retry a failed write later.
             self._file = held.enter_context((folder / ROWS).open("ab", buffering=0))
             self._held = held.pop_all()
 
     def add(self, row: dict[str, Any]) -> None:
-        """Write a row; when this returns it is on disk. A row of the same key that was there before is superseded."""
+        """Write a row to disk before returning; it replaces an earlier row with the same key."""
         line = memoryview(json.dumps(row).encode() + b"\n")
         with _writing(self.folder / ROWS):
             while line:
@@ -252,12 +252,12 @@ class Store:
 
 
 def finished_rows(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the finished rows of a folder by key, none where there is no folder, for who holds the right to it."""
+    """Return the finished rows of a folder by key, or none without a folder; the caller must hold its lock."""
     return _read_rows(folder / ROWS)
 
 
 def write_lock(folder: Path, taken: str) -> Lock:
-    """Return the right to write to a folder; where it is another's, a `SweepError` that says so and whose."""
+    """Return the lock for writing to a folder; if another process has it, raise `SweepError` with its owner."""
     try:
         return Lock(folder / LOCK)
     except LockHeldError as owner:
@@ -266,15 +266,15 @@ def write_lock(folder: Path, taken: str) -> Lock:
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Tell what the disk refuses as a `SweepError`."""
+    """Convert errors of the disk to `SweepError`."""
     try:
         yield
     except OSError as error:
-        raise SweepError(f"{path}: {error.strerror or error}; rows finished before stand") from error
+        raise SweepError(f"{path}: {error.strerror or error}; finished rows are kept") from error
 
 
 def _read_rows(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the rows by key, the last of each; cut off what a killed run left of a line."""
+    """Return the rows by key, the last of each; remove an incomplete last line of a killed run."""
     if not path.exists():
         return {}
     content = path.read_bytes()
@@ -298,14 +298,14 @@ class SweepResult:
     Attributes
     ----------
     rows
-        One dict per task, in the order of the tasks: ``key`` (SHA-256 of function and task), ``outcome`` (``done``,
-        ``failed``: it raised or ended its process, ``timeout``, ``lost``: its worker died again and again), ``error``
-        (text, where the outcome is not ``done``), ``seconds`` (None if nobody was left to measure them), the
-        entries of the task, the values the function returned.
+        One dict per task, in the order of the tasks: ``key`` (SHA-256 of function and task), ``outcome``, ``error``,
+        ``seconds``, the entries of the task, and the values that the function returned. The outcome is ``done``,
+        ``failed`` (the task raised or ended its process), ``timeout`` or ``lost`` (its worker died repeatedly).
+        ``error`` has a text unless the outcome is ``done``. ``seconds`` is None if it could not be measured.
     computed
-        How many tasks this call ran; the others were in the folder already.
+        Number of tasks that this call ran; the others were in the folder.
     folder
-        Where the rows are kept; None for a sweep in memory.
+        Folder of the rows; None for a sweep in memory.
     """
 
     rows: list[dict[str, Any]]
@@ -325,9 +325,9 @@ class SweepResult:
 
 
 def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]], first: Sequence[str] = RESERVED) -> Path:
-    """Write rows as a table, whole or not at all; lists are written as JSON, numbers so that they read back exactly.
+    """Write rows as a table, atomically; lists are written as JSON, and numbers without loss of digits.
 
-    The columns ``first`` come first, whether a row has them or not; further ones in the order of their coming.
+    The columns ``first`` come first, even if no row has them; the others follow in the order of their occurrence.
     """
     path = Path(path)
     names = dict.fromkeys((*first, *(name for row in rows for name in row)))

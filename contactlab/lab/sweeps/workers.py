@@ -1,23 +1,23 @@
-"""A worker process as its owner sees it, one task at a time, ended and replaced when it hangs or dies; and its inside.
+"""Worker processes: control from outside, one task at a time, with replacement of dead ones; and their main function.
 
-No library's pool does what a sweep promises. `concurrent.futures` and loky count all their workers as broken when one
-dies, tell neither its signal nor its last words, and end no task that has run too long; `multiprocessing` runs the
-user's script again in every worker, and a worker at a task outlives an owner that was killed. Hence plain child
-processes, which run `main` and are spoken to in lines.
+No library's pool meets the requirements of a sweep. `concurrent.futures` and loky treat all workers as broken when one
+dies. They do not report its signal or its last output, and cannot end a task that runs too long. `multiprocessing` runs
+the user's script again in every worker, and a worker with a task outlives a killed parent. Therefore workers are plain
+child processes that run `main` and communicate by lines.
 
-Lines are JSON both ways: the name of one function, then a task each. The answers go to what was standard output; what
-tasks print goes to standard error. The process ends with its parent: a thread reads the input all the time, and its end
-means that nobody waits for an answer.
+Lines are JSON in both directions: the name of one function, then one task each. Results are written to the original
+standard output; output of tasks goes to standard error. The process ends with its parent: a thread reads the input
+continuously, and the end of the input means that no result is expected.
 
-Tasks on a Dask cluster that is already running.
+The module also runs tasks on a running Dask cluster.
 
-Nothing of the tasks' arithmetic changes: a worker of the cluster hands each task to a child process of its own, as a
-sweep on one machine does, so that a task which crashes or hangs takes no worker of the cluster with it, and the time
-limit holds against compiled code that never returns. A task whose worker dies is given to another by the scheduler.
+The arithmetic of the tasks is the same there: a worker of the cluster passes each task to a separate child process. So
+a task that crashes or hangs does not end a worker of the cluster. The time limit also applies to compiled code that
+never returns. The scheduler gives a task whose worker dies to another worker.
 
-The tasks are futures of dask.distributed, which joblib's Dask backend would make of them, too. The backend reports
-results to `joblib.Parallel` and no errors: a call that the scheduler gives up, because more workers died under it than
-it allows, is waited for for ever (seen with joblib 1.6.0). Here it is a row ``lost``, and the sweep continues.
+The tasks are futures of dask.distributed, as in joblib's Dask backend. That backend reports results to
+`joblib.Parallel`, but no errors. It waits forever for a call that the scheduler gives up because too many workers died
+(observed with joblib 1.6.0). Here such a task has a row ``lost``, and the sweep continues.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ import contactlab
 from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.tasks import WORKER_VARIABLE, FunctionName, SweepTask, TaskResult, load_function, run_task
 
-#: Signals that come from outside: the owner of the machine, or its kernel when memory runs out. What else ends a
-#: process in the middle of a task is the task's own doing.
+#: Signals from outside: from the owner of the machine, or from its kernel when memory runs out. Any other end of a
+#: process during a task is caused by the task.
 FOREIGN = ("SIGKILL", "SIGTERM", "SIGHUP")
-TAIL = 1500  # bytes kept of what it says on standard error
-#: What tells BLAS how many threads it may use.
+TAIL = 1500  # maximum length [bytes] of the kept standard error
+#: Environment variables for the number of BLAS threads.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from contactlab.lab.sweeps.workers import main; main()"
@@ -56,21 +56,21 @@ _START = (
 
 
 class ProcessWorker:
-    """A process that runs tasks of one function. Used by one thread; `kill` may be called from any.
+    """A process that runs tasks of one function. One thread uses it; `kill` can be called from any thread.
 
-    A task is run again, up to ``retries`` times, after the process died through no fault of the task.
+    A task is run again, up to ``retries`` times, if the process died for external reasons.
     """
 
     def __init__(self, function: FunctionName, retries: int) -> None:
         self.function = function
         self._retries = retries
         self._process: subprocess.Popen[bytes] | None = None
-        self._output: IO[bytes]  # of the process, what its tasks print
+        self._output: IO[bytes]  # output of the tasks of the process
         self._closed = False
         self._lock = threading.Lock()
 
     def run(self, text: str, time_limit: float | None) -> TaskResult:
-        """Run a task, with a new process where the one before is gone; a `SweepError` where none can do it."""
+        """Run a task and return its result, with a new process if necessary; raise `SweepError` if none can run it."""
         tries, cause = 0, ""
         while tries <= self._retries and not self._closed:
             tries += 1
@@ -82,21 +82,21 @@ class ProcessWorker:
         return TaskResult("lost", {}, f"the worker process died {times}, the last time of {cause}")
 
     def kill(self) -> None:
-        """End the process now; a task under way is lost, and no other is begun."""
+        """End the process immediately; its task is lost, and no other begins."""
         with self._lock:
             self._closed = True
         self._kill()
 
     def close(self) -> None:
-        """End the process; for its owner, when there is nothing more to run."""
+        """End the process after the last task; only for the owner."""
         self.kill()
         self._wait()
 
     def _try(self, text: str, time_limit: float | None) -> TaskResult | str:
-        """Return the answer, or what the process died of if that is not the task's fault."""
+        """Return the result, or the reason why the process died if it is external."""
         if cause := self._start():
             return cause
-        self._output.seek(0)  # what was printed belongs to the task before
+        self._output.seek(0)  # remove the output of the previous task
         self._output.truncate()
         started = time.monotonic()
         expired = threading.Event()
@@ -113,23 +113,23 @@ class ProcessWorker:
             line = self._ask(text)
         finally:
             timer.cancel()
-        # An answer may come when the time is just over: it counts, and the process is replaced at the next task.
+        # A result just after the time limit counts; the process is replaced before the next task.
         if line.endswith(b"\n"):
             return TaskResult(**json.loads(line))
         end, output = self._wait()
         if expired.is_set():
             return TaskResult("timeout", {}, f"no answer within {time_limit:g} s", time.monotonic() - started)
         if end in FOREIGN:
-            return f"{end}, which came from outside or for want of memory"
-        # Other loaded libraries are listed in an order that differs between processes.
+            return f"{end}, from outside or because memory ran out"
+        # The order of other loaded libraries differs between processes.
         output = output.partition("\n\nExtension modules:")[0]
         return TaskResult("failed", {}, f"the worker process ended in the task: {end}\n{output}".strip())
 
     def _start(self) -> str:
-        """Start a process that knows the function if none lives; return what it died of if not by its own fault."""
+        """Start a process with the function if none is alive; return the reason if it died for external reasons."""
         if self._process is not None and self._process.poll() is not None:
             self._wait()  # idle for long, or killed between two tasks: no task was harmed
-        # BLAS on one thread: there is a process for every core, and sums do not depend on how many share the work.
+        # BLAS uses one thread: there is a process for every core, and sums then do not depend on the number of threads.
         threads = {} if any(name in os.environ for name in ONE_THREAD) else dict.fromkeys(ONE_THREAD, "1")
         with self._lock:
             if self._closed:
@@ -144,7 +144,7 @@ class ProcessWorker:
                     stdout=subprocess.PIPE,
                     stderr=self._output,
                     env={**os.environ, **threads, WORKER_VARIABLE: "1"},
-                    # Ctrl-C is for the sweep, which ends its workers itself.
+                    # Ctrl-C is handled by the sweep, which ends its workers.
                     start_new_session=True,
                 )
             except OSError as error:
@@ -162,7 +162,7 @@ class ProcessWorker:
         raise SweepError(f"a worker process ended while it loaded {self.function.qualified}: {end}\n{output}".strip())
 
     def _ask(self, text: str) -> bytes:
-        """Send a line; return the one that comes back, or what there is of it where the process ends."""
+        """Send a line; return the reply, or its beginning if the process ends."""
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -173,7 +173,7 @@ class ProcessWorker:
         return b""
 
     def _kill(self) -> None:
-        """End the process, with those that it has started."""
+        """End the process and its child processes."""
         process = self._process
         if process is not None and process.poll() is None:
             with contextlib.suppress(OSError):
@@ -183,7 +183,7 @@ class ProcessWorker:
                     process.kill()
 
     def _wait(self) -> tuple[str, str]:
-        """Wait for the end of the process and free it; return its exit status in words and the end of its output."""
+        """Wait for the end of the process and release it; return its exit status as text and the end of its output."""
         process, self._process = self._process, None
         if process is None:
             return "", ""
@@ -198,17 +198,17 @@ class ProcessWorker:
         return names.get(code, f"exit status {code}"), text
 
 
-IDLE_SECONDS = 300.0  # a worker nobody has given a task for so long is not needed any more
+IDLE_SECONDS = 300.0  # idle time after which a worker is ended
 
 
 def main() -> None:
-    """Serve tasks until the input ends."""
+    """Run tasks until the input ends."""
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     faulthandler.enable(all_threads=False)
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     stream = os.fdopen(os.dup(0), "rb")
-    # Tasks that read standard input find it empty, and take no line of ours.
+    # Standard input of tasks is empty, so that they do not read lines of the protocol.
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     threading.Thread(target=_read, args=(stream, lines), daemon=True).start()
@@ -220,7 +220,7 @@ def main() -> None:
         function = load_function(FunctionName(**json.loads(lines.get())))
     except (Exception, SystemExit) as error:  # noqa: BLE001  told to the sweep, which cannot go on
         say({"refused": f"{type(error).__name__}: {error}"})
-        os._exit(0)  # as below: the thread that reads cannot be ended
+        os._exit(0)  # as below: the reading thread cannot be ended
     say({"ready": True})
     while True:
         try:
@@ -238,16 +238,17 @@ def _read(stream: object, lines: queue.SimpleQueue[bytes]) -> None:
 
 
 CONNECT_SECONDS = 15.0
-LOOK_SECONDS = 5.0  # between two looks at whether there are workers at all
-DESERTED_SECONDS = 60.0  # a cluster without any worker for so long will not get one
+LOOK_SECONDS = 5.0  # interval between checks for workers
+DESERTED_SECONDS = 60.0  # time without workers after which the sweep gives up
 
 
 def run_on_cluster(
     function: FunctionName, items: Sequence[SweepTask], address: str, time_limit: float | None, retries: int
 ) -> Iterator[tuple[SweepTask, TaskResult]]:
-    """Yield every task with its answer, as they are finished.
+    """Yield every task with its result, in the order of completion.
 
-    A `SweepError`: no scheduler at the address, no workers, or workers without this contactlab or the function.
+    It raises a `SweepError` if there is no scheduler at the address, no worker, or a worker without this version of
+    contactlab or without the function.
     """
     try:
         from distributed import Client
@@ -279,7 +280,7 @@ def run_on_cluster(
             try:
                 answer = TaskResult(**future.result(timeout=LOOK_SECONDS))
             except KilledWorker as error:
-                # The scheduler has given it to that many workers, and all of them died.
+                # The scheduler gave it to this many workers, and all of them died.
                 deaths[item.key] += error.allowed_failures + 1
                 if deaths[item.key] <= retries:
                     submit(item)
@@ -289,7 +290,7 @@ def run_on_cluster(
                     "lost", {}, f"the worker died in each of {deaths[item.key]} tries, the last time {last}"
                 )
             except TimeoutError:
-                # Its worker died with the result, and another computes it again.
+                # Its worker died with the result, so another worker computes it again.
                 finished.put((item, future))
                 _require_workers(client, address)
                 continue
@@ -301,7 +302,7 @@ def run_on_cluster(
             waiting -= 1
             yield item, answer
     finally:
-        # Tasks under way cannot be cancelled on a worker; their child processes can be ended.
+        # Running tasks cannot be cancelled on a worker, but their child processes can be ended.
         client.cancel(list(futures.values()), force=True)
         with contextlib.suppress(OSError, TimeoutError, ValueError, RuntimeError):  # a worker may be gone
             client.run(end_run, run, on_error="ignore")
@@ -309,7 +310,7 @@ def run_on_cluster(
 
 
 def _next(finished: queue.SimpleQueue[tuple[SweepTask, Any]], client: Any, address: str) -> tuple[SweepTask, Any]:
-    """Return the next future that ended; give up when there is nobody left to end one."""
+    """Return the next finished future; raise if no worker is left."""
     while True:
         try:
             return finished.get(timeout=LOOK_SECONDS)
@@ -318,7 +319,7 @@ def _next(finished: queue.SimpleQueue[tuple[SweepTask, Any]], client: Any, addre
 
 
 def _require_workers(client: Any, address: str) -> None:
-    """Wait for a worker if there is none, but not for ever."""
+    """Wait for a worker if there is none, up to a time limit."""
     given_up = time.monotonic() + DESERTED_SECONDS
     while True:
         try:
@@ -333,7 +334,7 @@ def _require_workers(client: Any, address: str) -> None:
 
 MOST_ENDED = 1000
 
-# Of this process, which outlives a sweep: child processes by run, and those that wait for their next task.
+# State of this process, which outlives a sweep: child processes by run, and the idle ones among them.
 _workers: dict[str, list[ProcessWorker]] = {}
 _idle: dict[str, list[ProcessWorker]] = {}
 _ended: deque[str] = deque(maxlen=MOST_ENDED)
@@ -345,8 +346,9 @@ def run_remote(
 ) -> dict[str, Any]:
     """Run one task in a child process, kept for the next one of the same ``run``; return the fields of a `TaskResult`.
 
-    ``version`` is the version of contactlab that began the sweep: another one here might compute other rows.
-    ``function`` holds the fields of a `FunctionName`. A `SweepError`: it cannot be loaded here, or the versions differ.
+    ``version`` is the version of contactlab that began the sweep, because another version might compute other rows.
+    ``function`` holds the fields of a `FunctionName`. It raises a `SweepError` if the function cannot be loaded or the
+    versions differ.
     """
     if version != contactlab.__version__:
         raise SweepError(f"a worker has contactlab {contactlab.__version__}, the sweep was begun with {version}")
@@ -369,7 +371,7 @@ def run_remote(
 
 
 def end_run(run: str) -> None:
-    """End the child processes of a run: it is over, or given up."""
+    """End the child processes of a run that is finished or aborted."""
     with _lock:
         _ended.append(run)
         idle = list(_idle.pop(run, ()))

@@ -1,8 +1,8 @@
 """Articulated-body inertias, one degree of freedom eliminated at a time, and solves with them, in world axes.
 
-Featherstone 2008, section 7.3, about the origin of the root link: an articulated inertia passes from child to parent as
-it is. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates of rank one. So no
-small matrix is inverted, and every chain of joints is treated alike.
+Featherstone 2008, section 7.3. Moments are about the origin of the root link, so an articulated inertia passes from
+child to parent unchanged. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates
+of rank one. So no small matrix is inverted, and all chains of joints are treated in the same way.
 
 Two sweeps solve with them, M^-1 = E^T D^-1 E; constraint forces come in between. Inward: u = x - S.p,
 p_up += p + U u / D. Outward: x = (u - U.a) / D, a += S x.
@@ -31,8 +31,8 @@ def articulate(
     """Fill U (nv, 6) = K S and D (nv,) = 1 / (S.U + armature); return `GOOD` or `SINGULAR` - j.
 
     B (nl, 10) are the rigid inertias. K (nl, 23) holds the articulated inertias: the upper triangle by rows, then trace
-    and mass of the rigid composite, the measure for the rounding of a pivot. If P (nl, 6) does not have length 0,
-    `inward` is applied to load (nv,) on the way: beside the inertias it costs little.
+    and mass of the rigid composite, which measure the rounding of a pivot. If P (nl, 6) is not empty, `inward` is also
+    applied to load (nv,), at little additional cost.
     """
     # rigid inertias as symmetric matrices (6, 6)
     nl = t.parent.shape[0]
@@ -181,7 +181,7 @@ def articulate(
 
 @kernel(inline=True)
 def inward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, x: FloatArray) -> None:
-    """Overwrite x (nv,) with E (x - S^T p), where the links need the forces p = P (nl, 6), which is used up."""
+    """Overwrite x (nv,) with E (x - S^T p); p = P (nl, 6), which is overwritten, are the forces the links need."""
     # from the leaves to the roots
     for i in range(t.parent.shape[0] - 1, -1, -1):
         Pi = P[i]
@@ -199,7 +199,7 @@ def inward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, 
             d += u[3] * rest
             e += u[4] * rest
             f += u[5] * rest
-        # the parent bears the remaining force
+        # the parent carries the remaining force
         up = t.parent[i]
         if up >= 0:
             Pu = P[up]

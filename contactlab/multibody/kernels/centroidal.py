@@ -1,7 +1,7 @@
 """Sums over all bodies: mass, centre of mass, momenta, their rates, kinetic energy; and the centroidal momentum matrix.
 
 Orin, Goswami, Lee, "Centroidal dynamics of a humanoid robot", Autonomous Robots 35 (2013). Moments are taken about the
-centre of mass, body by body, so that nothing is lost far from the world origin.
+centre of mass, body by body, so that no digits are lost far from the world origin.
 
 The derivatives of momentum and of its rate use `column_derivatives` and `derivatives`. A displacement along column s
 changes the momentum beyond by s x* H + I P and the force by s x* F + I Q + 2 B P. A velocity along s changes them by
@@ -102,7 +102,7 @@ def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: Float
 
 @kernel(inline=True)
 def rotor_energy(t: Tree, v: FloatArray) -> float:
-    """Return the kinetic energy [J] of the rotors behind the joints; they add to no momentum of the bodies."""
+    """Return the kinetic energy [J] of the rotors of joints, which do not contribute to momenta of bodies."""
     energy = 0.0
     for j in range(v.shape[0]):
         energy += 0.5 * t.armature[j] * v[j] * v[j]

@@ -1,6 +1,6 @@
 """Codes of elementary joints, return codes of kernels, and lengths of workspaces; free of numba.
 
-The head of every workspace holds the kinematics of the instant (`contactlab.multibody.kernels.layout.frames`). The
+The head of every workspace contains the kinematics of the instant (`contactlab.multibody.kernels.layout.frames`). The
 arrays of an algorithm follow it.
 """
 
@@ -32,7 +32,7 @@ FLOATING: Final = 8
 # Transform, motion subspace and velocity product come from outside, evaluated before the kernel runs.
 CUSTOM: Final = 9
 
-#: Lengths of the slices of q and v, by code; a custom joint has its own lengths.
+#: Lengths of the slices of q and v, by code; a custom joint defines its own.
 NQ: Final = (1, 1, 1, 1, 1, 1, 4, 3, 7, 0)
 
 NV: Final = (1, 1, 1, 1, 1, 1, 3, 3, 6, 0)
@@ -58,7 +58,7 @@ POSES: Final = 1
 
 VELOCITIES: Final = 2
 
-# Sines and cosines are computed for this many joints at a time: the longest vectors of current processors.
+# Number of joints whose sines and cosines are computed together: the longest vectors of current processors.
 VECTOR_WIDTH: Final = 8
 
 # The head: scratch of the joints, then the numbers per link and per degree of freedom. Scratch are two matrices and,
@@ -71,13 +71,13 @@ PER_LINK: Final = 26
 
 PER_DOF: Final = 6
 
-# Places that kernels called from Python have on the stack, for models of up to about 50 links; 32 KiB.
+# Length of the stack memory of kernels called from Python, for models of up to about 50 links; 32 KiB.
 STACK: Final = 4096
 
-# Length of the row that a custom joint's numbers take: R (9), p (3), S as up to six columns of six (36), c (6).
+# Length of a custom joint's row: R (9), p (3), S as up to six columns of six (36), c (6).
 CUSTOM_ROW: Final = 54
 
-# Length of its derivatives: dS/dq (6, 6, 6), along each degree of freedom each column, and dc/dq (6, 6).
+# Length of the row of its derivatives: dS/dq (6, 6, 6), for each degree of freedom and column, and dc/dq (6, 6).
 CUSTOM_RATES: Final = 252
 
 

@@ -48,7 +48,7 @@ def fill_column_derivatives(
         # columns of the joint
         for j in range(first, t.iv[i + 1]):
             s = f.S[j]
-            # the rotation of a floating joint stands on its translation
+            # the rotation of a floating joint follows its translation
             if kind == FLOATING and j == first + 3:
                 for before in range(first, first + 3):
                     add_cross_motion(base, f.S[before], v[before], push)

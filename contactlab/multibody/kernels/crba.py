@@ -170,7 +170,7 @@ def composite_matrix(
 
     ``B`` (nl, 10) holds the inertias of the links (`world_inertias`) and becomes the composite inertias. ``S`` (n, 6)
     and ``branch`` (n,) are the motion columns of these links and the next degree of freedom towards the root, counted
-    from the first of them. Entries off the branches are left alone. Rotors stand on the diagonal.
+    from the first of them. Entries off the branches are left alone. Rotors add to the diagonal.
     """
     # from the leaves to the roots
     begin = t.iv[first]

@@ -1,4 +1,4 @@
-"""Derivatives of inverse and forward dynamics, in world axes: every pair of joints on a branch once, O(nv depth).
+"""Derivatives of inverse and forward dynamics, in world axes; each pair of joints on a branch once, O(nv depth).
 
 Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), in the form of Singh,
 Russell, Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra" (2022). If the

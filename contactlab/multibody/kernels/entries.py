@@ -4,9 +4,9 @@ The fast entries serve calls without external forces, custom joints or kept kine
 costs a nanosecond each. A workspace ``W`` of length 0 stands for one on the stack, for models that are ``compact``. An
 unusual or wrong call returns a code other than `GOOD`, and the caller then uses the general kernel and its errors.
 
-A batch kernel takes the model, its operands, the instants start to stop, the workspace W of one instant, the codes (B,)
-and the results. Operands that differ between instants have one row for each, others a single row. Results have B rows,
-zeroed by the caller.
+Arguments of a batch kernel are the model, its operands, the instants start to stop, the workspace W of one instant, the
+codes (B,) and the results. Operands that differ between instants have one row for each, others a single row. Results
+have B rows, zeroed by the caller.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def rotate_quaternion(q: FloatArray, at: int, a: float, b: float, c: float, out:
 def rotation_between(q0: FloatArray, q1: FloatArray, at: int, out: FloatArray, to: int) -> None:
     """Fill out[to:to + 3] with the rotation vector from q0[at:at + 4] to q1[at:at + 4].
 
-    It is in body axes and takes the shorter turn.
+    It is in body axes, along the shorter rotation.
     """
     # conjugate of q0, times q1
     aw = q0[at]
@@ -124,7 +124,7 @@ def integrate_configuration(
 
 @kernel
 def configuration_difference(I: IntArray, F: FloatArray, q0: FloatArray, q1: FloatArray, out: FloatArray) -> None:
-    """Fill ``out`` with the velocity that takes q0 to q1 in unit time, except for custom joints."""
+    """Fill ``out`` with the velocity that moves q0 to q1 in unit time, except for custom joints."""
     t = tree(I, F)
     for i in range(t.parent.shape[0]):
         a = t.iq[i]
@@ -158,7 +158,7 @@ def runge_kutta_size(nl: int, nv: int, nq: int) -> int:
 def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` with the rate of the displacement d (nv,) from the start of a part, at velocities v.
 
-    It is v except for rotation vectors.
+    The rate is v, except for the entries of rotation vectors.
     """
     # v
     for j in range(v.shape[0]):
@@ -239,7 +239,7 @@ def runge_kutta(
         return 0
     kinetic, begin = sums[13], sums[11] + sums[12]
     # energy of a free tree relative to a frame that moves at the first velocity u of its centre of mass: it is less by
-    # u . (change of momentum - impulse), so an additional drift changes nothing
+    # u . (change of momentum - impulse), so an additional drift has no effect
     t, f, _, _ = model_and_workspace_views(I, F, W)
     u0 = u1 = u2 = drift = 0.0
     if t.kind[0] == FLOATING and sums[0] > 0.0:

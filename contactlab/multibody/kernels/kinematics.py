@@ -87,7 +87,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
     """Fill R, p and the motion columns S of a workspace; return `GOOD`, or the place in q of an invalid quaternion.
 
     ``custom`` (n, 54) holds the numbers of custom joints. The arguments are the buffers and not their views. Every
-    field of every array that a compiled function takes is one more word to push, 250 of them for a `Tree`.
+    field of every array argument of a compiled function is one more word to push, 250 of them for a `Tree`.
     """
     # views, and sines and cosines of all joints
     t = tree(I, F)

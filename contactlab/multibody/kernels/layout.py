@@ -6,7 +6,7 @@ finished head of a workspace can be copied from a `Kinematics` value instead of 
 
 Links are the moving frames, one per elementary joint, parents before children. A body added to the model is fixed to
 one link (or to the world, -1). Spatial vectors (angular part first) have world axes and refer to the origin of the root
-link of their tree. So nothing is lost far from the world origin.
+link of their tree. So no digits are lost far from the world origin.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Tree(NamedTuple):
     mass: FloatArray  # (nl,) [kg] of all bodies fixed to the link
     com: FloatArray  # (nl, 3) [m] their common centre of mass, link axes
     inertia: FloatArray  # (nl, 6) [kg m^2] about it, link axes: xx, yy, zz, xy, xz, yz
-    armature: FloatArray  # (nv,) [kg m^2, kg] inertia of the rotor behind each degree of freedom
+    armature: FloatArray  # (nv,) [kg m^2, kg] inertia of the rotor of each degree of freedom
     body_R: FloatArray  # (nb, 9) added body in its link
     body_p: FloatArray  # (nb, 3)
     gravity: FloatArray  # (3,) [m/s^2] world axes
@@ -91,7 +91,7 @@ class Tree(NamedTuple):
 @kernel
 def tree(I: IntArray, F: FloatArray) -> Tree:
     """Return the views, in the order and with the sizes of `contactlab.multibody.packing.pack`."""
-    # sizes, and the offsets behind the heads of both buffers
+    # sizes, and the offsets after the heads of both buffers
     nl = I[LINKS]
     nv = I[NV]
     nb = I[BODIES]

@@ -1,7 +1,7 @@
 """The recursive Newton-Euler algorithm: forces from accelerations (Featherstone 2008, section 5.3), in world axes.
 
-The outward pass computes the motion of the links and the forces that it needs. The inward pass sums the forces that the
-joints bear.
+The outward pass computes the motion of the links and the forces that this motion needs. The inward pass sums the forces
+that the joints carry.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
 def subtract_external(t: Tree, p: FloatArray, f_ext: FloatArray, F: FloatArray) -> None:
     """Subtract from F_i the external forces on the bodies fixed to link i.
 
-    ``f_ext`` (nb, 6): moment about the world origin and force, world axes. The world bears the forces on bodies fixed
-    to it.
+    ``f_ext`` (nb, 6): moment about the world origin and force, world axes. The world carries the forces on bodies
+    fixed to it.
     """
     for b in range(f_ext.shape[0]):
         i = t.body_link[b]
@@ -199,7 +199,7 @@ def rnea(
 
 @kernel(inner=True)
 def joint_forces(I: IntArray, W: FloatArray, tau: FloatArray) -> int:
-    """Fill tau (nv,): each joint bears the forces of its link and of everything beyond, which become sums in W."""
+    """Fill tau (nv,): each joint carries the forces of its link and of all links beyond; W then holds these sums."""
     # views
     nl = I[LINKS]
     nv = I[NV]

@@ -1,16 +1,16 @@
-"""Pose and motion column of a link on a revolute joint about x, y or z; sines and cosines of all joint angles at once.
+"""Pose and motion column of a link on a revolute joint about x, y or z; sines and cosines of all joint angles together.
 
-These are most of the links of most robots. Their poses are in scalars from end to end. Links of a branch wait for each
-other, so the time from the parent's rotation to the own one counts, and memory in between costs time.
+Most links of most robots are of this kind, so their poses are computed in scalars. Links of a branch depend on each
+other, so the latency from the parent's rotation to the link's rotation counts, and intermediate memory adds to it.
 
 A library's two calls per joint for sine and cosine take longer than all other parts of a link's pose. Here one loop
-without branches and calls takes as many joints together as the processor's vectors hold.
+without branches and calls processes as many joints together as fit into the processor's vectors.
 
-An angle is brought to |y| <= pi/4 by subtracting a multiple of pi/2, known to 119 bits in three parts whose products
-are exact (Cody and Waite, Software Manual for the Elementary Functions, 1980, chapter 8). t carries the part that y
-cannot hold. Then sin y = y + y^3 S(y^2) and cos y = 1 - y^2/2 + y^4 C(y^2), with the polynomials of degree 5 whose
-largest error is least (2^-58 of sin y, 2^-64). Results are within one unit in the last place, and the same bits on
-every machine. Angles beyond `MAX_ANGLE`, and infinite ones, go to the library.
+An angle is reduced to |y| <= pi/4 by subtracting a multiple of pi/2. pi/2 is known to 119 bits, in three parts whose
+products are exact (Cody and Waite, Software Manual for the Elementary Functions, 1980, chapter 8). t carries the part
+that y cannot hold. Then sin y = y + y^3 S(y^2) and cos y = 1 - y^2/2 + y^4 C(y^2), with the polynomials of degree 5
+whose largest error is least (2^-58 of sin y, 2^-64). Results are within one unit in the last place, and the same bits
+on every machine. Angles beyond `MAX_ANGLE`, and infinite ones, go to the library.
 """
 
 from __future__ import annotations

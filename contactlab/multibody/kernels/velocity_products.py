@@ -10,8 +10,8 @@ wm, or by I wm. The explicit rule gains energy in every step, without bound for 
 G. Wanner, Geometric Numerical Integration (2006), section IV.2.1 (quadratic invariants).
 
 The equation holds for a tree of one link: floating, about its centre of mass, or on a spherical joint fixed to the
-world, about the joint. In a tree of several links, joints pass torques on that depend on all velocities at once. There
-the bias force of `rnea`, taken at the start of the step, is the whole term.
+world, about the joint. In a tree of several links, joints transmit torques that depend on all velocities. There the
+bias force of `rnea` at the start of the step is the whole term.
 
 Centrifugal and Coriolis forces of trees do no work: they carry a velocity from one configuration to the next at the
 same kinetic energy. The explicit rule v - h M^-1 c with their bias c does so to first order only, and gains energy in
@@ -181,7 +181,7 @@ def midpoint_spin(
 def is_free_rotor(t: Tree, first: int, last: int) -> bool:
     """Return True if links first ... last - 1, a whole tree, are one link to which the midpoint rule applies.
 
-    Rotors behind its degrees of freedom have unknown velocity products. Such a link stays with the explicit rule.
+    Rotors of its degrees of freedom have unknown velocity products, so the explicit rule is used for such a link.
     """
     if last - first != 1 or t.kind[first] not in (FLOATING, SPHERICAL):
         return False
@@ -197,7 +197,7 @@ def rotation_load(
 ) -> tuple[int, tuple[float, float, float], tuple[float, float, float]]:
     """Return the place in v of a link's angular velocity, and force and torque on it in body axes.
 
-    Link i is a tree of its own. ``inertia`` (6,) is filled with the inertia about the reference point of the torque.
+    Link i is a whole tree. ``inertia`` (6,) is filled with the inertia about the reference point of the torque.
     """
     # inertia about the centre of mass
     Ri = R[i]
@@ -256,7 +256,7 @@ def gyroscopic_impulse(
     t, R, S
         The model, rotations (nl, 9) and motion columns (nv, 6) at the start of the step.
     i
-        A link that is a tree of its own, for which `is_free_rotor` holds.
+        A link that is a whole tree and satisfies `is_free_rotor`.
     v, tau
         (nv,) velocity and applied force, of the whole model.
     spins
@@ -367,9 +367,9 @@ def limit_products(
     branch, L
         The next degree of freedom towards the root, and M (n, n), both triangles, which comes back.
     tree_links
-        The first link of the tree, and the first behind it.
+        The first link of the tree, and the first link after it.
     behind, share
-        Entries of `previous_kinetic_energy` for the tree, and the part of the change that is made (`limiter_weight`).
+        Entries of `previous_kinetic_energy` for the tree, and the applied fraction of the change (`limiter_weight`).
     state
         Bias, which is overwritten, and momentum M v, each (n,).
     scratch

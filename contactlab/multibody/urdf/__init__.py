@@ -1,4 +1,4 @@
-"""Robot descriptions (URDF) from anybody: read within limits, checked, turned into models."""
+"""Reader of robot descriptions (URDF) from any source, with limits and checks, into models."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Shapes of links, kept as the file has them: nothing is loaded, nothing collides.
+"""Shapes of links, recorded as written in the file. Nothing is loaded, and the shapes do not collide.
 
-Mesh files are looked for inside the folders the caller named, nowhere else.
+Mesh files are searched for only inside the folders that the caller named.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _folder(value: str | PathLike[str], name: str) -> Path:
 
 @dataclass(frozen=True, eq=False)
 class Packages:
-    """The folders meshes may lie in."""
+    """Folders that may contain meshes."""
 
     named: dict[str, Path]  # folder of each package named by the caller
     roots: tuple[Path, ...]  # folders whose subfolders are packages
@@ -49,10 +49,9 @@ class Packages:
         return cls({}, tuple(_folder(at, f"[{i}]") for i, at in enumerate(several)), home)
 
     def find(self, element: Element, uri: str) -> Path | None:
-        """Return the existing file a URI names, None if it is in no folder the caller named.
+        """Return the existing file that a URI names, or None if no folder of the caller contains it.
 
-        A URI that names a place of its own choosing (an absolute path, or steps upwards out of the folders) is refused,
-        whether there is such a file or not.
+        An absolute path, or a path that leads out of the folders, is refused, whether the file exists or not.
         """
         scheme = _SCHEME.match(uri)
         rest = uri[scheme.end() :] if scheme else uri
@@ -85,7 +84,7 @@ class Packages:
             raise refusal
         for base in bases:
             path = base.joinpath(*parts)
-            # First on paper, so that nothing outside is touched; then with links followed, which can lead out as well.
+            # First by path only, so that nothing outside is accessed; then with links followed, which may lead out.
             if not self._allows(Path(normpath(path))):
                 raise refusal
             real = _real(path)
@@ -181,17 +180,17 @@ class UrdfGeometry:
     Attributes
     ----------
     body
-        The link; "world" for one of the world itself.
+        Name of the link, or "world" for a shape of the world itself.
     role
         "collision" or "visual".
     name
-        Its own name, "" for none.
+        Name of the element, "" if it has none.
     placement
         Pose in the body.
     shape
-        Its kind.
+        The shape.
     rgba
-        Of its <material>, each entry from 0 to 1; None if none is given, or the given one is no colour.
+        Colour of its <material>, each entry from 0 to 1; None if no colour, or an invalid one, is given.
     """
 
     body: str
@@ -206,7 +205,7 @@ def geometry_of(robot: Element, links: Iterable[Element], packages: Packages) ->
     """Return the geometry that links show and collide with, in the order of the file."""
     shown = [(link, element) for link in links for element in link.children if element.tag in ("collision", "visual")]
     painted = [material for _, element in shown for material in element.all("material")]
-    # A material is known by its name throughout, wherever its colour is said first.
+    # A material is known by its name in the whole file, wherever its colour is first given.
     colors: dict[str, Rgba] = {}
     for material in (*robot.all("material"), *painted):
         color, name = _color(material), material.attributes.get("name", "")
@@ -228,7 +227,7 @@ def _color(material: Element) -> Rgba | None:
         try:
             red, green, blue, opacity = (float(x) for x in vector(element, "rgba", 4).clip(0.0, 1.0))
         except UrdfError:
-            # No motion depends on it.
+            # An invalid colour is ignored, because it does not affect the motion.
             return None
         return red, green, blue, opacity
     return None

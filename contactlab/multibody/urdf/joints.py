@@ -65,9 +65,9 @@ def _axis(element: Element) -> FloatArray:
 def planar(axis: FloatArray) -> Composite:
     """Shift in the plane normal to ``axis``, then turn about it: q = (shift along e1, shift along e2, angle).
 
-    With n the unit normal, e1 is the coordinate axis that follows the one of n's largest entry (the first such, in the
-    cyclic order x, y, z), projected on the plane and normalised, and e2 = n x e1: (x, y) for the axis z, (y, z) for x,
-    (z, x) for y. The format leaves the choice open.
+    With the unit normal n, take the coordinate axis after the one of n's largest entry (the first such), in the cyclic
+    order x, y, z. e1 is this axis projected on the plane and normalised, and e2 = n x e1: (x, y) for the axis z, (y, z)
+    for x, (z, x) for y. The format leaves the choice open.
     """
     largest = float(np.max(np.abs(axis)))
     n = axis / largest

@@ -1,6 +1,6 @@
-"""From a description to a model that remembers it.
+"""Conversion of a robot description to a model that keeps the description's data.
 
-Masses and inertias of descriptions that cannot move are refused, and impossible ones are named.
+Masses and inertias with which a model cannot move are refused; impossible ones are named in a warning.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class UrdfModel(Model):
     root
         Name of the root link; "world" if it is the world itself.
     joints
-        Every joint of the description, fixed ones included, in the order of the bodies they move; where their
-        coordinates stand follows from the bodies.
+        Every joint of the description, fixed ones included, in the order of the bodies they move. The slices of q and v
+        are derived from the bodies.
     geometry
-        Shapes to collide with and to look at, kept as records.
+        Shapes for collision and for display, as records.
     """
 
     robot: str = field(kw_only=True)
@@ -54,7 +54,7 @@ class UrdfModel(Model):
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of ``joints``, one by one; a floating base, for which a description has none, goes by its link."""
+        """Names of ``joints``. A floating base, which has no joint in the description, has the name of its link."""
         return tuple(joint.name for joint in self.joints)
 
     @property
@@ -81,7 +81,7 @@ class UrdfModel(Model):
 def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
     """Return the <inertial> of a <link> in link axes, None if there is none or it is all zero.
 
-    An inertia that no mass distribution has is taken unchanged, unless ``strict``.
+    An inertia that no mass distribution has is used unchanged, unless ``strict``.
     """
     inertial = link.only("inertial")
     if inertial is None:
@@ -138,7 +138,7 @@ def load_urdf(
     package_roots: PackageRoots = None,
     strict_inertia: bool = False,
 ) -> UrdfModel:
-    """Make a model of a robot description; `Model.from_urdf` says how."""
+    """Return the model of a robot description; see `Model.from_urdf`."""
     robot, file = read(path_or_text)
     links = by_name(robot.all("link"))
     by_name(robot.all("joint"))
@@ -202,7 +202,7 @@ def _check_motion(
 ) -> dict[str, str]:
     """Raise for links that would move with a negative moment; return links without mass, with the reasons.
 
-    The mass of the world and of everything fixed to it moves nothing and is not checked.
+    The mass of the world and of bodies fixed to it has no effect and is not checked.
     """
     heads = {root: root}  # the first link of the rigid group each link belongs to
     frames = {root: Transform()}  # each link in its group's frame
@@ -232,7 +232,7 @@ def _check_motion(
             continue
         if carried[head] == 0.0:
             above = f"moves by joint {quoted(carriers[head].data.name)}" if head in carriers else "floats"
-            loose[head] = f"no mass, nor has what it carries, but {above}: the mass matrix is singular"
+            loose[head] = f"no mass, nor have the links it carries, but {above}: the mass matrix is singular"
         low = group.negative_moment()
         if low is not None:
             blamed = [quoted(name) for name in names if heads[name] == head and name in odd][:5]

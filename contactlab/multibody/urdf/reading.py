@@ -27,13 +27,13 @@ class UrdfError(MultibodyError, FileError):
     Attributes
     ----------
     field
-        The element at fault, such as ``joint 'elbow' <axis>``.
+        Name of the element at fault, such as ``joint 'elbow' <axis>``.
     detail
         The error in it.
     line
-        First line of the element in the file; 0 if no line is to blame.
+        First line of the element in the file; 0 if the error concerns no line.
     source
-        The file, "text" for a description given as text.
+        The file, or "text" for a description given as text.
     """
 
     def __init__(self, field: str, detail: str, *, line: int = 0, source: str = "text") -> None:
@@ -47,7 +47,7 @@ class UrdfError(MultibodyError, FileError):
 
 
 class UrdfWarning(UserWarning):
-    """A robot description taken although it says something no robot can have, or names meshes that cannot be used."""
+    """Warning about an accepted robot description with physically impossible data or unusable mesh files."""
 
 
 def warn_of(text: str) -> None:
@@ -72,7 +72,7 @@ def quoted(text: str) -> str:
 
 
 class Guard:
-    """One pass over one text, whose root element must be ``root``; it keeps nothing, which `on_start` may change."""
+    """Parser of one text with the root element ``root``. It keeps nothing; subclasses override `on_start`."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Guard:
         return UrdfError("XML", detail, line=self.line, source=self.source)
 
     def read(self, data: bytes) -> None:
-        """Parse the whole text; an `UrdfError` has the reason of a fault."""
+        """Parse the whole text; raise `UrdfError` with the reason of a fault."""
         if len(data) > self.most_bytes:
             raise UrdfError("XML", f"is larger than {self.most_bytes // 2**20} MiB", source=self.source)
         try:
@@ -115,10 +115,10 @@ class Guard:
             raise UrdfError("XML", detail, line=cause.lineno + self.skipped, source=self.source) from cause
 
     def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
-        """Take the begin of an element that has ``depth`` others above it."""
+        """Handle the start of an element at nesting depth ``depth``."""
 
     def on_end(self) -> None:
-        """Take the end of the last element that is open."""
+        """Handle the end of the innermost open element."""
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.lower() not in ENCODINGS:
@@ -165,15 +165,15 @@ class Element:
     children: list[Element] = field(default_factory=list)  # in the order of the file
 
     def error(self, detail: str) -> UrdfError:
-        """Return the error about this element, at its line."""
+        """Return an error about this element, with its line."""
         return UrdfError(self.where, detail, line=self.line, source=self.source)
 
     def all(self, tag: str) -> list[Element]:
-        """Return its children of one tag."""
+        """Return its children with one tag."""
         return [child for child in self.children if child.tag == tag]
 
     def only(self, tag: str) -> Element | None:
-        """Return its one child of a tag, or None; two are an error."""
+        """Return its only child with a tag, or None; raise if there are two."""
         children = self.all(tag)
         if len(children) > 1:
             raise children[1].error(f"is there twice, first in line {children[0].line}")
@@ -197,10 +197,7 @@ class Element:
 
 
 def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
-    """Return the <robot> element of a file, or of a text, which begins with "<" after white space.
-
-    And the file, if any.
-    """
+    """Return the <robot> element and the file, or None for a text, which begins with "<" after white space."""
     if isinstance(path_or_text, str) and (text := path_or_text.lstrip(_BLANK)).startswith("<"):
         # XML must begin with its declaration; the lines cut off before it still count.
         skipped = path_or_text[: len(path_or_text) - len(text)].count("\n")
@@ -252,7 +249,7 @@ class _Reader(Guard):
             self.stack.pop()
 
 
-# Other texts that `float` accepts ("1_000", "nan", digits of other scripts) are mistakes in a file.
+# Other numbers that `float` accepts ("1_000", "nan", digits of other scripts) are errors in a file.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 _LENGTH = 400  # characters of one number

@@ -1,1 +1,1 @@
-"""Kernels that draw: triangles into pixels, and their light."""
+"""Drawing kernels: rasterisation and shading of triangles."""

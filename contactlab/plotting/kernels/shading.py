@@ -1,4 +1,4 @@
-"""Triangles into pixels with a depth buffer, and the light on what is seen."""
+"""Rasterisation of triangles with a depth buffer, and shading of the visible ones."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from lcp.kernels import kernel
 
 
 class Materials(NamedTuple):
-    """Colours of the drawn items that the triangles belong to."""
+    """Colours of the drawn items."""
 
     color: FloatArray  # (k, 3), 0 to 1
     ambient: FloatArray  # (k,) light from everywhere
-    ground: IntArray  # (k,) whether it fades out towards its rim
+    ground: IntArray  # (k,) whether the item fades out towards its rim
     middle: FloatArray  # (k, 3) [m] of a ground's box
     half: FloatArray  # (k, 3) [m] half its sides, infinite across a flat one
 
 
 class Light(NamedTuple):
-    """A light infinitely far away, and what it falls on first."""
+    """A light at infinity, with its shadow map."""
 
     towards: FloatArray  # (3,) unit
-    share: float  # of the light that comes from it
+    share: float  # fraction of all light
     eye: FloatArray  # (3,) [m]
     axes: FloatArray  # (3, 3) rows: right, up, forwards
     per_metre: float  # pixels
     far: float  # nearness of the eye itself [m]
-    near: FloatArray  # (size, size) nearness of what it meets first; of no size where nothing throws shadows
+    near: FloatArray  # (size, size) shadow map: nearness of the first surface; empty without shadows
 
 
 @kernel
 def fill(screen: FloatArray, near: FloatArray, seen: IntArray) -> None:
-    """Write the nearest of the triangles (m, 3, 3) into pixels: its nearness, and its number."""
+    """Write the nearest of the triangles (m, 3, 3) into pixels: nearness and number."""
     height, width = near.shape
     for m in range(screen.shape[0]):
         t = screen[m]
@@ -75,7 +75,7 @@ def hard_shadow(light: Light, place: FloatArray, normal: FloatArray) -> float:
     pixel = 1.0 / light.per_metre
     x = y = ahead = 0.0
     for k in range(3):
-        # Taken a little off the surface: else it would lie in its own shadow.
+        # Moved slightly off the surface, which would otherwise be in its own shadow.
         from_eye = place[k] + 2.5 * pixel * normal[k] - light.eye[k]
         x += from_eye * light.axes[0, k]
         y += from_eye * light.axes[1, k]
@@ -96,7 +96,7 @@ def hard_shadow(light: Light, place: FloatArray, normal: FloatArray) -> float:
 
 @kernel
 def blocked(light: Light, x: float, y: float, near: float, reach: float, count: int, work: FloatArray) -> float:
-    """Share of places around a pixel, within ``reach`` of them, that something stands before; how far, to work."""
+    """Return the fraction of places within ``reach`` of a pixel that are shadowed; their distance goes to ``work``."""
     size, front, hits = light.near.shape[0], 0.0, 0
     for i in range(-count, count + 1):
         for j in range(-count, count + 1):
@@ -110,9 +110,9 @@ def blocked(light: Light, x: float, y: float, near: float, reach: float, count: 
 
 @kernel
 def soft_shadow(light: Light, place: FloatArray, work: FloatArray) -> float:
-    """Return the fraction of light that reaches a ground.
+    """Return the fraction of light that reaches a point of a ground.
 
-    The sun has a width, so shadows are sharp only near contacts.
+    The light source has a width, so shadows are sharp only near contacts.
     """
     size = light.near.shape[0]
     if size == 0:
@@ -146,7 +146,7 @@ def backdrop(
     work: FloatArray,
     picture: FloatArray,
 ) -> None:
-    """Write sky and floor where nothing else is seen; ``colors`` (3, 3) of floor, horizon and zenith."""
+    """Write sky and floor to empty pixels; ``colors`` (3, 3) are those of floor, horizon and zenith."""
     rows, columns = seen.shape
     place, ray, spare = work[0], work[1], work[2]
     for row in range(rows):
@@ -158,7 +158,7 @@ def backdrop(
                 ray[k] = x * axes[0, k] + y * axes[1, k] + axes[2, k]
                 length += ray[k] * ray[k]
             up = ray[2] / math.sqrt(length)
-            # The horizon is as wide as an air that is not quite clear.
+            # The width of the horizon corresponds to slightly hazy air.
             share = min(max(up / 0.35, 0.0), 1.0)
             far = 1.0
             value = 0.0
@@ -175,7 +175,7 @@ def backdrop(
 
 @kernel
 def fade(things: Materials, thing: int, place: FloatArray) -> float:
-    """1 in the middle of a ground, 0 at its rim: an edge would say that it ends there."""
+    """Return 1 in the middle of a ground and 0 at its rim, because a visible edge would suggest that it ends there."""
     away = 0.0
     for k in range(3):
         away = max(away, abs(place[k] - things.middle[thing, k]) / things.half[thing, k])
@@ -196,7 +196,7 @@ def shade(
     work: FloatArray,
     picture: FloatArray,
 ) -> None:
-    """Write the colours of the triangles seen to the picture (height, width, 3); ``work`` is (3, 3) scratch."""
+    """Write the colours of the visible triangles to the picture (height, width, 3); ``work`` is (3, 3) scratch."""
     height, width = seen.shape
     place, normal = work[0], work[1]
     for row in range(height):
@@ -208,7 +208,7 @@ def shade(
             area = (t[1, 0] - t[0, 0]) * (t[2, 1] - t[0, 1]) - (t[1, 1] - t[0, 1]) * (t[2, 0] - t[0, 0])
             a = ((t[1, 0] - x) * (t[2, 1] - y) - (t[1, 1] - y) * (t[2, 0] - x)) / area
             b = ((t[2, 0] - x) * (t[0, 1] - y) - (t[2, 1] - y) * (t[0, 0] - x)) / area
-            # Weights on the screen belong to 1/depth; those in the world follow.
+            # Weights on the screen apply to 1/depth; weights in the world follow.
             a, b, c = a * t[0, 2], b * t[1, 2], (1.0 - a - b) * t[2, 2]
             total = a + b + c
             length = facing = direct = 0.0
@@ -217,7 +217,7 @@ def shade(
                 normal[k] = (a * normals[m, 0, k] + b * normals[m, 1, k] + c * normals[m, 2, k]) / total
                 length += normal[k] * normal[k]
                 facing += normal[k] * (place[k] - eye[k])
-            # The side that is seen: a mesh may be open.
+            # The visible side, because a mesh may be open.
             length = max(math.sqrt(length), 1e-12) * (-1.0 if facing > 0.0 else 1.0)
             for k in range(3):
                 normal[k] /= length
@@ -234,7 +234,7 @@ def shade(
 
 @kernel
 def reduce(picture: FloatArray, fine: int, small: Any) -> None:
-    """Average ``fine`` x ``fine`` pixels into one of ``small`` (height, width, 3), of bytes."""
+    """Average ``fine`` x ``fine`` pixels into one byte pixel of ``small`` (height, width, 3)."""
     height, width, _ = small.shape
     for row in range(height):
         for column in range(width):

@@ -1,4 +1,4 @@
-"""Parameters from recordings, with intervals: least squares over windows of simulated motion."""
+"""Identification of parameters from recordings, with intervals, by least squares over windows of simulated motion."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Gauss-Newton over windows: shared parameters with intervals, the unknowns of each window eliminated.
+"""Gauss-Newton over windows: shared parameters with intervals; the unknowns of each window are eliminated.
 
-Least is the sum over windows of rho(s), s = min over its own unknowns x of |r(theta, x)|^2. rho leaves s as it is up to
-a few times the median of all windows and grows as a logarithm from there, so that a window which the model cannot
-explain at all (another impact than was modelled, a wild sample) does not decide. Levenberg's damping; a window's
-unknowns leave the normal equations by their Schur complement, so that work grows with the number of windows.
+The objective is the sum over windows of rho(s), with s = min |r(theta, x)|^2 over the window's unknowns x. rho(s) = s
+up to a few times the median of all windows, and grows logarithmically beyond. So a window that the model cannot explain
+(another impact than modelled, an outlier) does not dominate. Levenberg's damping is used. Schur complements eliminate
+the unknowns of windows from the normal equations, so the work grows linearly with the number of windows.
 
-Intervals are those of an M-estimator over independent groups of windows (the "sandwich"): they need neither the size of
-the noise nor that samples of a window err independently, only groups enough, and they hold where the model is wrong
-for some windows; errors of few groups are freed of their own pull on the fit (the jackknife). Student's t with as many
-degrees of freedom as there are groups beyond the parameters.
+The intervals belong to an M-estimator over independent groups of windows (the "sandwich"). They need neither the size
+of the noise nor independent errors of the samples in a window, only enough groups. They are valid even if the model is
+wrong for some windows. For few groups, the influence of each group on the fit is removed from its errors (the
+jackknife). Student's t has as many degrees of freedom as there are groups beyond the parameters.
 
 Sources: D. W. Marquardt (1963); G. Golub, V. Pereyra, variable projection (1973); P. J. Huber, The behavior of maximum
 likelihood estimates under nonstandard conditions (1967); J. G. MacKinnon, H. White (1985).
@@ -33,35 +33,37 @@ from contactlab.studies.identification.problem import (
     verdict_of,
 )
 
-#: Of many recordings so many are enough to come near.
+#: Number of recordings in a first fit, sufficient to come close to the solution.
 FEW = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Recordings:
-    """Recordings with what may be identified from them.
+    """Recordings with the parameters that can be identified from them.
 
     Parameters
     ----------
     title, noise
-        What they are; what is taken to be noise, in words.
+        Description of the recordings, and of their noise.
     parameters
-        All that may be looked for, with where the search begins; ``fixed`` values of those that are not.
+        All parameters that can be identified, with start values of the search; these are also the ``fixed`` values of
+        the others.
     default_parameters
-        Names that are looked for unless others are named.
+        Names of the parameters identified by default.
     nominal
-        Values to compare with: those that anyone would begin with.
+        Reference values for comparison, from a simple first model.
     groups
-        (n,) which recordings are of the same event.
+        (n,) number of the event of each recording.
     problem
-        From parameters, values of the others and numbers of recordings to a problem.
+        Function of parameters, values of the others and indices of recordings that returns a problem.
     errors
-        From values and numbers of recordings to errors of whole motions, by name, (n,) each; NaN where one failed.
+        Function of values and indices of recordings that returns errors of whole motions, by name, (n,) each; NaN for
+        failures.
     unidentifiable
-        Why some names can not be looked for.
+        Reasons why some parameters cannot be identified.
     plausibility_check
-        From values to what the recordings contradict in the very model, in words, or to nothing: no values are then
-        found, however well they are told.
+        Function of values that returns a contradiction between the recordings and the model, as text, or "". With a
+        contradiction the verdict is not FOUND, however small the intervals are.
     """
 
     title: str
@@ -79,7 +81,7 @@ class Recordings:
         return self.groups.size
 
     def parameter(self, name: str) -> Parameter:
-        """Return one that may be looked for; an `IdentificationError` says why not."""
+        """Return a parameter by name; raise `IdentificationError` with the reason if it cannot be identified."""
         found = {one.name: one for one in self.parameters}
         if name in self.unidentifiable:
             raise IdentificationError("parameters", f"{name!r} cannot be seen here: {self.unidentifiable[name]}")
@@ -89,7 +91,7 @@ class Recordings:
         return found[name]
 
     def split(self, share: float, seed: int = 0) -> tuple[IntArray, IntArray]:
-        """Return numbers of recordings to fit and to hold back, about this share; groups stay together."""
+        """Return indices of recordings to fit and to hold back (about this fraction); groups are not split."""
         if not 0.0 <= share < 1.0:
             raise IdentificationError("share", f"{share} is not in [0, 1): some recordings must be left to fit")
         names = np.unique(self.groups)
@@ -107,18 +109,18 @@ def fit(
     iterations: int = 30,
     progress: Callable[[int, int], None] | None = None,
 ) -> IdentificationResult:
-    """Identify parameters from some of the recordings: from a few of them first, then from all.
+    """Identify parameters from some of the recordings: first from a few of them, then from all.
 
     Parameters
     ----------
     recordings, rows
-        What was recorded, and which of it is used.
+        The recordings, and the indices of the used ones.
     names
-        What is looked for; none for what usually is.
+        Names of the identified parameters; by default ``default_parameters``.
     values
-        Where the search begins for what is looked for, and where the others stay.
+        Start values of the identified parameters, and fixed values of the others.
     iterations, progress
-        As in `identify`.
+        As for `identify`.
     """
     given = dict(values or {})
     looked_for = tuple(names) or recordings.default_parameters
@@ -142,18 +144,18 @@ def fit(
     return found
 
 
-#: Windows beyond so many times the median residual count less.
+#: Windows with residuals above this multiple of the median have less weight.
 OUTLYING = 4.0
-#: A step is small if it moves no parameter by more than this part of its standard error.
+#: A step is small if it changes every parameter by less than this fraction of its standard error.
 SMALL = 0.1
 MOST_DAMPING = 1e8
-#: Part of a group's own pull that its error is freed of: not quite all, for a parameter that one group alone tells.
+#: Fraction of a group's influence that is removed from its error; below 1, for a parameter seen by one group only.
 MOST_PULL = 0.999
 
 
 @dataclass(frozen=True, eq=False)
 class _Linear:
-    """The normal equations at a point, by window: A of shared parameters, B of its own unknowns, r of residuals."""
+    """Normal equations at a point, by window: A for shared parameters, B for its unknowns, r for residuals."""
 
     AA: FloatArray
     AB: FloatArray
@@ -168,10 +170,10 @@ class _Linear:
         return _Linear(AT @ A, AT @ B, BT @ B, (AT @ r[:, :, None])[:, :, 0], (BT @ r[:, :, None])[:, :, 0])
 
     def eliminated(self, damping: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return by window the reduced matrix and gradient, and what its unknowns follow by: -(x0 + X d)."""
+        """Return, by window, the reduced matrix and gradient, and X and x0 with the unknowns' step -(x0 + X d)."""
         BB = self.BB.copy()
         places = np.arange(BB.shape[1])
-        # A floor keeps unknowns that nothing depends on where they are.
+        # A minimum on the diagonal keeps unknowns without effect at their values.
         diagonal = BB[:, places, places]
         BB[:, places, places] += damping * diagonal + 1e-12 * (1.0 + diagonal)
         right = np.concatenate((self.AB.transpose(0, 2, 1), self.Br[:, :, None]), axis=2)
@@ -183,18 +185,18 @@ class _Linear:
 def identify(
     problem: Problem, *, iterations: int = 30, robust: bool = True, progress: Callable[[int, int], None] | None = None
 ) -> IdentificationResult:
-    """Return the parameters of least squared residuals, with 95 % intervals and a verdict.
+    """Return the parameters of smallest squared residuals, with 95 % intervals and a verdict.
 
     Parameters
     ----------
     problem
-        What is to be explained, by which numbers.
+        The residuals and the parameters.
     iterations
-        The most.
+        Maximum number of iterations.
     robust
-        Whether windows that stand out count less.
+        Whether outlying windows have less weight.
     progress
-        Called with (iterations made, the most) after each.
+        Called with (iterations, maximum number of iterations) after each iteration.
     """
     low, high = (np.array([getattr(one, name) for one in problem.parameters]) for name in ("low", "high"))
     values = np.array([one.start for one in problem.parameters])
@@ -217,7 +219,7 @@ def identify(
             after = problem.residuals(trial, others)
             gain = _cost(s[used], limit) - _cost(_squares(after)[used], limit)
             accepted = bool(gain > 0.0)
-            # Small by what is known of the numbers: nothing that would be noticed is left to gain.
+            # Small relative to the standard errors: further steps would not change the result noticeably.
             settled = bool(np.all(np.abs(trial - values) <= SMALL * error)) and (
                 not accepted or gain <= 1e-2 * _cost(s[used], limit)
             )
@@ -226,7 +228,7 @@ def identify(
                 break
         if accepted:
             values, local, r = trial, others, after
-            if not settled:  # after a small step the derivatives are still those of before
+            if not settled:  # after a small step the previous derivatives are still valid
                 J = problem.jacobian(values, local)
             used = _predicted(r, J)
         if progress is not None:
@@ -235,12 +237,12 @@ def identify(
 
 
 def _predicted(r: FloatArray, J: FloatArray) -> NDArray[np.bool_]:
-    """Return which windows have a prediction, with derivatives."""
+    """Return a mask of windows with finite residuals and derivatives."""
     return np.asarray(np.isfinite(r).all(axis=1) & np.isfinite(J).all(axis=(1, 2)))
 
 
 def _squares(r: FloatArray) -> FloatArray:
-    """Return |r|^2 by window; without a prediction infinite."""
+    """Return |r|^2 by window; infinite without a prediction."""
     s = np.einsum("wr,wr->w", r, r)
     return np.where(np.isfinite(s), s, np.inf)
 
@@ -251,7 +253,7 @@ def _weights(s: FloatArray, limit: float) -> FloatArray:
 
 
 def _cost(s: FloatArray, limit: float) -> float:
-    """Return the sum of rho; a window that lost its prediction counts as a thousand times the limit."""
+    """Return the sum of rho; a window without a prediction counts as a thousand times the limit."""
     if not np.isfinite(limit):
         return float(s.sum())
     s = np.minimum(s, 1e3 * limit)
@@ -261,7 +263,7 @@ def _cost(s: FloatArray, limit: float) -> float:
 def _step(
     linear: _Linear, weights: FloatArray, damping: float, values: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the step of the shared parameters and of each window's unknowns; who would leave its bound stays."""
+    """Return the step of the shared parameters and of windows' unknowns; values at active bounds do not move."""
     S, g, X, x0 = linear.eliminated(damping)
     H, gradient = np.einsum("w,wij->ij", weights, S), weights @ g
     scale = np.sqrt(np.maximum(np.diag(H), 1e-300))
@@ -274,24 +276,24 @@ def _step(
 
 
 def _covariance(linear: _Linear, s: FloatArray, limit: float, groups: NDArray[np.int64]) -> FloatArray:
-    """Return the covariance of the shared parameters over independent groups; infinite where nothing tells them."""
+    """Return the covariance of the shared parameters over independent groups; infinite if undetermined."""
     S, g, _, _ = linear.eliminated(0.0)
     weights = _weights(s, limit)
     H = np.einsum("w,wij->ij", weights, S)
-    # rho bends beyond the limit: there its second derivative is -limit / s^2.
+    # Beyond the limit rho is curved, with the second derivative -limit / s^2.
     bent = np.where(s > limit, -2.0 * weights / np.maximum(s, 1e-300), 0.0)
     exact = H + np.einsum("w,wi,wj->ij", bent, g, g)
     scale = np.sqrt(np.maximum(np.diag(H), 1e-300))
     unit = np.outer(scale, scale)
     if np.linalg.eigvalsh(exact / unit).min() <= 0.1 * np.linalg.eigvalsh(H / unit).min():
-        exact = H  # too few windows to tell the bend
+        exact = H  # too few windows to determine the curvature
     _, number = np.unique(groups, return_inverse=True)
     n, p = int(number.max()) + 1, scale.size
     told, by_group = np.zeros((n, p, p)), np.zeros((n, p))
     np.add.at(told, number, weights[:, None, None] * S)
     np.add.at(by_group, number, weights[:, None] * g)
     inverse = np.linalg.pinv(exact / unit, rcond=1e-10, hermitian=True) / unit
-    # A group pulls the fit towards itself: what it would err by without its own pull is that of the jackknife (CR3).
+    # Remove the influence of a group on the fit from its error, as in the jackknife (CR3).
     pull = np.eye(p) - MOST_PULL * told @ (np.linalg.pinv(H / unit, rcond=1e-10, hermitian=True) / unit)
     alone = np.linalg.solve(pull, by_group[:, :, None])[:, :, 0]
     found: FloatArray = inverse @ (alone.T @ alone) @ inverse * ((n - 1) / n)
@@ -311,7 +313,7 @@ def _result(
     settled: bool,
     robust: bool,
 ) -> IdentificationResult:
-    """Return what was found, and what to think of it."""
+    """Return the identified values with their intervals and verdict."""
     from scipy.stats import t as student
 
     p = values.size

@@ -1,7 +1,7 @@
-"""Planar recordings: single impacts of any body, and squares dropped between two plates.
+"""Identification from planar recordings: single impacts of any body, and squares dropped between two plates.
 
-Of single impacts friction and restitution of a law in closed form, from velocities before and after. Of drops friction,
-restitution, inertia, and the resistance of the plates, from a window about the first impact.
+Single impacts give friction and restitution of a law in closed form, from the velocities before and after. Drops give
+friction, restitution, inertia, and the resistance of the plates, from a window about the first impact.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from contactlab.studies.planar_fit import (
 from contactlab.studies.planar_laws import Law, planar_impulses
 from contactlab.studies.square import run_squares, square_world
 
-#: Noise in the norm of the mass matrix, against the speed before: of the velocity before, and of that after, where it
-#: also stands for what no law of two numbers tells. Equal ones would let an e that varies fit the noise of speeds.
+#: Noise of the velocities before and after an impact, relative to the speed before, in the norm of the mass matrix. The
+#: second includes the error of a law of two numbers. With equal values, a varying e would fit the noise of the speeds.
 NOISE_BEFORE, NOISE_AFTER = 0.01, 0.05
 LAW: Law = "Poisson"
 IMPACT_PARAMETERS = (
@@ -51,12 +51,12 @@ IMPACT_PARAMETERS = (
 
 
 def impact_recordings(path: str | Path) -> Recordings:
-    """Return the impacts of a file, or of the only such file of a folder."""
+    """Return the impacts of a file, or of the only file of impacts in a folder."""
     return planar_impacts(load_planar_impacts(find_planar_impacts(path)))
 
 
 def planar_impacts(data: PlanarImpacts) -> Recordings:
-    """Return impacts, as read; the sign of the tangent lever is that which the balance of momentum has."""
+    """Return the impacts of loaded data, with the sign of the tangent lever from the momentum balance."""
     balance = momentum_balance(data)
     model = PlanarModel(LAW, balance.lever_turned, ingredients=("offset", "exponent"))
 
@@ -85,7 +85,7 @@ def planar_impacts(data: PlanarImpacts) -> Recordings:
         errors=errors,
         unidentifiable={
             "mass": "impulses are not measured: velocities of any mass are the same",
-            "inertia": "velocities alone do not tell it from the lever of the contact; `offset` is what they tell",
+            "inertia": "velocities cannot distinguish it from the lever of the contact; they determine `offset`",
         },
         plausibility_check=doubt,
     )
@@ -98,7 +98,7 @@ def _impact_problem(
     fixed: Mapping[str, float],
     groups: IntArray,
 ) -> Problem:
-    """Return the problem: the velocity before is an unknown, measured like that after."""
+    """Return the problem; the velocity before an impact is an unknown, measured like the velocity after it."""
     before, after, normal = data.before, data.after, data.normal
     tangent = data.tangent * [1.0, 1.0, -1.0 if lever_turned else 1.0]
     unit = np.sqrt((data.mass * before**2).sum(axis=1))[:, None] / np.sqrt(data.mass)
@@ -117,10 +117,10 @@ def _impact_problem(
     return Problem(parameters, groups.copy(), residuals, differences(residuals, parameters, np.full(3, 1e-3)), 3)
 
 
-#: Frames of a window before the first impact and after it; none of them is lost, none wild.
+#: Number of frames of a window before and after the first impact; frames must not be lost or outliers.
 BEFORE = AFTER = 6
 SUBSTEPS = 8
-# Of a sample in flight [m, m, rad], and what comes upon it after the impact.
+# Noise of a sample in flight [m, m, rad], and additional noise after the impact.
 FLIGHT, MODEL = np.array([5e-4, 7e-4, 2e-2]), np.array([2e-3, 2e-3, 5e-2])
 SQUARE_PARAMETERS = (
     Parameter("mu", 0.15, 2e-3, 0.0, 2.0),
@@ -132,7 +132,7 @@ SQUARE_PARAMETERS = (
 
 
 def square_recordings(path: str | Path, *, threads: int | None = None) -> Recordings:
-    """Return the drops of a file that have a whole window about their first impact."""
+    """Return the drops of a file that have a complete window about their first impact."""
     drops = load_square_drops(path)
     every = square.prepare(drops, square.SHARED_CALIBRATION, square.FALL)
     starts = {i: first for i, one in enumerate(every) if (first := _first(drops, one)) is not None}
@@ -174,7 +174,7 @@ def square_recordings(path: str | Path, *, threads: int | None = None) -> Record
 
 
 def _first(drops: SquareDrops, path: square.SquarePath) -> int | None:
-    """Return the sample at which the window of a drop begins; None if frames are lost or wild."""
+    """Return the first sample of a drop's window; None if frames are lost or outliers."""
     floor = square.SHARED_CALIBRATION.height + square.SHARED_CALIBRATION.slope * path.pose[:, 0]
     clear = square.lowest_corner(path.pose[:, 1], path.pose[:, 2], drops.half_width) - floor > square.CLEAR
     rising = np.concatenate(([False], np.diff(path.pose[:, 1]) > 0.0))
@@ -188,7 +188,7 @@ def _first(drops: SquareDrops, path: square.SquarePath) -> int | None:
 
 
 def _windows(drops: SquareDrops, paths: list[square.SquarePath], starts: list[int]) -> Windows:
-    """Return the windows; each begins on the flight that was fitted before its impact."""
+    """Return the windows; each begins with the fitted flight before its impact."""
     fall = np.array([0.0, -square.FALL, 0.0])
     late = np.array([path.frame[k] * drops.dt for path, k in zip(paths, starts, strict=True)])[:, None]
     q, v = (np.array([getattr(path, name) for path in paths]) for name in ("q", "v"))

@@ -1,8 +1,7 @@
-"""Identification problems: parameters that many windows of recordings share, and unknowns of single windows.
+"""Identification problems: parameters shared by many windows of recordings, and unknowns of single windows.
 
-And what came of it: the numbers found, in words whether to believe them, and what to try.
-
-Arrays and functions alone: nothing here knows what the numbers stand for.
+The module also has the results: the values found, a verdict on them, and advice. It has only arrays and functions,
+independent of the meaning of the numbers.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
 
-#: Of shared values (p,) and unknowns of windows (W, m): residuals (W, r), or their Jacobian (W, r, p + m).
+#: Function of shared values (p,) and unknowns of windows (W, m): residuals (W, r), or Jacobian (W, r, p + m).
 Function = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 class IdentificationError(ValueError):
-    """A problem or a choice that cannot be used: which field, what it is, and what would do."""
+    """A problem or choice that cannot be used; the text has the field, its value and valid values."""
 
     def __init__(self, field: str, detail: str) -> None:
         super().__init__(f"{field}: {detail}")
@@ -31,18 +30,18 @@ class IdentificationError(ValueError):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number to be found.
+    """A number to be identified.
 
     Parameters
     ----------
     name, unit
-        What it is called, and what it is measured in.
+        Name and unit.
     start
-        Where the search begins.
+        Start value of the search.
     step
-        Of differences: far above rounding, and small against what would be noticed.
+        Step of finite differences: far above rounding, and small relative to significant changes.
     low, high
-        Between them it stays.
+        Bounds.
     """
 
     name: str
@@ -66,17 +65,17 @@ class Problem:
     Parameters
     ----------
     parameters
-        The p shared numbers.
+        The p shared parameters.
     groups
-        (W,) which windows belong together: errors of different groups are independent, those of one need not be.
+        (W,) group of each window: errors of different groups are independent, errors within a group need not be.
     residuals
-        Measured less predicted, each over its noise; beliefs about a window's unknowns are rows of it, too. A window
-        without a prediction (its simulation failed) has NaN.
+        Measured less predicted values, each divided by its noise. Prior knowledge of a window's unknowns adds rows. A
+        window without a prediction (its simulation failed) has NaN.
     jacobian
-        Derivatives of the residuals: of shared values first, then of the window's own unknowns. `differences` makes
-        one; any other function of the same arguments will do.
+        Derivatives of the residuals, by shared values first, then by the window's unknowns. `differences` makes such a
+        function.
     unknowns
-        m, those of a window; they begin at 0.
+        Number m of unknowns of a window; they start at 0.
     """
 
     parameters: tuple[Parameter, ...]
@@ -92,16 +91,16 @@ class Problem:
 
 
 def differences(residuals: Function, parameters: Sequence[Parameter], steps: FloatArray) -> Function:
-    """Return the Jacobian of a function by differences: centred of shared values, forward of unknowns.
+    """Return the Jacobian of a function by differences, centred for shared values, forward for unknowns.
 
     Parameters
     ----------
     residuals
         The function.
     parameters
-        The shared ones, which say their steps.
+        The shared parameters, with their steps.
     steps
-        (m,) those of a window's unknowns.
+        (m,) steps of a window's unknowns.
     """
 
     def jacobian(values: FloatArray, local: FloatArray) -> FloatArray:
@@ -112,7 +111,7 @@ def differences(residuals: Function, parameters: Sequence[Parameter], steps: Flo
                 residuals(np.where(np.arange(values.size) == k, end, values), local) for end in ends.tolist()
             )
             columns.append((right - left) / (ends[1] - ends[0]))
-        # Unknowns are many and only eliminated: one side will do.
+        # There are many unknowns, which are only eliminated, so one-sided differences are sufficient.
         base = residuals(values, local)
         for k, step in enumerate(steps.tolist()):
             off = np.zeros(steps.size)
@@ -123,24 +122,24 @@ def differences(residuals: Function, parameters: Sequence[Parameter], steps: Flo
     return jacobian
 
 
-#: Of the reduced normal matrix, scaled to a unit diagonal: below it a combination of parameters is not seen.
+#: Smallest eigenvalue of the reduced normal matrix, with unit diagonal, of an observable combination of parameters.
 UNSEEN = 1e-7
 
 
 class IdentificationVerdict(enum.Enum):
-    """Outcome of an identification; the value is the explanation and `advice` what to try."""
+    """Verdict of an identification; the value is an explanation, and `advice` the recommended action."""
 
-    FOUND = "the steps are small beside the intervals"
-    AT_BOUND = "a parameter stands at its bound"
-    NOT_OBSERVABLE = "the recordings do not tell a parameter, or not two of them apart"
+    FOUND = "the steps are small relative to the intervals"
+    AT_BOUND = "a parameter is at its bound"
+    NOT_OBSERVABLE = "the recordings do not determine a parameter, or do not distinguish two of them"
     ITERATION_LIMIT = "the steps had not become small when the iterations were used up"
     STALLED = "no step explains the recordings better, and the last was not small"
     TOO_FEW = "there are not more independent recordings than parameters"
-    CONTRADICTED = "the recordings contradict what the model takes for granted"
+    CONTRADICTED = "the recordings contradict assumptions of the model"
 
     @property
     def advice(self) -> str:
-        """Advice on what to try next."""
+        """Recommended action."""
         return _ADVICE[self]
 
 
@@ -149,7 +148,7 @@ _ADVICE = {
     IdentificationVerdict.AT_BOUND: "The optimum is at the bound or beyond: leave it out, unless the bound is a guess.",
     IdentificationVerdict.NOT_OBSERVABLE: "Leave one of them out, or add recordings in which it matters.",
     IdentificationVerdict.ITERATION_LIMIT: "Allow more iterations, or begin nearer.",
-    IdentificationVerdict.STALLED: "Begin elsewhere, take shorter windows, or identify fewer parameters.",
+    IdentificationVerdict.STALLED: "Begin elsewhere, use shorter windows, or identify fewer parameters.",
     IdentificationVerdict.TOO_FEW: "Record more, or identify fewer parameters; if simulations failed, start elsewhere.",
     IdentificationVerdict.CONTRADICTED: "Correct the recordings first: values of a wrong model mean nothing.",
 }
@@ -157,28 +156,28 @@ _ADVICE = {
 
 @dataclass(frozen=True, eq=False)
 class IdentificationResult:
-    """Parameters found in recordings.
+    """Parameters identified from recordings.
 
     Attributes
     ----------
     parameters
-        What was looked for.
+        The identified parameters.
     values
-        (p,) what was found.
+        (p,) their values.
     intervals
-        (p, 2) 95 % intervals, within the bounds; infinite where the recordings do not tell.
+        (p, 2) 95 % intervals, within the bounds; infinite if the recordings do not determine a parameter.
     covariance
-        (p, p) of the values.
+        (p, p) covariance of the values.
     unknowns
-        (W, m) the windows' own, as found.
+        (W, m) values of the windows' unknowns.
     residual
-        Median over windows of the root of the mean squared residual: 1 where the noise is what was said.
+        Median over windows of the root mean square residual: 1 if the noise is as stated.
     weights
-        (W,) how much each window counted: 1, less where it stands out, 0 where it has no prediction.
+        (W,) weight of each window: 1, less for outliers, 0 without a prediction.
     verdict, why
-        Whether to believe it; names and numbers.
+        Verdict on the values, and its reason with names and numbers.
     iterations
-        Steps made.
+        Number of iterations.
     """
 
     parameters: tuple[Parameter, ...]
@@ -226,7 +225,7 @@ def verdict_of(
     sizes, directions = np.linalg.eigh(normal / np.outer(scale, scale))
     if sizes[0] < UNSEEN:
         together = [name for name, share in zip(names, directions[:, 0], strict=True) if abs(share) > 0.2]
-        return IdentificationVerdict.NOT_OBSERVABLE, f"{' and '.join(together)} cannot be told apart"
+        return IdentificationVerdict.NOT_OBSERVABLE, f"{' and '.join(together)} cannot be distinguished"
     at = [one.name for one, x in zip(problem.parameters, values, strict=True) if x in (one.low, one.high)]
     if at:
         return (

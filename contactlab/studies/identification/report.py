@@ -1,8 +1,8 @@
-"""From a file to the parameters identified in it, held against recordings that were not used, as plain values.
+"""Identification of parameters from a file, with scores on recordings that were held back, as JSON values.
 
-Of a user's own robot: friction and damping of its joints, masses of its links, from positions under known forces. The
-recording is cut into windows that follow one another, each with a start of its own; the samples of a window err
-independently. Noise of positions is taken from their third differences, in which no motion of an arm is left.
+For a user's robot, it identifies friction and damping of joints and masses of links, from positions under known forces.
+The recording is cut into consecutive windows, each with a separate unknown start; errors of samples are independent.
+The noise of positions is estimated from their third differences, which contain no motion of an arm.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from contactlab.studies.identification.problem import IdentificationResult, Para
 from contactlab.studies.identification.tosses import cube_recordings, elbow_recordings
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 
-#: A window lasts about so long [s], and has so many samples at least.
+#: Duration of a window [s], and its minimum number of samples.
 LASTS, LEAST = 0.2, 8
-#: The longest step [s], and the fewest from one sample to the next.
+#: Longest time step [s], and minimum number of steps per sample.
 STEP, FEWEST = 1e-3, 2
-#: Of positions whose noise cannot be told [rad, m].
+#: Smallest noise of positions [rad, m].
 FINEST = 1e-7
 
 
 def arm_recordings(path: str | Path, description: str | Path, *, threads: int | None = None) -> Recordings:
-    """Return a recording (`load_arm_log`) of the robot of a URDF, on a fixed base, or of the world of a scene file."""
+    """Return a recording (`load_arm_log`) of a robot from a URDF, on a fixed base, or from a scene file."""
     description = Path(description)
     world = (
         load_scene(description).world if description.suffix == ".toml" else World.from_urdf(description, ground=False)
@@ -46,7 +46,7 @@ def arm_recordings(path: str | Path, description: str | Path, *, threads: int | 
 
 
 def arm_log(log: ArmLog, world: World, *, threads: int | None = None) -> Recordings:
-    """Return a recording, as read, of the robot in a world."""
+    """Return the recordings for a loaded log of the robot in a world."""
     for name, array, wanted in (("q", log.q, world.nq), ("tau", log.tau, world.nv)):
         if array.shape[1] != wanted:
             raise DatasetError(log.path, name, f"has {array.shape[1]} columns, the robot has {wanted}")
@@ -71,7 +71,7 @@ def arm_log(log: ArmLog, world: World, *, threads: int | None = None) -> Recordi
 
 
 def _parameters(world: World, log: ArmLog, joints: list[str]) -> tuple[Parameter, ...]:
-    """Return friction and damping of joints, with steps in proportion to the forces that were recorded."""
+    """Return friction and damping of joints, with steps in proportion to the recorded forces."""
     told = {
         f"{kind}:{one.body}": one.value
         for kind in ("friction", "damping")
@@ -92,7 +92,7 @@ def _masses(world: World) -> tuple[Parameter, ...]:
 
 
 def _windows(log: ArmLog, world: World) -> tuple[Windows, float]:
-    """Return windows that share their ends, and the time step."""
+    """Return consecutive windows with common ends, and the time step."""
     n = max(LEAST, round(LASTS / log.dt)) + 1
     every = max(FEWEST, math.ceil(log.dt / STEP - 1e-9))
     count = (log.t.size - 1) // (n - 1)
@@ -114,14 +114,15 @@ def _windows(log: ArmLog, world: World) -> tuple[Windows, float]:
     ), log.dt / every
 
 
-#: By name of a piece of work and the work itself to its result, which may have been there before.
+#: Function of the name of a computation and the computation that returns its result, possibly a stored one.
 Kept = Callable[[str, Callable[[], dict[str, Any]]], dict[str, Any]]
 
 
 def open_recordings(path: Path, robot: Path | None = None, *, threads: int | None = None) -> Recordings:
-    """Return the recordings of a file, or of a folder with one; what they are its arrays tell.
+    """Return the recordings of a file, or of a folder with one file; the arrays determine their kind.
 
-    Tosses of the cube or of the elbow, planar impacts, or a recording of a ``robot`` described by a URDF or scene file.
+    They are tosses of the cube or of the elbow, planar impacts, square drops, or a recording of a ``robot`` described
+    by a URDF or scene file.
     """
     if robot is not None:
         try:
@@ -162,10 +163,10 @@ def report(
     kept: Kept = lambda name, work: work(),
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Identify parameters from one part of the recordings, score them on both; return it all as JSON values.
+    """Identify parameters from one part of the recordings, score them on both parts; return JSON values.
 
-    The ``share`` is that of recordings held back, where motions are scored, ``seed`` of its draw; ``kept`` does a piece
-    of work, or finds its result; the others are as in `fit`.
+    ``share`` is the fraction of recordings held back if motions are scored, and ``seed`` the seed of their selection.
+    ``kept`` runs a computation or returns its stored result. The other arguments are as in `fit`.
     """
     rows, held = recordings.split(share if recordings.errors is not None else 0.0, seed)
     given = dict(values or {})
@@ -195,14 +196,14 @@ def report(
 
 
 def score(errors: Mapping[str, FloatArray]) -> dict[str, Any]:
-    """Return means over the motions that ran, how many there are and how many failed."""
+    """Return means over the successful motions, their number, and the number of failures."""
     ran = np.isfinite(next(iter(errors.values())))
     means = {name: float(np.mean(of[ran])) if ran.any() else None for name, of in errors.items()}
     return {**means, "motions": int(ran.size), "failed": int(np.count_nonzero(~ran))}
 
 
 def _scored(recordings: Recordings, numbers: Mapping[str, float], rows: IntArray) -> Callable[[], dict[str, Any]]:
-    """Return the work of scoring some values."""
+    """Return the computation of the scores of some values."""
 
     def work() -> dict[str, Any]:
         assert recordings.errors is not None
@@ -212,7 +213,7 @@ def _scored(recordings: Recordings, numbers: Mapping[str, float], rows: IntArray
 
 
 def _values(found: IdentificationResult) -> dict[str, Any]:
-    """Return what was found as JSON values; None for what is not finite."""
+    """Return the result as JSON values, with None for values that are not finite."""
     return {
         "parameters": {
             one.name: {"value": float(x), "low": _number(low), "high": _number(high), "unit": one.unit}

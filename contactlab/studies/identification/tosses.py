@@ -1,7 +1,7 @@
-"""Tosses of the cube and of the elbow onto a board: windows about the first impact, and errors of whole tosses.
+"""Identification from tosses of the cube and of the elbow onto a board: windows about the first impact; toss errors.
 
-Mass is not seen: a free body that meets only the fixed board moves the same for any mass, with inertia, stiffness,
-dissipation and friction of joints in proportion to it. What is found holds for the mass that the data set states.
+The mass cannot be identified. A free body that touches only the fixed board has the same motion for any mass, if
+inertia, stiffness, dissipation and joint friction are proportional to it. Identified values assume the stated mass.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from contactlab.studies.identification.windows import Windows, window_problem, w
 from contactlab.studies.toss import MODELS, TossSettings, toss_world
 
 MASS_HIDDEN = {"mass": "tosses of any mass are the same, with all forces in proportion; give the others for the mass"}
-#: A corner this near the board touches [m]: where boards lie in the data is off by millimetres.
+#: Distance [m] below which a corner touches the board; positions of boards in the data have errors of millimetres.
 TOUCHES = 3e-3
 SUBSTEPS = 10
-#: Without restitution no contact is an impact: a corner then closes its gap within the step.
+#: Without restitution no contact counts as an impact: a corner then closes its gap within the step.
 NO_IMPACTS, V_MIN = 1e3, 1e-2
 
 
@@ -43,18 +43,18 @@ NO_IMPACTS, V_MIN = 1e3, 1e-2
 class Tosses:
     """Measured tosses of one kind of body."""
 
-    paths: tuple[FloatArray, ...]  # configurations (n_i, nq) of each toss at all its samples; angles unwrapped
-    starts: tuple[tuple[int, FloatArray, FloatArray], ...]  # of each the row where scores begin, and the state (q, v)
-    groups: IntArray  # (n,) which are of the same throw
-    dt: float  # [s] from sample to sample
-    width: float  # [m] in which distances are told
+    paths: tuple[FloatArray, ...]  # configurations (n_i, nq) of all samples of each toss; angles unwrapped
+    starts: tuple[tuple[int, FloatArray, FloatArray], ...]  # first scored row of each toss, and its state (q, v)
+    groups: IntArray  # (n,) throw of each toss
+    dt: float  # [s] between samples
+    width: float  # [m] unit of reported distances
     before: FloatArray  # (nv,) noise of samples in flight
-    after: FloatArray  # (nv,) what comes upon it after the impact
-    samples: tuple[int, int] = (3, 4)  # of a window: before the impact, which tell the start, and after it
+    after: FloatArray  # (nv,) additional noise after the impact
+    samples: tuple[int, int] = (3, 4)  # number in a window before the impact, which determine the start, and after it
 
 
 def stepper_for(dt: float, values: Mapping[str, float]) -> TimeStepping:
-    """Return the stepper, with exact cones, ten steps to a sample; impacts where there is a restitution."""
+    """Return the stepper with exact cones and ten steps per sample; with impacts if there is a restitution."""
     return TimeStepping(
         dt / SUBSTEPS, friction="cone", restitution_threshold=V_MIN if "restitution" in values else NO_IMPACTS
     )
@@ -71,7 +71,7 @@ def lowest(world: World, q: FloatArray) -> FloatArray:
 
 
 def impact_windows(tosses: Tosses, world: World, rows: IntArray) -> Windows:
-    """Return a window about the first impact of each toss that has the samples; others have none."""
+    """Return a window about the first impact of each toss that has enough samples."""
     q, v, measured, groups = [], [], [], []
     before, after = tosses.samples
     fall = np.zeros(world.nv)
@@ -110,7 +110,7 @@ def toss_problem(
     rows: IntArray,
     threads: int | None,
 ) -> Problem:
-    """Return the problem of explaining first impacts by numbers of a world (`with_parameters`)."""
+    """Return the problem of fitting first impacts by parameters of a world (`with_parameters`)."""
     stepper = stepper_for(tosses.dt, {**fixed, **dict.fromkeys((one.name for one in parameters), 0.0)})
     windows, having = impact_windows(tosses, world, rows), partial(with_parameters, world)
     return window_problem(windows, parameters, having, stepper, fixed=fixed, threads=threads)
@@ -119,10 +119,11 @@ def toss_problem(
 def toss_errors(
     tosses: Tosses, world: World, stepper: TimeStepping, rows: IntArray, threads: int | None
 ) -> dict[str, FloatArray]:
-    """Return errors of whole tosses (n,): from the scored start, without a look at the data, to the last sample.
+    """Return errors of whole tosses (n,), simulated from the scored start to the last sample.
 
-    Means over samples of the distance of the bodies' centres of mass [% of the width], of the angle between the first
-    body's orientations, and of the difference of joint angles, wrapped [deg]. NaN where a simulation failed.
+    They are means over samples: of the distance of the bodies' centres of mass [% of the width]; of the angle between
+    the first body's orientations [deg]; and of the difference of joint angles, wrapped [deg]. NaN if a simulation
+    failed.
     """
     model = world.model
     kept = [(tosses.paths[i][tosses.starts[i][0] :], *tosses.starts[i][1:]) for i in rows.tolist()]
@@ -151,7 +152,7 @@ def _centres(world: World, q: FloatArray) -> FloatArray:
 def errors_of(
     tosses: Tosses, world: Callable[[Mapping[str, float]], World], threads: int | None
 ) -> Callable[[Mapping[str, float], IntArray], Mapping[str, FloatArray]]:
-    """Return what scores tosses in the world that has some values."""
+    """Return a function that scores tosses in the world with given values."""
 
     def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
         return toss_errors(
@@ -161,7 +162,7 @@ def errors_of(
     return errors
 
 
-#: What a toss may tell, with the steps of differences and the bounds.
+#: Parameters that tosses can determine, with steps of differences and bounds.
 CONTACT = (
     Parameter("mu", 0.25, 2e-3, 0.0, 2.0),
     Parameter("restitution", 0.1, 1e-2, 0.0, 1.0),
@@ -172,17 +173,18 @@ CONTACT = (
 )
 
 
-# Samples in flight lie within 0.03 mm and 0.2 mrad of a parabola and a steady turn; the first of them are 0.1 mm and
-# 2 mrad wide here, for the board is not where it should be. After an impact the model is off by more than any noise.
+# Samples in flight deviate by 0.03 mm and 0.2 mrad from a parabola and a uniform rotation. The noise of the first
+# samples is larger here, 0.1 mm and 2 mrad, because the position of the board is inexact. After an impact the errors of
+# the model exceed any noise.
 BEFORE = np.repeat((1e-4, 2e-3), 3)
 AFTER = np.repeat((2e-3, 5e-2), 3)
-# Inertia as stated and the board at 0: they may be what is looked for.
+# Stated inertia and board height 0, because these may be identified.
 SOFT = TossSettings(mu=0.183, corner_radius=3e-3, stiffness=15e3, dissipation=60.0, gravity=9.65)
-NOISE = "0.1 mm and 2 mrad before the impact, 2 mm and 0.05 rad more after it, for what the model leaves out"
+NOISE = "0.1 mm and 2 mrad before the impact, 2 mm and 0.05 rad more after it, for errors of the model"
 
 
 def cube_recordings(path: str | Path, *, threads: int | None = None) -> Recordings:
-    """Return the tosses of a file; those of one ``duplicate_group`` are one event."""
+    """Return the tosses of a file; tosses with the same ``duplicate_group`` are one event."""
     arrays = Arrays(path)
     tosses = load_cube_tosses(path)
     groups = np.arange(len(tosses))
@@ -199,7 +201,7 @@ def cube_tosses(
     after: FloatArray = AFTER,
     threads: int | None = None,
 ) -> Recordings:
-    """Return tosses, as read or made, with the noise of samples before and after the impact."""
+    """Return loaded or synthetic tosses, with the noise of samples before and after the impact."""
     rows = [slice(a, b) for a, b in zip(tosses.offsets[:-1], tosses.offsets[1:], strict=True)]
     kept = Tosses(
         paths=tuple(np.hstack((tosses.pos[one], tosses.quat_wxyz[one])) for one in rows),
@@ -232,25 +234,27 @@ def cube_tosses(
     )
 
 
-# Each block: half extents [m] and mass [kg]; the hinge turns about y, at a place of the first block, and the second
-# one's centre lies along its own x.
+# Each block: half extents [m] and mass [kg]. The axis of the hinge is y, at a point of the first block; the second
+# block's centre is on its x axis.
 HALF, MASS = (0.05, 0.025, 0.025), 0.37
 HINGE, ARM = (-0.035, 0.06, 0.0), (0.035, 0.0, 0.0)
 GRAVITY = 9.81
-# Up to this recording (`toss_id`) the board leans in the frame of the data, by these slopes along x and y: corners turn
-# round that much higher on one side, and gravity leans with it; later the board is level (`docs/validation.md`).
+# Before this recording (`toss_id`) the board is tilted in the frame of the data, by these slopes along x and y. Corners
+# then hit it higher on one side, and gravity is tilted with it. Later the board is level (`docs/validation.md`).
 LEANS_BEFORE, SLOPES = 324, (0.024, -0.025)
-# Every recording was shifted until the body lies at height 0 in the end. Where that is, is not to be looked at: it is
-# this long [s] ahead of the start, at the velocity there (least squares over the public tosses, 7 and 9 cm off).
+# Every recording was shifted so that the body rests at height 0. To avoid use of its end, the resting position is
+# predicted: this long [s] after the start, at the initial velocity. (Least squares over the public tosses, with errors
+# of 7 and 9 cm.)
 AHEAD = 0.245
-# In flight samples lie within 0.2 mm, 2 mrad and 4 mrad of a smooth motion.
+# In flight, samples deviate by 0.2 mm, 2 mrad and 4 mrad from a smooth motion.
 ELBOW_BEFORE = np.repeat((2e-4, 3e-3, 5e-3), (3, 3, 1))
 ELBOW_AFTER = np.repeat((2e-3, 5e-2), (3, 4))
 SAMPLES = (6, 6)
 ELBOW_NOISE = "0.2 mm, 3 mrad, 5 mrad of the hinge before the impact, 2 mm and 0.05 rad more after it"
-#: What anyone would begin with: solid boxes, rigid, a hinge without friction, mu of the lowest error.
+#: Values of a simple first model: rigid solid boxes, a hinge without friction, mu of the smallest error.
 NOMINAL = {"mu": 0.15, "restitution": 0.0}
-#: Named numbers: ``rigid`` the nominal ones, ``best`` chosen on the 379 public tosses (`docs/validation.md`).
+#: Named sets of values: ``rigid`` is the first model, ``best`` was fitted to the 379 public tosses
+#: (`docs/validation.md`).
 ELBOW_MODELS: dict[str, dict[str, float]] = {
     "rigid": NOMINAL,
     "best": json.loads(Path(__file__).with_name("elbow_best.json").read_text(encoding="utf-8")),
@@ -263,7 +267,7 @@ ELBOW_PARAMETERS = (
 
 
 def elbow_world() -> World:
-    """Return the elbow above the board: solid boxes, rigid, a free hinge."""
+    """Return the world of the elbow above the board: rigid solid boxes with a free hinge."""
     gravity, surface = (0.0, 0.0, -GRAVITY), Material(NOMINAL["mu"])
     box = RigidInertia.solid_box(MASS, HALF)
     model = (
@@ -293,7 +297,7 @@ def elbow_recordings(path: str | Path, *, threads: int | None = None) -> Recordi
 
 
 def elbow_tosses(tosses: ElbowTosses, *, threads: int | None = None) -> Recordings:
-    """Return tosses, as read."""
+    """Return the recordings of loaded tosses."""
     kept, bare = measured(tosses), elbow_world()
 
     def problem(parameters: tuple[Parameter, ...], fixed: Mapping[str, float], chosen: IntArray) -> Problem:

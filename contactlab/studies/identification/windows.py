@@ -1,4 +1,4 @@
-"""Windows of recordings as a least-squares problem, and worlds with other numbers in them, by name.
+"""Windows of recordings as a least-squares problem, and worlds with named parameter values.
 
 =====================  =================================================================================
 ``mu``                 friction of every pair of surfaces
@@ -12,14 +12,14 @@
 ``damping:JOINT``      viscous damping of a joint [N m s, N s/m]
 =====================  =================================================================================
 
-A window is simulated from a start that is itself unknown, and held to samples. A toss is chaotic once it has touched:
-whole paths have thousands of valleys over friction. A window spans a few samples, about one impact, within which the
-path depends smoothly on the parameters and on where the window starts. That start (q, v) is not measured well enough to
-be given, so that it is an unknown of the window: the samples before the impact tell it.
+A window is simulated from an unknown start and compared with samples. A toss is chaotic after contact: the error of a
+whole path has thousands of local minima over friction. A window has a few samples, about one impact, within which the
+path depends smoothly on the parameters and on the start of the window. The start (q, v) is not measured accurately
+enough, so it is an unknown of the window, determined by the samples before the impact.
 
-Noise model: samples err independently, by a normal error of q in each direction of v, of the standard deviations that
-the problem says; one factor common to all may be wrong, and errors within a window may be correlated, since intervals
-are taken from how windows differ (`gauss_newton`).
+Noise model: errors of samples are independent and normal, in each direction of v, with the standard deviations of the
+problem. A common factor of these may be wrong, and errors within a window may be correlated, because intervals are
+estimated from the differences between windows (`gauss_newton`).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from contactlab.spatial.errors import close_names
 from contactlab.studies.identification.problem import Function, IdentificationError, Parameter, Problem, differences
 from contactlab.world.joint_actions import Coefficient, JointActions
 
-#: Names of numbers that belong to no body or joint, and of those that do.
+#: Names of parameters without a body or joint, and prefixes of the others.
 WHOLE = ("mu", "restitution", "stiffness", "dissipation", "gravity", "inertia")
 KINDS = ("inertia", "mass", "friction", "damping")
 
 
 def check_names(world: World, names: tuple[str, ...]) -> None:
-    """Raise an `IdentificationError` for a name that is none, of a number, body or joint."""
+    """Raise an `IdentificationError` for an invalid name of a parameter, body or joint."""
     known = WHOLE + tuple(f"{kind}:{body}" for kind in ("inertia", "mass") for body in world.model.names)
     joints = [body.joint_name for body in world.model.bodies if body.joint.nv]
     known += tuple(f"{kind}:{joint}" for kind in ("friction", "damping") for joint in joints)
@@ -59,7 +59,7 @@ def check_names(world: World, names: tuple[str, ...]) -> None:
 
 
 def with_parameters(world: World, values: Mapping[str, float]) -> World:
-    """Return the world with these numbers; those that are not named stay, and a name that is none is refused."""
+    """Return the world with these parameter values; other parameters stay, and an invalid name raises."""
     check_names(world, tuple(values))
     model, actions = world.model, world.joint_actions
     bodies = tuple(_body(body, values) for body in model.bodies)
@@ -88,7 +88,7 @@ def _body(body: BodySpec, values: Mapping[str, float]) -> BodySpec:
 
 
 def _material(material: Material, values: Mapping[str, float]) -> Material:
-    """Return the surface; springs and dampers of the two surfaces of a contact are in series, and half of each."""
+    """Return the surface; it has twice the stiffness and damping, because two surfaces act in series."""
     changes: dict[str, Any] = {name: values[name] for name in ("mu", "restitution") if name in values}
     if "restitution" in values:
         changes |= {"stiffness": inf, "dissipation": 0.0}
@@ -100,7 +100,7 @@ def _material(material: Material, values: Mapping[str, float]) -> Material:
 
 
 def _with_coefficients(world: World, actions: JointActions, kind: str, told: Mapping[str, float]) -> JointActions:
-    """Return what acts in joints with these coefficients, by body moved, in the order of the model."""
+    """Return the joint actions with these coefficients, by moved body, in the order of the model."""
     before: tuple[Coefficient, ...] = getattr(actions, kind)
     kept = [one for one in before if one.body not in told]
     new = [
@@ -115,20 +115,20 @@ def _with_coefficients(world: World, actions: JointActions, kind: str, told: Map
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Pieces of recordings of one kind of world.
+    """Windows of recordings of one kind of world.
 
     Parameters
     ----------
     q, v
-        (W, nq) and (W, nv) guesses of the start, which is the time of the first sample.
+        (W, nq) and (W, nv) initial guesses of the start, at the time of the first sample.
     measured
         (W, n, nq) the samples.
     noise
-        (n, nv) their standard deviation in each direction of v, from sample to sample.
+        (n, nv) their standard deviations in each direction of v.
     every
-        Steps from one sample to the next.
+        Number of time steps per sample.
     groups
-        (W,) which windows are of one recording.
+        (W,) recording of each window.
     taus
         (W, (n - 1) * every, nv) applied forces; None for none.
     """
@@ -147,7 +147,7 @@ class Windows:
         return Windows(self.q[rows], self.v[rows], self.measured[rows], self.noise, self.every, self.groups[rows], taus)
 
 
-#: From a problem's residuals, parameters and the steps of a window's unknowns to their Jacobian.
+#: Function of a problem's residuals, parameters and steps of the unknowns that returns the Jacobian function.
 Jacobian = Callable[..., Function]
 
 
@@ -161,26 +161,26 @@ def window_problem(
     threads: int | None = None,
     jacobian: Jacobian = differences,
 ) -> Problem:
-    """Return the problem of explaining windows by the parameters of a world and by where each window starts.
+    """Return the problem of fitting windows by the parameters of a world and by the start of each window.
 
     Parameters
     ----------
     windows
         The samples.
     parameters, world_of
-        The numbers that are sought, and a function from all numbers by name to the world that has them.
+        The identified parameters, and a function from all values by name to their world.
     stepper
-        How it is simulated.
+        Stepper of the simulations.
     fixed
-        The numbers that are not sought.
+        Values of the other parameters.
     threads
-        Of the rollouts; None for one per core.
+        Number of threads; None for one per core.
     jacobian
-        What makes the Jacobian; by default centred differences through the rollouts.
+        Function that makes the Jacobian; by default centred differences through the simulations.
     """
     W, n = windows.measured.shape[:2]
     steps, nv, names = (n - 1) * windows.every, windows.v.shape[1], [one.name for one in parameters]
-    # Unknowns are in noises of the samples: of position, and of what position gains over the window.
+    # Units of the unknowns: the noise of position, and for velocities this noise over the duration of the window.
     reach = (n - 1) * windows.every * stepper.h
     unit = np.concatenate((windows.noise[0], 2.0 * windows.noise[0] / reach))
 
@@ -191,7 +191,7 @@ def window_problem(
         v = windows.v + off[:, nv:]
         states = [world.initial_state(stepper.h, q=a, v=b) for a, b in zip(q, v, strict=True)]
         with warnings.catch_warnings():
-            # Trials have parameters other than the result.
+            # Trials have other parameters than the result.
             warnings.simplefilter("ignore", ImplausibleWarning)
             found = rollout(world, stepper, states, taus=windows.taus, steps=steps, threads=threads)
         sampled = found.q[:, :: windows.every]

@@ -145,7 +145,7 @@ def _edge_contact(
 
 @kernel
 def _across_faces(pose_a: FloatArray, pose_b: FloatArray, row: FloatArray) -> bool:
-    """Return True if each box has a face normal to the contact normal, as crossed beams with a slight tilt have."""
+    """Return True if each box has a face perpendicular to the contact normal, as slightly tilted crossed beams have."""
     a, b, n = 0.0, 0.0, (row[NORMAL], row[NORMAL + 1], row[NORMAL + 2])
     for k in range(3):
         a, b = max(a, abs(dot(n, axis_of(pose_a, k)))), max(b, abs(dot(n, axis_of(pose_b, k))))
@@ -195,7 +195,7 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuff
             pose = b.pose
         normal = (sign * pose[k], sign * pose[3 + k], sign * pose[6 + k])
         count = manifold(a, b, normal, origin(a.pose), separation, scale, exact, margin, room, out, False)
-        # the closest pair was not known: the manifold must contain one as close
+        # the closest pair is unknown, so the manifold must contain a pair as close
         if count > 0 and out.features[min(count, out.features.shape[0]) - 1] == CLOSEST_POINT_FEATURE:
             count = 0
     return count if count > 0 else convex_convex(a, b, margin, room, out)
@@ -246,7 +246,7 @@ def collide_pair(a: Posed, b: Posed, margin: float, reduce: bool, room: Workspac
     out
         Filled with the contacts: the point midway between the surfaces, the unit normal from A into B, the gap. The
         feature numbers are below 2^31 and sorted. They stay the same as long as the same features touch. They do not
-        depend on other pairs, but on the order of the shapes if both are of one kind.
+        depend on other pairs. They depend on the order of the shapes only if both have the same kind.
 
     Returns
     -------

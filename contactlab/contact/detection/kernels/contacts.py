@@ -1,4 +1,4 @@
-"""The contacts of one pair: appended, flipped, sorted, and reduced to those that matter."""
+"""Contacts of one pair: append, flip, sort and reduce them."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def distance2(i: int, j: int, rows: FloatArray) -> float:
 
 @kernel
 def _added_area(i: int, chosen: int, rows: FloatArray) -> float:
-    """Return what contact i adds to the first ``chosen``.
+    """Return the gain by which `reduce_contacts` selects contact i in addition to the first ``chosen``.
 
-    With one it is the squared distance, with two four times the squared area, with three the squared distance to the
-    nearest.
+    With one contact it is the squared distance, with two four times the squared area, with three the squared distance
+    to the nearest.
     """
     if chosen == 1:
         return distance2(i, 0, rows)
@@ -90,7 +90,7 @@ def _added_area(i: int, chosen: int, rows: FloatArray) -> float:
 
 @kernel
 def deepest_contact(count: int, out: ContactBuffer) -> tuple[float, Vec3, Vec3]:
-    """Return gap, normal and point on A of the contact with the least gap, the first of equals."""
+    """Return gap, normal and point on A of the contact with the smallest gap; of equal ones the first."""
     deepest = 0
     for i in range(1, count):
         if out.rows[i, GAP] < out.rows[deepest, GAP]:
@@ -105,8 +105,8 @@ def deepest_contact(count: int, out: ContactBuffer) -> tuple[float, Vec3, Vec3]:
 def reduce_contacts(count: int, out: ContactBuffer) -> int:
     """Keep at most four contacts: the deepest, the farthest from it, the one of largest area, the farthest from these.
 
-    Contacts are compared in the order of their features, and a later one must be better by a millionth. So the first of
-    equal ones is kept in every step, whatever the last bits are. Return the number kept, sorted by feature.
+    Contacts are compared in the order of their features, and a later one must be better by a millionth. So rounding
+    does not decide between equal contacts; the first is kept. Return the number kept, sorted by feature.
     """
     if count <= 4:
         return count

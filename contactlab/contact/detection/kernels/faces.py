@@ -1,4 +1,4 @@
-"""Faces of shapes that look along a direction, and the polygon that two faces share along the normal."""
+"""Faces of shapes most along a direction, and the common polygon of two faces along the normal."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, res
     """Clip the subject (a polygon or a segment) by a convex polygon; return the number of vertices left.
 
     I. E. Sutherland, G. W. Hodgman, Reentrant polygon clipping, Communications of the ACM 17 (1974). Every edge has a
-    band of ``slack``. A vertex within the band is kept and cuts nothing, so that equal faces give their four vertices
-    whatever the last bits of the poses are.
+    band of ``slack``. A vertex within the band is kept and does not cut. So two equal faces have four common vertices,
+    whatever the rounding of the poses.
 
     Parameters
     ----------

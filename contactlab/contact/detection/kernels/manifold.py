@@ -1,4 +1,4 @@
-"""Contacts of two convex shapes along a known normal, from the two faces that look most along it."""
+"""Contacts of two convex shapes along a known normal, from the face of each shape that is most along it."""
 
 from __future__ import annotations
 
@@ -74,19 +74,19 @@ def manifold(
 
     The faces most along the normal are clipped against each other. Every vertex of the common polygon is a contact, and
     its gap is the distance of the two faces there, along the normal. If the normal belongs to neither face (edge on
-    edge, vertex on vertex), only vertices as close as the closest pair are kept, in an overlap all that overlap. With
-    the deepest only, two faces would rotate into each other about it, step by step. The closest pair is written if no
-    vertex is as close.
+    edge, vertex on vertex), only vertices as close as the closest pair are kept; in an overlap, all that overlap. With
+    only the deepest vertex, two faces would rotate into each other about it, step by step. The closest pair is written
+    if no vertex is as close.
 
-    Nearly parallel faces touch along the normal of one of them if that is the direction of the gap, preferably A's. The
-    difference of closest points has too few digits for it. All common vertices are kept, however small the tilt,
-    because with the closest only two faces at rest on each other would rock.
+    Nearly parallel faces touch along the normal of one of them, preferably of A, if it is the direction of the gap. The
+    difference of closest points would have too few digits. All common vertices are kept, however small the tilt. With
+    only the closest vertex, two faces at rest on each other would rock.
 
     ``exact`` [m] is 1e-9 of the smaller shape. Gaps are known to a hundredth of it, points to a tenth. An infinite
     ``gap`` requests only the common polygon of the two faces, along ``normal``.
 
-    With ``spread`` all vertices within the margin are kept, each along the normal of its own features. If two bodies
-    collide, farther vertices can touch in the same step.
+    With ``spread`` all vertices within the margin are kept, each along the normal of its features. This is for bodies
+    that collide, whose farther vertices can touch in the same step.
 
     Return the number of contacts; contacts with a gap above ``margin`` are left out.
     """
@@ -119,8 +119,8 @@ def manifold(
         shared = Polygon(work[CLIP_1 : CLIP_1 + 6 * MAX_FACE], ints[LABEL_1 : LABEL_1 + 4 * MAX_FACE])
         spare = Polygon(work[CLIP_2 : CLIP_2 + 6 * MAX_FACE], ints[LABEL_2 : LABEL_2 + 4 * MAX_FACE])
         heights = spare.corners
-        # common polygon: two segments, a segment and a face, or two faces; beyond a sharp vertex a point can be off by
-        # a multiple of the band about the edges
+        # common polygon: two segments, a segment and a face, or two faces; beyond a sharp vertex the error of a point
+        # can be a multiple of the band about the edges
         slack, band = 1e-1 * exact, 2e-2 * exact
         n, swapped = 0, False
         if na < 3 and nb < 3:
@@ -244,7 +244,8 @@ def _round_lines(
                     here = beyond / (along + math.sqrt(square))
                     beside = abs(dot(r, side)) if sharp else 0.0
                     if slack < beside <= 1e-4 * far and here <= gap + slack:
-                        # as close as the closest pair, but slightly beside it: along the normal of the mantle there
+                        # as close as the closest pair, but slightly beside it: use the normal of the mantle at this
+                        # point
                         upright = math.sqrt(1.0 - lean * lean)
                         end_direction = unit(
                             (
@@ -296,7 +297,7 @@ def _put_by_features(
     elif of_a == NONE and counts[0] >= 3:
         own = normals[0]
     cosine = dot(own, along)
-    # a rounded shape touches at its radius along the normal, elsewhere for an inclined normal
+    # a rounded shape touches at its radius along the normal; for an inclined normal this point moves
     if cosine <= (UPRIGHT if radii[0] + radii[1] > 0.0 else LEANING):
         own, cosine = along, 1.0
     gap = here * cosine - (radii[0] + radii[1]) * (1.0 - cosine)

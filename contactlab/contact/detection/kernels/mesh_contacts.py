@@ -178,7 +178,7 @@ def _drop_triangle_ids(count: int, feature: IntArray) -> None:
         name = feature[i] & of_b
         if name >> BITS != 3:
             continue
-        # in contact with one triangle only
+        # vertices in contact with one triangle only
         alone = True
         for j in range(count):
             if j != i and feature[j] & of_b == name:
@@ -193,9 +193,9 @@ def mesh_any(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuf
 
     The triangles near B are found in a tree of boxes (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, SIGGRAPH 1996,
     with boxes along the mesh's axes). Each is a flat convex shape with contacts on its outer side only. Edges and
-    vertices count if they stand out from the mesh, so that a body sliding over a flat region does not catch on its
+    vertices touch only if they protrude from the mesh, so that a body sliding over a flat region does not catch on its
     inner edges. Contacts in one plane, with one normal and gaps that change linearly, are reduced to the corners of
-    their outline. The others can carry no force that these cannot, however fine the mesh is.
+    their outline. The other contacts would not increase the set of forces, however fine the mesh is.
     """
     if b.kind == MESH:
         return 0

@@ -1,13 +1,13 @@
-"""The contact normal to rounding: the direction of least overlap of two convex shapes.
+"""Refinement of the contact normal to rounding: the direction of least overlap of two convex shapes.
 
-Closest points that almost coincide have a difference of few digits, and an expanding polytope approximates a round rim
-only. Both give a direction near the right one. The right one minimises, over unit vectors n,
+Closest points that almost coincide have a difference of few digits, and an expanding polytope only approximates a round
+rim. Both give a direction near the exact one, which minimises, over unit vectors n,
 
     f(n) = max over A of n.x - min over B of n.x.
 
 Every n bounds the minimum from above: it is minus the distance of separate shapes, and the depth of overlapping ones.
 At the minimum some edges of the two shapes are normal to n. Two edges determine n, one edge leaves a circle, and none
-leaves the sphere, on which f is smooth. So candidates are formed of nearby edges and faces, and f judges each of them.
+leaves the sphere, on which f is smooth. So candidates are formed from nearby edges and faces, and compared by f.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ FLAT = 0.99
 
 @kernel
 def overlap(a: Posed, b: Posed, n: Vec3) -> float:
-    """Return how far the core of B must move along a unit vector to leave the core of A; negative if they are apart."""
+    """Return the distance by which the core of B must move along a unit vector to leave A; negative if apart."""
     p, q = support(a, n), support(b, (-n[0], -n[1], -n[2]))
     return n[0] * (p[0] - q[0]) + n[1] * (p[1] - q[1]) + n[2] * (p[2] - q[2])
 

@@ -251,9 +251,10 @@ def _on_axes(
 def capsule_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
     """Write the contacts of two capsules, at most 3; return their number.
 
-    The closest points of the axes always count. If the capsules are side by side, the ends of their common stretch
-    count too. Each pairs an end of one axis with the closest point of the other. Parallel axes have only these two. The
-    normal of axes that cross is their common perpendicular, and of collinear axes a fixed direction across them.
+    The closest points of the axes are always a contact. If the capsules are side by side, the ends of their common
+    stretch are contacts too. Each pairs an end of one axis with the closest point of the other. Parallel axes have only
+    these two. The normal of axes that cross is their common perpendicular; for collinear axes it is a fixed direction
+    perpendicular to them.
     """
     # closest points of the axes
     u, w = axis_of(a.pose, 2), axis_of(b.pose, 2)
@@ -276,7 +277,7 @@ def capsule_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> in
     if high - low <= 1e-9 * (ha + hb):
         return count
     nx, ny, nz = rows[0, NORMAL], rows[0, NORMAL + 1], rows[0, NORMAL + 2]
-    # if both end at one place, it is A's end in every step, because forces are carried over by feature number
+    # if both end at the same place, A's end is used in every step, because warm starts identify contacts by feature
     tie = 1e-12 * (ha + hb)
     for end in range(2):
         side = 1.0 if end == 1 else -1.0

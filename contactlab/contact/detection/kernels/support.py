@@ -1,4 +1,4 @@
-"""Vectors, poses, and the quantities of a shape for the kernels: its support, its ground points, its bounds.
+"""Vector and pose arithmetic, and quantities of a shape for the kernels: support points, ground points, bounds.
 
 A pose is a row of twelve numbers: the rotation by rows, then the origin.
 """
@@ -247,9 +247,9 @@ def ground_point(shape: Posed, i: int, d: Vec3) -> tuple[float, float, float, in
     i, j, k = 0 or 1 along x, y, z. A hull has its points, and a mesh the points of its hull, in the order given. The
     number of the point is the feature.
 
-    A cylinder has the deepest point of each rim, features 0 and 1 at -z and +z, and two more points of the deeper rim,
-    120 degrees apart, features 2, 3 or 4, 5. Lying it rests on the first two. Standing it rests on the deepest point of
-    its lower rim and on the other two.
+    A cylinder has the deepest point of each rim, features 0 and 1 at -z and +z. It has two more points of the deeper
+    rim, 120 degrees apart, features 2, 3 or 4, 5. Lying it rests on the first two. Standing it rests on the deepest
+    point of its lower rim and on the other two.
     """
     kind, size, data = shape.kind, shape.size, shape.data
     if kind == CAPSULE:

@@ -1,4 +1,4 @@
-"""The point in which two convex shapes touch along a known normal, from their farthest features."""
+"""Common point of two convex shapes along a known normal, from their farthest features."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def farthest_feature(shape: Posed, d: Vec3, slack: float, flat: float, out: Floa
 
 @kernel
 def _hull_feature(shape: Posed, d: Vec3, slack: float, out: FloatArray) -> int:
-    """Fill ``out`` with the vertices of a hull farthest along d (shape axes), to ``slack``; return how many."""
+    """Fill ``out`` with the vertices of a hull farthest along d (shape axes), to ``slack``; return their number."""
     size, data, loops = shape.size, shape.data, shape.loops
     points, faces, start = int(size[1]), int(size[2]), int(size[4])
     _, highest = farthest_hull_point(shape, d)

@@ -1,4 +1,4 @@
-"""Swing-up by a stop: a cart runs into it on purpose; iLQR, by derivatives of steps that go through the impact.
+"""Swing-up by a stop: a cart runs into it on purpose; iLQR with derivatives of steps through the impact.
 
 After Tassa, Erez, Todorov (2012). `python examples/27_swing_up_by_a_stop.py film.webp` (or .mp4) films it.
 """

@@ -1,8 +1,8 @@
 """The arch of least thickness: a semicircle of stones without mortar, which friction keeps from sliding.
 
-Where a line of thrust fits into it, it stands; the thinnest semicircle of endlessly many stones that holds one is
-0.1075 of its mean radius (Milankovitch 1907; Heyman 1969 has 0.106 by a simpler line). Of n stones the limit is told by
-a linear program: forces at the two edges of every joint press, and hold all stones.
+The arch stands if a line of thrust fits into it. For infinitely many stones the thinnest semicircle with such a line
+has 0.1075 of its mean radius (Milankovitch 1907; Heyman 1969 has 0.106 by a simpler line). For n stones a linear
+program gives the limit: forces at the two edges of every joint press, and hold all stones.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The card house: cards that lean on one another stand by friction at their feet, or not at all.
+"""The card house: cards that lean on one another stand if friction at their feet suffices.
 
-Two cards at an angle t from the vertical need mu = tan(t) / 2 there, whatever they weigh: moments about the foot give
-the push at the top. A load V on each asks for (W / 2 + V) / (W + V) tan(t), 5/7 tan(t) in a house of seven cards, where
-three rest on four. A linear program says it exactly: the least friction with which forces at the contacts hold all.
-Cards have round edges of radius R, which makes it L sin(t) / 2 / (L cos(t) + R) for two.
+Two cards at an angle t from the vertical need mu = tan(t) / 2 at their feet, for any weight: moments about the foot
+give the push at the top. With a load V on each they need (W / 2 + V) / (W + V) tan(t), 5/7 tan(t) in a house of seven
+cards, in which three rest on four. A linear program computes the least friction with which forces at the contacts hold
+all cards. Cards have round edges of radius R, which changes it to L sin(t) / 2 / (L cos(t) + R) for two.
 """
 
 from __future__ import annotations

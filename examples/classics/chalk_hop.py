@@ -1,9 +1,9 @@
 """The chalk that hops: a rod pushed over a rough board, in Painleve's region, jams without a collision and leaps.
 
-Its end slides ahead at v0, pressed down, with more friction than the paradox needs: no finite force will do. An
-impulse stops the end at once; the angular momentum about it stays, so that the rod turns at w = 3/4 v0 sin(angle) / l.
-Where w^2 l sin(angle) > g (1 - 3/4 cos(angle)^2) it leaves the board and flies, the end at the height
-l sin(angle) + w l cos(angle) t - g t^2 / 2 - l sin(angle + w t). (Genot and Brogliato 1999.)
+Its end slides ahead at v0, pressed down, with more friction than the paradox needs, so no finite force exists. An
+impulse stops the end; the angular momentum about it is conserved, so the rod rotates at w = 3/4 v0 sin(angle) / l. If
+w^2 l sin(angle) > g (1 - 3/4 cos(angle)^2) it leaves the board and flies, with its end at the height l sin(angle) + w l
+cos(angle) t - g t^2 / 2 - l sin(angle + w t). (Genot and Brogliato 1999.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Euler's disk: the flatter a coin rolls on its edge, the faster its point of contact runs round.
+"""Euler's disk: the flatter a coin rolls on its edge, the faster its point of contact moves round.
 
 A thin disk of radius a that rolls about its resting centre, inclined by alpha, turns round at W with
 W^2 sin(alpha) = 4 g / a, without end but for friction against rolling (Moffatt, Nature 404, 2000; Kessler and O'Reilly,

@@ -1,4 +1,4 @@
-"""The end of Euler's disk: what takes the energy decides by which law it comes to lie, in finite time.
+"""The end of Euler's disk: the law of dissipation determines how it comes to rest in finite time.
 
 A disk that rolls on its edge at small inclination alpha has the energy E = 3/2 m g a sin(alpha) and turns round at W,
 W^2 sin(alpha) = 4 g / a, its angular velocity W sin(alpha) nearly level. Friction against rolling takes the power

@@ -1,4 +1,4 @@
-"""What the classics share: the order of an error in h, a table, and the picture a script leaves beside itself."""
+"""Tools of the classics: the order of an error in h, a table, and the picture that a script writes."""
 
 from __future__ import annotations
 

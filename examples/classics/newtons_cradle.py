@@ -1,8 +1,9 @@
-"""Newton's cradle: five balls on strings, the first let go; what leaves at the far end is a matter of the law.
+"""Newton's cradle: five balls on strings, the first let go; the law of impact determines the motion.
 
-Of balls that touch, Newton's law for all contacts at once (Moreau) gives -3/5, 2/5, 2/5, 2/5, 2/5 of the speed; one
-contact after the other 0, 0, 0, 0, 1; Hertz's springs in between. All keep momentum and energy. Balls with gaps meet
-one by one: the last one swings up as a pendulum of the first one's amplitude a, of period 4 sqrt(l / g) K(sin(a / 2)).
+For balls that touch, Newton's law for all contacts together (Moreau) gives -3/5, 2/5, 2/5, 2/5, 2/5 of the speed;
+contacts in sequence give 0, 0, 0, 0, 1; Hertz's springs give values in between. All conserve momentum and energy. Balls
+with gaps meet one by one: the last one swings up as a pendulum of the first one's amplitude a, with the period 4 sqrt(l
+/ g) K(sin(a / 2)).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ assert np.allclose((resting.z, resting.w), ([9.81], [0.0]))
 assert np.allclose((lifted.z, lifted.w), ([0.0], [2.0]))
 
 # %%
-# Two contacts. M is positive definite, so there is exactly one solution.
+# Three contacts. M is positive definite, so there is exactly one solution.
 problem = lcp.LCP(M=np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]]), q=np.array([-1.0, -6.0, 1.0]))
 result = lcp.solve(problem)
 print("z =", result.z, " w =", result.w, f" in {result.iterations} pivots")

@@ -38,7 +38,7 @@ def main() -> dict[str, float]:
     residual = np.abs(mb.inverse_dynamics(model, q, v, a, push) - tau).max()
     assert residual < 1e-10
 
-    energies = []  # power of the joint torques and of the push: tau.v + F.v_tool
+    energies = []  # their rate is the power of the joints and of the push: tau.v + F.v_tool
     for dt in (-1e-4, 1e-4):
         q_then, v_then = mb.integrate(model, q, v + 0.5 * dt * a, dt), v + dt * a
         energies.append(mb.kinetic_energy(model, q_then, v_then) + mb.potential_energy(model, q_then))

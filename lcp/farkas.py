@@ -116,7 +116,7 @@ def solve_integer_program(problem: MLCP, time_limit: float = 0.0) -> Branching:
 
 
 def row_proof(problem: LCP) -> Farkas | None:
-    """Return the proof of a row with q_i < 0 beyond its noise and no positive entry, or None if there is no such row."""
+    """Return the proof of a row with q_i < 0 beyond its noise and no positive entry, or None if there is none."""
     M, q = problem._M, problem._q
     lost = q < 0.0 if problem._q_uncertainty is None else q < -problem._q_uncertainty
     if not lost.any():

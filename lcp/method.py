@@ -167,7 +167,7 @@ def check_solver(name: str, solver: Any, example: str = "Lemke()") -> None:
 
 
 def replace_fields(solver: Any, values: Mapping[str, Any]) -> Any:
-    """Return a copy with other field values. (`dataclasses.replace` fails if constructors have other arguments.)"""
+    """Return a copy with other field values, also of classes for which `dataclasses.replace` fails."""
     changed = copy.copy(solver)
     for name, value in values.items():
         object.__setattr__(changed, name, value)

@@ -74,7 +74,7 @@ class Reduction:
     _inverse: _Inverse = field(repr=False)
 
     def recover(self, y: Matrix, t: Matrix | None = None) -> Matrix:
-        """Return the free unknowns (n_free,) for y (n,): the ones of least norm, or with the null space part N t added."""
+        """Return the free unknowns (n_free,) for y (n,): of least norm, or with the null space part N t added."""
         y = checked_vector("y", y, self._problem.n)
         p = self._problem
         right = -(p.a + p.X1 @ y)
@@ -216,7 +216,7 @@ def _zero_rounding(vectors: Matrix, unit: NDArray[np.float64]) -> Matrix:
 def _consistency(
     problem: MLCP, left: Matrix, C: Matrix, C_size: Matrix, c: Matrix, c_size: Matrix
 ) -> tuple[bool, float, Farkas | None]:
-    """Return True if C y + c = 0 has a solution y of any sign, with the distance from one, and a proof if it has none."""
+    """Return whether C y + c = 0 has a solution y of any sign, the distance from one, and a proof if there is none."""
     columns = np.abs(C).max(axis=0, initial=0.0)
     unit = np.where(columns > 0.0, columns, 1.0)
     y = np.linalg.lstsq(C / unit, -c, rcond=1e-12)[0] / unit if C.size else np.zeros(C.shape[1])

@@ -110,7 +110,7 @@ class ResidualsLike(Protocol):
         ...
 
     def solved(self, tolerance: float) -> bool:
-        """Return True if the measures are those of a solution."""
+        """Return True if the measures are within the bounds of a solution."""
         ...
 
     def text(self, tolerance: float) -> str:

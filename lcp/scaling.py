@@ -29,8 +29,7 @@ def scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 def balanced_scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Do the same as `scales`, after scaling geometric means of smallest and largest entries of rows and columns to
-    one.
+    """Do the same as `scales`, after scaling the geometric means of extreme entries of rows and columns to one.
 
     Largest entries do not show all differences of units: in [[h/m, 1], [mu, 0]] every row and column already has a one,
     and the first entry of a heavy body remains tiny. R. Fourer, Solving staircase linear programs by the simplex

@@ -15,8 +15,7 @@ class ProblemError(ValueError):
 
 
 class OutOfRangeError(ProblemError):
-    """Problem whose converted or reduced form exceeds double precision; `solve` returns NOT_FINITE in place of this
-    error."""
+    """A converted or reduced problem exceeds double precision; `solve` returns NOT_FINITE in place of this."""
 
 
 class DomainError(ArithmeticError):

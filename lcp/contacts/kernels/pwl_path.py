@@ -335,8 +335,7 @@ def update_row(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: in
 def follow_pwl_path(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float, most: int
 ) -> PwlResult:
-    """Follow the path from the state's modes and their shift to modes at eps without shift; ``most`` limits the
-    systems."""
+    """Follow the path from the state's modes with a shift to modes at eps without it; ``most`` limits the systems."""
     n, contacts, ncone = search.scratch3_a, search.contacts, rows.r.shape[0]
     t, way = 1.0, -1.0
     changing = -1

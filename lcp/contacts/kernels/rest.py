@@ -124,7 +124,7 @@ def free_rate(rows: ContactSystem) -> float:
 
 @kernel(inner=True)
 def may_rest(rows: ContactSystem, v: Floats, v_plus: Floats) -> bool:
-    """Return True if an island of rigid contacts only was at rest at v on still surfaces, and the found forces move it."""
+    """Return True if an island of rigid contacts was at rest at v on still surfaces, and the found forces move it."""
     if rows.nc < 2 or rows.nb + rows.nl + rows.lo.shape[0] > 0 or rows.r.shape[0] != rows.nc:
         return False
     speed = free_rate(rows)
@@ -320,8 +320,7 @@ def line_search(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 def solve_convex(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float, enough: float
 ) -> int:
-    """Minimise the convex function of p0 by Newton's method, from the velocities of the held forces; return the
-    systems."""
+    """Minimise the convex function of p0 by Newton's method from the velocities of the held forces; return systems."""
     contacts, v = search.contacts, search.v
     memory.ds[:] = 0.0
     solved = 0

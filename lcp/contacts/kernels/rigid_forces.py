@@ -194,7 +194,7 @@ def lead_back(
 def lead_elsewhere(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float
 ) -> tuple[bool, int]:
-    """Return whether a compliance a decade below eps leads from forces near the path's end to others; and the systems."""
+    """Return whether compliance eps / 10 leads from forces near the path's end to others; and the systems."""
     hold(search, kept)
     systems, near = ask_compliance(rows, polygon, search, kept, DECADE * eps)
     return systems > 0 and not near, max(systems, 1)

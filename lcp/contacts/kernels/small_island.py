@@ -39,8 +39,7 @@ def is_small_island(rows: ContactSystem, polygon: FrictionCone, search: SolverSt
 
 @kernel(inner=True)
 def all_stick(rows: ContactSystem, polygon: FrictionCone, search: SolverState, p: Floats, s: Floats) -> bool:
-    """Return True if all contacts stick, judged by the force p that would cancel their rates -s alone (see
-    `update_modes`)."""
+    """Return True if all contacts stick, judged by forces p that would cancel their rates -s (see `update_modes`)."""
     turns = polygon.edge_directions
     # A circle within the polygon, which contains most forces.
     x, y = 1.0 + turns[1, 0], turns[1, 1]

@@ -53,7 +53,7 @@ class Residuals:
     min_z, min_w
         Smallest entries (boxed: ``min_z`` is the smallest distance to a bound, negative outside).
     gap
-        |z . w| (boxed: sum of |w_i| times the distance to the bound that admits its sign, or 1 where there is none).
+        |z . w| (boxed: sum of |w_i| times the distance to the bound that admits its sign, or 1 if there is none).
     equations
         max |A u + X1 y + a|; 0 if there are no equations.
     equations_scaled

@@ -23,7 +23,7 @@ class Trace:
     Attributes
     ----------
     iterations
-        Iteration (pivot, sweep) after which each number was taken, ascending.
+        Iteration (pivot, sweep) after which each number was recorded, ascending.
     seconds
         Time since the solver began.
     values

@@ -54,7 +54,7 @@ def keep_worst(cert: Floats, condition: int, violation: float, scale: float) -> 
 def min_rate_scale(own: float, speed: float) -> float:
     """Return the minimum scale of a row's rate; own = J_i Y_i, speed = sqrt(v' M v) of the free motion.
 
-    |J_i v| <= sqrt(own) speed for any motion of that energy: what is far below is the rounding of the whole.
+    |J_i v| <= sqrt(own) speed for any motion of that energy: a rate far below is rounding of the whole motion.
     """
     return MIN_RELATIVE_SCALE * math.sqrt(max(0.0, own)) * speed
 

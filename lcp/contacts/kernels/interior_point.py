@@ -5,19 +5,20 @@ made of the points, for l from 1 to 0 ::
 
     w - M z - q = l r,    z w = l z0 w0,    r = w0 - M z0 - q                               (disc: b o e = l (t; 0, 0))
 
-Each step factors one matrix K; the tangent, the correction and the direction of the curve all come from it.
+Each step factors one matrix K, which gives the tangent, the correction and the direction of the curve.
 
-`solve_mehrotra` is Mehrotra's predictor and corrector (1992): straight to l = 0, some twenty systems. Friction makes
-M indefinite, so that it may stall. `solve_homotopy` follows the curve itself, tangent and correction in turn::
+`solve_mehrotra` is Mehrotra's predictor and corrector (1992), which aims at l = 0 and takes some twenty systems.
+Friction makes M indefinite, so it can stall. `solve_homotopy` follows the curve itself, tangent and correction in
+turn::
 
     START --> FACTOR K at l --> far off the curve? --yes--> correct (3 times, then a shorter step from the point before)
                  ^                     | no
                  |                     v
                  +------- go along the tangent; l falls if det K has its first sign, and rises if not --> l = 0: END
 
-The curve may turn back: l grows for a while. Its direction is told by the sign of det K, the parity of negative pivots,
+The curve can turn back: l grows for a while. The sign of det K, the parity of negative pivots, gives its direction,
 because all local pivots are positive inside (Kojima, Megiddo, Noma 1991; Allgower and Georg 1990). Proximal Newton
-removes the misfit that is left at the end (`polish`).
+removes the remaining residual at the end (`polish`).
 """
 
 from __future__ import annotations

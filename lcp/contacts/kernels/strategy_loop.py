@@ -278,9 +278,9 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     Parameters
     ----------
     case
-        What is asked; at least one contact, a cone of sliding for each, and cones of moments behind these.
+        The problem, with at least one contact, a sliding cone for each contact, and then cones of moments.
     answer
-        Output. Where nothing was found, the kernels below go on from it and the workspaces.
+        Output. If no forces were accepted, the kernels below continue from it and the workspaces.
     wf, wi
         Workspaces, of length `workspace_float_size` and `state_int_size`.
     """

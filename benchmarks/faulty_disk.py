@@ -1,4 +1,4 @@
-"""A disk that fails: below one folder, every operation that changes something is counted, and at one of them it fails.
+"""A failing disk: below one folder, every operation that changes something is counted, and one of them fails.
 
 * ``full``: from there on nothing new fits, until the end of the block; what is there can be removed and renamed. A
   write puts down half of what it was given first.
@@ -30,7 +30,7 @@ class Killed(BaseException):
 
 
 class Disk:
-    """The disk below ``root``; it fails at operation ``at``, counted from 1, or never."""
+    """Disk below ``root``; it fails at operation ``at``, counted from 1, or never."""
 
     def __init__(self, root: Path, at: int | None = None, kind: str = "full") -> None:
         self.root, self.at, self.kind = os.path.realpath(root), at, kind
@@ -38,7 +38,7 @@ class Disk:
         self.operations: list[str] = []
 
     def fails(self, name: str) -> bool:
-        """Count an operation; whether it fails."""
+        """Count an operation, and return True if it fails."""
         self.count += 1
         self.operations.append(name)
         if self.at is None or self.count < self.at:
@@ -46,13 +46,13 @@ class Disk:
         return self.count == self.at or self.kind == "kill" or (self.kind == "full" and name in _GROWS)
 
     def refuse(self) -> None:
-        """Fail."""
+        """Raise the error of the failure."""
         if self.kind == "kill":
             raise Killed
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def holds(self, path: Any) -> bool:
-        """Whether a path lies here."""
+        """Return True if a path is on this disk."""
         if isinstance(path, int):
             return False
         text = os.path.realpath(os.path.dirname(os.path.abspath(os.fspath(path))))
@@ -69,7 +69,7 @@ class _Raw(io.FileIO):
     def write(self, data: Any) -> int:
         if self._disk.fails("write"):
             half = memoryview(data).cast("B")
-            # Only the first failure leaves something behind.
+            # Only the first failure writes a part.
             if self._disk.count == self._disk.at:
                 super().write(half[: len(half) // 2])
             self._disk.refuse()
@@ -78,7 +78,7 @@ class _Raw(io.FileIO):
 
 @contextlib.contextmanager
 def faulty(root: Path, at: int | None = None, kind: str = "full") -> Iterator[Disk]:
-    """Put the disk in place; what is yielded knows the operations."""
+    """Replace the system's operations by the disk's; the yielded object counts them."""
     disk = Disk(root, at, kind)
     plain_open = io.open
 
@@ -121,6 +121,6 @@ def faulty(root: Path, at: int | None = None, kind: str = "full") -> Iterator[Di
             patches.enter_context(mock.patch(place, opened))
         for name in ("replace", "unlink", "mkdir", "rmdir", "link", "truncate", "open", "write", "ftruncate"):
             patches.enter_context(system(name))
-        # Nothing of it is at stake when the power stays on, and it takes most of the time.
+        # Without a power failure this has no effect, and it takes most of the time.
         patches.enter_context(mock.patch.object(os, "fsync", synced))
         yield disk

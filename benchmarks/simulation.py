@@ -44,10 +44,7 @@ from lcp.compiler import count_compilations
 BASE = ("mujoco", "mj_step loop")
 SHORTEST = 0.2  # seconds below which a run is repeated within a round
 LONG = 5.0  # seconds from which on a run is not made once more unmeasured
-LOOK, MEASURED = (
-    0.05,
-    0.7,
-)  # fractions of the limit: for a first run of ours with 8 and with 4 edges, and for all measured runs
+LOOK, MEASURED = 0.05, 0.7  # fractions of the limit: first run of ours with 8 and with 4 edges, all measured runs
 CHILDREN = 4  # children per scene, each but the first without the variants that ended those before
 COMPILING = 900.0  # seconds for the work before any measurement
 SPOILT = 3  # runs with compilation before one of them counts

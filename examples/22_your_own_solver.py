@@ -59,7 +59,8 @@ def main() -> dict[str, float]:
     print(report)
     report.raise_for_failures()
 
-    # A race against the Lemke's method of lcp. Files and folders work as well, and so does the command line:
+    # A race against lcp's Lemke. Files and folders work as well, and so does the command line: contactlab race
+    # problems/ --solvers Lemke,examples/22_your_own_solver.py:TextbookLemke
     problems = [(entry.name, entry.problem) for entry in entries() if entry.problem.n > 0]
     race = lab.race(problems, [TextbookLemke(), lcp.Lemke()], time_limit=10.0, jobs=1, curves=0)
     print(race)

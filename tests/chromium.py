@@ -18,7 +18,7 @@ import pytest
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATIENCE = 60.0  # seconds; graphics are computed by the processor
 WIDTHS = {"desk": (1400, 900), "phone": (390, 844)}
-# Of Chromium's own making, where there is no graphics card.
+# Chromium's software renderer, if there is no graphics card.
 HARMLESS = ("favicon", "GPU stall", "WebGL", "GL Driver", "software")
 
 needs_chromium = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed")
@@ -37,7 +37,7 @@ class Page:
             self.ask(f"{domain}.enable")
 
     def ask(self, method: str, **parameters: object) -> dict:
-        """Send one command and return its answer; what happens meanwhile is noted."""
+        """Send one command and return its answer; events in the meantime are recorded."""
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
@@ -84,7 +84,7 @@ class Page:
             self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=f"Key{key.upper()}")
 
     def picture(self) -> bytes:
-        """What is seen, as PNG."""
+        """Return the visible page, as PNG."""
         return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
 
 

@@ -1,4 +1,4 @@
-"""Scenes whose steps are differentiated: a world, how it is stepped, what drives it, and states along its motion."""
+"""Scenes whose steps are differentiated: a world, its stepper, its actuation, and states along its motion."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Motion:
         return TimeStepping(self.h, friction=friction, erp=erp)
 
     def targets_at(self, time: float) -> Array | None:
-        """What is wanted of the drives in the step that begins at a time."""
+        """Return the targets of the drives in the step that begins at a time."""
         return None if self.targets is None else self.targets(time)
 
     def run(
@@ -183,7 +183,7 @@ def _arm() -> WorldBuilder:
 
 
 def stops() -> Motion:
-    """An arm that falls into the stops of its joints, one of which throws it back."""
+    """Return an arm that falls into the stops of its joints, one with restitution."""
     builder = _arm()
     builder.add_joint_limit(JointLimit("upper", -1.0, 0.8, restitution=0.4))
     builder.add_joint_limit(JointLimit("lower", -0.2, 0.6))

@@ -37,7 +37,7 @@ def differences(world, stepper, state, targets=None, tau=None, step=1e-6):
 
 
 def assert_agrees(world, stepper, state, targets=None, tau=None, *, steps=(1e-6, 1e-7), tolerance=1e-6):
-    """A, B and targets agree with centred differences, A with those of one of these steps."""
+    """A, B and targets agree with centred differences, A with differences of one of these steps."""
     found = linearize(world, stepper, state, tau, targets)
     errors = {}
     for step in steps:
@@ -78,7 +78,7 @@ def assert_parameters_agree(world, stepper, state, wrt, targets=None, *, toleran
 
 
 def whys(linear, row=False):
-    """Why, and of which contact or row, for all kinks on which it stands."""
+    """Return reason and contact or row of all kinks at the state."""
     return {(kink.reason, kink.row if row else kink.contact) for kink in linear.kinks if kink.state_distance <= 1e-6}
 
 

@@ -112,7 +112,7 @@ def chain_in_the_plane(rng: np.random.Generator) -> Mechanism:
     names = planar(rng, turned(rng), int(rng.integers(3, 7)), "b", builder, None)
     model = builder.build()
     q = rng.uniform(-1.5, 1.5, size=model.nq)
-    # The end's own frame, about whose y axis it turns: the rows of this frame are those of the plane.
+    # The frame of the end, which rotates about its y axis: the rows of this frame are rows of the plane.
     end = (names[-1], Transform(p=(rng.uniform(0.2, 0.8), 0.0, 0.0)), "world")
     rows = mixed(rng, subset(rng, (3, 5), (0, 2, 4)))
     return moving(rng, "planar chain", model, q, closed(model, q, [end], [rows]))
@@ -279,7 +279,7 @@ def mechanism(seed: int) -> Mechanism:
 
 
 def free_projection(M: Array, Z: Array, x: Array) -> Array:
-    """The vector of the form Z y that M x makes: what constraints leave of a motion x."""
+    """Return the vector of the form Z y with the image M x: the part of a motion x that the constraints admit."""
     if Z.shape[1] == 0:
         return np.zeros(len(M))
     scale = 1.0 / np.sqrt(np.diag(Z.T @ M @ Z))
@@ -307,7 +307,7 @@ DRIVERS = "simulate beside ConstraintSolver"
 
 
 def ways(one: Mechanism) -> dict[str, Callable[[], Pair]]:
-    """Every way to the motion of a mechanism by its name: what it gives and what it should."""
+    """Return every method for the motion of a mechanism by its name, with its result and the right one."""
     model, q, v, nv = one.model, one.q, one.v, one.model.nv
     cs = ConstraintSet(model, list(one.loops))
     G, sizes = dense(model, q, one.loops)
@@ -333,7 +333,7 @@ def ways(one: Mechanism) -> dict[str, Callable[[], Pair]]:
         for loop in one.loops:
             world.add_loop(loop)
         built = world.build()
-        # A world has its bodies in an order of its own.
+        # A world has its bodies in another order.
         order = np.concatenate([np.arange(nv)[model.v_slice(name)] for name in built.model.names])
         return simulate(built, TimeStepping(h=H), duration=H).v[-1], beside[order]
 

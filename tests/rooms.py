@@ -15,7 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 TESTS = Path(__file__).parent
-#: Runs anything, so that no room is above it: what reads the package as a whole, pages and commands.
+#: Modules that use anything, so that no package is above them: they read the package as a whole, pages and commands.
 WHOLE = "whole"
 #: Rooms that look at what was simulated.
 ABOVE_STEPS = ("linearization", "verification", "event_driven", "recording")

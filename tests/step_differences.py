@@ -1,4 +1,4 @@
-"""Differences of a time step, many states in one `Batch`: what derivatives of a step are compared with."""
+"""Differences of a time step for many states in one `Batch`, as a reference of derivatives."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Steps:
         batch = self._batches.setdefault(len(states), Batch(self.world, self.stepper, states, threads=self.threads))
         batch.reset(states=states)
         by_step = (taus is not None and taus.ndim == 3) or (targets is not None and targets.ndim == 3)
-        # What is to be doubted of a run a millionth beside one that is looked at elsewhere is no news.
+        # Notices about a run a millionth from one that is checked elsewhere are not needed.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ImplausibleWarning)
             batch.rollout(taus, targets, n) if by_step else batch.step(taus, targets, n)

@@ -38,7 +38,7 @@ def area(circle: Circle) -> dict[str, Any]:
 
 
 def poison(task: dict[str, Any]) -> dict[str, Any]:
-    """What a task can do to whoever runs it."""
+    """Effects that a task can have on its process."""
     kind = task["kind"]
     if kind == "raise":
         raise ValueError("the well is poisoned")

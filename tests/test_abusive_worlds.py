@@ -1,4 +1,4 @@
-"""Worlds that no one should ask for end soon, certified or with an error of a type that says what to do."""
+"""Random extreme worlds end soon, certified or with a typed error that gives advice."""
 
 from __future__ import annotations
 

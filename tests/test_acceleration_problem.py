@@ -134,7 +134,7 @@ FRAME = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 def solve_scene(data: ConstraintAccelProblemData) -> AccelerationSolution:
-    """Solve; what was enforced is certified, the helpers give the same acceleration, forces have full length."""
+    """Solve; the enforced conditions are certified, the helpers give the same acceleration, forces have full length."""
     solution = ConstraintSolver().solve_constraint_problem(data)
     certificate = solution.certificate
     assert set(certificate.violated(1e-12)) <= set(certificate.not_enforced), str(certificate)
@@ -207,12 +207,12 @@ def test_a_limit_that_forbids_lifting_beside_sticking_contacts(complementarity: 
     solution = solve_scene(data)
     assert solution.forces.packed().shape == (5,)
     assert np.abs(solution.acceleration[:2]).max() < EPS * 5
-    # Of all forces that balance, the linear path gives those of least norm, and these pull at the limit.
+    # Of all balancing forces the linear path gives the ones of least norm, and these pull at the limit.
     assert solution.certificate.violated() == (() if complementarity else ("force_sign",))
 
 
 def solve_impact(data: ConstraintVelProblemData) -> ImpactSolution:
-    """Solve; the answer is certified and v+ is that of the static helpers."""
+    """Solve; the solution is certified and v+ equals the one of the static helpers."""
     solution = ConstraintSolver().solve_impact_problem(data)
     assert solution.certificate.worst < 1e-12, str(solution.certificate)
     change = ConstraintSolver.compute_generalized_velocity_change(data, solution.forces)

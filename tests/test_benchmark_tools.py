@@ -103,7 +103,7 @@ def page_of(name: str) -> Path:
 
 
 def maker(command: str) -> str:
-    """What a page has to name: the script, or the command."""
+    """Return the text that a page must contain: the script, or the command."""
     words = command.split()
     return " ".join(words[:2]) if words[0] == "contactlab" else words[0]
 

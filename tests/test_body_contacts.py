@@ -92,7 +92,7 @@ def test_links_of_one_tree_touch(recordings):
     for i in np.unique(recording.contacts.step):
         before = momentum(model, recording.q[i], recording.v[i])
         after = momentum(model, recording.q[i], recording.v[i + 1])
-        # At one configuration: what is left is the step of the bias forces, the same without contacts.
+        # At one configuration: the difference is the step of the bias forces, the same without contacts.
         M, h = mass_matrix(model, recording.q[i]), recording.h[i]
         v_free = recording.v[i] - h * np.linalg.solve(M, nonlinear_effects(model, recording.q[i], recording.v[i]))
         np.testing.assert_allclose(after, momentum(model, recording.q[i], v_free), atol=1e-12)

@@ -31,12 +31,12 @@ from problem_data import ConstraintVelProblemData, ProblemDataError
         (0.0, -9.0, 5.0, -0.04),
         (1.0, 0.0, -5.0, 0.95),  # slides and slows down
         (-1.0, 2.0, 5.0, -0.93),
-        (0.04, 0.0, -4.0, 0.0),  # comes to rest within the step
+        (0.04, 0.0, -4.0, 0.0),  # stops within the step
         (0.0, 0.0, 0.0, 0.0),
     ],
 )
 def test_dry_friction_of_a_joint(v: float, push: float, force: float, v_plus: float) -> None:
-    """|fB| <= 5 N: what stops the mass if it is less, else 5 N against the motion."""
+    """|fB| <= 5 N: the force that stops the mass if it is less, else 5 N against the motion."""
     solution = ConstraintSolver().solve_discretized_problem(slider(v, push, lo=[-5.0], hi=[5.0]), H)
     np.testing.assert_allclose(solution.forces.fB, [force], atol=1e-14)
     np.testing.assert_allclose(solution.v_plus, [v_plus], atol=1e-15)
@@ -145,7 +145,7 @@ def test_enumeration_finds_the_same_forces(
         assert len(found.solutions) == 1
 
 
-# --- what must not matter ---------------------------------------------------------------------------------------------
+# --- transformations without effect -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(6))

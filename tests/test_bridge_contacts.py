@@ -58,7 +58,7 @@ def two_contacts(model: Model, q, **options) -> list[ContactPoint]:
 
 
 def test_acceleration_level_equals_data_built_by_hand() -> None:
-    """N, Q, kN, mu and tau are those of point Jacobians, bias accelerations and the equations of motion."""
+    """N, Q, kN, mu and tau equal the values from point Jacobians, bias accelerations and the equations of motion."""
     model = random_tree(7)
     q, v, tau = state(model)
     contacts = two_contacts(model, q)

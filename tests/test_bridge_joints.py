@@ -170,7 +170,7 @@ def test_mimic_relations_are_bilateral_rows() -> None:
 
 
 def test_what_gives_way_does_not_bounce_besides() -> None:
-    """A kind of rows that is soft leaves no restitution to its members: the damper says what is lost."""
+    """A soft kind of rows has no restitution of its members: the damper determines the loss."""
     limit = JointLimit("cart", upper=0.3, restitution=0.5)
     how = {"limits": Stabilisation(stiffness=1e4, dissipation=20.0)}
     soft = pushed(0.0, q=[0.2999], v=[1.0], limits=[limit], stabilisation=how)
@@ -325,7 +325,7 @@ def test_arguments_that_do_not_fit_are_named(field, text, options) -> None:
     ],
 )
 def test_states_that_do_not_fit_are_named(field, arguments, options) -> None:
-    """Wrong shapes and entries that are not finite in q, v, tau and f_ext are those of the multibody functions."""
+    """Wrong shapes and infinite entries of q, v, tau and f_ext raise the errors of the multibody functions."""
     assert_fields(
         MultibodyError,
         (field, lambda: problem_data_from(MODEL, *arguments, **options)),

@@ -115,7 +115,7 @@ def servos(model, q, v):
 
 
 def test_both_levels_converge_to_each_other_at_first_order(model, q) -> None:
-    """Moving on its feet, held by stiff servos, (v+ - v)/h and the forces approach those of the instant like h."""
+    """Moving on its feet, held by stiff servos, (v+ - v)/h and the forces converge to the instant's with order h."""
     v = moving_state(model, q)
     steps = np.array([1e-3, 5e-4, 2.5e-4, 1.25e-4, 6.25e-5])
     errors = []

@@ -21,7 +21,7 @@ def failed(tmp_path):
 
 
 def test_the_problem_with_its_record(failed, tmp_path, capsys):
-    """Step, time, contacts, sizes, what the solver said, advice; status 1, and no file added."""
+    """It prints step, time, contacts, sizes, the solver's text and advice; status 1, and no file is added."""
     before = sorted(tmp_path.rglob("*"))
     assert main(["explain", str(failed.problem_path)]) == 1
     printed = capsys.readouterr().out

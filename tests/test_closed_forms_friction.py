@@ -33,7 +33,7 @@ def brick_on_slope(half, theta, mu, speed=0.0):
 
 
 def certified(recording):
-    """The recording, every step of which was solved."""
+    """Return the recording, in which every step was solved."""
     worst = recording.worst_certificate()
     assert worst.scaled <= 1e-9
     assert worst.mechanical <= 1e-9

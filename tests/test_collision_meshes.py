@@ -109,7 +109,7 @@ def test_a_step_has_a_tread_and_a_riser():
     assert [c.gap for c in up] == pytest.approx([2e-5] * 4, abs=1e-9)
     assert [c.gap for c in out] == pytest.approx([1e-5] * 4, abs=1e-9)
     assert collide(block, Transform(), CUBE, Transform(p=(0.3, 0.0, 0.8)), margin=1e-3) == ()
-    # On the upper edge: the wall below says nothing of its own.
+    # On the upper edge the wall below adds no contact.
     over = collide(block, Transform(), CUBE, Transform(p=(0.0, 0.0, 1.1 - 1e-6)), margin=1e-3)
     assert all(c.normal == pytest.approx((0, 0, 1), abs=1e-6) for c in over)
     assert [c.gap for c in over] == pytest.approx([-1e-6] * len(over), abs=1e-9)
@@ -157,7 +157,7 @@ def test_gaps_agree_with_coal():
 
 
 def test_meshes_move_and_turn():
-    """A mesh at a pose of its own, on either side of the call, gives the same contacts in its frame."""
+    """A mesh at a given pose, as either argument, gives the same contacts in its frame."""
     block = notched_block()
     turn = Transform.rotation((1, 2, 3), 0.7)
     frame = Transform(turn.R, (0.3, -0.2, 0.5))
@@ -171,7 +171,7 @@ def test_meshes_move_and_turn():
 
 
 def test_a_mesh_without_area_is_refused():
-    """Degenerate triangles are passed over; where there is nothing else the error says so."""
+    """Degenerate triangles are skipped; if there are no others an error reports it."""
     with pytest.raises(ContactError, match="no area"):
         collide(Mesh(np.zeros((3, 3)), [[0, 1, 2]]), Transform(), CUBE, Transform())
 
@@ -181,7 +181,7 @@ CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], dtype=float)
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """A folder of kernels of its own, with that of the hulls in it."""
+    """Return a separate folder of kernels, with the folder of hulls in it."""
     import lcp.compiler.cache
 
     (tmp_path / "cache" / "kernels").mkdir(parents=True)
@@ -337,7 +337,7 @@ def test_faces_of_random_hulls_bound_their_points():
 
 @pytest.mark.parametrize("points", [np.zeros((4, 3)), np.outer(np.arange(5.0), (1, 2, 3))])
 def test_what_bounds_nothing_is_named(points):
-    """Coincident points, and points in a line, as the hull of a mesh; what else to do."""
+    """Coincident points, and points in a line, raise as the hull of a mesh, with alternatives."""
     with pytest.raises(ContactError, match="coincide or lie in a line.*go without") as caught:
         coarse_hull(points)
     assert caught.value.field == "points"

@@ -112,7 +112,7 @@ def test_boxes_edge_on_edge_touch_once():
 
 
 def test_boxes_corner_by_corner_have_the_distance_of_the_corners():
-    """For boxes apart the largest separation is too small: the distance is that of the closest points."""
+    """For boxes apart the largest separation is too small: the distance is the one of the closest points."""
     found = distance(Box.cube(1.0), HERE, Box.cube(1.0), at(3.0, 4.0, 4.0))
     assert found.gap == pytest.approx(3.0, abs=1e-12)
     np.testing.assert_allclose(found.normal, [1 / 3, 2 / 3, 2 / 3], atol=1e-12)
@@ -130,7 +130,7 @@ def test_parallel_edges_touch_along_the_edge():
 
 @pytest.mark.nojit
 def test_cylinder_stands_on_three_points_and_lies_on_two():
-    """What rests must be held: a triangle around the axis, or both ends of a line."""
+    """A resting shape has enough contacts: a triangle around the axis, or both ends of a line."""
     floor, cylinder = HalfSpace(), Cylinder(0.5, 1.0)
     standing = collide(floor, HERE, cylinder, at(z=0.99))
     assert len(standing) == 3

@@ -222,7 +222,7 @@ def test_flat_terrain_is_a_half_space(shape):
 
 @pytest.mark.nojit
 def test_a_ridge_meets_the_middle_of_a_capsule_and_the_underside_of_a_box():
-    """What stands out of the terrain touches between the ends of a capsule, and inside the face of a box."""
+    """Terrain that rises between the ends of a capsule, or inside the face of a box, touches it."""
     heights = np.zeros((5, 5))
     heights[2, 2] = 1.0
     field = HeightField(heights, 1.0)

@@ -1,4 +1,4 @@
-"""Constraints of the user's own making and the check of them: what is asked of them, and what is refused."""
+"""Custom constraints and their check: the required methods, and the refusals."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_levels_have_the_errors_they_can_have(tree: Model) -> None:
 
 
 def test_a_jacobian_may_depend_on_the_velocity(tree: Model) -> None:
-    """Rows that are not linear in v get it, from the argument or from kinematics, and say so where there is none."""
+    """Rows that are not linear in v get v from the argument or from kinematics, and report it if there is none."""
     q, v, _ = state(tree, 5)
     cs = ConstraintSet(tree, [Speed()])
     expected = 2.0 * point_velocity(tree, q, v, "b1", A_POINT) @ point_jacobian(tree, q, "b1", A_POINT)

@@ -1,4 +1,4 @@
-"""Forward dynamics and impulses with constraints: four methods, one answer, that of the dense equations."""
+"""Forward dynamics and impulses with constraints: four methods with one result, which equals the dense equations."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_errors_name_what_is_wrong(method):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_pinocchio(seed):
-    """Accelerations and forces are those of pinocchio's constraint dynamics with point contacts."""
+    """Accelerations and forces equal pinocchio's constraint dynamics with point contacts."""
     pin = pytest.importorskip("pinocchio")
     rng = np.random.default_rng(seed)
     pair = random_pair(pin, rng, 16)
@@ -265,7 +265,7 @@ def ball(height=0.0):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(5))
 def test_momentum_and_energy(method, seed):
-    """H (v_after - v_minus) = G^T p and G v_after = v_plus; with v_plus = 0 the energy lost is that of the change."""
+    """H (v_after - v_minus) = G^T p and G v_after = v_plus; with v_plus = 0 the change has the lost energy."""
     model = random_tree(seed, bodies=6)
     q, v, _ = state(model, seed)
     cs = ConstraintSet(model, independent_contacts(model, seed, 3))
@@ -298,7 +298,7 @@ def test_redundant_rows_share_the_impulse(method):
 
 
 class Belt(CustomConstraint):
-    """The first coordinate's speed is 2 + t: a constraint whose error has a part of its own in time."""
+    """The first coordinate's speed is 2 + t: a constraint whose error has an explicit part in time."""
 
     name = "belt"
     rows = 1
@@ -346,7 +346,7 @@ def test_errors_of_impulses_name_what_is_wrong():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_pinocchio_of_impulses(seed):
-    """The velocity after the impact is that of pinocchio's impulse dynamics."""
+    """The velocity after the impact equals pinocchio's impulse dynamics."""
     pin = pytest.importorskip("pinocchio")
     rng = np.random.default_rng(seed)
     pair = random_pair(pin, rng, 14)

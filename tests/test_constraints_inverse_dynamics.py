@@ -72,7 +72,7 @@ def permitted(model: Model, q: np.ndarray, v: np.ndarray, cs: ConstraintSet, see
 
 
 def test_crank_torque_is_that_of_the_single_coordinate() -> None:
-    """The drive torque of a four-bar equals that of its equation of motion in the crank's angle alone."""
+    """The drive torque of a four-bar equals the one of its equation of motion in the crank's angle only."""
     model, q, v, cs = moving_four_bar()
     actuated = np.array([True, False, False])
     for wanted in (0.0, 7.0):
@@ -219,7 +219,7 @@ def test_relaxed_is_the_quadratic_program(case: str, weight: float | str | None)
     ],
 )
 def test_ill_formed_arguments_are_named(change: dict[str, Any], field: str) -> None:
-    """What cannot be used raises, naming itself."""
+    """Invalid arguments raise an error that names them."""
     model, q, v, cs = moving_four_bar()
     given: dict[str, Any] = {"q": q, "v": v, "a_desired": [1.0], "actuated": [True, False, False], **change}
     assert_fields(

@@ -117,7 +117,7 @@ def test_singular_matrix_whose_last_pivot_is_rounding(method, linear_solver):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_closer_than_the_tolerance_count_as_one(method):
-    """An angle of 1e-13 between two rows is rounding, not a constraint of its own; the tolerance is the caller's."""
+    """An angle of 1e-13 between two rows is rounding, not a separate constraint; the caller sets the tolerance."""
     H, G, c, gamma = system(5, 6, 2)
     G[1] = G[0] + 1e-13 * np.eye(6)[3]
     gamma[1] = gamma[0]

@@ -16,7 +16,7 @@ from contactlab.world.surface import ALL
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "control_reference.md").read_text(encoding="utf-8")
 CONTROL = (DOCS / "control.md").read_text(encoding="utf-8")
-#: What is given and not called, and what builds a world from another's.
+#: Arguments that are given and not called, and functions that build a world from another one.
 SPECIAL = {"WorldBuilder.gravity", "WorldBuilder.add_actions"}
 
 
@@ -31,7 +31,7 @@ def signatures():
 
 
 def found(module, name):
-    """What the page names."""
+    """Return the names in the page."""
     thing = importlib.import_module(module)
     for part in name.split("."):
         thing = getattr(thing, part)

@@ -1,4 +1,4 @@
-"""What joins bodies in worlds: constraints of the user, rods, springs between points, joints that follow a curve."""
+"""Connections of bodies in worlds: custom constraints, rods, springs between points, joints that follow a curve."""
 
 from __future__ import annotations
 
@@ -361,7 +361,7 @@ def coupled_carts(polynomial: JointPolynomial, start=(0.1, 0.0), speed=(0.0, 0.0
 
 
 def test_jacobian_and_gamma_are_the_derivatives_of_the_error():
-    """By finite differences, and in a run of its own whose energy stays."""
+    """Tested by finite differences, and in a run with constant energy."""
     constraint = JointPolynomial("tail", "lead", CURVE)
     report = check_constraint(coupled_carts(constraint).model, constraint)
     assert report.ok, report

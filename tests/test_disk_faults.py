@@ -45,7 +45,7 @@ def run(path, told, resume=False, **more):
 
 
 def begun(kind, path):
-    """What stands at the path before: nothing, the packed record of an earlier run, or the chunks of one stopped."""
+    """Existing data at the path: none, the packed record of an earlier run, or the chunks of a stopped one."""
     if kind == "packed":
         simulate(scenes.tumble(), STEPPER, steps=5, path=path)
     elif kind == "stopped":
@@ -78,7 +78,7 @@ def some(operations, seed):
 )
 @pytest.mark.slow
 def test_a_run_at_any_operation(kind, before, resume, tmp_path, whole):
-    """What was told is on disk and opens, with the same bits; nothing half-written is read; going on ends the same."""
+    """Reported steps open from disk, with the same bits; partial files are not read; resumed runs end the same."""
     clean = tmp_path / "clean"
     clean.mkdir()
     begun(before, clean / "a.npz")
@@ -155,7 +155,7 @@ def test_a_description_without_a_state_is_no_record(tmp_path, whole):
 
 
 def test_a_torn_row_is_not_gone_on_with_by_the_sweep_that_tore_it(tmp_path):
-    """The error names the file; what was finished before stands."""
+    """The error names the file; data finished before remain."""
     with faulty(tmp_path / "out") as disk:
         sweep(sweep_tasks.walk, WALKS, out=tmp_path / "out", jobs=1)
     first_write = disk.operations.index("fsync")

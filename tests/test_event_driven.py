@@ -303,7 +303,7 @@ def test_a_run_is_read_back_bit_for_bit(bounces, tmp_path):
 
 
 def test_contacts_carry_the_momentum(bounces):
-    """What the contacts give a ball, with its weight, is its change of momentum, impact by impact."""
+    """The impulses of the contacts on a ball, with its weight, equal its change of momentum, impact by impact."""
     table, n = bounces.contacts, len(bounces.time) - 1
     given = np.zeros((n, 3))
     np.add.at(given, table.step, table.impulse_on(0))

@@ -1,4 +1,4 @@
-"""What holds for every shape there is: files keep it, its drawing, bounds, inertia and support are of one solid."""
+"""Properties of all shapes: files store them; drawing, bounds, inertia and support describe one solid."""
 
 from __future__ import annotations
 

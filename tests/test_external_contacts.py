@@ -59,7 +59,7 @@ def run():
 
 
 def test_supplied_corners_do_what_the_half_space_does(run):
-    """Motion, impulses and table are those of the floor."""
+    """Motion, impulses and table equal those with the floor."""
     floor = simulate(cube(floor=True), TimeStepping(H), steps=300)
     assert np.allclose(run.q, floor.q, rtol=0, atol=1e-9)
     assert np.allclose(run.contacts.impulse, floor.contacts.impulse, rtol=0, atol=1e-9)

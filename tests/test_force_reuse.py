@@ -44,7 +44,7 @@ WORLDS = (boxes_at_rest(1), boxes_at_rest(3), one_box(slope=0.35, mu=0.2), contr
 
 @pytest.mark.parametrize("world", WORLDS, ids=["box", "boxes", "slides", "contradicts"])
 def test_where_a_run_is_resumed_does_not_show(world: World) -> None:
-    """What is kept from step to step is no state: from any state alone the steps have the same bits and counts."""
+    """Values kept from step to step are not part of the state: from any state steps have the same bits and counts."""
     stepper = TimeStepping(2e-3)
     whole = simulate(world, stepper, steps=80)
     begun = simulate(world, stepper, steps=60)

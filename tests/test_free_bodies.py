@@ -292,7 +292,7 @@ def test_explicit_flips_and_gains_energy_in_every_step():
 
 
 def test_off_keeps_the_angular_velocity_and_never_flips():
-    """Bit for bit: what DART and Bullet do without their gyroscopic option."""
+    """Without the gyroscopic term the motion equals DART's and Bullet's default to the bit."""
     recording = wing_nut("off")
     assert turns_over(recording) == 0
     np.testing.assert_allclose(recording.v, np.broadcast_to(recording.v[0], recording.v.shape), rtol=0, atol=1e-12)
@@ -561,7 +561,7 @@ def spinning_wing_nut(spin):
     """A body alone in space, at a rate in body axes."""
     builder = WorldBuilder((0.0, 0.0, 0.0))
     inertia = RigidInertia(1.0, inertia=np.diag(INERTIAS))
-    # Points far apart, none of which meets anything.
+    # Points far apart, which meet no body.
     builder.add_free_body("nut", inertia, Sphere(0.1), Material(0.5), None, (0, 0, 0, *spin))
     return builder.build()
 

@@ -268,7 +268,7 @@ def natural_map(problem: lcp.FrictionProblem, r: Any) -> float:
 
 
 def false_claims(seed: int, problems: int) -> tuple[list[str], int]:
-    """What was called solved and is not, and how often something was called solved."""
+    """Return false claims of a solution, and the number of claims."""
     rng = np.random.default_rng(seed)
     wrong, solved = [], 0
     for number in range(problems):

@@ -1,4 +1,4 @@
-"""Parameters from recordings: what is planted is found, intervals hold it, and what cannot be found is said."""
+"""Parameters from recordings: known parameters are found, intervals contain them, and others are reported."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_windows_that_follow_another_law_do_not_decide() -> None:
     ],
 )
 def test_a_verdict_says_why(problem: Problem, verdict: IdentificationVerdict, words: str) -> None:
-    """What cannot be believed has a verdict with a reason and advice."""
+    """An unreliable result has a verdict with a reason and advice."""
     found = identify(problem)
     assert found.verdict is verdict
     assert words in found.why
@@ -324,7 +324,7 @@ def test_elbow_tosses_are_scored_as_their_description_says(shared: Path, tmp_pat
 
 
 def test_early_tosses_of_the_elbow_are_in_axes_of_the_board() -> None:
-    """What lies on the leaning board where the toss is expected to end is level; later recordings stay as they are."""
+    """Recordings on the leaning board become level at the expected end of the toss; later recordings are unchanged."""
     rng = np.random.default_rng(0)
     quat = rng.standard_normal((1, 4, 4))
     quat /= np.linalg.norm(quat, axis=2, keepdims=True)

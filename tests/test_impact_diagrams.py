@@ -19,7 +19,7 @@ from problem_data import ConstraintVelProblemData
 
 
 def test_lines_of_the_diagram_are_where_velocities_vanish():
-    """u_t = 0 on the line of sticking, u_n = 0 on that of compression; the course ends on the latter at e = 0."""
+    """u_t = 0 on the line of sticking, u_n = 0 on the line of compression; at e = 0 the path ends on the latter."""
     diagram = impact.routh_diagram(rod(0.7, 0.4), restitution=0.0)
     W, u = diagram.contact.W, diagram.u_minus
     for p_n in (0.1, 1.0):
@@ -60,7 +60,7 @@ def kanes_rods() -> tuple[ConstraintVelProblemData, ConstraintVelProblemData]:
 
 
 def test_a_mechanism_in_a_plane_has_planar_contacts(tmp_path):
-    """Its second row of friction is 0: diagram, kink, picture and every law are those of the planar rows."""
+    """Its second row of friction is 0: diagram, kink, picture and every law equal those of the planar rows."""
     found, hand = kanes_rods()
     assert (found.r.tolist(), found.M) == ([2], None)
     diagram, wanted = (impact.routh_diagram(data, restitution=0.5) for data in (found, hand))

@@ -402,7 +402,7 @@ def test_compressed_contacts_grip_as_well_along_any_tangent(turn):
 
 
 def test_a_restitution_that_is_not_solved_carries_its_problem():
-    """The momentum of the second LCP is that of its velocity, so that the error's problem can be solved again."""
+    """The momentum of the second LCP belongs to its velocity, so that the error's problem can be solved again."""
 
     class Once(lcp.Lemke):
         def solve(self, problem, **options):

@@ -135,7 +135,7 @@ def test_smiths_ball_is_a_root_of_a_cubic(slip):
 
 
 def test_smith_without_slip_before_is_coulombs():
-    """No slip before: what friction can hold does not slip, in the plane and in space."""
+    """Without slip before the impact, a contact that friction can hold does not slip, in the plane and in space."""
     for directions in (1, 4):
         rng, held = np.random.default_rng(3), 0
         for _ in range(40):

@@ -297,7 +297,7 @@ def test_friction_of_each_impact_is_found_with_its_likelihood(file: Path) -> Non
     assert np.count_nonzero(told) > 30
     assert np.mean((found.low <= truth + 5e-3) & (truth - 5e-3 <= found.high)) > 0.9
     assert "likeliest" in format_friction([found])
-    # One mu for all, no noise beyond that of the fit: no spread to speak of.
+    # One mu for all, and no noise beyond the noise of the fit: a negligible spread.
     p = planar_impulses("Stronge", W, u, 0.15, np.full(len(data), 0.55))
     data.after[:] = data.before + np.einsum("nij,ni->nj", J, p) / data.mass + noise
     assert friction_by_impact(data, score_frozen(data, model, np.array([0.15, 0.55]))).spread < 0.02

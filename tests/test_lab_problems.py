@@ -124,7 +124,7 @@ def test_siconos_lcp(tmp_path: Path) -> None:
 
 
 def test_siconos_blocks(tmp_path: Path) -> None:
-    """A matrix of 2 by 2 blocks, of 1 and 2 rows, of which the upper right one is zero and not stored."""
+    """Return a matrix of 2 by 2 blocks, of 1 and 2 rows, whose upper right block is zero and not stored."""
     path = tmp_path / "blocks.dat"
     wanted = M.copy()
     wanted[0, 1:] = 0.0

@@ -1,4 +1,4 @@
-"""Recorded square drops: what is put right in them, a fit that finds the truth, a reader that refuses bad files."""
+"""Recorded square drops: corrections of the data, a fit that finds the truth, a reader that refuses bad files."""
 
 from __future__ import annotations
 

@@ -174,8 +174,12 @@ def projected_gauss_seidel(
         moved[k] = sweep(matrix, q, diagonal, step, lo, hi, z, w, order)
 
 
-# Indices in the vector of state, which is kept from call to call. LENGTH: |r|^2 of the previous iteration; zero for a
-# fresh start.
+# Indices in the vector of state, which is kept from call to call.
+# LENGTH: |r|^2 of the previous iteration; zero for a fresh start.
+# LEAST: smallest |r|^2 that counted as progress.
+# SINCE: iterations since.
+# PLAIN: whether plain sweeps are in progress.
+# WATCHED: whether |r|^2 must be quartered in time.
 LENGTH, LEAST, SINCE, PLAIN, SPENT, PLAIN_SPENT, WATCHED, CG_STATE_SIZE = range(8)
 
 # Minimum number of iterations in which conjugate directions must quarter |r|^2; as many as were made so far, if more.
@@ -219,6 +223,7 @@ def nonsmooth_nonlinear_cg(
         # One sweep.
         sweep(matrix, q, diagonal, step, lo, hi, y, w, order)
         # Now y is P(y), and z the point before.
+        # Its squared length.
         length = 0.0
         for i in range(n):
             length += diagonal[i] * (y[i] - z[i]) * (y[i] - z[i])
@@ -254,7 +259,10 @@ def nonsmooth_nonlinear_cg(
                 along[i] = w[i] - before[i]
 
 
-# Indices in the vector of state, which is kept from call to call. CURVATURE: L.
+# Indices in the vector of state, which is kept from call to call.
+# CURVATURE: L.
+# LARGEST: a bound of every curvature, so L need not exceed it.
+# THETA: Nesterov's sequence, 1 after a restart.
 CURVATURE, LARGEST, THETA, PRODUCTS, RESTARTS, APGD_STATE_SIZE = range(6)
 
 # L can decrease at a restart: the curvature in the next face may be smaller.

@@ -49,7 +49,9 @@ SMALL: Final = 32
 # Exchanges between two updates of the whole tableau on a long path.
 SHORT: Final = 64
 
-# Indices in ``counts``. UPDATED: columns that the update in progress has finished.
+# Indices in ``counts``.
+# UPDATED: columns that the update in progress has finished.
+# WHOLE_KEPT: 1: every column is stored, and every exchange is applied to all of them immediately.
 PENDING, MOST_PENDING, BASE_SIZE, UPDATED, WHOLE_KEPT, COUNTS = range(6)
 
 

@@ -34,7 +34,7 @@ def costs(rng: np.random.Generator, kind: str, n: int) -> tuple[Matrix, Matrix]:
 @pytest.mark.parametrize("n", [10, 20, 40])
 @pytest.mark.parametrize("kind", ["uniform", "integers", "imitation"])
 def test_every_game_is_solved_by_the_default(kind: str, n: int) -> None:
-    """By pivots of Lemke and Howson alone; what comes out is an equilibrium: no strategy is better than those used."""
+    """Only pivots of Lemke and Howson; the result is an equilibrium: no strategy is better than the ones in use."""
     rng = np.random.default_rng([n, len(kind)])
     for _ in range(6):
         A, B = costs(rng, kind, n)

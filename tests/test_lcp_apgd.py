@@ -40,7 +40,7 @@ def test_the_objective_never_rises() -> None:
 
 
 def test_it_accelerates() -> None:
-    """Twice the nodes a side: iterations grow about twofold, not fourfold as those of plain descent or sweeps do."""
+    """With twice the nodes per side iterations grow about twofold, not fourfold as for plain descent or sweeps."""
     counts = [lcp.solve(membrane(m), APGD()).iterations for m in (25, 50, 100)]
     assert counts[2] < 3.0 * counts[1] < 9.0 * counts[0]
     assert counts[2] < 0.3 * lcp.solve(membrane(100), ProjectedGaussSeidel(relaxation=1.0)).iterations

@@ -38,7 +38,7 @@ def test_the_answers_are_those_of_single_solves_bit_for_bit() -> None:
 
 
 def test_batches_asked_from_several_threads_at_once() -> None:
-    """Each has threads of its own, kept from call to call; the answers are the same."""
+    """Each call has separate threads, reused from call to call; the results are the same."""
     M, q = some(2000, 4, 5)
     one = lcp.solve_batch(M, q, lcp.Lemke(), threads=1)
     with ThreadPoolExecutor(3) as pool:

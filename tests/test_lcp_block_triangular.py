@@ -36,7 +36,7 @@ def test_lemke_alone_is_lost_on_one_of_them() -> None:
 
 @pytest.mark.parametrize("form", ["plain", "boxed", "mixed", "sparse"])
 def test_blocks_are_solved_in_their_order(form: str) -> None:
-    """Ten definite blocks of three in a random order, each bound to those before: the answer is that of the whole."""
+    """Ten definite blocks of three in a random order, each coupled to earlier ones: the result solves the whole."""
     rng = np.random.default_rng(5)
     M = np.tril(rng.standard_normal((30, 30)), -1)
     for b in range(0, 30, 3):

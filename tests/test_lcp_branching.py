@@ -103,7 +103,7 @@ def test_no_solution_is_proven() -> None:
 
 
 def test_what_was_not_searched_is_told() -> None:
-    """A limit on nodes: what was found is so, how many bases are left is said, and nothing is called complete."""
+    """With a limit on nodes the listed solutions are right, open bases are counted, and nothing is complete."""
     A, B = np.random.default_rng(1).standard_normal((2, 8, 8))
     found = lcp.all_solutions(game(A, B), max_nodes=40)
     assert not found.complete

@@ -51,7 +51,7 @@ def test_catalog_answers_agree_with_enumeration(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_the_default_cascade_settles_every_entry(entry: Entry) -> None:
-    """What is solvable is solved, what is not is proved so, by name."""
+    """Solvable problems are solved, unsolvable ones proved so, by name."""
     result = lcp.solve(entry.problem)
     assert result.status is entry.outcome
     assert [attempt.status for attempt in result.attempts][-1] is entry.outcome

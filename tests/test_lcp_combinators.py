@@ -1,4 +1,4 @@
-"""Regularized, Fallback, Refined and the default cascade: what was tried is told, and the original data judge."""
+"""Regularized, Fallback, Refined and the default cascade: attempts are listed, and the original data decide."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SKEW = lcp.LCP([[0.0, 3.0], [-3.0, 0.0]], [-6.0, 3.0])
 
 
 def test_regularized_solves_the_original_problem() -> None:
-    """What the inner solver cannot do plainly it does under a shift, and the answer solves M itself."""
+    """If the inner solver fails without a shift, it succeeds with one, and the result solves M itself."""
     assert lcp.solve(SKEW, WantsDiagonal()).status is lcp.Status.SINGULAR_BASIS
     result = lcp.solve(SKEW, lcp.Regularized(WantsDiagonal()))
     result.raise_for_status()
@@ -190,6 +190,6 @@ def test_the_default_cascade_tells_its_steps() -> None:
     ],
 )
 def test_options_out_of_range_are_named(make: object, text: str) -> None:
-    """Each option says what it must be."""
+    """Each option's error has its allowed values."""
     with pytest.raises(lcp.ProblemError, match=text):
         make()  # type: ignore[operator]

@@ -81,14 +81,14 @@ def test_exceptions_are_findings() -> None:
 
 @pytest.mark.parametrize("answer", [None, np.zeros(3), "solved"])
 def test_what_is_no_claim_is_found(answer: Any) -> None:
-    """A vector, or nothing, is no claim; the finding says what came."""
+    """A vector, or None, is not a claim; the finding names the result."""
     report = conformance.check(Altered(lambda p, claim: answer), problems=2)
     assert f"a {type(answer).__name__}, not an lcp.Claim" in report.failures[0].detail
 
 
 @pytest.mark.parametrize("answer", [None, lcp.Claim(np.zeros(99), lcp.Status.SOLVED, 1)])
 def test_a_broken_solver_makes_a_short_report(answer: Any) -> None:
-    """What fails alike is one line with a count; the solver goes by its own name; the total says of how many."""
+    """Equal failures are one line with a count; the solver has its own name; the total has the number of checks."""
     report = conformance.check(Altered(lambda p, claim: answer), problems=2)
     text = str(report)
     assert "_Witness" not in text
@@ -173,7 +173,7 @@ def test_a_claim_ends_in_a_status() -> None:
 
 @pytest.mark.parametrize("n", [2, 17])
 def test_a_forged_enumeration_is_not_believed(n: int) -> None:
-    """That no basis is a solution is tried again, in integers up to 16 unknowns; the result says what did not hold."""
+    """A proof that no basis is a solution is repeated, in integers up to 16 unknowns; the result names failures."""
     empty = lcp.EnumerationResult((), (), continuum=False, complete=True, bases=2**n)
     liar = Altered(lambda problem, claim: lcp.Claim(0.0 * claim.z, lcp.Status.UNSOLVABLE, 1, evidence=empty))
     problem = lcp.LCP(np.eye(n), -np.ones(n))

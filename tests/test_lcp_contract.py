@@ -32,7 +32,7 @@ from lcp import Traits
 from lcp.catalog import fathi, murty
 from lcp.method import implied
 
-#: Solvers whose answer is that of a method with a tolerance of its own.
+#: Solvers whose results depend on a separate tolerance.
 ROUGH = (lcp.InteriorPoint(polish=False), lcp.FischerNewton(polish=False))
 VARIANTS = (*ROUGH, lcp.MinMapNewton(smoothing=False), lcp.FischerNewton(penalty=0.05))
 SWEEPS = (lcp.ProjectedGaussSeidel(), lcp.APGD(), lcp.NonsmoothNonlinearCG())
@@ -94,7 +94,7 @@ def test_redundant_contacts_have_the_same_motion_whatever_the_solver(solver: Any
 
 @over(GENERAL)
 def test_shared_problems_of_its_classes_are_solved(solver: Any, shared: Any) -> None:
-    """What is not solvable is never called so."""
+    """Unsolvable problems are never called solved."""
     classes = {
         "SPD": Traits.SYMMETRIC_POSITIVE_DEFINITE,
         "PSD": Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE,
@@ -146,7 +146,7 @@ def test_units_and_order_change_nothing(solver: Any) -> None:
 @over(having(Traits.BOXED))
 @pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_boxes_agree_with_their_conversion(solver: Any, stored: Any) -> None:
-    """Bounds of every kind: no answer leaves them, and the answer is that of the mixed problem."""
+    """Bounds of every kind: no result violates them, and it equals the result of the mixed problem."""
     makes = (
         (definite_box, random_box) if solver.traits & (Traits.P_MATRIX | Traits.POSITIVE_DEFINITE) else (definite_box,)
     )

@@ -97,7 +97,7 @@ def test_ill_conditioned_bases_are_solved_to_the_last_digit(n: int, error: float
 
 @pytest.mark.nojit
 def test_a_basis_by_mask_by_indices_and_of_a_mixed_problem() -> None:
-    """What is not active is zero; an empty basis is zero; a singular one is refused."""
+    """Inactive entries are zero; an empty basis gives zero; a singular one is refused."""
     M, q = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]), np.array([-3.0, -3.0, -1.0])
     problem = lcp.LCP(M, q)
     for active in (np.array([True, True, False]), np.array([0, 1])):

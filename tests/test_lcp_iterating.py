@@ -1,4 +1,4 @@
-"""What the iterative solvers have in common: classes, bounds, limits, trace, failures."""
+"""Common properties of the iterative solvers: classes, bounds, limits, trace, failures."""
 
 from __future__ import annotations
 

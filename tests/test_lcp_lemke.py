@@ -36,7 +36,7 @@ def random_problem(seed: int, n: int, kind: str) -> lcp.LCP:
 
 
 def test_a_ray_is_told_though_measures_overflow() -> None:
-    """The status is that of the measures, the evidence what the path met: in one piece and pivot by pivot alike."""
+    """The status follows from the measures, the evidence from the path: as a whole and pivot by pivot."""
     M = [[1e-150, 0.0, -1e300], [-1e-150, -2e-300, -2e-150], [-2e-150, -2e300, 2e300]]
     problem = lcp.LCP(M, [-2e-150, -1.0, -2e150])
     whole, traced = (lcp.solve(problem, lcp.Lemke(), trace=trace) for trace in (False, True))

@@ -26,7 +26,7 @@ STARTED = [
 
 @pytest.mark.parametrize(("name", "start"), STARTED, ids=[f"{name}{start}" for name, start in STARTED])
 def test_published_problems_from_published_starts(name: str, start: tuple[float, ...]) -> None:
-    """From each start a listed solution to 1e-10, or a status where there is none."""
+    """From each start a listed solution to 1e-10, or a status if there is none."""
     entry = ENTRIES[name]
     result = lcp.solve(entry.problem, z0=start, tolerance=1e-13)
     assert result.solved == (entry.outcome is lcp.Status.SOLVED), result.message
@@ -245,7 +245,7 @@ def test_solvers_and_problems_that_do_not_fit_are_refused() -> None:
 
 
 def test_the_solver_conforms() -> None:
-    """The catalog from every start, and manners; what is solvable is solved."""
+    """The catalog from every start, and the interface; solvable problems are solved."""
     report = conformance.check(lcp.JosephyNewton())
     report.raise_for_failures()
     assert set(report.solved) == {name for name, entry in ENTRIES.items() if entry.outcome is lcp.Status.SOLVED}

@@ -93,7 +93,7 @@ def test_a_copy_is_frozen_as_the_original_is(make: str, form: str) -> None:
 
 
 def test_a_sparse_matrix_cannot_be_edited_in_place() -> None:
-    """Neither its numbers nor its pattern: what is shown is what is solved; it still computes as any matrix."""
+    """Neither numbers nor pattern of a shown matrix can be changed; it still computes as any matrix."""
     problem = lcp.LCP(sp.csr_array([[2.0, 1.0], [0.0, 4.0]]), [-3.0, -4.0])
     for array in (problem.M.data, problem.M.indices, problem.M.indptr):
         with pytest.raises(ValueError, match="read-only"):

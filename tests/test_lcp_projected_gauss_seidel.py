@@ -74,7 +74,7 @@ def test_a_triangular_matrix_takes_one_sweep() -> None:
 
 
 def test_the_factor_found_is_near_the_best() -> None:
-    """On a membrane, sweeps of which none is given: at most twice those of the best of nine, a tenth of omega = 1."""
+    """On a membrane the default factor takes at most twice the sweeps of the best of nine, a tenth of omega = 1."""
     problem = membrane(60)
     best = min(
         lcp.solve(problem, ProjectedGaussSeidel(relaxation=omega)).iterations

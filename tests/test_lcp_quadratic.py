@@ -70,7 +70,7 @@ def test_semidefiniteness_agrees_with_eigenvalues(seed: int, n: int) -> None:
 
 
 def test_options_out_of_range_are_named() -> None:
-    """Each option says what it must be; an unknown engine lists the known ones."""
+    """Each option's error has its allowed values; an unknown engine's error lists the known ones."""
     for make, text in (
         (lambda: lcp.OSQP(eps=0.0), "eps"),
         (lambda: lcp.OSQP(max_iter=0), "max_iter"),

@@ -100,7 +100,7 @@ def test_an_env_steps_as_a_simulation_does() -> None:
 
 
 def test_actions_act_after_their_delay() -> None:
-    """The runs of a task with a delay are those of the actions given late, of every run its own from its seed."""
+    """A task with a delay gives the runs of the delayed actions, with a separate delay per run from its seed."""
     rng, steps = np.random.default_rng(0), 12
     actions = rng.uniform(-1.0, 1.0, (steps, 3, 1)).astype(np.float32)
     at_once, late = VectorEnv(balance(), 3), VectorEnv(balance(delay=2), 3)
@@ -278,7 +278,7 @@ def test_what_functions_of_a_task_return_is_looked_at(changes: dict[str, Any], a
 @pytest.mark.filterwarnings(ANY_NUMBER)
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_robots_are_those_of_gymnasium(robot: str) -> None:
-    """Spaces, what is observed of a state, the reward of a motion, and who is well: as in its own environments."""
+    """Spaces, observations of a state, the reward of a motion, and the condition of health are as in gymnasium."""
     task = robot_task(robot)
     env, rng = Env(task), np.random.default_rng(0)
     own = {"include_cfrc_ext_in_observation": False, "contact_cost_weight": 0.0} if robot == "Ant" else {}

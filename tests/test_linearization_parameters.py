@@ -1,4 +1,4 @@
-"""Derivatives of steps by numbers of the world, beside differences and closed forms; what is refused."""
+"""Derivatives of steps by numbers of the world agree with differences and closed forms; the refusals."""
 
 from __future__ import annotations
 

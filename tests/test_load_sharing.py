@@ -29,7 +29,7 @@ WORLDS = {
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_it_agrees_with_verification(world):
-    """Selected forces are 1e-6 near by both methods; those of Lemke's method as far by the one as by the other."""
+    """Selected forces are within 1e-6 by both methods; Lemke's method's forces have the same distance by both."""
     recording = simulate(WORLDS[world](), TimeStepping(2e-3), steps=6)
     assert np.all(recording.certificates.choice == ForceChoice.EQUAL_COMPLIANCE)
     assert recording.certificates.selection.max() < 1e-6
@@ -43,7 +43,7 @@ def test_it_agrees_with_verification(world):
 
 
 def test_where_no_other_forces_make_the_motion_it_is_zero():
-    """Balls of one contact each, at rest, rolling and in the air, whoever answers; drives without a contact."""
+    """Balls of one contact each, at rest, rolling and in the air, with any solver; drives without a contact."""
     for stepper in (TimeStepping(2e-3), TimeStepping(2e-3, solver=lcp.Lemke()), TimeStepping(2e-3, friction="cone")):
         recording = simulate(balls(4), stepper, steps=10)
         assert len(recording.certificates) == 20

@@ -125,7 +125,7 @@ def test_the_sparse_matrix_is_the_dense_one(seed):
 
 
 def test_rows_that_all_meet_have_no_sparse_matrix():
-    """Forty contacts of one body: what is full is dense."""
+    """Forty contacts of one body: a full matrix is dense."""
     random = np.random.default_rng(0)
     data = ConstraintVelProblemData(
         M=np.eye(6), Mv=-np.ones(6), N=random.normal(size=(40, 6)), F=random.normal(size=(80, 6)), mu=np.ones(40),

@@ -158,7 +158,7 @@ def scene_and_mujoco_of_ranges(tmp_path, actuators, joint="", tendon="", option=
     ],
 )
 def test_what_acts_on_a_joint_stays_within_its_range(tmp_path, actuators, joint, tendon, drives):
-    """Alone or together, by servos or motors; what is no drive for that is named, since it waits for tau."""
+    """Alone or together, by servos or motors: actuators that are not drives are named, because they need tau."""
     scene, m = scene_and_mujoco_of_ranges(tmp_path, actuators, joint, tendon)
     ctrl, d = np.full(m.nu, 2.0), mujoco.MjData(m)
     d.ctrl[:] = ctrl

@@ -85,7 +85,7 @@ def test_filterparent_and_contacts_that_are_switched_off(tmp_path):
 
 
 def servo_forces(world, q, v, targets):
-    """What the drives do at a state."""
+    """Return the effect of the drives at a state."""
     tau = np.zeros(world.nv)
     for drive in world.joint_actions.drives:
         dof, at = world.place_of(drive.joint)
@@ -277,7 +277,7 @@ def test_two_files_meet_as_one_would_have_them(tmp_path):
 
 
 def test_a_refused_file_leaves_the_builder_as_it_was(tmp_path):
-    """Names that are taken, a geom that is not; what was left out is warned of."""
+    """Used names and a missing geom raise; omitted elements are warned of."""
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), Material(0.8))
     file = written(tmp_path, texts.ARM)

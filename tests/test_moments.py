@@ -92,7 +92,7 @@ def test_random_problems_with_moments_are_certified():
 
 
 def test_a_file_keeps_the_cones(tmp_path):
-    """What is read back gives the same bits; data without further cones have no member for them."""
+    """Problem data read back give the same bits; data without further cones have no member for them."""
     data = ball((0.0, 0.0, 30.0), torsional=0.004, rolling=0.002)
     problem_data.save(tmp_path / "cones.npz", data)
     opened = problem_data.load(tmp_path / "cones.npz")
@@ -124,7 +124,7 @@ def rolling_world(material, velocity=(0.0, 0.0, 0.0), omega=(0.0, 0.0, 0.0), slo
 
 
 def checked(recording):
-    """Every step certified and verified, the ledger closed, the record's problems and solutions those of the loop."""
+    """Every step is certified and verified, the ledger closed, the record's problems and solutions equal the loop's."""
     report = verify(recording, every=17)
     assert report.holds, report
     assert np.abs(recording.ledger.residual).max() < 1e-12 * max(1.0, recording.kinetic[0])

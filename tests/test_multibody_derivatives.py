@@ -54,7 +54,7 @@ def with_rotors_and_own_joints(seed: int) -> Model:
 
 
 def check_differences(model: Model, seed: int, *, forces: bool) -> None:
-    """Those of inverse dynamics to 1e-10, the mass matrix to rounding, those of forward dynamics by M^-1."""
+    """Derivatives of inverse dynamics to 1e-10, the mass matrix to rounding, of forward dynamics by M^-1."""
     q, v, a = state(model, seed)
     f_ext = np.random.default_rng(seed).standard_normal((model.nb, 6)) if forces else None
     dq, dv, da = inverse_dynamics_derivatives(model, q, v, a, f_ext)

@@ -107,7 +107,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_what_is_taken_can_be_moved_joined_and_read_back(name) -> None:
-    """One rule: what one constructor takes, all that make inertias of inertias take."""
+    """One rule: all functions that make inertias from inertias accept what one constructor accepts."""
     moments, physical = ODD[name]
     inertia = RigidInertia(2.0, (0.3, -20.0, 0.1), inertia=moments, physical=physical)
     X = Transform(quaternion.to_matrix(quaternion.normalize([1.0, 0.3, -0.2, 0.5])), (1.0, 2.0, 3.0))

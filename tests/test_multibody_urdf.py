@@ -196,10 +196,10 @@ def test_an_origin_may_be_a_quaternion():
 
 
 def test_limits_friction_and_the_rest_are_kept():
-    """By the joints' own names, with places in q and v, and as vectors; what is not written is no limit."""
+    """By the joints' names, with positions in q and v, and as vectors; a missing entry means no limit."""
     model = Model.from_urdf(FIVE, floating_base=True)
     assert model.robot == "five_joints"
-    # That of the root link is none of the description's; the others are those of `joints`, one by one.
+    # The root link's joint is not in the description; the others are those of `joints`, one by one.
     assert model.joint_names == ("shoulder", "axle", "rail", "grip", "tip_mount")
     assert model.joint_names == tuple(joint.name for joint in model.joints)
     assert model.joint_q("base") == slice(0, 7)
@@ -300,7 +300,7 @@ def test_points_and_rods_are_taken_as_they_are():
 
 
 def test_an_inertia_that_cannot_exist_is_used_unchanged_with_a_warning_that_names_the_link():
-    """Real robots are written so; the dynamics are those of the file."""
+    """Real robots have such files; the dynamics use the file's values."""
     text = robot(link("a"), link("long", inertial(1.0, 1.0, 2.0, 4.0)), joint(child="long"))
     with pytest.warns(UrdfWarning, match=r"'long' has a moment larger than the sum .*1, 2, 4 kg") as caught:
         model = Model.from_urdf(text)
@@ -319,7 +319,7 @@ def test_rounded_numbers_of_a_plate_do_not_warn():
 
 
 def test_a_negative_moment_is_refused_where_it_would_move():
-    """Motion would have negative energy; what it is fixed to counts, and so does whether it moves at all."""
+    """Motion would have negative energy; fixed bodies count with their parent, and so does whether it moves."""
     bad = link("bad", inertial(1.0, -0.5, 2.0, 2.0))
     moving = robot(link("a"), bad, joint(child="bad"))
     with pytest.raises(UrdfError, match=r"line 3: link 'bad': .* negative principal moment -0.5") as caught:

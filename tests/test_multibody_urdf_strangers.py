@@ -1,4 +1,4 @@
-"""Robot descriptions from strangers: what could do harm is refused, quickly."""
+"""Untrusted robot descriptions: harmful content is refused, quickly."""
 
 from __future__ import annotations
 

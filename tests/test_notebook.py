@@ -1,4 +1,4 @@
-"""What notebooks show: short tables of HTML that need no extra, fetch nothing, and take names for what they are."""
+"""HTML in notebooks: short tables that need no extra, load nothing, and escape names."""
 
 from __future__ import annotations
 

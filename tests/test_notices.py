@@ -89,10 +89,10 @@ def prism(sides: int) -> ConvexPoints:
         ),
         (falling(prism(5), (0, 0, 0, 0, 0, 200.0), z=0.1), True),
         (falling(Cylinder(0.1, 0.1), (0, 0, 0, 200.0, 0, 0), z=0.13), True),
-        # A plane is the same all along: what falls onto it, or slides along it, meets it where it should.
+        # A plane is the same everywhere: a body that falls onto it, or slides along it, has the right contact.
         (falling(Sphere(0.03), (0, 0, -7.5, 0, 0, 0)), False),
         (falling(Box.cube(0.1), (50.0, 0, 0, 0, 0, 0), z=0.1), False),
-        # What goes side by side passes nothing.
+        # Bodies side by side pass nothing.
         (falling(Sphere(0.03), (20.0, 0, 0, 0, 0, 0), other=0.07), False),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a run does when every attempt at an island's forces failed: it goes on with nearly right ones, and says so."""
+"""Runs in which every strategy failed for an island: they continue with nearly right forces, and report it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_verification_names_the_steps_and_does_not_hold():
     assert verify(recording, every=9).failed == 0
     assert not verify(recording, every=9).holds
     assert verify(run(1e-6, ())).holds
-    # What is marked by nobody is found all the same.
+    # Unmarked islands are found as well.
     rows = {**recording.rows, "island_choice": np.ones_like(recording.rows["island_choice"])}
     unmarked = verify(replace(recording, rows=rows))
     assert unmarked.failed == unmarked.unexplained_failures == report.failed

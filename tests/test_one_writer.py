@@ -1,4 +1,4 @@
-"""One writer at a place: the second is told whose it is and ends, and a dead one's is taken over."""
+"""One writer per path: the second one gets the owner's name and ends, and a dead owner's lock is taken over."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_refused_resume_leaves_no_folder(tmp_path):
 
 
 def test_a_lock_is_held_until_it_is_released(tmp_path):
-    """By whoever has it; its file goes with it."""
+    """The owner releases it; its file is removed."""
     first = Lock(tmp_path / "new" / "lock")
     with pytest.raises(LockHeldError, match=f"process {os.getpid()} on"):
         Lock(tmp_path / "new" / "lock")

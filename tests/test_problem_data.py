@@ -102,7 +102,7 @@ def test_from_blocks_copies_nothing(kind: Any, fields_of: Callable[..., dict[str
 
 @each_level
 def test_data_are_frozen_and_own_their_arrays(kind: Any, fields_of: Callable[..., dict[str, Any]]) -> None:
-    """Neither the caller's arrays nor those of the blocks lead back into the data."""
+    """Neither the caller's arrays nor the blocks' can change the data."""
     fields = fields_of()
     data, mu = kind(**fields), "mu" if kind is ConstraintVelProblemData else "mu_sliding"
     before = getattr(data, mu).copy()
@@ -179,7 +179,7 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
 @pytest.mark.parametrize("q_form", FORMS)
 @pytest.mark.parametrize("n_form", FORMS)
 def test_N_minus_muQ_T_for_every_form(n_form: str, q_form: str) -> None:
-    """The map, its transposes and its rows are those of dense arrays; wrong shapes are named."""
+    """The map, its transposes and its rows equal those of dense arrays; wrong shapes are named."""
     fields = acceleration_fields()
     dense = fields["N"] - full_size_Q(fields)
     forms = {"N": FORMS[n_form](fields["N"]), "Q": FORMS[q_form](fields["Q"])}
@@ -293,7 +293,7 @@ def test_negative(level: str, field: str) -> None:
     ],
 )
 def test_velocity_level(field: str, message: str, changes: dict[str, Any]) -> None:
-    """What was left out, does not fit, or is no number."""
+    """Missing arguments, wrong shapes and values that are not numbers raise."""
     refused("velocity", field, message, changes)
 
 

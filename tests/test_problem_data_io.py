@@ -321,7 +321,7 @@ def test_a_missing_file_is_the_system_s_error(tmp_path):
 @pytest.mark.parametrize("flag", [True, False])
 @pytest.mark.parametrize("inertia", [{}, {"M": None, "solve_inertia": np.array([[0.5, 0.1], [0.1, THIRD]])}])
 def test_round_trip_at_acceleration_level(tmp_path, flag, inertia):
-    """A problem comes back of its own kind with the same bits, solve and choice of solver included."""
+    """A loaded problem has the saved kind and bits, inertia solve and choice of solver included."""
     data = acceleration_example(use_complementarity_problem_solver=flag, **inertia)
     problem_data.save(tmp_path / "problem.npz", data)
     again = problem_data.load(tmp_path / "problem.npz")

@@ -33,7 +33,7 @@ def test_whole_seconds_are_one_limit_and_fewer_solvers_are_said(tmp_path: Path) 
 
 
 def test_an_edited_solver_within_a_combination_is_another(tmp_path: Path) -> None:
-    """The hash is that of every file a text names; of one file by itself as ever."""
+    """The hash covers every file that a text names; for one file alone it is unchanged."""
     import hashlib
 
     file = tmp_path / "mine.py"

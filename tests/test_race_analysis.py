@@ -1,4 +1,4 @@
-"""What is read off a race: profiles, means, growth, families, held against values worked out by hand."""
+"""Results of a race: profiles, means, growth and families agree with values computed by hand."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_shifted_mean_by_hand() -> None:
 
 
 def test_growth_finds_the_power_it_was_made_of() -> None:
-    """t = 2e-6 n^2.5, exactly; failures are left out; the range is that of what remains."""
+    """t = 2e-6 n^2.5, exactly; failures are left out; the range is the one of the other trials."""
     n = np.array([10, 20, 40, 80, 160, 1000])
     times = 2e-6 * n**2.5
     times[-1] = np.inf

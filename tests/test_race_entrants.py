@@ -117,7 +117,7 @@ def test_a_solver_of_a_file_within_a_combination(tmp_path: Path) -> None:
 
 
 def test_objects_become_texts_that_give_them_again() -> None:
-    """What races in another process is the solver that was given."""
+    """The solver in another process is the given one."""
     for solver in (
         lcp.Lemke(max_pivots=7),
         lcp.Regularized(lcp.CottleDantzig(), exponents=(-8.0,)),

@@ -106,7 +106,7 @@ def test_an_archive_of_many_members_is_refused_at_once(tmp_path):
 
 
 def test_a_row_that_is_zero_but_for_rounding_is_read_back(tmp_path):
-    """What a failure writes can be explained: the response to terms that cancel is rounding, and no contradiction."""
+    """The file of a failure can be explained: the response to cancelling terms is rounding, and not a contradiction."""
     noise = np.array([1.9e-17, 0.0, 0.0])
 
     def solve(f):

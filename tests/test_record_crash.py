@@ -26,7 +26,7 @@ LONG = 10_000_000
 
 
 def started(path, steps=LONG, *more):
-    """Start a run in a process of its own, with the package (and the compiled kernels) of this one."""
+    """Start a run in a separate process, with this package and its compiled kernels."""
     script = Path(__file__).with_name("record_runs.py")
     package = str(Path(contactlab.__file__).parents[1])
     found = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -172,7 +172,7 @@ def test_a_damaged_chunk_is_named_and_nothing_is_made_worse(tmp_path, whole):
 
 @pytest.mark.parametrize("compress", [False, True])
 def test_every_array_is_read_against_its_checksum(compress, tmp_path):
-    """Stored or compressed: the same numbers as numpy reads; a changed bit and a cut end are told, the array named."""
+    """Stored or compressed, the numbers are numpy's; a changed bit and a truncated file are reported with the array."""
     path, arrays = tmp_path / "a.npz", {"one": np.arange(300.0).reshape(100, 3), "none": np.zeros((0, 4))}
     arrays |= {"single": np.array("text"), "whole": np.arange(7), "flags": np.array([True, False])}
     sources = {name: npz_files.Source.of(array) for name, array in arrays.items()}

@@ -116,7 +116,7 @@ def test_large_records_are_mapped(tmp_path, monkeypatch):
         base = base.base
     assert isinstance(base, np.memmap)
     assert opened.q.flags.aligned
-    # Another file in its place changes nothing for who has it open.
+    # Another file at its path changes nothing for a reader that has it open.
     run.first(3).save(path)
     assert same(opened, run)
     i = int(run.contacts.step[5])

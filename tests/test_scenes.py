@@ -159,7 +159,7 @@ def test_files_that_are_no_scenes(tmp_path):
 
 
 def test_a_bad_robot_names_its_line(tmp_path):
-    """What the URDF reader refuses is an error of the scene's key, with the description's own line."""
+    """A URDF refused by its reader is an error of the scene's key, with the description's line."""
     (tmp_path / "bad.urdf").write_text("<robot name='x'><link/></robot>")
     robot = '\n[[robot]]\nname = "arm"\nurdf = "bad.urdf"\n'
     error = refused(tmp_path, CUBE + robot)

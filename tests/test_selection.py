@@ -84,7 +84,7 @@ def test_a_loose_grasp_slips_as_the_closed_form_says(firmness):
 
 
 def test_corners_of_a_face_carry_alike():
-    """A cube at rest on four corners; what an edge in front carries more of a sliding one is the moment of friction."""
+    """A cube at rest on four corners; when it slides, the larger load of the front edge balances friction's moment."""
     half, mass, mu = 0.1, 2.0, 0.3
     builder = WorldBuilder((0.0, 0.0, -G))
     builder.add_half_space("ground", HalfSpace(), Material(mu))
@@ -242,7 +242,7 @@ SELECTS = ConstraintSolver(EqualCompliance(), friction="cone")
 
 
 def asked(recording: Any) -> int:
-    """How many islands with contacts went to a solver: what is selected takes no pivot."""
+    """Return the number of islands with contacts given to a solver: selected ones need no pivot."""
     touching = recording.rows["island_contacts"] > 0
     return int(np.count_nonzero(recording.rows["island_pivots"][touching]))
 
@@ -379,7 +379,7 @@ def joined(**more: Any) -> ConstraintVelProblemData:
 
 @pytest.mark.parametrize("bounds", [(-4.0, 4.0), (-math.inf, 12.0), (-math.inf, math.inf), (3.0, 3.0)])
 def test_boxed_rows_by_selection_and_by_a_solver_of_cones(bounds: tuple[float, float]) -> None:
-    """One contact and one motor: forces are unique, whoever finds them."""
+    """With one contact and one motor forces are unique, by any method."""
     data = joined(lo=[bounds[0]], hi=[bounds[1]])
     found = SELECTS.solve_discretized_problem(data, 0.01)
     solved = ConstraintSolver(friction="cone").solve_discretized_problem(data, 0.01)

@@ -292,7 +292,7 @@ def test_what_cannot_be_read_says_why() -> None:
     for one in (sensors.Accelerometer("body"), sensors.ContactForce("body"), sensors.Touch("body", Sphere(1.0))):
         with pytest.raises(SimulationConfigError, match="none has been made"):
             run.read(one)
-    # A name that there is not is told first.
+    # A wrong name is reported first.
     for wrong in (sensors.Accelerometer("bdoy"), sensors.ContactForce("bdoy"), sensors.JointForce("bdoy")):
         with pytest.raises(MultibodyError, match="'bdoy'; close: 'body'"):
             run.read(wrong)

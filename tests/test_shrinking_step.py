@@ -35,7 +35,7 @@ def fails_above(limit: float, asked: list[float]) -> Callable[[float], Constrain
 
 
 def test_the_step_is_halved_until_it_is_solved() -> None:
-    """Data are computed anew for each h; the solution says which one it holds for and is that of this h alone."""
+    """Data are computed again for each h; the solution has its h and belongs only to it."""
     asked: list[float] = []
     data = fails_above(0.03, asked)
     solution = ConstraintSolver().solve_discretized_problem(data, 0.1)
@@ -183,7 +183,7 @@ def test_the_row_is_an_implicit_spring_and_damper() -> None:
 
 
 def test_scalars_and_arrays() -> None:
-    """Scalars give arrays of shape (); arrays broadcast; the terms are those of the formulas."""
+    """Scalars give arrays of shape (); arrays broadcast; the terms agree with the formulas."""
     soft = softening(0.01, stiffness=1e4, dissipation=15.0)
     assert soft.gamma.shape == soft.erp.shape == ()
     np.testing.assert_allclose([soft.gamma, soft.cfm, soft.erp], [1 / 115, 1 / 115, 100 / 115], rtol=1e-15)

@@ -57,7 +57,7 @@ def test_a_ball_swings_on_its_spring_as_the_implicit_rule_says():
 
 
 def test_a_spring_takes_the_fall_and_gives_it_back():
-    """The deepest point is that of energy conservation, and the ledger has it as compliance; both to order h."""
+    """The deepest point agrees with energy conservation, and the ledger has it as compliance; both to order h."""
     k, height = 2e4, 0.1
     recording = simulate(ball(Material(0.0, stiffness=k), height=height), TimeStepping(1e-5), 0.16)
     depth = RADIUS - recording.q[:, 2].min()

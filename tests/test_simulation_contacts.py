@@ -86,7 +86,7 @@ def test_stabilisation_is_asked_for():
 
 
 def test_what_rests_on_one_another_sticks():
-    """Bodies that would fall together have no speed apart: slip that is rounding is none; what slides still does."""
+    """Bodies that fall together have no relative speed: slip by rounding is none; sliding bodies still slide."""
     builder, wood = WorldBuilder(), Material(0.5)
     builder.add_half_space("floor", HalfSpace(), wood)
     for i in range(3):

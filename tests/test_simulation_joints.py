@@ -139,7 +139,7 @@ def test_a_drive_gives_what_it_has_and_then_holds_its_speed():
 @pytest.mark.parametrize("by_name", [False, True])
 @pytest.mark.parametrize("adaptive", [False, True])
 def test_targets_follow_a_law_of_feedback(by_name, adaptive):
-    """A motor whose speed is asked for by the state: the record has what was asked, and is that of steps one by one."""
+    """A motor's target speed depends on the state: the record has the targets, and equals the run step by step."""
     builder = scenes.cart()
     builder.add_drive(VelocityDrive("cart", 0.0, 50.0, name="axis"))
     world, stepper, asked = builder.build(), TimeStepping(1e-2, adaptive=adaptive), []
@@ -210,7 +210,7 @@ def test_a_gripper_holds_its_cube():
 
 
 def test_descriptions_act_unless_told_otherwise():
-    """Stops, damping, friction and followers of a robot's description, each of which can be left out."""
+    """Stops, damping, friction and mimics of a robot's description act, and each can be left out."""
     model = Model.from_urdf(scenes.GRIPPER)
     builder = WorldBuilder()
     builder.add_model(model)

@@ -1,4 +1,4 @@
-"""Bodies that move as they are told: belts, plates, tables and shakers, against closed forms."""
+"""Kinematic bodies: belts, plates, tables and shakers, compared with closed forms."""
 
 from __future__ import annotations
 

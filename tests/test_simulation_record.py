@@ -1,4 +1,4 @@
-"""Records: what they hold, that they survive the disk, and what passes between two bodies."""
+"""Records: their contents, their files, and the forces between two bodies."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_opened_record_poses_its_problems(tumble, tmp_path):
 
 @pytest.mark.nojit
 def test_interrupted_run_leaves_a_record(tmp_path):
-    """Ctrl-C after some chunks: what was computed opens, and a new run at its place replaces it if told to."""
+    """Ctrl-C after some chunks: the computed part opens, and a new run replaces it only if requested."""
     path = tmp_path / "run.npz"
 
     def interrupt(done, total):
@@ -130,7 +130,7 @@ def test_record_of_no_steps(tmp_path):
 
 
 def test_bad_files_are_named(tumble, tmp_path):
-    """Missing, truncated, foreign, altered: a typed error with the file and, where there is one, the field."""
+    """Missing, truncated, foreign or altered files: a typed error with the file and, if there is one, the field."""
     good = tmp_path / "good.npz"
     tumble.save(good)
     with pytest.raises(RecordError, match="no such record"):
@@ -278,7 +278,7 @@ def test_each_cube_carries_what_stands_on_it(pile):
 
 
 def test_points_may_move_and_one_step_is_a_table_too(pile):
-    """One point per step; the contacts of one step, and those of `step`, give one row."""
+    """One point per step; the contacts of one step, and of `step`, give one row."""
     pair = pile.contacts.between("cube 0", "cube 1")
     moving = pair.net_wrench(at=pile.q[:-1, 7:10])
     np.testing.assert_allclose(moving, pair.net_wrench(at=pile.q[0, 7:10]), atol=1e-8)
@@ -291,7 +291,7 @@ def test_points_may_move_and_one_step_is_a_table_too(pile):
 
 
 def test_the_ground_is_asked_by_name(pile):
-    """It carries all three; what touches it is named in the table."""
+    """It carries all three; the table names the touching bodies."""
     for name in ("ground", "world"):
         np.testing.assert_allclose(pile.force_on(name), np.tile([0.0, 0.0, -3 * G], (20, 1)), atol=1e-8)
         assert np.array_equal(pile.contacts.between(name).net_wrench(at=(0, 0, 0))[:, 3:], pile.force_on(name))

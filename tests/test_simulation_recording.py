@@ -1,4 +1,4 @@
-"""Runs that keep a record, and arrays that are made when they are read: those of `simulate` and of files."""
+"""Runs that keep a record, and arrays formed when they are read: of `simulate` and of files."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ H_ROWS, STEPS = 0.01, 40
 
 
 def run_of(world: World, steps: int = STEPS) -> Recording:
-    """A run of which nothing has been read but what `simulate` looks at."""
+    """A run of which only the values that `simulate` reads have been read."""
     return simulate(world, TimeStepping(H_ROWS), steps=steps)
 
 
@@ -180,7 +180,7 @@ def test_rows_are_a_mapping_of_arrays_that_nobody_writes_to() -> None:
 
 
 def test_a_record_with_other_rows_is_another(tmp_path) -> None:
-    """What is replaced in a record is read from it and from its file."""
+    """Replaced values are read from a record and from its file."""
     run = run_of(tumble())
     other = replace(run, rows={**run.rows, "contact_gap": run.rows["contact_gap"] + 1.0})
     other.save(tmp_path / "other.npz")

@@ -200,7 +200,7 @@ def test_the_page_on_sweeps_is_a_script(tmp_path: Path) -> None:
 
 
 def test_every_page_with_code_is_run() -> None:
-    """Here, among the tutorials, or by a test of its own."""
+    """Every page is tested here, among the tutorials, or by a separate test."""
     own = {"conformance", "derivatives_elsewhere", "from_pinocchio", "from_rbdl", "models", "solvers", "sweeps"}
     pages = {page for page in DOCS.rglob("*.md") if BLOCK.search(page.read_text(encoding="utf-8"))}
     pages = {page for page in pages if page.parent in (DOCS, DOCS / "theory")}

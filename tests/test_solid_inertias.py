@@ -78,7 +78,7 @@ def test_hull_and_mesh_of_a_box_are_the_box() -> None:
         rtol = 1e-12 + 1e-14 * far
         same(RigidInertia.of_hull(2.0, np.concatenate((inner, points))), wanted, rtol)
         same(RigidInertia.of_mesh(2.0, points, FACES), wanted, rtol)
-        # Every triangle with corners of its own, as in an STL file.
+        # Every triangle with separate corners, as in an STL file.
         same(RigidInertia.of_mesh(2.0, points[FACES].reshape(-1, 3), np.arange(36).reshape(-1, 3)), wanted, rtol)
 
 

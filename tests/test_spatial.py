@@ -29,7 +29,7 @@ def turned(q, a):
 @pytest.mark.nojit
 @given(q=quaternions)
 def test_kernel_and_numpy_give_the_same_rotation_matrix(q):
-    """The compiled matrix is a proper rotation and that of the vectorised function."""
+    """The compiled matrix is a proper rotation and equals the vectorised function's."""
     flat = np.zeros(9)
     assert quaternion_matrix(np.array(q), 0, flat)
     R = flat.reshape(3, 3)
@@ -73,7 +73,7 @@ def test_exponential_is_accurate_at_any_angle(angle):
 @pytest.mark.nojit
 @given(q=quaternions, a=rotation_vectors, scale=st.sampled_from([0.0, 1e-12, 1e-3, 1.0, 100.0]))
 def test_a_step_turns_by_the_body_axes_rotation_vector(q, a, scale):
-    """q * exp(a) of the kernel is that of the numpy functions and has length one."""
+    """q * exp(a) of the kernel equals the numpy functions' and has length one."""
     after = turned(q, scale * a)
     np.testing.assert_allclose(after, quaternion.multiply(q, quaternion.exp(scale * a)), atol=1e-14)
     assert abs(np.linalg.norm(after) - 1.0) < 4e-16
@@ -182,7 +182,7 @@ def test_a_flat_plate_is_allowed():
 
 
 def test_errors_survive_a_trip_between_processes():
-    """Typed errors pickle, as those of worker processes must."""
+    """Typed errors can be pickled, as worker processes need."""
     again = pickle.loads(pickle.dumps(SpatialError("mass", "must be positive")))
     assert isinstance(again, SpatialError)
     assert (again.field, str(again)) == ("mass", "mass: must be positive")

@@ -53,7 +53,7 @@ def test_records_name_the_attempt_that_answered(friction: str) -> None:
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 @pytest.mark.parametrize("alone", ["interior_point", "active_set"])
 def test_one_attempt_answers_what_it_can_alone(alone: str, friction: str) -> None:
-    """What is left out is not made: the record names no other."""
+    """Disabled strategies are not used: the record names only enabled ones."""
     stepper = TimeStepping(5e-3, friction=friction, strategies=(alone, "interior_point"))
     recording = simulate(pile(), stepper, steps=40)
     answered = recording.certificates.count_by_strategy()
@@ -75,7 +75,7 @@ def test_forces_not_selected_are_held_where_they_are_near(friction: str) -> None
 
 
 def test_attempts_left_out_change_no_unique_motion() -> None:
-    """A single ball's forces are unique, whoever finds them."""
+    """A single ball's forces are unique, by any strategy."""
     builder, material = WorldBuilder(), Material(mu=0.4)
     builder.add_half_space("floor", HalfSpace(), material)
     inertia, q, v = RigidInertia.solid_sphere(0.5, 0.05), (0, 0, 0.06, 1, 0, 0, 0), (1, 0, 0, 0, 0, 3)

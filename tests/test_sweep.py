@@ -153,7 +153,7 @@ def poisoned() -> dict[str, dict[str, Any]]:
 )
 @pytest.mark.slow
 def test_poisoned_tasks(poisoned: dict[str, dict[str, Any]], kind: str, outcome: str, error: str) -> None:
-    """A row says what became of each."""
+    """Each task's row has its outcome."""
     row = poisoned[kind]
     assert row["outcome"] == outcome
     assert error in row["error"]
@@ -215,7 +215,7 @@ def script(tmp_path: Path, body: str) -> Path:
 
 @pytest.mark.slow
 def test_a_function_of_a_script(tmp_path: Path) -> None:
-    """What a user writes first: function and call in one file."""
+    """The first use: function and call in one file."""
     path = script(
         tmp_path,
         """

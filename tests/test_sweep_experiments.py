@@ -134,7 +134,7 @@ def test_friction_problems_meet_friction_solvers(tmp_path: Path) -> None:
 
 
 def test_problems_times_solvers_times_settings(tmp_path: Path) -> None:
-    """Against a direct solve; a file that cannot be read has a row of its own."""
+    """Compared with a direct solve; a file that cannot be read has a separate row."""
     folder = problems(tmp_path / "set")
     solvers = {"Lemke": {}, "ProjectedGaussSeidel": {"max_iterations": [1, 500]}}
     here = sweep(ProblemGrid([folder], solvers), jobs=1)

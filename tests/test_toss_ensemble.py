@@ -1,4 +1,4 @@
-"""Ensembles of tosses: what is drawn, the medoid of paths, scores that know their closed forms, frozen settings."""
+"""Ensembles of tosses: draws, the medoid of paths, scores with known closed forms, frozen settings."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_frozen_settings_score_as_they_did(tmp_path: Path) -> None:
     ],
 )
 def test_bad_frozen_setting_is_named(change: dict[str, object], word: str) -> None:
-    """What is no setting, of the wrong kind or out of range is told by name."""
+    """Settings that do not exist, have the wrong type or are out of range are reported by name."""
     with pytest.raises(ValueError, match=word):
         TossSettings.read({"settings": {**asdict(TRUTH), **change}})
     with pytest.raises(ValueError, match="settings"):

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # viser's own
 
 @pytest.fixture(autouse=True)
 def _collected():
-    """What viser leaves open goes here, where its warnings pass, and not in the midst of another test."""
+    """Objects that viser leaves open are collected here, with its warnings ignored, not within another test."""
     yield
     gc.collect()
 
@@ -109,7 +109,7 @@ def moves(view):
 
 
 def still(view):
-    """Wait until the time that is told stands for longer than at the end of a scene."""
+    """Wait until the displayed time is constant for longer than at the end of a scene."""
     clock, end = "document.body.innerText.match(/t = [0-9.]+/)[0]", time.monotonic() + PATIENCE
     told = view.run(clock)
     while time.monotonic() < end:

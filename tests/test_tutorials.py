@@ -1,4 +1,4 @@
-"""The tutorials run: each page from top to bottom, in a folder of its own, and prints what it says it prints.
+"""The tutorials run: each page from top to bottom, in a separate folder, with the printed output of the page.
 
 So do the pages on theory and those for who comes from other programs. What a page may hold, by the language of its
 blocks: `python` runs in the page's one namespace; `sh` is a list of `contactlab` commands; a block whose first line is

@@ -36,7 +36,7 @@ def ladder(angle: float, v: list[float], mu: float, **more) -> ConstraintVelProb
 
 
 def check_solutions(data, found, h=None):
-    """What is shown solves the LCP, with these velocities."""
+    """The shown solutions solve the LCP, with these velocities."""
     formed = form_impact_lcp(data) if h is None else form_discretized_lcp(data, h)
     for z, v_plus in zip(found.solutions, found.velocities, strict=True):
         assert lcp.residuals(formed.problem, z).solved(1e-9)
@@ -165,7 +165,7 @@ def test_joints_and_bounds_take_part():
 
 
 def test_verdicts_agree_with_all_bases():
-    """500 random impacts in the plane, of one contact or two, of which some ask for too much rebound."""
+    """500 random impacts in the plane, of one contact or two; some demand too much rebound."""
     rng = np.random.default_rng(7)
     seen = dict.fromkeys(VelocityCount, 0)
     for i in range(500):

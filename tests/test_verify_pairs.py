@@ -63,7 +63,7 @@ def test_a_pair_left_out_is_found_by_its_distance(name):
         step = int(table.step[k])
         report = verify(without(recording, np.flatnonzero(pair)).first(step + 1), every=step + 1)
         found = {(failure.condition, failure.step) for failure in report.failures}
-        # What was within reach by its approach alone is not asked of rims, whose fastest point may be no row.
+        # Pairs within reach only by their approach are not required for rims, whose fastest point may have no row.
         if table.gap[pair].min() <= recording.stepper.margin:
             assert ("coverage", step) in found
         assert not report.holds or table.impulse_normal[pair].max() == 0.0
@@ -228,7 +228,7 @@ def test_a_contact_deleted_from_a_record_is_missed(name):
 
 
 def test_one_deleted_row_of_several_fails_too():
-    """The pair is there, what moves the body is not."""
+    """The pair exists; the force that moves the body does not."""
     recording = simulate(on_a_mesh(), TimeStepping(2e-3), steps=20)
     table = recording.contacts
     gone = np.flatnonzero((table.body_b == 1) & (table.impulse_normal > 0.0))[-1:]

@@ -260,7 +260,7 @@ PATIENCE = 20.0  # seconds until what was sent must have come
 
 @pytest.fixture(autouse=True)
 def _collected():
-    """What viser leaves open goes here, where its warnings pass, and not in the midst of another test."""
+    """Objects that viser leaves open are collected here, with its warnings ignored, not within another test."""
     yield
     gc.collect()
 

@@ -56,7 +56,7 @@ def test_shapes_ground_and_start():
     # The capsule reaches 0.15 + 0.1 + 0.03 below the body.
     assert world.initial_q[2] == pytest.approx(0.28, abs=1e-9)
     assert {s.material for s in world.surfaces} == {Material(0.8)}
-    # No links touch one another unless asked to; those of a joint never do.
+    # Links do not touch one another by default; links of one joint never do.
     assert len(world.excluded_pairs) == 3
     assert World.from_urdf(ROBOT, self_collisions=True).excluded_pairs == ()
 
@@ -269,7 +269,7 @@ def test_links_have_filters():
 
 
 def test_a_joint_is_told_its_place_once():
-    """By its name or by that of its link: a robot whose links are called as another one's joints is not set twice."""
+    """By its name or its link's name: a robot whose links have names of another one's joints is not set twice."""
     with pytest.raises(SimulationConfigError, match=r"q\['arm'\]: is of the same joint as q\['hip'\]"):
         WorldBuilder().add_urdf(JOINTED, q={"hip": 0.1, "arm": 0.2})
 

@@ -181,6 +181,7 @@ def primal_round(t: ActiveSet, tolerance: float) -> int:
     if entered:
         return RUNNING
     # Linearly dependent: move along the null vector (or one of negative curvature) until another unknown reaches zero.
+    # The null vector, and the step along it.
     backward(t.L, k, above)
     size = 1.0
     for s in range(k):

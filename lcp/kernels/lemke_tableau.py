@@ -103,6 +103,7 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
     width = padded(n)
     exchanges = capacity(n)
     # The basic values and the basis come first: `artificial_value` reads them without the rest.
+    # Starts of the parts of both workspaces.
     a = 6 * width
     b = a + 3 * n
     c = b + 8 * BATCH

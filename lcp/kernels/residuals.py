@@ -109,6 +109,7 @@ def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed
     for i in range(n):
         source = M[i]
         # Several partial sums and maxima, because the operations of a single one would wait for each other.
+        # The row, its size, and its natural map.
         total = w[i] if summed else q[i] + dot(source, z, n)
         row_size = sizes[i] if sizes.shape[0] == n else largest_size(source)
         part = abs(min(z[i], total))

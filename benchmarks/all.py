@@ -104,7 +104,7 @@ FIGURES = (
     ),
     Figure("ready_scenes", "ready_scenes.py --out {out}", ("scenes.md: Ready scenes",)),
     Figure("environments", "environments.py --out {out}", ("learning.md: Random actions",)),
-    Figure("identify", "identify.py --json {out}.json", ("identify.md: Are the intervals honest?",)),
+    Figure("identify", "identify.py --json {out}.json", ("identify.md: Coverage of the intervals",)),
     Figure(
         "conform",
         "contactlab conform ours ours:cone mujoco mujoco:elliptic mujoco:noslip drake drake:sap drake:tamsi "
@@ -126,7 +126,7 @@ FIGURES = (
     Figure(
         "square_first_impacts",
         "square_first_impacts.py {planar}",
-        ("validation.md: What it says",),
+        ("validation.md: Conclusions about the drops",),
     ),
     Figure("elbow_fit", "elbow_fit.py {elbow} --out {out}", ("validation.md: Tosses of two hinged blocks",)),
     Figure("elbow_floor", "elbow_floor.py {elbow} --numbers impacts", ("validation.md: The floor",)),

@@ -70,7 +70,7 @@ def feet(mu: float = 0.5, normal: np.ndarray | tuple[float, ...] = (0.0, 0.0, 1.
 
 
 def brakes(model: UrdfModel) -> list[VelocityDrive]:
-    """Every joint held at rest, whatever it takes."""
+    """Brakes at every joint, without bounds on their forces."""
     return [VelocityDrive(name) for name, data in model.joint_data.items() if data.v.stop > data.v.start]
 
 

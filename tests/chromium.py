@@ -25,7 +25,7 @@ needs_chromium = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is inst
 
 
 class Page:
-    """One page: `errors` are the console's and the exceptions nobody caught."""
+    """A page: `errors` are the console's errors and uncaught exceptions."""
 
     def __init__(self, address: str) -> None:
         from websockets.sync.client import connect
@@ -71,7 +71,7 @@ class Page:
         return answer["result"].get("value")
 
     def until(self, script: str, holds: Callable[[object], bool] = bool) -> object:
-        """Ask until the answer holds."""
+        """Poll until the expression is true."""
         end = time.monotonic() + PATIENCE
         while not holds(found := self.run(script)):
             assert time.monotonic() < end, f"{script}: still {found!r}"

@@ -71,7 +71,7 @@ class Motion:
     def run(
         self, stepper: TimeStepping, start: StepperState | None = None
     ) -> Iterator[tuple[StepperState, Simulation]]:
-        """Every state, and the run behind the step from it."""
+        """Return every state, and the run of the step from it."""
         run = Simulation(self.world, stepper, start)
         for _ in range(self.steps):
             before = run.state
@@ -79,7 +79,7 @@ class Motion:
             yield before, run
 
     def states(self, stepper: TimeStepping, count: int) -> Iterator[StepperState]:
-        """So many states, evenly from the first one worth a look to the last, each with the forces that led to it."""
+        """Return this many states, evenly from the first relevant one to the last, each with the forces before it."""
         wanted = set(np.linspace(self.first, self.steps - 1, count).astype(int).tolist())
         for i, (state, _) in enumerate(self.run(stepper)):
             if i in wanted:
@@ -161,7 +161,7 @@ def two_spheres() -> Motion:
 
 
 def soft_floor() -> Motion:
-    """A brick on a floor that gives way like a spring with a damper."""
+    """Return a brick on a floor with a spring and a damper."""
     half = (0.1, 0.08, 0.05)
     builder, material = WorldBuilder(), Material(0.5, stiffness=2e4, dissipation=40.0)
     builder.add_half_space("floor", HalfSpace(), material)
@@ -191,7 +191,7 @@ def stops() -> Motion:
 
 
 def bounded_drives() -> Motion:
-    """An arm whose drives are too weak for what is asked of them now and then."""
+    """Return an arm whose drives are sometimes too weak for their targets."""
     builder = _arm()
     builder.add_drive(PositionDrive("upper", 0.0, 200.0, 4.0, max_force=5.0))
     builder.add_drive(PositionDrive("lower", 0.0, 50.0, 1.0, max_force=1.5))
@@ -283,6 +283,6 @@ MOTIONS: dict[str, Callable[[], Motion]] = {
 
 
 def settled(motion: Motion, stepper: TimeStepping, steps: int) -> StepperState:
-    """The state so many steps on."""
+    """Return the state after this many steps."""
     *_, (_, run) = replace(motion, steps=steps).run(stepper)
     return run.state

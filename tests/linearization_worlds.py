@@ -99,7 +99,7 @@ def signed(n, *columns):
 
 
 def later(world, stepper, steps):
-    """The state so many steps on."""
+    """Return the state after this many steps."""
     run = Simulation(world, stepper)
     for _ in range(steps):
         run.step()

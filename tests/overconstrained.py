@@ -47,7 +47,7 @@ class Mechanism:
 
 
 def turned(rng: np.random.Generator) -> Transform:
-    """A frame turned and moved anyhow."""
+    """Return a frame rotated and moved at random."""
     axis = rng.normal(size=3)
     return Transform.rotation(axis / np.linalg.norm(axis), rng.uniform(0.0, 3.1)) @ Transform(p=rng.normal(size=3))
 
@@ -107,7 +107,7 @@ def planar(
 
 
 def chain_in_the_plane(rng: np.random.Generator) -> Mechanism:
-    """A planar chain of three to six bodies in a frame turned anyhow, its end on the world by a hinge."""
+    """Return a planar chain of three to six bodies in a random frame, with its end hinged to the world."""
     builder = mb.ModelBuilder(gravity=GRAVITY)
     names = planar(rng, turned(rng), int(rng.integers(3, 7)), "b", builder, None)
     model = builder.build()
@@ -167,7 +167,7 @@ def along_its_own_hinge(rng: np.random.Generator) -> Mechanism:
 
 
 def parallel_links(rng: np.random.Generator) -> Mechanism:
-    """A parallelogram with one to three links more than it needs, in a frame turned anyhow."""
+    """Return a parallelogram with one to three redundant links, in a random frame."""
     builder = mb.ModelBuilder(gravity=GRAVITY)
     base, arm, hinge = turned(rng), rng.uniform(0.2, 0.6), Revolute((0, 1, 0))
     places = [0.0, *np.sort(rng.uniform(0.3, 1.5, size=rng.integers(2, 5)))]

@@ -88,7 +88,7 @@ class Steps:
         step: float = 1e-6,
         n: int = 1,
     ) -> tuple[Array, Array]:
-        """One-sided differences (k, 2 nv) along directions (k, 2 nv): ahead, and behind."""
+        """Return one-sided differences (k, 2 nv) along directions (k, 2 nv): forward, and backward."""
         found = self.changes(state, np.vstack((step * directions, -step * directions)), tau, targets, n)
         ahead, behind = np.split(found / step, 2)
         return ahead, -behind

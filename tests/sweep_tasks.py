@@ -87,7 +87,7 @@ def die_once(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def kill_parent(task: dict[str, Any]) -> dict[str, Any]:
-    """End the worker of the cluster that runs this task's process, unless told to be harmless."""
+    """End the worker of the cluster that runs this task's process, unless ``harmless`` is set."""
     if task["harmful"]:
         os.kill(os.getppid(), signal.SIGKILL)
         time.sleep(60.0)

@@ -73,7 +73,7 @@ def pivoted() -> World:
 
 
 def test_pivoting_that_takes_too_long_goes_to_other_solvers(asked):
-    """They answer, and the record is as good."""
+    """The solvers succeed, and the record is as good."""
     recording = simulate(pivoted(), TimeStepping(2e-3, strategies=()), steps=1)
     assert len(asked) == 1
     assert verify(recording).holds

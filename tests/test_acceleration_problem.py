@@ -17,7 +17,7 @@ from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, P
 
 
 def solve(data: ConstraintAccelProblemData) -> AccelerationSolution:
-    """Solve; the answer must be certified."""
+    """Solve; the solution must be certified."""
     solution = ConstraintSolver().solve_constraint_problem(data)
     assert solution.certificate.worst < 1e-10, str(solution.certificate)
     return solution
@@ -149,7 +149,7 @@ def solve_scene(data: ConstraintAccelProblemData) -> AccelerationSolution:
 @both_sides
 @pytest.mark.parametrize("kN", [G, 0.0, -G])
 def test_upright_rod_sticks_when_its_foot_is_pulled(kN: float, mirrored: bool, copies: int, more: int) -> None:
-    """Friction balances 100 N at the foot; kN = +|g| needs no force, -|g| asks for twice the weight."""
+    """Friction balances 100 N at the foot; kN = +|g| needs no force, -|g| needs twice the weight."""
     rod = Rod(np.pi / 2, load=(100.0, 0.0, 100.0), copies=copies, more=more, mirrored=mirrored)
     data = rod.sticking(15.0, kN)
     solution = solve_scene(data)
@@ -173,7 +173,7 @@ def test_upright_rod_sticks_when_its_foot_is_pulled(kN: float, mirrored: bool, c
 @both_sides
 @pytest.mark.parametrize("k", [G, 0.0, -G])
 def test_one_sliding_point_and_one_limit(k: float, mirrored: bool, complementarity: bool) -> None:
-    """The leading end posed as a limit: two numbers carry the rod, the vertical acceleration is what k asks."""
+    """With the leading end as a limit two numbers carry the rod, and the vertical acceleration is the one in k."""
     rod = Rod(0.0, v=(1.0, 0.0, 0.0), mirrored=mirrored)
     N, F = rod.rows()
     data = ConstraintAccelProblemData(
@@ -225,7 +225,7 @@ def solve_impact(data: ConstraintVelProblemData) -> ImpactSolution:
 @both_sides
 @pytest.mark.parametrize("kN", [1.0, 0.0, -1.0])
 def test_lying_rod_lands_and_goes_on_sliding(kN: float, mirrored: bool, copies: int, more: int) -> None:
-    """Friction 1e-4 is at its bound and does not reverse the slip; kN = 1 asks no impulse, kN = -1 for a speed of 1."""
+    """Friction 1e-4 is at its bound and does not reverse the slip; kN = 1 needs no impulse, kN = -1 a speed of 1."""
     rod = Rod(0.0, v=(1.0, -1.0, 0.0), copies=copies, more=more, mirrored=mirrored)
     data = rod.at_velocity_level(1e-4, kN)
     solution = solve_impact(data)
@@ -249,7 +249,7 @@ def test_lying_rod_lands_and_goes_on_sliding(kN: float, mirrored: bool, copies: 
 @both_sides
 @pytest.mark.parametrize("kN", [1.0, 0.0, -1.0])
 def test_lying_rod_lands_and_sticks(kN: float, mirrored: bool, copies: int, more: int) -> None:
-    """Friction 15 stops the slip: velocity zero, or straight up at the speed that kN asks."""
+    """Friction 15 stops the slip: velocity zero, or straight up at the speed in kN."""
     rod = Rod(0.0, v=(1.0, -1.0, 0.0), copies=copies, more=more, mirrored=mirrored)
     solution = solve_impact(rod.at_velocity_level(15.0, kN))
     if kN > 0.0:

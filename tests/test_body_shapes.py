@@ -50,7 +50,7 @@ def resting(builder, name="body", steps=50):
 )
 @pytest.mark.parametrize("ground", ["half-space", "fixed box", "fixed half-space", "height field"])
 def test_every_shape_rests_on_every_ground(shape, height, ground):
-    """With its own weight on it, and no motion."""
+    """The contacts carry its weight, and it does not move."""
     builder = WorldBuilder()
     if ground == "half-space":
         builder.add_half_space("ground", HalfSpace(), ROUGH)
@@ -187,7 +187,7 @@ def test_reduced_contacts_with_half_spaces_are_four_of_each_shape():
 
 @pytest.mark.nojit
 def test_what_is_refused():
-    """Grounds that would move, and what is no shape; the builder is left as it was."""
+    """Grounds that would move, and objects that are not shapes, are refused; the builder is unchanged."""
     builder = WorldBuilder()
     cases = [([], "empty"), ([Sphere(0.1), 3], "int")]
     for shape, said in cases:

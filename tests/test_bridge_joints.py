@@ -183,7 +183,7 @@ def test_what_gives_way_does_not_bounce_besides() -> None:
 
 
 def test_two_drives_of_one_joint_have_two_labels() -> None:
-    """Forces are found by label, so labels differ: numbers behind those that nobody named, and an error for names."""
+    """Forces are found by label, so labels are unique: numbers are added to default names, equal names are an error."""
     pair_of = [VelocityDrive("cart", max_force=3.0), VelocityDrive("cart", max_force=4.0)]
     problem = pushed(9.0, drives=pair_of)
     assert problem.rows.velocity.labels == ("drive of cart", "drive of cart (2)")
@@ -333,7 +333,7 @@ def test_states_that_do_not_fit_are_named(field, arguments, options) -> None:
 
 
 def test_the_problem_owns_its_arguments() -> None:
-    """Arrays changed afterwards change nothing, although each level is stated only when it is asked for."""
+    """Arrays that are changed later have no effect, although each level is formed on request."""
     q, v, tau = np.array([0.1, 0.2]), np.zeros(2), np.ones(2)
     problem = problem_data_from(MODEL, q, v, tau, h=1e-3)
     expected = problem_data_from(MODEL, q.copy(), v.copy(), tau.copy(), h=1e-3).velocity.Mv

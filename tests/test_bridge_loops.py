@@ -163,7 +163,7 @@ class Lift(CustomConstraint):
 
 
 def test_time_varying_rows_bring_their_rate() -> None:
-    """KG of the velocity level is phi_t: the step ends at the speed asked for at time t."""
+    """At velocity level kG is phi_t: the step ends at the prescribed speed at time t."""
     model, q, v, tau, _ = case(3)
     cs = ConstraintSet(model, [Lift()])
     problem = problem_data_from(model, q, v, tau, loops=cs, h=1e-3, t=0.5)
@@ -173,7 +173,7 @@ def test_time_varying_rows_bring_their_rate() -> None:
 
 
 def test_rows_of_accelerations_alone_change_velocities_by_h_gamma() -> None:
-    """A constraint without velocity level asks for G v+ = G v + h gamma over a step, and for nothing in an impact."""
+    """A constraint without velocity level gives G v+ = G v + h gamma over a step, and no row in an impact."""
     model, q, v, tau, _ = case(3)
     cs = ConstraintSet(model, [Lift("acceleration")])
     G, h, t = constraint_jacobian(model, q, cs), 1e-3, 0.9
@@ -304,7 +304,7 @@ def test_a_frictionless_pile_of_a_thousand_boxes_is_stated_and_solved() -> None:
 
 
 def test_a_pile_with_friction_is_solved_without_a_dense_matrix(monkeypatch) -> None:
-    """200 boxes, 800 contacts that give way alike: each corner of a face carries a quarter of what is above."""
+    """200 boxes, 800 contacts of equal compliance: each corner of a face carries a quarter of the load above."""
     model, q, contacts = pile(200)
     rubbing = [ContactPoint(c.body_b, c.point, c.normal, body_a=c.body_a, mu=0.5) for c in contacts]
     problem = problem_data_from(model, q, np.zeros(model.nv), contacts=rubbing, h=1e-2)

@@ -43,7 +43,7 @@ def check_cone(problem, solution, mu: float) -> None:
 
 
 def test_standing_on_brakes_balances_forces_and_moments(model, q) -> None:
-    """With its joints locked it is a rigid body: forces and moments of the feet about the centre of mass balance it."""
+    """With locked joints it is a rigid body: forces and moments of the feet about the centre of mass balance it."""
     from contactlab.multibody import center_of_mass
 
     problem = problem_data_from(model, q, np.zeros(model.nv), contacts=feet(), drives=brakes(model), h=1e-3)

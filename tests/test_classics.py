@@ -129,7 +129,7 @@ def test_tippedisk__does_not_invert_below_its_critical_spin(classic: ModuleType)
 
 
 def test_silo__keeps_weight_from_its_floor_and_runs_out_by_width(classic: ModuleType) -> None:
-    """Of few grains the floor carries nearly all, of many two thirds; a wider opening lets out more than its share."""
+    """The floor carries nearly all of few grains, and two thirds of many; the rate grows faster than the opening."""
     assert classic.carried(10) > 0.8 * classic.masses(10).sum()
     assert classic.carried(45) < 0.7 * classic.masses(45).sum()
     width = 10 * classic.DIAMETER

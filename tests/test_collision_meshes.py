@@ -63,7 +63,7 @@ def test_a_flat_mesh_is_a_plane(floor, body, gap):
 
 
 def test_a_tilted_box_has_the_gaps_of_its_corners(floor):
-    """As over the half-space, far corners included."""
+    """The gaps equal the half-space's, also at far corners."""
     pose = Transform(p=(0.013, 0.02, 0.1 + 1e-4)) @ Transform.rotation((1, 0.5, 0), 2e-3)
     found = collide(floor, Transform(), CUBE, pose, margin=1e-3)
     wanted = [c for c in collide(HalfSpace(), Transform(), CUBE, pose, margin=1e-3)]
@@ -198,7 +198,7 @@ def part(tmp_path):
 
 
 def same(points, wanted):
-    """Whether two sets of points are the same, in whatever order; COLLADA is read in single precision."""
+    """Return True if two sets of points are equal in any order; COLLADA is read in single precision."""
     return np.array_equal(np.unique(np.round(points, 5), axis=0), np.unique(np.round(wanted, 5), axis=0))
 
 
@@ -260,7 +260,7 @@ def test_nodes_that_multiply_are_stopped(part):
 
 
 def test_without_pycollada_the_error_names_the_extra(part, monkeypatch):
-    """As without trimesh."""
+    """The error is the same as without trimesh."""
     monkeypatch.setitem(sys.modules, "collada", None)
     with pytest.raises(ContactError, match="collision"):
         load_mesh(part)
@@ -292,7 +292,7 @@ def test_a_hull_is_computed_once(part, cache, monkeypatch):
     ],
 )
 def test_a_damaged_cache_is_computed_again(part, cache, damage):
-    """In silence, and mended."""
+    """The hull is computed again without a message, and the cache repaired."""
     load_hull(part)
     (entry,) = cache.iterdir()
     whole = entry.read_bytes()
@@ -344,7 +344,7 @@ def test_what_bounds_nothing_is_named(points):
 
 
 def test_a_plate_is_a_hull_of_two_faces():
-    """Flat is no fault."""
+    """A flat mesh is accepted."""
     square = np.array([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 0)], dtype=float)
     assert len(coarse_hull(square).points) == 4
 

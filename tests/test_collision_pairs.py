@@ -74,7 +74,7 @@ def test_capsule_through_a_box_leaves_by_the_shortest_way():
 
 @pytest.mark.parametrize("turn", [0.0, 1e-17, -3e-13, 1e-10])
 def test_equal_boxes_stacked_touch_in_their_four_corners(turn):
-    """Faces that coincide give the four corners, whatever the last digits of the pose are."""
+    """Coinciding faces give the four corners, for any last digits of the pose."""
     pose = Transform(Transform.rotation((1.0, 2.0, 3.0), turn).R, (0.0, 0.0, 1.99))
     contacts = collide(Box.cube(1.0), HERE, Box.cube(1.0), pose)
     expected = [[x, y, 0.995] for x in (-1, 1) for y in (-1, 1)]
@@ -198,7 +198,7 @@ def test_placed_shapes_stand_at_their_pose_in_the_body():
 @pytest.mark.parametrize("make", [Sphere, lambda s: Capsule(s, s), Box.cube, lambda s: Cylinder(s, s)])
 @pytest.mark.parametrize("other", [Sphere, lambda s: Capsule(s, s), Box.cube, lambda s: Cylinder(s, s)])
 def test_coinciding_shapes_of_any_size_have_a_finite_depth_and_a_unit_normal(make, other, size):
-    """Concentric, aligned, tiny or huge: every pair has an answer."""
+    """Concentric, aligned, tiny or huge: every pair has a result."""
     for factor in (1.0, 1e-3, 1e3):
         for contact in collide(make(size), HERE, other(size * factor), HERE):
             assert math.isfinite(contact.gap)

@@ -121,7 +121,7 @@ def test_a_rod_is_put_together_from_anywhere(apart: float) -> None:
 
 
 def test_a_solution_is_left_as_it_is() -> None:
-    """A start that satisfies the constraints is the answer, without a step."""
+    """A start that satisfies the constraints is returned, without a step."""
     bar = FourBar()
     model = bar.model()
     q0 = bar.configuration(0.7)
@@ -169,7 +169,7 @@ def test_out_of_reach_is_told_with_the_least_error() -> None:
 
 
 def test_far_from_the_origin_rounding_is_allowed_for() -> None:
-    """A kilometre away an error of 1e-12 m cannot be had, and is not asked for."""
+    """At a distance of a kilometre an error of 1e-12 m is impossible, and not required."""
     body = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
     model = ModelBuilder().add_body("body", joint=joints.FloatingBase(), inertia=body).build()
     place = Transform.rotation((1.0, 2.0, 3.0), 0.5, (4321.1, -8765.3, 1234.7))

@@ -119,7 +119,7 @@ def test_without_the_compiler(method):
 @pytest.mark.parametrize("method", ALL)
 @pytest.mark.parametrize("linear_solver", ["lu", "qr", "colpiv_qr", "complete_orthogonal", "svd"])
 def test_choice_of_factorisation(method, linear_solver):
-    """Every factorisation gives the same answer, with a row twice as well."""
+    """Every factorisation gives the same result, also with a repeated row."""
     model = random_tree(6, bodies=6)
     q, v, tau = state(model, 6)
     rows = contacts(model, 6, 4)
@@ -154,7 +154,7 @@ class Driven(CustomConstraint):
 
 @pytest.mark.parametrize("method", GENERAL)
 def test_custom_rows_get_the_time(method):
-    """A coordinate driven in time accelerates as its motion says, whatever else acts."""
+    """A coordinate driven in time has the acceleration of its motion, for any other forces."""
     model = random_tree(3, bodies=5, kinds=("revolute",))
     q, v, tau = state(model, 3)
     cs = ConstraintSet(model, [Driven(), *contacts(model, 4, 1)])
@@ -167,7 +167,7 @@ def test_custom_rows_get_the_time(method):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_delassus_matrix(seed):
-    """By unit forces it is G M^-1 G^T, for loops, several branches and redundant rows too."""
+    """It equals G M^-1 G^T by unit forces, for loops, several branches and redundant rows too."""
     model = random_tree(seed, bodies=8)
     q, _, _ = state(model, seed)
     cs = ConstraintSet(model, [*loops(model, q, seed, [0, 3, 5]), *contacts(model, seed, 6), *contacts(model, seed, 1)])
@@ -178,7 +178,7 @@ def test_delassus_matrix(seed):
 
 @pytest.mark.parametrize("method", ALL)
 def test_errors_name_what_is_wrong(method):
-    """Lengths, entries, quaternions, sets and names: typed errors, whatever the method."""
+    """Lengths, entries, quaternions, sets and names: typed errors, for every method."""
     model = random_tree(1, bodies=3, kinds=("floating",), fixed=False)
     q, v, tau = state(model, 1)
     cs = ConstraintSet(model, contacts(model, 1, 2))

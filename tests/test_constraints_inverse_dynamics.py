@@ -99,7 +99,7 @@ def test_walking_machine_with_more_drives_than_freedom(legs: tuple[str, ...]) ->
 
 
 def test_forces_are_the_shortest_of_those_that_fit() -> None:
-    """Of the foot forces between which drives can shift the load, the least squares are returned."""
+    """If drives can shift load between foot forces, the ones of least squares are returned."""
     model, q, v, cs, actuated = walking()
     found = inverse_dynamics_constraints(model, q, v, permitted(model, q, v, cs), cs, actuated)
     system = constrained_system(model, q, v, np.zeros(model.nv), cs)
@@ -110,7 +110,7 @@ def test_forces_are_the_shortest_of_those_that_fit() -> None:
 
 
 def test_accelerations_that_contradict_the_constraints_are_met_as_nearly_as_can_be() -> None:
-    """Two drives of a four-bar with wishes that cannot both hold: constraints hold, the miss is least and told."""
+    """Two drives of a four-bar with conflicting wishes: constraints hold, the deviation is minimal and reported."""
     model, q, v, cs = moving_four_bar()
     actuated = np.array([True, False, True])
     wanted = np.array([4.0, -3.0])

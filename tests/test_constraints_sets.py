@@ -297,7 +297,7 @@ def post():
 
 @pytest.mark.parametrize("method", get_args(Method))
 def test_a_model_that_cannot_move_does_not(method) -> None:
-    """Empty lists are vectors of length 0; rows on what is fixed hold nothing and bear nothing."""
+    """Empty lists are vectors of length 0; rows on fixed bodies have no effect and no force."""
     model = post()
     rows = [DOWN] if method == "kokkevis" else [DOWN, LoopConstraint("post", "world", axis=(0, 0, 0, 1, 0, 0))]
     found = forward_dynamics_constraints(model, [], [], [], ConstraintSet(model, rows), method=method)

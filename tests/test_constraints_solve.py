@@ -93,7 +93,7 @@ def test_nearly_dependent_rows(method, angle):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("angle", [1e-4, 1e-5, 1e-6, 1e-7])
 def test_nearly_dependent_rows_that_leave_no_freedom(method, angle):
-    """As many rows as unknowns, two of them nearly alike: no method loses more digits than the rows themselves do."""
+    """As many rows as unknowns, two of them nearly equal: no method loses more digits than the rows themselves do."""
     for seed in range(20):
         H, G, c, _ = system(seed, 4, 4)
         G[1] = G[0] + angle * G[1]
@@ -295,7 +295,7 @@ def four_bar(turn):
 @pytest.mark.parametrize("method", GENERAL)
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_planar_loop_closed_in_space(method, seed):
-    """Rows out of the plane are rounding of a turned mechanism, not constraints: the planar answer, rank two."""
+    """Rows out of the plane are rounding of a rotated mechanism, not constraints: the planar solution, rank two."""
     from contactlab.spatial import quaternion
 
     turn = np.eye(3) if seed is None else quaternion.to_matrix(np.random.default_rng(seed).standard_normal(4))

@@ -1,4 +1,4 @@
-"""Limits of time hold, inside libraries too, and Ctrl-C is heard at once, whatever compiled code is at work."""
+"""Time limits are respected, also inside libraries, and Ctrl-C is handled immediately, in any compiled code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="sends itself
 
 
 def random_problem(n, seed=0):
-    """Of no class, too large for a linear program to be done with soon."""
+    """A problem of no class, too large for a fast linear program."""
     rng = np.random.default_rng(seed)
     return lcp.LCP(rng.standard_normal((n, n)), rng.standard_normal(n))
 

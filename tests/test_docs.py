@@ -145,7 +145,7 @@ def sections() -> dict[str, list[tuple[str, str]]]:
 @pytest.mark.parametrize("package", ADAPTERS)
 @pytest.mark.slow
 def test_adapter_runs(package: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The block on top and the package's own run from top to bottom, and print what stands behind them."""
+    """The first block and the package's blocks run from top to bottom, and print the text blocks after them."""
     pytest.importorskip(package)
     page = sections()
     values: dict[str, Any] = {"__name__": "page"}

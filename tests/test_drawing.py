@@ -137,7 +137,7 @@ def test_a_colour_of_light_looks_as_the_legend_says(color):
 
 
 def test_no_body_has_the_colour_of_a_mode():
-    """Else an arrow could be taken for a part of a body."""
+    """Otherwise an arrow could look like a part of a body."""
     assert not set(BODIES) & set(MODE_COLORS.values())
 
 

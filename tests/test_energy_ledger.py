@@ -121,7 +121,7 @@ def test_sticking_costs_nothing():
 
 @pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
 def test_a_bounce_loses_its_share(e):
-    """Of what an impact absorbs, e^2 is returned, exactly; both tend to the closed form with h."""
+    """An impact returns exactly e^2 of the absorbed energy; both converge to the closed form with h."""
     inertia = RigidInertia.solid_sphere(0.5, 0.1)
     errors = []
     for h in (2e-4, 1e-4):

@@ -122,7 +122,7 @@ def test_ball_bounces_as_often_as_it_must_and_rests():
     ],
 )
 def test_cradle_follows_its_law(law, wanted, digits):
-    """At once: Moreau's answer, or Hertz's by stiffness; one after the other: the last ball leaves.
+    """Simultaneously: Moreau's solution, or Hertz's by stiffness; in sequence: the last ball leaves.
 
     A law without restitution has that of the materials, 1. Momentum and energy are kept by all.
     """
@@ -241,7 +241,7 @@ def test_energy_never_grows_while_bodies_tumble():
 
 
 def test_output_step_and_repeatability():
-    """Rows at the times asked for and at events; the same run twice is the same to the last bit."""
+    """The rows are at the requested times and at events; the same run twice is the same to the last bit."""
     runs = [EventDriven(output_step=0.05).run(dropped(0.5, 0.4), 0.6) for _ in range(2)]
     np.testing.assert_array_equal(runs[0].q, runs[1].q)
     assert set(np.round(0.05 * np.arange(13), 12)) <= set(np.round(runs[0].time, 12))
@@ -364,7 +364,7 @@ def test_damaged_files_are_refused_by_name(bounces, tmp_path, name, array, said)
 
 
 def test_no_file_and_a_foreign_file(tmp_path):
-    """Told of, not read."""
+    """Both are reported, not read."""
     with pytest.raises(RecordError, match="no such record"):
         EventRecording.open(tmp_path / "none.npz")
     (tmp_path / "text.npz").write_text("no zip")

@@ -221,7 +221,7 @@ def test_a_growing_force_starts_slip_or_lifts(direction):
 
 
 def test_a_ball_that_has_come_to_rest_forgets_how_high_it_was():
-    """Behind the accumulation of impacts height and its speed depend on nothing, and along the ground all is kept."""
+    """After the accumulation of impacts height and its speed depend on nothing; along the ground all is conserved."""
     recording = EventDriven().run(ball((0, 0, 0.3), (0.2, 0, 0, 0, 0, 0), e=0.3), 1.0)
     assert recording.of_kind(EventKind.ZENO)
     found = transition(recording)
@@ -231,7 +231,7 @@ def test_a_ball_that_has_come_to_rest_forgets_how_high_it_was():
 
 @pytest.mark.parametrize("law", [Stronge(0.8), Poisson(0.8), Newton(0.8, "sequential"), Poisson(), Newton([0.8])])
 def test_laws_that_agree_have_one_derivative(law):
-    """Without friction every law is Newton's, its derivatives by the start and by restitution too."""
+    """Without friction every law equals Newton's, also in its derivatives by the start and by restitution."""
     world = ball((0, 0, 0.5), (0.3, 0, -0.5, 0, 1, 0), e=0.8, normal=(0.2, 0, 1))
     wanted, found = (transition(EventDriven(impact=one).run(world, 0.6), ("restitution",)) for one in (None, law))
     np.testing.assert_allclose(found.matrix, wanted.matrix, atol=1e-9)

@@ -91,7 +91,7 @@ def test_a_scene_has_every_shape_by_its_fields(kind, tmp_path):
 @pytest.mark.nojit
 @every_convex_shape
 def test_the_inertia_is_that_of_the_solid(shape):
-    """Volume, centre and moments of the solid drawn, summed over tetrahedra, are those stated, but for cuts."""
+    """Volume, centre and moments of the drawn solid, summed over tetrahedra, are the stated ones, up to facets."""
     stated = shape.inertia()
     if stated is None:
         pytest.skip("no volume is stated")

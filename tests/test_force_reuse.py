@@ -59,7 +59,7 @@ def test_where_a_run_is_resumed_does_not_show(world: World) -> None:
 
 
 def test_forces_that_solve_the_problem_but_are_not_those_selected_are_not_held() -> None:
-    """A load that the corners of a box bear against one another changes no motion, and is gone in the next step."""
+    """A self-stress between the corners of a box changes no motion, and is gone in the next step."""
     run = Simulation(boxes_at_rest(1), TimeStepping(2e-3))
     run.step(n=50)
     state = run.state

@@ -1,4 +1,4 @@
-"""The law of friction that problem data name: who fills it, who keeps it, and who solves by it."""
+"""The law of friction in problem data: the functions that set it, that keep it, and that solve with it."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def test_private_names_are_refused_at_once() -> None:
 
 @pytest.mark.parametrize("guide", ["from_rbdl.md", "from_drake.md"])
 def test_functions_of_the_guides_are_answered(guide: str) -> None:
-    """Every function and class in the first columns has an answer, and it is one that its row names."""
+    """Every function and class in the first columns has a message, with a name of its row."""
     library = "RBDL's" if guide == "from_rbdl.md" else "Drake's"
     known, head, heading = foreign_names(), "", ""
     checked = 0
@@ -307,7 +307,7 @@ def test_functions_of_the_guides_are_answered(guide: str) -> None:
 
 
 def test_tables_of_lcp_and_contactlab_agree() -> None:
-    """Both answer alike for what Drake's solvers of LCPs are."""
+    """Both packages give the same message for Drake's LCP solvers."""
     import lcp
 
     for here, names in lcp._FOREIGN["Drake's"].items():

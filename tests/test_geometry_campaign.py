@@ -1,4 +1,4 @@
-"""Contacts of every pair of shapes, each answer proved; the whole campaign is `benchmarks/geometry_campaign.py`."""
+"""Contacts of every pair of shapes, each result proved; the whole campaign is `benchmarks/geometry_campaign.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of costs over whole runs: beside differences of the runs, and of what they may be asked."""
+"""Gradients of costs over whole runs, compared with differences of the runs; and the refusals."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_steps_on_kinks_are_named():
 
 
 def test_costs_and_records_that_cannot_be_used():
-    """A cost that is no number, gradients of another shape, states there are none of, contacts from outside."""
+    """A cost that is not a number, gradients of another shape, missing states, and external contacts raise."""
     world, stepper = falling_cube(), TimeStepping(H)
     run = simulate(world, stepper, steps=25)
     for call, field in (

@@ -39,7 +39,7 @@ def ball(slip, mu, kappa=0.4):
 @pytest.mark.parametrize("directions", [1, 4])
 @pytest.mark.parametrize("law", LAWS)
 def test_energy_is_never_gained_and_friction_stays_within_its_cone(law, directions):
-    """Random inertia and rows, a third of them with e = 1, in the plane and in space; none is without an answer."""
+    """Random inertia and rows, a third of them with e = 1, in the plane and in space; every one has a solution."""
     rng = np.random.default_rng(directions)
     for i in range(120):
         data, e = random_impact(rng, 1, directions), 1.0 if i % 3 == 0 else rng.uniform(0.0, 1.0)

@@ -99,7 +99,7 @@ def test_processes_give_the_same_map(jobs: int, tmp_path: Path) -> None:
 
 
 def test_bad_families_are_refused() -> None:
-    """By name, with the parameters."""
+    """They are refused by name, with the parameters."""
     for call, field in (
         (lambda: impact_map(rod, {}), "axes"),
         (lambda: impact_map(rod, {"angle": [], "mu": [0.1]}), "axes"),
@@ -112,7 +112,7 @@ def test_bad_families_are_refused() -> None:
 
 
 def test_maps_are_drawn(tmp_path: Path) -> None:
-    """Of two parameters; of others it is said."""
+    """Maps of two parameters are drawn; others are refused."""
     pytest.importorskip("matplotlib")
     from contactlab.plotting import plot_impact_map
 

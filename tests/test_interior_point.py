@@ -46,7 +46,7 @@ def test_exact_cones_of_piles(seed: int) -> None:
 
 
 def test_it_begins_at_the_forces_given() -> None:
-    """Of piles whose loads have changed by a tenth: forces of before save systems."""
+    """In piles whose loads have changed by a tenth the previous forces save systems."""
     solver = lcp.ContactStrategies(strategies=("active_set", *ALONE))
     spent = {"cold": 0, "warm": 0}
     for seed in range(12):

@@ -95,7 +95,7 @@ def test_panels_solve_as_a_dense_matrix_does(seed):
 
 @pytest.mark.parametrize(("kind", "count", "edges", "steps"), [("spheres", 40, 4, 180), ("boxes", 20, 8, 120)])
 def test_piles_hardly_need_a_pivot(kind, count, edges, steps):
-    """The active set goes round in circles on many of these islands; the central path tells their modes."""
+    """The active set cycles on many of these islands; the central path finds their modes."""
     stepper = TimeStepping(H, edges=edges)
     recording = simulate(bin_of(kind, count, 3, 1), stepper, steps=steps)
     assert (recording.pivots > 0).mean() <= 0.03

@@ -65,7 +65,7 @@ def test_matrices_that_are_not_symmetric_are_refused(stored: type) -> None:
 
 @pytest.mark.nojit
 def test_the_bound_of_curvature_holds() -> None:
-    """No direction has a larger one in the metric of the diagonal, dense or sparse alike."""
+    """No direction has a larger one in the metric of the diagonal, for dense and sparse M."""
     rng = np.random.default_rng(0)
     for seed in range(5):
         problem = semidefinite(seed)

@@ -75,7 +75,7 @@ def test_small_problems_agree_with_trying_every_basis(seed: int, kind: str) -> N
 
 
 def test_independent_blocks_multiply() -> None:
-    """Thirty relays of two solutions each, in any order: a thousand million, counted and formed as asked for."""
+    """Thirty relays of two solutions each, in any order: a thousand million, counted, and formed on request."""
     rng = np.random.default_rng(2)
     order = rng.permutation(60)
     M = np.kron(np.eye(30), [[-1.0, 0.5], [0.0, 2.0]])[np.ix_(order, order)]

@@ -1,4 +1,4 @@
-"""Many small random problems of known classes: no false answer, none missed. The long run: `-m campaign`."""
+"""Many small random problems of known classes: no false result, none missed. The long run: `-m campaign`."""
 
 from __future__ import annotations
 

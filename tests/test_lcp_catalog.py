@@ -1,4 +1,4 @@
-"""Every solver meets every catalog problem of its classes; the catalog's own answers are checked by enumeration."""
+"""Every solver solves the catalog problems of its classes; enumeration checks the catalog's solutions."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_exponential_families_have_their_known_answer() -> None:
 
 
 def test_named_lists_what_there_is() -> None:
-    """An unknown name is answered with the names."""
+    """The error for an unknown name lists the names."""
     assert named("murty_3").problem.n == 3
     with pytest.raises(KeyError, match="kostreva_cycle"):
         named("murty_4")

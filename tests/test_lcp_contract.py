@@ -63,7 +63,7 @@ def limited(solver: Any, limit: int) -> Any:
 
 
 def close(solver: Any, found: np.ndarray, wanted: np.ndarray) -> bool:
-    """Whether two answers are equal within what the solver's tolerance leaves."""
+    """Return True if two results are equal within the solver's tolerance."""
     share = 1e-4 if solver in ROUGH else 1e-6
     return np.allclose(found, wanted, rtol=share, atol=share * max(1.0, np.abs(wanted).max(initial=0.0)))
 
@@ -278,7 +278,7 @@ def test_limits_are_heeded_and_named(solver: Any) -> None:
 
 @over(having(Traits.POSITIVE_DEFINITE))
 def test_a_trace_ends_at_the_solution_and_changes_none(solver: Any) -> None:
-    """Without being asked for there is none."""
+    """By default there is no trace."""
     problem = definite(4)
     plain, traced = lcp.solve(problem, solver), lcp.solve(problem, solver, trace=True)
     assert plain.trace is None
@@ -335,7 +335,7 @@ def test_a_ray_is_a_ray(solver: Any) -> None:
 @over(having(Traits.WARM_START))
 @pytest.mark.nojit
 def test_no_answer_depends_on_what_memory_held_before(solver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Status, answer and trace are the same after other numbers."""
+    """Status, result and trace are the same with other numbers in memory before."""
     problem, empty = definite(12, 8), np.empty
     first = lcp.solve(problem, solver, trace=True)
 

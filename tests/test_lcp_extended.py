@@ -125,7 +125,7 @@ def cases() -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
 
 
 def test_small_monotone_problems_against_exact_pivoting_and_enumeration() -> None:
-    """Solved wherever exact Lemke solves, to the last digits; where bases are regular the answer is among theirs."""
+    """Solved whenever exact Lemke solves, to the last digits; with regular bases the result is one of theirs."""
     for M, q in cases():
         result = lcp.solve(lcp.LCP(M, q), ExtendedLemke())
         outcome, _, _ = exact_lemke(M, q)

@@ -36,7 +36,7 @@ def count(ratio: float, boxes: range, seeds: range, *, impulses: bool = True) ->
 
 @pytest.mark.nojit
 def test_the_generator_makes_what_it_says() -> None:
-    """Symmetric contact block, semidefinite but for rounding; copositive sign pattern of the cone's rows; light q."""
+    """Contact block symmetric, semidefinite except for rounding; copositive signs of the cone's rows; light q."""
     for k in (1, 3):
         M, q = problem(4, k, 1e6)
         nc = 4 * k

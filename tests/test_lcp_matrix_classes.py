@@ -283,7 +283,7 @@ def test_a_rounding_from_singular(off: float) -> None:
 
 
 def test_a_gram_matrix_off_by_rounding_is_refused_with_a_tiny_margin() -> None:
-    """B B^T of low rank, rounded: not semidefinite as it stands; the margin says that rounding did it."""
+    """B B^T of low rank, rounded, is not exactly semidefinite; the margin shows that the cause is rounding."""
     B = np.random.default_rng(2).standard_normal((12, 4))
     verdict = is_psd_matrix(B @ B.T)
     assert verdict.member is False

@@ -98,7 +98,7 @@ def test_solvers_that_hold_more_than_options_are_not_shared() -> None:
 
     @dataclass(frozen=True)
     class Keeps(lcp.Lemke):
-        """Counts in what is no field."""
+        """A solver that counts in an attribute that is not a field."""
 
         def __post_init__(self) -> None:
             super().__post_init__()

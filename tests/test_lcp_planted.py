@@ -36,7 +36,7 @@ def planted(kind: str, n: int, seed: int) -> lcp.LCP:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [5, 20, 40])
 def test_planted_solutions_are_found(kind: str, n: int) -> None:
-    """By the search alone and by the default, every time; the answer is judged on the data."""
+    """The search alone and the default find them, every time; the result is judged on the data."""
     for seed in range(3):
         problem = planted(kind, n, seed)
         for solver in (lcp.ConcaveMinimization(), None):

@@ -1,4 +1,4 @@
-"""An LCP owns checked data; whatever is ill-formed is named before any solving."""
+"""An LCP owns checked data; errors name ill-formed data before any solve."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_problems_are_made_while_another_thread_imports_the_kernels(monkeypatch:
     ids=["box", "sparse box", "mixed"],
 )
 def test_copies_of_other_problems_are_frozen_too(make: str, problem: lcp.LCP, names: tuple[str, ...]) -> None:
-    """They hold the same numbers and have the same answer."""
+    """They have the same numbers and the same solution."""
     other = COPIES[make](problem)
     for name in names:
         for given, found in zip(arrays(getattr(problem, name)), arrays(getattr(other, name)), strict=True):

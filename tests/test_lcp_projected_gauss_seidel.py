@@ -16,7 +16,7 @@ Vector = NDArray[np.float64]
 
 
 def swept(problem: lcp.BoxLCP | lcp.LCP, omega: float, sweeps: int, symmetric: bool) -> Vector:
-    """z after so many sweeps from zero, by the formula of the textbooks, with bounds on both sides."""
+    """Return z after this many sweeps from zero, by the textbook's formula, with bounds on both sides."""
     M, q, n = np.asarray(problem.M), problem.q, problem.n
     lo, hi = (problem.lo, problem.hi) if isinstance(problem, lcp.BoxLCP) else (np.zeros(n), np.full(n, np.inf))
     z = np.clip(np.zeros(n), lo, hi)
@@ -114,7 +114,7 @@ def test_matrices_that_are_not_symmetric_keep_the_factor_one() -> None:
 
 @pytest.mark.nojit
 def test_the_search_stays_between_one_and_two() -> None:
-    """Whatever the lengths of the steps are: shrinking, growing, zero, overflowing, random."""
+    """For any lengths of steps: shrinking, growing, zero, overflowing, random."""
     rng = np.random.default_rng(0)
     for lengths in (
         lambda k: 0.99**k,

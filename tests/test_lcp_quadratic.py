@@ -40,7 +40,7 @@ def test_friction_is_refused_with_advice(solver: lcp.Solver) -> None:
 
 
 def test_without_polish_the_answer_is_the_programs_own() -> None:
-    """The option is honoured: a first-order answer, coarse here, is judged as it is."""
+    """The option has an effect: a first-order result, coarse here, is judged unchanged."""
     problem = frictionless(3, contacts=6, redundant=False)
     assert lcp.solve(problem, lcp.OSQP(eps=1e-3)).solved
     assert not lcp.solve(problem, lcp.OSQP(eps=1e-3, polish=False)).solved

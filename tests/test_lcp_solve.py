@@ -17,7 +17,7 @@ import lcp
 
 @dataclass(frozen=True)
 class Claimant:
-    """A solver of nobody's making: hands out what it was told to."""
+    """A foreign solver that returns a given claim."""
 
     z: tuple[float, ...]
     status: lcp.Status = lcp.Status.SOLVED
@@ -55,7 +55,7 @@ def test_a_false_claim_is_told_as_one() -> None:
 
 
 def test_limits_are_those_that_the_solver_has() -> None:
-    """Of Lemke its two, of a solver without one none."""
+    """The advice has Lemke's two limits, and none for a solver without limits."""
     few = lcp.solve(lcp.LCP(np.eye(3), -np.ones(3)), lcp.Lemke(max_pivots=1))
     assert few.status is lcp.Status.ITERATION_LIMIT
     assert "Limits of Lemke: max_pivots, time_limit." in few.advice
@@ -77,7 +77,7 @@ class Returns:
         self.answer, self.traits = answer, traits
 
     def solve(self, problem: object, *, z0: object, tolerance: float, trace: bool) -> object:
-        """Whatever it is."""
+        """Return the given claim, for any problem."""
         return self.answer
 
 
@@ -94,7 +94,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_solver_returns_is_looked_at_whatever_the_problem(kind: str) -> None:
-    """No claim, a claim without its vector, a signature that cannot be asked: named, on every path."""
+    """No claim, a claim without its vector, and an unusable signature are reported, on every path."""
     problem, other = KINDS[kind], {"nonlinear": lcp.Traits.NONLINEAR, "friction": lcp.Traits.CONE}
     traits, claim = other.get(kind, lcp.Traits(0)), "FrictionClaim" if kind == "friction" else "Claim"
     with pytest.raises(lcp.ProblemError, match=f"Returns.solve returned a ndarray, not an lcp.{claim}"):
@@ -132,7 +132,7 @@ def test_an_undefined_answer_is_named() -> None:
 
 
 def test_a_claim_of_the_wrong_shape_is_refused() -> None:
-    """A solver returning another length is at fault, and named."""
+    """A solver that returns another length is refused, and named."""
     with pytest.raises(lcp.ProblemError, match=r"Claimant returned z of shape \(1,\)"):
         lcp.solve(PROBLEM, Claimant((1.0,)))
 
@@ -293,7 +293,7 @@ def test_what_no_float64_can_meet_better_is_solved() -> None:
     "again", [copy.copy, copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result)), replace]
 )
 def test_copies_of_results_have_all_parts(solver: lcp.Lemke | lcp.Murty | None, again: Any) -> None:
-    """Parts that are made when asked for are there in a copy, whether or not they were asked for before."""
+    """Parts that are made on request exist in a copy, also if they were not requested before."""
     plain, asked = lcp.solve(PROBLEM, solver), lcp.solve(PROBLEM, solver)
     assert asked.residual.solved()
     assert asked.attempts[0].detail == ""

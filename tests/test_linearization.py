@@ -106,7 +106,7 @@ def test_forces_agree_with_differences_of_the_steps_contacts(name, friction):
 
 
 def test_a_product_of_steps_is_the_derivative_of_a_run_from_the_air():
-    """With erp = 0 a cube that falls, bounces off a corner and slides: A's multiplied agree with differences."""
+    """With erp = 0 a cube falls, bounces off a corner and slides: the product of A agrees with differences."""
     world = cube(0.08, (0.4, 0.1, -1.0, 1.0, 2.0, 0.5), Material(0.3, 0.4), (0.9, 0.25, 0.15, 0.1))
     stepper, n = TimeStepping(H), 80
     state, product, pushed = world.initial_state(), np.eye(12), 0
@@ -126,7 +126,7 @@ def test_a_product_of_steps_is_the_derivative_of_a_run_from_the_air():
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 @pytest.mark.parametrize("depth", [3e-5, 1e-3, 0.05])
 def test_what_is_moved_out_of_the_floor_ends_where_it_is_moved_to(depth, friction):
-    """A cube deep in the floor with one corner: its displacement makes up for the depth, but for its largest speed."""
+    """A cube deep in the floor with one corner: its displacement corrects the depth, up to its largest speed."""
     world = cube(0.0, (0.4, 0.1, -0.2, 1.0, 2.0, 0.5), turn=(0.9, 0.25, 0.15, 0.1))
     start, stepper = world.initial_state(), TimeStepping(H, friction=friction, max_depenetration_velocity=1.0)
     corners = [point_position(world.model, start.q, "cube", x) for x in itertools.product((-0.1, 0.1), repeat=3)]
@@ -140,7 +140,7 @@ def test_what_is_moved_out_of_the_floor_ends_where_it_is_moved_to(depth, frictio
 
 
 def test_what_sleeps_stands_still():
-    """A body asleep keeps its q and has no speed after the step, whatever changes before it; its neighbour moves on."""
+    """A sleeping body keeps its q and has no speed after the step, for any change before it; its neighbour moves on."""
     builder, material = WorldBuilder(), Material(0.3)
     builder.add_half_space("floor", HalfSpace(), material)
     inertia = RigidInertia.solid_box(2.0, HALF)
@@ -287,7 +287,7 @@ def test_a_run_differentiates_its_next_step_and_makes_none(name):
 
 
 def test_several_states_have_the_bits_of_each_alone():
-    """Of a sequence, on threads: results in its order, tau one for each, targets one for each or for all; or none."""
+    """For a sequence, on threads: results in its order, tau one for each, targets one for each or for all, or none."""
     motion = bounded_drives()
     world, stepper = motion.world, motion.stepper()
     states = list(motion.states(stepper, 12))

@@ -21,7 +21,7 @@ from contactlab.simulation import (
 @pytest.mark.nojit
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 def test_a_touch_without_load_is_a_kink(friction):
-    """Without weight a body at the floor goes on when it leaves, and not when it comes."""
+    """Without weight a body at the floor continues when it leaves, and not when it arrives."""
     world = slider(gravity=0.0)
     stepper = TimeStepping(H, friction=friction, erp=1.0)
     state = world.initial_state()
@@ -106,7 +106,7 @@ def test_what_hardly_slides_may_stick(planar):
 
 @pytest.mark.nojit
 def test_at_its_largest_force_a_drive_gives_way():
-    """A drive that needs just what it has: it reaches what is asked for, or falls short of what is more."""
+    """A drive exactly at its bound reaches its target, or is too weak for a larger one."""
     builder = joint_scenes.cart(mass=2.0)
     builder.add_drive(VelocityDrive("cart", 0.5, max_force=2.0 * 0.5 / H))
     world, stepper = builder.build(), TimeStepping(H)

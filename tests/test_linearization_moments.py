@@ -185,7 +185,7 @@ def test_a_ball_driven_from_rest_has_axes_that_jump():
 
 @pytest.mark.nojit
 def test_a_touch_without_load_brings_moments_with_it():
-    """Without weight a spinning ball at the floor is slowed by what presses it on: one-sided as differences."""
+    """Without weight a spinning ball at the floor is slowed if it is pressed on: one-sided as differences."""
     builder = WorldBuilder((0, 0, 0), **joint_scenes.FAST)
     builder.add_half_space("floor", HalfSpace(), Material(MU))
     start = (0, 0, RADIUS, 1, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""How far the forces of a step are from those selected: asked of its table, beside verification's own method."""
+"""Distance of a step's forces from the selected ones: by its table, compared with verification's method."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_exact_cones_have_their_own_selection():
 
 
 def test_a_vertex_is_far_from_the_forces_selected():
-    """Of a box on four corners that resist rolling; the forces of a ball are unique."""
+    """For a box on four corners that resist rolling; the forces of a ball are unique."""
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), Material(0.5, rolling=0.01))
     inertia, rough = RigidInertia.solid_box(1.0, (0.1,) * 3), Material(0.5, rolling=0.01)
@@ -78,7 +78,7 @@ def test_a_vertex_is_far_from_the_forces_selected():
 
 
 def test_a_pile_says_where_its_forces_are_others():
-    """Islands told as not selected are far, or none are found; the others are near."""
+    """Islands marked as not selected are far, or no selected forces exist; the others are near."""
     recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3), steps=100)
     table = recording.certificates
     missed = table.rows(table.choice == ForceChoice.OTHER_SOLUTION)

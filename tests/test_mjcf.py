@@ -213,7 +213,7 @@ def words(one: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", TABLE)
 def test_what_is_read_is_quiet_and_the_rest_is_named(kind):
-    """By the table, and each attribute has one place in it."""
+    """Attributes are reported by the table, and each has one place in it."""
     row = TABLE[kind]
     every = [word for column in row for word in words(column)]
     assert len(set(every)) == len(every)
@@ -239,7 +239,7 @@ def test_the_guide_has_the_table():
 
 
 def test_values_that_change_nothing_are_quiet():
-    """Zeros in any form, and elements that nobody knows are named as such."""
+    """Zeros in any form give no report, and unknown elements are named."""
     said = [
         ("worldbody", "geom", {"margin": "0.0", "surfacevel": "0 0 0"}),
         ("actuator", "motor", {"actearly": "false"}),

@@ -1,4 +1,4 @@
-"""Robots from MuJoCo files: who may touch whom, actuators, sites, keyframes, and a robot in a world that goes on."""
+"""Robots from MuJoCo files: collision filters, actuators, sites, keyframes, and a robot in a running world."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_bodies_that_may_touch_are_mujocos(tmp_path, name):
 
 
 def test_a_body_of_several_joints_does_not_touch_its_parent(tmp_path):
-    """Neither do bodies welded to either of the two."""
+    """Bodies welded to either of the two do not touch either."""
     pairs = may_touch_here(load_mjcf(written(tmp_path, texts.LEG)).world)
     for pair in (("thigh", "shin"), ("thigh", "sole"), ("pack", "shin"), ("shin", "toe"), ("sole", "toe")):
         assert frozenset(pair) not in pairs

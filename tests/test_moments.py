@@ -71,7 +71,7 @@ def test_the_bound_follows_the_force_that_the_step_itself_finds():
 
 
 def test_random_problems_with_moments_are_certified():
-    """Dense inertia, random rows, several cones on every contact: Lemke's answer meets every condition."""
+    """Dense inertia, random rows, several cones on every contact: Lemke's solution satisfies every condition."""
     rng = np.random.default_rng(5)
     for _ in range(60):
         nc, nv = 3, 9
@@ -204,7 +204,7 @@ def test_scenes_and_records_carry_the_lengths(tmp_path):
 
 @pytest.mark.parametrize("field", ["torsional", "rolling"])
 def test_lengths_are_not_negative(field):
-    """Nor anything that is no number."""
+    """Negative lengths, and values that are not numbers, are refused."""
     for value in (-1e-9, np.nan, np.inf):
         with pytest.raises(ContactError) as caught:
             Material(0.5, **{field: value})

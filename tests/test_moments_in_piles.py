@@ -88,7 +88,7 @@ def grasp(torsional: float) -> World:
 
 @pytest.mark.parametrize(("torsional", "holds"), [(0.0, False), (0.3e-3, False), (1e-3, True)])
 def test_a_grasp_beside_the_mass_centre_holds_by_torsion_alone(torsional: float, holds: bool) -> None:
-    """Two points bear no moment about their line: m g d = 0.049 N m is asked of 2 rho fN, fN = 50 N."""
+    """Two points carry no moment about their line: m g d = 0.049 N m must be within 2 rho fN, fN = 50 N."""
     world = grasp(torsional)
     tau = np.zeros(world.nv)
     tau[:2] = 50.0, -50.0

@@ -268,7 +268,7 @@ def test_motion_of_random_trees() -> None:
 
 @pytest.mark.nojit
 def test_a_point_on_a_wheel() -> None:
-    """Of (r cos q, r sin q), with the momentum of the mass that is there."""
+    """The derivatives of (r cos q, r sin q), with the momentum of a mass there."""
     inertia = RigidInertia(2.0, (0.5, 0, 0), inertia=np.diag([0.1, 0.1, 0.1]))
     wheel = ModelBuilder().add_body("wheel", joint=joints.Revolute(), inertia=inertia).build()
     s, c, w, a = np.sin(0.3), np.cos(0.3), 2.0, 1.5

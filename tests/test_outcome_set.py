@@ -185,7 +185,7 @@ def test_bad_arguments_are_refused():
 
 @pytest.mark.parametrize("data", [flat_rod(1.0 / 3.0), flat_rod(1.0 / 3.0, (1.0, -1.0, 0.0), 0.3, 0.1)])
 def test_two_points_that_press_each_other_down_come_to_rest(data):
-    """W12 < 0, a uniform rod: whatever the order, both ends stay down; with friction it loses what it must."""
+    """W12 < 0, a uniform rod: in any order both ends stay down; with friction it loses the necessary energy."""
     found = outcome_set(data, samples=30)
     assert np.abs(found.v_plus[:, 1:]).max() < 1e-6
     for law in (Newton(0.0), Stronge(0.0), Stronge(0.0, "sequential")):

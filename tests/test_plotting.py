@@ -133,7 +133,7 @@ def test_rasterized_squares_cover_their_pixels_and_the_nearer_wins():
 
 
 def test_the_camera_sees_all_and_things_fall_into_place():
-    """All points fit; a ball in front hides the box behind it; shadows darken the ground."""
+    """All points fit; a ball in front hides the box behind; shadows darken the ground."""
     box, ball = solid_of(Box.cube(0.2)), solid_of(Sphere(0.3, (-0.6, -1.4, 0.7)))
     points = np.concatenate((box.vertices, ball.vertices))
     camera = Camera.at(points, 80, 60)

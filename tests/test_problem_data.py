@@ -134,7 +134,7 @@ def test_copies_and_changed_copies(kind: Any, fields_of: Callable[..., dict[str,
 
 
 def test_forces_are_packed_in_order() -> None:
-    """As fN, fF, fL, fG; an array of them is a copy."""
+    """The order is fN, fF, fL, fG; an array of them is a copy."""
     data, cf = ConstraintVelProblemData(**velocity_fields()), np.arange(11.0)
     forces = ConstraintForces.from_packed(data, cf)
     for found, first, last in ((forces.fN, 0, 3), (forces.fF, 3, 8), (forces.fL, 8, 10), (forces.fG, 10, 11)):
@@ -356,7 +356,7 @@ def test_overflow_of_a_wider_float_is_refused() -> None:
 
 
 def test_the_error_is_a_value_error_and_survives_pickling() -> None:
-    """So that it comes back from other processes."""
+    """Pickling works, so that errors return from other processes."""
     error = pickle.loads(pickle.dumps(ProblemDataError("mu", "mu[0] = -1")))
     assert isinstance(error, ValueError)
     assert (error.field, error.message, str(error)) == ("mu", "mu[0] = -1", "mu: mu[0] = -1")

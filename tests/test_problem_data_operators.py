@@ -78,7 +78,7 @@ def test_rows_of_a_pair_come_from_mu_r_and_k():
 
 @pytest.mark.parametrize("field", ["N", "L", "G"])
 def test_rows_of_a_pair_that_cannot_be_told(field):
-    """A pair without anything that tells its rows is refused with advice."""
+    """A pair without a known number of rows is refused with advice."""
     with pytest.raises(ProblemDataError, match=f"cannot be told: give .*k{field}") as caught:
         ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), **{field: pair(A)})
     assert caught.value.field == field
@@ -239,7 +239,7 @@ def test_faulty_mass_matrices_are_named(M, message):
 
 
 def test_extreme_mass_ratios_are_not_singular():
-    """Twelve decades between masses are not taken for a rank fault."""
+    """Twelve decades between masses do not count as a rank fault."""
     data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.diag([1e-6, 1.0, 1e6]))
     np.testing.assert_allclose(data.solve_inertia(np.ones(3)), [1e6, 1.0, 1e-6])
 

@@ -1,4 +1,4 @@
-"""Whatever ends a run, the record of what was computed opens, and the run can be gone on with to the same bits."""
+"""After any end of a run the record of the computed part opens, and the run resumes with the same bits."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_ctrl_c_loses_nothing_that_was_told(tmp_path):
 
 
 def unfinished(path, steps=60, world=scenes.tumble, stepper=STEPPER):
-    """Leave the chunks of a run that was stopped after so many steps."""
+    """Write the chunks of a run that was stopped after this many steps."""
 
     def interrupt(done, total):
         if done >= steps:
@@ -199,7 +199,7 @@ def test_every_array_is_read_against_its_checksum(compress, tmp_path):
 
 @pytest.mark.parametrize("when", ["meta", "chunk", "pack"])
 def test_a_full_disk_is_told_and_what_was_written_stands(when, tmp_path, monkeypatch, whole):
-    """The error names file and reason; the record opens up to there; with room again the run goes on."""
+    """The error names file and reason; the record opens up to there; with free space the run resumes."""
     path = tmp_path / "run.npz"
     simulate(scenes.tumble(), STEPPER, steps=3).save(path)
     written = []

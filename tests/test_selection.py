@@ -60,7 +60,7 @@ def moved(recording, box: int) -> tuple[float, float]:
 @pytest.mark.parametrize("boxes", [1, 2, 3])
 @pytest.mark.parametrize("firmness", [1.5, 10.0])
 def test_a_firm_grasp_holds(boxes, firmness):
-    """Rigid, at default settings: 0.1 mm and 0.1 degrees in two seconds are asked, rounding is met."""
+    """Rigid, at default settings: the limit is 0.1 mm and 0.1 degrees in two seconds; the motion is rounding."""
     recording = simulate(grasp(boxes, firmness), TimeStepping(4e-3), 2.0)
     for box in range(boxes):
         fall, turn = moved(recording, box)
@@ -189,7 +189,7 @@ def test_a_row_of_spheres_under_a_plank_shares_by_symmetry():
 
 
 def test_what_is_not_selected_goes_to_the_solver():
-    """Softness of friction is no polygon: Lemke's method answers, or the one that is named."""
+    """Softness of friction is not a polygon: Lemke's method solves it, or the named solver."""
     soft = ConstraintVelProblemData(
         M=2.0 * np.eye(2), Mv=[0.03, -0.1962], N=[[0, 1]], F=[[1, 0]], mu=[0.5], r=[1], gammaF=[1e-3]
     )
@@ -396,7 +396,7 @@ def test_boxed_rows_by_selection_and_by_a_solver_of_cones(bounds: tuple[float, f
 
 
 def test_a_solver_named_answers_all() -> None:
-    """As ever: no forces of the step before are taken in its place."""
+    """The named solver solves all islands: previous forces do not replace it."""
     recording = simulate(sliding_brick(0.3), TimeStepping(2e-3, lcp.NSGS(), friction="cone"), steps=5)
     assert np.all(recording.rows["island_pivots"][:1] > 0)
     assert "NSGS" in recording.stepper.solver_text

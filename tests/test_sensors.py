@@ -1,4 +1,4 @@
-"""Sensors against closed forms and the balance of forces; a run and its record read alike."""
+"""Sensors compared with closed forms and the balance of forces; a run and its record give the same readings."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_forces_of_contacts_balance_the_readings_of_accelerometers() -> None:
 
 
 def test_noise_is_normal_and_of_seed_time_and_state_alone() -> None:
-    """Of the right deviation and independent in time, entry and seed; the runs of a batch err as they would alone."""
+    """The deviation is right, independent in time, entry and seed; runs of a batch have the noise of single runs."""
     world, stepper = tumble(), TimeStepping(0.01)
     recording = simulate(world, stepper, steps=500)
     true, clear = recording.read(sensors.Gyroscope("cube")), sensors.Gyroscope("cube")

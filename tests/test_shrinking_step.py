@@ -101,7 +101,7 @@ def test_the_smallest_step_has_a_default() -> None:
     ],
 )
 def test_options_out_of_range_are_named(options: dict[str, Any], field: str) -> None:
-    """shrink_factor between 0 and 1, 0 < min_h <= h, h > 0; nothing is asked of the callable."""
+    """shrink_factor between 0 and 1, 0 < min_h <= h, h > 0; the callable is not called before."""
     asked: list[float] = []
     assert_fields(
         ProblemDataError,
@@ -121,7 +121,7 @@ def test_what_the_callable_returns_is_checked() -> None:
 
 
 def test_softening_follows_the_step() -> None:
-    """A soft contact whose terms depend on h, asked for by a callable: the resting rod stays at any h that is used."""
+    """A compliant contact whose terms depend on h, given by a callable: the resting rod stays at any h in use."""
     from contactlab.formulation import softening
 
     k = 1e3
@@ -144,7 +144,7 @@ G_SOFTENING = 9.81
 @pytest.mark.parametrize("h", [1e-5, 1e-2, 0.5])
 @pytest.mark.parametrize(("k", "b"), [(1e4, 15.0), (100.0, 0.0), (1e9, 1e3)])
 def test_a_mass_at_rest_is_carried_by_the_spring_alone(h: float, k: float, b: float) -> None:
-    """At depth m g / k: f = -k phi exactly, and no motion, whatever h and b; in forces and in impulses."""
+    """At depth m g / k: f = -k phi exactly, and no motion, for any h and b; in forces and in impulses."""
     m = 2.0
     gap = -m * G_SOFTENING / k
     fields: dict[str, Any] = {"M": [[m]], "Mv": [-h * m * G_SOFTENING], "N": [[1.0]]}

@@ -15,7 +15,7 @@ from contactlab.simulation import Recording, SimulationConfigError, SimulationEr
 
 
 class FirstTries:
-    """A solver whose first answers are garbage, every so many calls."""
+    """A solver whose first results are wrong, once in this many calls."""
 
     def __init__(self, tries, period):
         self.tries = tries
@@ -119,7 +119,7 @@ def test_every_island_starts_again(warm):
 
 
 def test_a_duration_is_covered():
-    """Steps go on until the time is reached, the last one less than h beyond it; a step is never cut."""
+    """Steps continue until the time is reached, the last one less than h beyond it; a step is never shortened."""
     world = scenes.dropped_ball(0.05, 0.7)
     stepper = TimeStepping(0.01, solver=scenes.UpTo(1e-3), adaptive=True)
     totals = []

@@ -170,7 +170,7 @@ def test_stops_of_joints_are_contacts_without_friction() -> None:
 
 @pytest.mark.parametrize("solver", [None, lcp.ContactStrategies()], ids=["selected", "named"])
 def test_rows_of_bounded_force_stand_beside_cones(solver: Any) -> None:
-    """Dry friction in a joint: selected in the loop, or answered by a solver of cones, to which it is an LCP's rows."""
+    """Dry friction in a joint: selected in the loop, or by a solver of cones, which treats it as rows of an LCP."""
     recording = simulate(dragging_arm(friction=True), TimeStepping(2e-3, solver, friction="cone"), steps=40)
     report = verify(recording)
     assert report.holds, str(report)

@@ -48,7 +48,7 @@ def crossed_balls():
 
 
 def test_one_step_ends_a_penetration_and_brings_no_kinetic_energy():
-    """The brick stands on the ground but for nine tenths of what is allowed, at rest; the lift is in the ledger."""
+    """The brick rests at nine tenths of the allowed depth; the lift is in the ledger."""
     recording = simulate(sunk_box(), TimeStepping(1e-3), steps=3)
     assert recording.q[1, 2] == pytest.approx(0.04 - LEFT, abs=0.05 * LEFT)
     assert np.abs(recording.v[1:]).max() < 1e-12
@@ -190,7 +190,7 @@ def test_a_tumble_with_projection_verifies_closes_its_ledger_and_resumes(tmp_pat
 
 
 def test_a_changed_push_does_not_verify():
-    """Neither as a multiplier nor as a displacement, nor sideways beyond friction, nor where nothing is projected."""
+    """Neither as a multiplier nor as a displacement, nor sideways beyond friction, nor in steps without projection."""
     recording = simulate(sunk_box(), TimeStepping(1e-3), steps=1)
     rows = {**recording.rows, "contact_projection_multiplier": 1.01 * recording.rows["contact_projection_multiplier"]}
     report = verify(Recording(recording.world, recording.stepper, rows))

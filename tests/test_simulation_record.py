@@ -307,7 +307,7 @@ def test_the_ground_is_asked_by_name(pile):
 
 
 def test_names_are_checked(pile):
-    """Of bodies there are not, of two grounds, and of a third one."""
+    """Unknown bodies, two half-spaces, and a third body are refused."""
     with pytest.raises(SimulationConfigError, match=r"between\('ground'\) has all that touch 'ground'"):
         pile.contacts.between("world", "ground")
     for a, b, field in (("cube 9", "cube 1", "a"), ("cube 1", "sky", "b"), ("ground", "world", "b")):
@@ -348,7 +348,7 @@ def test_a_bouncing_ball_makes_and_breaks_contact():
 
 
 def test_events_between_bodies_follow_the_table():
-    """Whatever happens, made and broken alternate, and between them an impulse passes in every step."""
+    """Contacts made and broken alternate, and between them an impulse is transmitted in every step."""
     recording = simulate(ball_on_a_moving_box(), TimeStepping(2e-3, edges=4), steps=150)
     touching = recording.contacts.between("box", "ball").touching
     wanted = np.zeros(150, dtype=bool)

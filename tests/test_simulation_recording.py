@@ -42,7 +42,7 @@ def same(one: Recording, other: Recording) -> None:
     ids=["contacts", "joints", "sleep", "adaptive"],
 )
 def test_the_record_is_that_of_simulate(make, options) -> None:
-    """Also when it is asked for in between; more steps than are joined at once."""
+    """Also if it is read in between; with more steps than are joined together."""
     world, stepper = make(), TimeStepping(H, **options)
     tau = 0.1 * np.random.default_rng(0).normal(size=world.nv)
     run = Simulation(world, stepper, record=True)
@@ -56,7 +56,7 @@ def test_the_record_is_that_of_simulate(make, options) -> None:
 
 
 def test_forces_and_targets_that_change_are_recorded(tmp_path) -> None:
-    """`verify` finds what moved it; a record that is saved is gone on with by `simulate`."""
+    """`verify` finds the changed entry; `simulate` resumes a saved record."""
     world, stepper = driven(), TimeStepping(H)
     run = Simulation(world, stepper, record=True)
     rng = np.random.default_rng(1)

@@ -293,7 +293,7 @@ def world():
 
 
 def ends(world, stepper, steps, **given):
-    """The states of so many steps in a row."""
+    """Return the states of this many successive steps."""
     found = [world.initial_state()]
     for _ in range(steps):
         found.append(stepper.step(world, found[-1], **given).state)

@@ -80,7 +80,7 @@ def test_a_step_turns_by_the_body_axes_rotation_vector(q, a, scale):
 
 
 def test_angle_of_a_tiny_turn_keeps_its_digits():
-    """No arc cosine: an angle of 1e-10 comes back to rounding, and q and -q are one orientation."""
+    """Without arc cosine: an angle of 1e-10 is recovered to rounding, and q and -q are one orientation."""
     q = quaternion.normalize([1.0, 2.0, 3.0, 4.0])
     turned = quaternion.multiply(q, quaternion.exp([0.0, 1e-10, 0.0]))
     assert quaternion.angle_between(q, turned) == pytest.approx(1e-10, rel=1e-5)
@@ -176,7 +176,7 @@ def test_impossible_inertias_name_the_field(mass, inertia, field, says):
 
 
 def test_a_flat_plate_is_allowed():
-    """The triangle inequality holds with equality for a lamina, whatever its axes."""
+    """The triangle inequality holds with equality for a lamina, for any axes."""
     R = quaternion.to_matrix(quaternion.normalize([1.0, 0.3, -0.2, 0.5]))
     RigidInertia(1.0, inertia=R @ np.diag([0.3, 0.4, 0.7]) @ R.T)
 

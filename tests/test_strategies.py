@@ -64,7 +64,7 @@ def test_one_attempt_answers_what_it_can_alone(alone: str, friction: str) -> Non
 
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 def test_forces_not_selected_are_held_where_they_are_near(friction: str) -> None:
-    """With nothing that selects, bodies at rest need no strategy but the forces of the step before."""
+    """Without selection bodies at rest need no strategy except the reuse of forces."""
     stepper = TimeStepping(5e-3, friction=friction, strategies=("reuse", "interior_point"))
     table = simulate(pile(), stepper, steps=160).certificates
     late = table.rows((table.step >= 140) & (table.n_contacts > 1))
@@ -122,7 +122,7 @@ def balls(seed: int) -> World:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 def test_every_step_of_a_pile_holds_mechanically_too(seed: int) -> None:
-    """As `verify` asks by default: each condition to 1e-9 of its scale, also where forces selected come to 2e-8."""
+    """With the default of `verify`: each condition to 1e-9 of its scale, also if selected forces reach 2e-8."""
     recording = simulate(balls(seed), TimeStepping(0.005), 2.0)
     assert recording.worst_certificate().scaled < 1e-9
     assert recording.worst_certificate().mechanical < 1e-9

@@ -24,7 +24,7 @@ def at(x: float, samples: int = 4) -> np.ndarray:
 
 
 def test_medoid_is_nearest_to_the_others_and_finite() -> None:
-    """Of places on a line it is the median; a failed path is none."""
+    """For positions on a line it is the median; a failed path is never chosen."""
     paths = np.stack([at(0.0), at(0.02), at(0.03), at(0.5), np.full((4, 7), np.nan)])
     assert medoid(paths[:3], 0.1) == 1
     assert medoid(paths, 0.1) in (1, 2)

@@ -92,7 +92,7 @@ def test_grips_differ_as_the_sentence_says():
 
 
 def test_the_tour_is_for_this_machine_alone():
-    """It listens at 127.0.0.1: another address of the loopback finds nobody."""
+    """It listens at 127.0.0.1: another address of the loopback has no server."""
     with served(18961) as url:
         port = urlsplit(url).port
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE):
@@ -136,7 +136,7 @@ def test_every_scene_is_seen_to_move(tmp_path):
 @pytest.mark.slow
 @needs_chromium
 def test_a_scene_stops_and_goes_on(tmp_path):
-    """By the key H, and by H once more."""
+    """The key H pauses it, and H again resumes it."""
     with served(18981) as url, page(tmp_path) as view:
         view.open(url, WIDTHS["desk"])
         view.until("/t = [0-9.]+/.test(document.body.innerText)")

@@ -60,7 +60,7 @@ class Block:
 
 
 def blocks_of(page: str) -> list[Block]:
-    """The blocks that do something, each with the output that stands behind it."""
+    """Return the blocks that run, each with the output block after it."""
     found = [(match[1], match[2], page.count("\n", 0, match.start()) + 1, match) for match in BLOCK.finditer(page)]
     blocks = []
     for here, (language, text, line, match) in enumerate(found):

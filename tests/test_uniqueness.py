@@ -45,7 +45,7 @@ def check_solutions(data, found, h=None):
 
 
 def test_an_impact_that_ends_at_rest_is_unique():
-    """Moreau's projection: the distance is in units of the velocity before, whatever is left after it."""
+    """Moreau's projection: the distance is in units of the velocity before, for any velocity after."""
     data = ConstraintVelProblemData(M=ROD, Mv=[0, -1, 0.1], N=[[0, 1, -1], [0, 1, 1], [0, 1, 0.5]])
     for found in (motion_is_unique(data), impact.uniqueness(data, 0.0)):
         assert found.verdict is VelocityCount.ONE
@@ -96,7 +96,7 @@ def test_a_rod_in_painleves_region_has_three_velocities():
 
 
 def test_a_ladder_hits_floor_and_wall_at_once():
-    """Halm and Posa: from one state it stops for good, or goes on along the floor."""
+    """Halm and Posa: from one state it stops completely, or continues along the floor."""
     data = ladder(1.4, [-0.14, -0.33, 1.22], 1.0)
     assert np.all(data.blocks().J[:2] @ [-0.14, -0.33, 1.22] < 0.0)
     found = motion_is_unique(data)

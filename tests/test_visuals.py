@@ -160,7 +160,7 @@ def test_without_trimesh_shapes_are_drawn(robot, monkeypatch):
 
 
 def test_visuals_of_ones_own():
-    """On any body; checked at once; a shape that is not to be shown is not, unless asked for."""
+    """On any body; checked immediately; a hidden shape is not drawn by default."""
     builder = WorldBuilder()
     builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), Material(0.5))
     builder.add_shape("ball", Sphere(0.3), Material(0.5), shown=False)
@@ -190,7 +190,7 @@ def test_visuals_of_ones_own():
 
 
 def test_fine_meshes_are_drawn_with_fewer_triangles(monkeypatch):
-    """About as many as a page can bear, however often a mesh is seen; the shape stays, and round stays round."""
+    """About the limit of a page, for any number of repetitions of a mesh; shapes and their round parts remain."""
     pytest.importorskip("fast_simplification")
     import trimesh
 
@@ -265,7 +265,7 @@ def colors_sent(monkeypatch):
 
 @pytest.mark.filterwarnings("default")
 def test_viewer_replay_and_picture_show_the_same(robot, tmp_path, monkeypatch):
-    """As built, or by ``collision=True`` as it collides: in the replay, live, served, and on paper."""
+    """With visuals, or by ``collision=True`` with collision shapes: in the replay, live, served, and in pictures."""
     viewer, plotting = pytest.importorskip("contactlab.viewer"), pytest.importorskip("contactlab.plotting")
     pytest.importorskip("viser")
     pytest.importorskip("matplotlib")
@@ -327,7 +327,7 @@ def test_geoms_look_as_in_mujocos_viewer(tmp_path):
 
 
 def test_the_camera_fits_what_moves(robot):
-    """Neither half-spaces nor what stands far away: a robot fills most of the picture, on screen and on paper."""
+    """Neither half-spaces nor distant bodies count: a robot fills most of the picture, on screen and in print."""
     pytest.importorskip("viser")
     from contactlab.viewer.server import WINDOW, aim_camera
 

@@ -111,7 +111,7 @@ def test_a_mesh_that_is_not_there_is_named():
 
 
 def test_a_bad_mesh_is_named_and_can_be_left_out(with_mesh):
-    """Link, file, reason and way out; asked to, the robot comes without it, and a warning lists what is missing."""
+    """Link, file, reason, alternative; on request the robot is added without it, and a warning lists the missing."""
     (with_mesh.parent / "bad.stl").write_text("no mesh")
     meshes = [("0 0 0", f'<mesh filename="{name}"/>') for name in ("bad.stl", "gone.stl", "part.stl")]
     text = f'<robot name="r">{link("body", *meshes[:2])}{link("leg", meshes[2])}{joint("body", "leg", "0 0 0")}</robot>'
@@ -182,7 +182,7 @@ def test_the_worlds_own_shapes_move_with_the_robot():
     ],
 )
 def test_a_refused_robot_leaves_the_builder_as_it_was(field, arguments):
-    """With the argument at fault."""
+    """The error has the wrong argument."""
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), Material(0.5))
     builder.add_urdf(ROBOT)
@@ -213,7 +213,7 @@ JOINTED = f"""<robot name="r">{link("base")}{link("arm", ("0 0 -0.2", '<sphere r
 
 
 def test_what_a_description_says_of_joints_can_be_said_otherwise():
-    """As in `add_model`: by the names of the description, behind the robot's."""
+    """As in `add_model`: by the names of the description, after the robot's name."""
     builder = WorldBuilder()
     stop = JointLimit("hip", -0.2, 0.3, stiffness=50.0)
     builder.add_urdf(
@@ -233,7 +233,7 @@ def test_what_a_description_says_of_joints_can_be_said_otherwise():
 
 
 def test_efforts_bound_drives_where_asked():
-    """Of drives that say no force of their own; the arm then hangs where the motor is too weak for its load."""
+    """For drives without their own bound; the arm then hangs where the motor is too weak for its load."""
     for add in (
         lambda builder, **more: builder.add_urdf(JOINTED, name="a", **more),
         lambda builder, **more: builder.add_model(Model.from_urdf(JOINTED), prefix="a/", **more),

@@ -1,4 +1,4 @@
-"""Small worlds whose steps are differentiated, and what their derivatives are held to."""
+"""Small worlds whose steps are differentiated, and comparisons of their derivatives with differences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOLERANCES = {("boxes", "cone"): 1e-4, ("capsules", "cone"): 1e-5}
 
 
 def scaled(found, expected):
-    """The largest error, relative where the entry is above 1."""
+    """The largest error, relative for entries above 1."""
     return float((np.abs(found - expected) / np.maximum(1.0, np.abs(expected))).max(initial=0.0))
 
 
@@ -52,14 +52,14 @@ def assert_agrees(world, stepper, state, targets=None, tau=None, *, steps=(1e-6,
 
 
 def stepped(world, stepper, state, targets=None):
-    """Where a step ends."""
+    """The state after a step."""
     run = Simulation(world, stepper, state)
     run.step(targets=targets)
     return run.q.copy(), run.v.copy()
 
 
 def slope(world, stepper, state, one, targets=None, way=None, sides=(1, -1)):
-    """The column of a parameter by differences of worlds, to the sides given."""
+    """The column of a parameter by differences of worlds, on the given sides."""
     way = way or 1e-5 * one.scale
     ends = [stepped(one.world(one.value + side * way), stepper, state, targets) for side in sides]
     change = np.concatenate((difference(world.model, ends[1][0], ends[0][0]), ends[0][1] - ends[1][1]))
@@ -93,7 +93,7 @@ def assert_one_sided(world, stepper, state, directions, targets=None, tau=None, 
 
 
 def signed(n, *columns):
-    """Both directions of each of these columns of n, and some at random."""
+    """Both directions of each of these columns of n, and some random ones."""
     ways = [sign * np.eye(n)[column] for column in columns for sign in (1.0, -1.0)]
     return [*ways, *np.random.default_rng(1).normal(size=(6, n))]
 

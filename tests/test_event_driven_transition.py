@@ -108,9 +108,10 @@ def test_two_bounces_at_their_closed_form(tilt, mu, v, sticks, duration):
 def test_optimal_control_of_two_balls(part):
     """Task 3 of arXiv 2207.05060: at the control known to be best every gradient of the cost is zero.
 
-    The cost is |x2(T)|^2 + eps integral of |u|^2 until the balls meet, at s, with eps = 0.1; best is a u linear in time
-    (Hu et al., arXiv 2205.08622). Its gradient by u(t) is 2 eps u(t), that of |x2(T)|^2 by the velocity at t, and
-    eps |u(s)|^2 times that of s, which is -(s - t) / (2 v) of each component, with v the speed along x at s.
+    The cost is |x2(T)|^2 + eps integral of |u|^2 until the balls meet, at s, with eps = 0.1; the best u is linear in
+    time (Hu et al., arXiv 2205.08622). Its gradient by u(t) is the sum of 2 eps u(t), the gradient of |x2(T)|^2 by the
+    velocity at t, and eps |u(s)|^2 times the gradient of s, which is -(s - t) / (2 v) for each component, with v the
+    speed along x at s.
     """
     from scipy.optimize import brentq
 

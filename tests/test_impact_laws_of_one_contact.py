@@ -163,9 +163,9 @@ def test_a_superball_is_one_whose_springs_swing_together():
 @pytest.mark.parametrize("e", [1.0, 0.6])
 @pytest.mark.parametrize("slip", [0.05, 0.2])
 def test_a_rough_ball_that_slides_at_the_end_only(slip, e):
-    """It holds until Omega t_s, then slides: s = s_0 cos Omega t_s + W_tt mu (what is left of the normal impulse).
+    """It sticks until Omega t_s, then slides: s = s_0 cos Omega t_s + W_tt mu (the remaining normal impulse).
 
-    Stronge's solution of a ball, eta^2 = 1.21: F_n = sin t, then cos((t - pi/2) / e) as it parts;
+    Stronge's solution of a ball, eta^2 = 1.21: F_n = sin t, then cos((t - pi/2) / e) in restitution;
     F_t = s_0 sin(Omega t) Omega / W_tt.
     """
     mu, W_tt = 0.3, 3.5

@@ -102,7 +102,7 @@ def test_a_failed_try_leaves_no_trace():
 
 @pytest.mark.parametrize("warm", [True, False])
 def test_every_island_starts_again(warm):
-    """Three bodies: the second or third island fails when others are solved already; rows are those of the last try.
+    """Three bodies: the second or third island fails after others are solved; rows belong to the last attempt.
 
     With and without a start, which gives proposals that come before the solver: it is asked, and fails, less often.
     """

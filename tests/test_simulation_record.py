@@ -42,8 +42,8 @@ def test_opened_record_poses_its_problems(tumble, tmp_path):
     for a, b in zip(ours, theirs, strict=True):
         assert np.array_equal(a, b)
     assert np.array_equal(tumble.z(i), opened.z(i))
-    # The loop takes rows of both tangents through the tree together and combines those of edges afterwards; here every
-    # row is solved for itself. The sums have other orders, so that they agree to a few roundings, and no better.
+    # The loop takes rows of both tangents through the tree together and combines them into rows of edges afterwards;
+    # here every row is solved separately. The sums have different orders, so they agree only up to a few roundings.
     Y = opened.problem(i).solve_inertia(ours.J.T).T
     np.testing.assert_allclose(Y, ours.Y, rtol=0, atol=16.0 * np.finfo(float).eps * np.abs(ours.Y).max())
 

@@ -129,7 +129,7 @@ H_ROWS, STEPS = 0.01, 40
 
 
 def run_of(world: World, steps: int = STEPS) -> Recording:
-    """A run of which only the values that `simulate` reads have been read."""
+    """A run from which only `simulate` has read values."""
     return simulate(world, TimeStepping(H_ROWS), steps=steps)
 
 

@@ -219,7 +219,7 @@ def work(arguments: argparse.Namespace) -> None:
         tell(begin=[kind, seed])
         try:
             row = run(arguments.scenes, kind, seed, arguments.limit, arguments.keep, arguments.mujoco)
-        except Exception as error:  # noqa: BLE001  # of a campaign: what happened is its result
+        except Exception as error:  # noqa: BLE001 # in a campaign an error is a result
             row = dict.fromkeys(HEAD, "") | {
                 "kind": kind,
                 "seed": seed,

@@ -1,13 +1,13 @@
-"""A failing disk: below one folder, every operation that changes something is counted, and one of them fails.
+"""A failing disk: below one folder, every operation that changes something is counted, and one operation fails.
 
-* ``full``: from there on nothing new fits, until the end of the block; what is there can be removed and renamed. A
-  write puts down half of what it was given first.
-* ``once``: that operation alone is refused.
-* ``kill``: half of it is done and nothing after it, as if the process were killed there: `Killed` passes through
-  everything, and what would be cleaned up on the way is left.
+* ``full``: from that operation to the end of the block the disk is full; existing files can be removed and renamed. A
+  write first stores half of its data.
+* ``once``: only that operation is refused.
+* ``kill``: half of the operation is done and nothing after it, as if the process were killed there: `Killed` passes
+  through everything, and nothing is cleaned up on the way.
 
-It stands between Python and the system (`open`, `os.replace`, `os.unlink`, ...), so that whatever writes through
-these meets it, in this process.
+It replaces the functions that reach the system (`open`, `os.replace`, `os.unlink`, ...), so it affects every write
+through them in this process.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ AXES = ((0, 0, 1), (0, 1, 0), (0, 1, 0), (1, 0, 0))
 
 
 def arm() -> mb.Model:
-    """Four turning links of 0.4 m, one on the other, and a tool fixed to the last: it keeps a frame of its own."""
+    """Build four rotating links of 0.4 m, one on the other, and a tool with its own frame, fixed to the last link."""
     builder = mb.ModelBuilder()
     link = mb.RigidInertia(2.0, com=(0, 0, 0.2), inertia=np.diag([0.03, 0.03, 0.004]))
     for parent, name, axis in zip(CHAIN[:-1], CHAIN[1:], AXES, strict=True):

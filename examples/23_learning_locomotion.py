@@ -1,7 +1,7 @@
 """Learning to run: gymnasium's HalfCheetah, Hopper and Ant, and a search for a gait over a `VectorEnv`.
 
-Files are gymnasium's; observations, rewards and ends are those of version 5, for Ant without contact forces. The method
-is augmented random search (Mania, Guy, Recht, 2018). `main("HalfCheetah", 60)` trains longer.
+Files are gymnasium's; observations, rewards and the ends of episodes follow its version 5 (for Ant without contact
+forces). The method is augmented random search (Mania, Guy, Recht, 2018). `main("HalfCheetah", 60)` trains longer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ try:
 except ImportError:
     gymnasium = None
 
-#: File, steps for an action, how much of q is not seen, weights of control and of being well, noise of the start.
+#: File, steps per action, number of unobserved entries of q, weights of control and of health, noise of the start.
 ROBOTS: dict[str, tuple[Any, ...]] = {
     "HalfCheetah": ("half_cheetah", 5, 1, 0.1, 0.0, Noise(0.1, 0.1, "normal")),
     "Hopper": ("hopper", 4, 1, 1e-3, 1.0, Noise(5e-3, 5e-3)),

@@ -214,7 +214,7 @@ def test_rolling_friction_of_a_face_gives_way_to_a_tilt():
 
 @pytest.mark.nojit
 def test_lengths_of_a_pair_of_surfaces_are_parameters():
-    """By both lengths, mu and mass: as differences of worlds; at 0, the end of the range, to one side."""
+    """Derivatives by lengths, mu and mass agree with differences of worlds; at 0, the end of the range, one-sided."""
     for v in ((0.3, 0.1, 0, -1, 3, 2), (0.5, 0.1, 0, 3, -2, 5), (0.002, 0.001, 0, 0.01, 0.02, -0.005)):
         for turn, normal in (((1, 0, 0, 0), (0, 0, 1)), (TURN, (-0.1, 0.05, 1.0))):
             world = ball(BOTH, v, turn=turn, normal=normal, depth=1e-5)

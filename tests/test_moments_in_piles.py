@@ -37,7 +37,7 @@ def bin_of_spheres(count: int, seed: int = 0) -> World:
 @pytest.mark.slow
 @pytest.mark.parametrize("edges", [4, 8])
 def test_a_pile_is_answered_by_the_attempts(edges: int) -> None:
-    """Of 60 spheres no island is given to a pivoting method, and the record verifies."""
+    """For 60 spheres no island needs a pivoting method, and the record verifies."""
     # The settings for which this pile was chosen; with the numbers of its world one island of 494 is off by 7e-9.
     stepper = TimeStepping(4e-3, edges=edges, margin=1e-3, restitution_threshold=1e-2)
     recording = simulate(bin_of_spheres(60), stepper, steps=200)

@@ -198,7 +198,7 @@ def test_all_of_it_is_in_the_text() -> None:
 
 
 def test_worlds_and_records_keep_them() -> None:
-    """With a prefix; the limits are stops of the world, once, also after a reload."""
+    """Names get a prefix; the limits become joint limits of the world, only once, also after a reload."""
     builder = WorldBuilder()
     builder.add_model(arm(), prefix="a/")
     world = builder.build()

@@ -80,7 +80,7 @@ def test_a_swing_of_points_verifies() -> None:
 
 
 def test_a_planar_link_moves_as_in_the_plane() -> None:
-    """With diag(0, I, 0) only I matters about y; the record keeps it, with the option."""
+    """With diag(0, I, 0) only I matters about y; the record keeps the inertia and its option."""
     with pytest.raises(SpatialError, match="physical=False takes it"):
         RigidInertia(2.0, (0, 0, -0.5), inertia=np.diag([0.0, 0.1, 0.0]))
     inertia = RigidInertia(2.0, (0, 0, -0.5), inertia=np.diag([0.0, 0.1, 0.0]), physical=False)

@@ -190,13 +190,13 @@ def test_products_of_inertia_are_zero_where_left_out_and_keep_their_signs():
 
 
 def test_an_origin_may_be_a_quaternion():
-    """As in version 1.2 of the format; normalised, the scalar last."""
+    """Quaternions of version 1.2 of the format are read: the scalar comes last, and they are normalised."""
     model = Model.from_urdf(pair(inside="<origin quat_xyzw='0 0 2 2'/>"))
     np.testing.assert_allclose(model.bodies[1].placement.R, turn([0, 0, 1], math.pi / 2), atol=1e-15)
 
 
 def test_limits_friction_and_the_rest_are_kept():
-    """By the joints' names, with positions in q and v, and as vectors; a missing entry means no limit."""
+    """They are kept by joint name, with positions in q and v, and as vectors; a missing entry means no limit."""
     model = Model.from_urdf(FIVE, floating_base=True)
     assert model.robot == "five_joints"
     # The root link's joint is not in the description; the others are those of `joints`, one by one.

@@ -44,7 +44,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(autouse=True)
 def no_extras(monkeypatch):
-    """As if only the library is installed."""
+    """Hide all extras, as if only the library were installed."""
     for name in ("matplotlib", "viser", "IPython", "PIL", "trimesh"):
         monkeypatch.setitem(sys.modules, name, None)
 

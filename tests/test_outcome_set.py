@@ -170,7 +170,7 @@ def test_sets_of_events_of_recorded_steps_and_of_comparisons():
 
 
 def test_bad_arguments_are_refused():
-    """By name; a sequence that cannot end is reported."""
+    """The error names the argument; a sequence that cannot end is reported."""
     for call, field in (
         (lambda: outcome_set(cradle(3), 1.5), "restitution"),
         (lambda: outcome_set(cradle(3), contacts=[2]), "contacts"),

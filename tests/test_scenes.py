@@ -71,7 +71,7 @@ def test_a_scene_with_former_names_of_options(tmp_path):
 
 
 def test_robots_start_from_joints_and_vectors(tmp_path):
-    """By joint or as a whole vector, the start is the same; link names have the robot's name."""
+    """A start given by joints equals the start given as a whole vector; link names contain the robot's name."""
     text = (SCENES / "double_pendulum.toml").read_text()
     (tmp_path / "double_pendulum.urdf").write_bytes((SCENES / "double_pendulum.urdf").read_bytes())
     by_name = load_scene(write(tmp_path, text)).world

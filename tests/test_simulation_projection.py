@@ -190,7 +190,7 @@ def test_a_tumble_with_projection_verifies_closes_its_ledger_and_resumes(tmp_pat
 
 
 def test_a_changed_push_does_not_verify():
-    """Neither as a multiplier nor as a displacement, nor sideways beyond friction, nor in steps without projection."""
+    """Changed multipliers or displacements, pushes beyond friction, and pushes without projection are found."""
     recording = simulate(sunk_box(), TimeStepping(1e-3), steps=1)
     rows = {**recording.rows, "contact_projection_multiplier": 1.01 * recording.rows["contact_projection_multiplier"]}
     report = verify(Recording(recording.world, recording.stepper, rows))

@@ -41,7 +41,7 @@ def lying(gravity: float) -> World:
 
 
 def test_a_block_on_a_slope_begins_to_slide_where_friction_is_lowered() -> None:
-    """As in a run that begins there, and with the acceleration of mechanics."""
+    """It moves as in a run that begins there, and with the acceleration that mechanics gives."""
     theta, low, stepper = 0.4, 0.2, TimeStepping(H)
     run = Simulation(incline(theta, 0.8), stepper)
     run.step(n=30)

@@ -71,7 +71,7 @@ def test_a_pair_left_out_is_found_by_its_distance(name):
 
 @pytest.mark.parametrize("reduce", [False, True])
 def test_a_point_on_a_half_space_left_out_is_found(reduce):
-    """Of eight points of a tilted slab some are in reach; if four are kept, the deepest is one of them."""
+    """Some of the eight points of a tilted slab are within reach; if four are kept, the deepest is one of them."""
     builder = WorldBuilder()
     builder.add_half_space("ground", HalfSpace(), Material(0.5))
     inertia = RigidInertia.solid_box(1.0, (0.2, 0.2, 0.01))

@@ -234,7 +234,7 @@ def test_a_film_shows_forces_and_impulses():
 
 @pytest.mark.filterwarnings("default")  # viser's own
 def test_replay_of_events_is_one_file(tmp_path: Path) -> None:
-    """As for time stepping, with the states of the film."""
+    """The file is written as for time stepping, with the states of the film."""
     pytest.importorskip("viser")
     from contactlab.viewer import write_html_replay
 

@@ -213,7 +213,7 @@ JOINTED = f"""<robot name="r">{link("base")}{link("arm", ("0 0 -0.2", '<sphere r
 
 
 def test_what_a_description_says_of_joints_can_be_said_otherwise():
-    """As in `add_model`: by the names of the description, after the robot's name."""
+    """Joints are addressed as in `add_model`: by the names of the description, after the robot's name."""
     builder = WorldBuilder()
     stop = JointLimit("hip", -0.2, 0.3, stiffness=50.0)
     builder.add_urdf(

@@ -210,7 +210,7 @@ def fill_rhs_and_scales(
 
 @kernel(inner=True)
 def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, units: Floats) -> float:
-    """Return the largest balanced force: of contacts and limits as in z, of boxed rows the force f itself.
+    """Return the largest balanced force: contacts and limits count as in z, boxed rows with the force f itself.
 
     The rounding of a boxed force is relative to its bounds, of which `MIN_RELATIVE_SCALE` counts.
     """

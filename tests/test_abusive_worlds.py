@@ -47,7 +47,7 @@ def test_a_doubtful_record_is_found_out():
 
 @pytest.fixture
 def asked(monkeypatch):
-    """How often a solver outside the loop was asked; who waits for the one inside has no patience."""
+    """Return the list of calls of solvers outside the loop; the wait for the one inside ends at once."""
     calls = []
     solve = IslandView.solve
 

@@ -173,7 +173,7 @@ def test_upright_rod_sticks_when_its_foot_is_pulled(kN: float, mirrored: bool, c
 @both_sides
 @pytest.mark.parametrize("k", [G, 0.0, -G])
 def test_one_sliding_point_and_one_limit(k: float, mirrored: bool, complementarity: bool) -> None:
-    """With the leading end as a limit two numbers carry the rod, and the vertical acceleration is the one in k."""
+    """With the leading end as a limit two forces carry the rod, and its vertical acceleration equals the given one."""
     rod = Rod(0.0, v=(1.0, 0.0, 0.0), mirrored=mirrored)
     N, F = rod.rows()
     data = ConstraintAccelProblemData(

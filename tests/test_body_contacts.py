@@ -191,7 +191,7 @@ def test_numbers_of_contacts_ascend_and_stay():
 
 
 def test_buffers_grow_without_a_trace(monkeypatch):
-    """With capacity for one pair, one contact of it and one in all, the loop requests more within a step."""
+    """If buffers hold one pair, one contact of a pair and one contact in all, the loop enlarges them within a step."""
     world, stepper = stack(4), TimeStepping(1e-3)
     roomy = simulate(world, stepper, steps=20)
     monkeypatch.setattr(memory, "FIRST_CONTACTS", 1)

@@ -220,7 +220,7 @@ def test_limits_and_equations_are_boxed_rows_too(seed: int) -> None:
 @pytest.mark.parametrize("box", [{"lo": [-5.0], "hi": [5.0]}, {"lo": [-5.0], "hi": [INF]}, {"lo": [-INF], "hi": [INF]}])
 @pytest.mark.parametrize("kB", [-1.0, 1.0])
 def test_a_row_that_equations_hold(box: dict[str, list[float]], kB: float) -> None:
-    """Nothing can move: a drive pushes with its bound; without a bound there is no solution, which is reported."""
+    """No motion is possible: a drive pushes with its bound; without a bound an error reports no solution."""
     data = slider(1.0, 0.0, G=[[1.0]], kB=[kB], **box)
     bound = np.array(box["hi"] if kB < 0.0 else box["lo"])
     if np.isinf(bound).any():

@@ -130,7 +130,7 @@ def test_velocity_level_equals_data_built_by_hand() -> None:
 
 
 def test_impact_problem_has_momentum_closed_contacts_and_restitution() -> None:
-    """Without h: Mv = M v, only closed contacts, kN = e N v for approaches faster than restitution_threshold."""
+    """It has no h: Mv = M v, only closed contacts, kN = e N v for approaches faster than restitution_threshold."""
     model = free_box()
     q = np.array([0, 0, 0.1, 1, 0, 0, 0.0])
     v = np.array([2.0, 0, -1.0, 0, 0, 0])

@@ -102,7 +102,7 @@ def test_a_run_is_gone_on_with(tmp_path, capsys):
 
 
 def test_a_record_that_is_there_is_kept(tmp_path, capsys):
-    """Without an option the run ends before it begins; with one it resumes, or begins again."""
+    """Without an option the command stops before the run; with one it resumes the run or begins again."""
     scene, out = write(tmp_path), tmp_path / "run.npz"
     assert main(["run", str(scene), "--out", str(out), "--duration", "0.02"]) == 0
     before = out.read_bytes()

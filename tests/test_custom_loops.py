@@ -245,7 +245,7 @@ def test_any_stiffness_is_stable_along_the_spring() -> None:
 
 
 def test_a_pendulum_on_a_spring_hangs_at_its_length() -> None:
-    """Of a link and the world: a spring from above keeps a hinged bar level, off the frames' origins."""
+    """A spring between a link and the world, attached away from their frames' origins, keeps a hinged bar level."""
     model, builder = ModelBuilder((0, 0, -G)), WorldBuilder((0, 0, -G))
     bar = RigidInertia(2.0, (0.5, 0, 0), inertia=np.diag([0.01, 0.2, 0.2]))
     model.add_body("bar", joint=joints.Revolute((0, 1, 0)), inertia=bar)

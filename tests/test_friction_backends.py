@@ -193,7 +193,7 @@ def test_a_box_on_its_corners(v: tuple[float, ...], feet: int) -> None:
 def test_the_relaxation_imposes_all_but_normal_complementarity(
     seed: int, gammaN: float, gammaF: float, gammaE: float
 ) -> None:
-    """With limits, bilateral rows and softening of any kind; v+ is unique and does not depend on the solver."""
+    """Limits, bilateral rows and any softening are included; v+ is unique and does not depend on the solver."""
     sizes = random_problem(seed)
     softening = {
         "gammaN": np.full(sizes.nc, gammaN),

@@ -344,7 +344,7 @@ def test_tangential_restitution_stays_within_friction():
 
 @pytest.mark.parametrize("directions", [1, 4])
 def test_chatterjee_and_ruinas_law_has_both_coefficients_and_gains_no_energy(directions):
-    """Within the cone u_n+ = -e u_n-, u_t+ = -e_t u_t- but for coupling; else on it, between (1 + e) P_I and that."""
+    """In the cone u_n+ = -e u_n-, u_t+ = -e_t u_t- up to coupling; else cut to the cone, towards (1 + e) P_I."""
     rng = np.random.default_rng(17)
     gripped = 0
     for _ in range(200):

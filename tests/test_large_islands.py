@@ -109,7 +109,7 @@ def test_piles_hardly_need_a_pivot(kind, count, edges, steps):
 
 
 def test_a_problem_of_one_tree_has_the_same_answer():
-    """Without its trees the matrix is dense: other bits, the same forces."""
+    """Without its trees the matrix is dense: bits differ, but the forces agree."""
     recording = simulate(bin_of("boxes", 9, 3, 2), TimeStepping(H), steps=30)
     data = recording.problem(29)
     blocks = data.blocks()

@@ -22,7 +22,7 @@ def game(A: Matrix, B: Matrix) -> lcp.LCP:
 
 
 def costs(rng: np.random.Generator, kind: str, n: int) -> tuple[Matrix, Matrix]:
-    """Uniform games, small integers with many ties, and games of a player who gains by imitation."""
+    """Return the costs of a game: uniform, small integers with many ties, or gains by imitation."""
     if kind == "uniform":
         return rng.uniform(0.1, 1.0, (n, n)), rng.uniform(0.1, 1.0, (n, n))
     A = rng.integers(1, 4, (n, n)).astype(float)

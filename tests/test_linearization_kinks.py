@@ -21,7 +21,7 @@ from contactlab.simulation import (
 @pytest.mark.nojit
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 def test_a_touch_without_load_is_a_kink(friction):
-    """Without weight a body at the floor continues when it leaves, and not when it arrives."""
+    """Without gravity a body at the floor moves on if it moves away, and stops if it approaches."""
     world = slider(gravity=0.0)
     stepper = TimeStepping(H, friction=friction, erp=1.0)
     state = world.initial_state()
@@ -38,7 +38,7 @@ def test_a_touch_without_load_is_a_kink(friction):
 
 @pytest.mark.nojit
 def test_a_gap_of_zero_is_a_kink_where_penetration_stays():
-    """With erp = 0 a body at rest is held: lifted it falls through its gap first, pushed in it stays."""
+    """With erp = 0 a body at rest stays; if lifted, it first falls through its gap; if pushed in, it stays in."""
     world = slider()
     found = assert_one_sided(world, TimeStepping(H), world.initial_state(), signed(6, 2))
     assert ("gap at zero: held is given, else it opens", 0) in whys(found)

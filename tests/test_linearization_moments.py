@@ -172,7 +172,7 @@ def test_rolling_that_turns_comes_to_the_next_side_of_the_polygon():
 
 @pytest.mark.nojit
 def test_a_ball_driven_from_rest_has_axes_that_jump():
-    """At rest there is no rolling to define axes: with a torque beyond the bound this is reported; held it is not."""
+    """At rest no rolling defines the axes: a torque beyond the bound is reported as a kink; a smaller one is not."""
     world = ball(BOTH)
     torque = np.array([0, 0, 0, 0.3, 1.2, 0])
     driven = linearize(world, STEPPER, world.initial_state(), torque)
@@ -185,7 +185,7 @@ def test_a_ball_driven_from_rest_has_axes_that_jump():
 
 @pytest.mark.nojit
 def test_a_touch_without_load_brings_moments_with_it():
-    """Without weight a spinning ball at the floor is slowed if it is pressed on: one-sided as differences."""
+    """Without gravity a spinning ball at the floor slows only if pressed on: derivatives are one-sided."""
     builder = WorldBuilder((0, 0, 0), **joint_scenes.FAST)
     builder.add_half_space("floor", HalfSpace(), Material(MU))
     start = (0, 0, RADIUS, 1, 0, 0, 0)

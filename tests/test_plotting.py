@@ -189,7 +189,7 @@ def test_replay_writes_pictures_and_plots(recording, tmp_path, capsys):
 
 
 def test_a_horizon_leaves_nothing_white(recording):
-    """With it the floor continues under a sky; without, empty parts are white."""
+    """With a horizon the floor continues under a sky; without one, empty parts are white."""
     for horizon in (False, True):
         (axes,) = plotting.picture(recording, 0.3, size=(160, 100), horizon=horizon).axes
         image = np.asarray(axes.images[0].get_array())

@@ -278,7 +278,7 @@ def scene_file(folder: Path, solver: str, mu: float = 0.5) -> Path:
 
 
 def test_scenes_name_backends(tmp_path: Path) -> None:
-    """By name, or as a table with options and the code, which is a name or a table itself; typos are explained."""
+    """A backend is a name or a table with options and the code, which is a name or table too; typos are explained."""
     assert load_scene(scene_file(tmp_path, '"ConvexRelaxation"')).stepper.solver == ConvexRelaxation()
     table = '{ name = "StaggeredProjections", max_iterations = 50, qp = { name = "OSQP", eps = 1e-7 } }'
     wanted = StaggeredProjections(lcp.OSQP(eps=1e-7), max_iterations=50)

@@ -80,7 +80,7 @@ def test_a_step_turns_by_the_body_axes_rotation_vector(q, a, scale):
 
 
 def test_angle_of_a_tiny_turn_keeps_its_digits():
-    """Without arc cosine: an angle of 1e-10 is recovered to rounding, and q and -q are one orientation."""
+    """No arc cosine is used: an angle of 1e-10 is recovered up to rounding, and q and -q are the same orientation."""
     q = quaternion.normalize([1.0, 2.0, 3.0, 4.0])
     turned = quaternion.multiply(q, quaternion.exp([0.0, 1e-10, 0.0]))
     assert quaternion.angle_between(q, turned) == pytest.approx(1e-10, rel=1e-5)

@@ -122,7 +122,7 @@ def balls(seed: int) -> World:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 def test_every_step_of_a_pile_holds_mechanically_too(seed: int) -> None:
-    """With the default of `verify`: each condition to 1e-9 of its scale, also if selected forces reach 2e-8."""
+    """Each condition holds to 1e-9 of its scale, the default of `verify`, even if selected forces reach only 2e-8."""
     recording = simulate(balls(seed), TimeStepping(0.005), 2.0)
     assert recording.worst_certificate().scaled < 1e-9
     assert recording.worst_certificate().mechanical < 1e-9

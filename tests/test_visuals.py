@@ -265,7 +265,7 @@ def colors_sent(monkeypatch):
 
 @pytest.mark.filterwarnings("default")
 def test_viewer_replay_and_picture_show_the_same(robot, tmp_path, monkeypatch):
-    """With visuals, or by ``collision=True`` with collision shapes: in the replay, live, served, and in pictures."""
+    """Replay, live view, server and pictures show visuals, or collision shapes if ``collision=True``."""
     viewer, plotting = pytest.importorskip("contactlab.viewer"), pytest.importorskip("contactlab.plotting")
     pytest.importorskip("viser")
     pytest.importorskip("matplotlib")

@@ -269,7 +269,7 @@ def test_links_have_filters():
 
 
 def test_a_joint_is_told_its_place_once():
-    """By its name or its link's name: a robot whose links have names of another one's joints is not set twice."""
+    """A joint's position is given by its name or its link's name, not by both; the error names the two entries."""
     with pytest.raises(SimulationConfigError, match=r"q\['arm'\]: is of the same joint as q\['hip'\]"):
         WorldBuilder().add_urdf(JOINTED, q={"hip": 0.1, "arm": 0.2})
 

@@ -124,7 +124,7 @@ def test_the_bob_of_a_pendulum_feels_its_rod_alone() -> None:
 
 
 def test_what_a_drive_does_is_in_the_torque_of_its_joint() -> None:
-    """A contact beyond the joint does not matter: the tip of a rod is pressed on a table."""
+    """The drive presses the tip of a rod on a table: the reading includes the contact beyond the joint."""
     builder = WorldBuilder((0.0, 0.0, -G))
     model = ModelBuilder((0.0, 0.0, -G))
     rod = RigidInertia(1.0, (0.5, 0, 0), inertia=np.diag([0.01, 0.1, 0.1]))

@@ -1,16 +1,17 @@
-"""Random worlds that no one should ask for: each ends certified, or with an error of a type, soon, without a NaN.
+"""Random worlds with extreme numbers: each must end certified, or with a typed error, soon, and without a NaN.
 
 Run: ``python benchmarks/abusive_worlds.py [--seeds 100] [--first 0] [--out benchmarks/results/abusive_worlds_DATE]``.
 Writes OUT.csv, one row for each world, and OUT.md, shares by kind of abuse, anew after every world.
 
-A seed gives a few kinds of abuse at once: masses of 1e-6 to 1e8 kg, bodies in one another or in one place, turning at
-1e4 rad/s, moving at 1e3 m/s, 1000 km away, hulls and meshes without volume, plates of 10 um, sizes of 1e-4 to 1e3 m,
-springs, rebound, friction of 0 to 10, moments, a chain with stops, drives, friction and a loop, steps of 1e-7 to 0.5 s,
-and settings of the stepper. Every world is compiled first and then has ``--limit`` seconds of the processor in a child.
+A seed gives a few kinds of abuse together: masses of 1e-6 to 1e8 kg, bodies inside one another or at one point,
+rotating at 1e4 rad/s, moving at 1e3 m/s, 1000 km away, hulls and meshes without volume, plates of 10 um, sizes of 1e-4
+to 1e3 m, springs, rebound, friction of 0 to 10, moments, a chain with stops, drives, friction and a loop, steps of 1e-7
+to 0.5 s, and settings of the stepper. Every world is compiled first and then has ``--limit`` seconds of the processor
+in a child.
 
-What ends normally is verified, and looked at once more with nothing of `contactlab` but its mass matrices and poses:
-linear momentum of free bodies, the friction cone, no pull, gaps complementary to impulses. A ``lie`` is a step that
-`verify` accepts and this does not; ``doubt`` a run that ended normally and does not verify.
+A world that ends normally is verified, and checked again using only the mass matrices and poses of `contactlab`: linear
+momentum of free bodies, the friction cone, no pull, gaps complementary to impulses. A ``lie`` is a step that `verify`
+accepts and this check refuses; ``doubt`` is a run that ended normally and does not verify.
 """
 
 from __future__ import annotations
@@ -58,14 +59,14 @@ WORLDS = (
 SETTINGS = ("sleep", "projection", "adaptive", "cone", "erp", "cfm", "reduced", "edges")
 OUTCOMES = ("certified", "typed error", "over time", "not finite", "untyped error", "lie", "doubt")
 HEAD = ("seed", "kinds", "outcome", "steps", "of", "seconds", "verify", "contacts", "note")
-# A violation over its scale that is no rounding, as seen by who knows neither islands nor their scales.
+# A violation over its scale that is not rounding, for a check without islands and their scales.
 SEEN = 1e-6
 # Rounding of a momentum.
 ROUNDED = 1e-16
 
 
 class Case(NamedTuple):
-    """A world, how it is stepped, and what is wrong with it."""
+    """World, its stepper, and its kinds of abuse."""
 
     kinds: tuple[str, ...]
     world: World
@@ -74,7 +75,7 @@ class Case(NamedTuple):
 
 
 def case_of(seed: int) -> Case:
-    """Return the world of a seed; errors of its parts are the parts'."""
+    """Return the world of a seed; errors of its parts are raised unchanged."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 5))
     kinds = {str(kind) for kind in rng.choice(WORLDS, count, replace=False)}
@@ -151,7 +152,7 @@ def _body(rng: Generator, kinds: set[str], size: float, mass: float, *, first: b
 
 
 def _chain(builder: WorldBuilder, rng: Generator, kinds: set[str], away: Array) -> None:
-    """A chain of links about the bodies, with all that acts on joints; now and then its end is held in place."""
+    """Build a chain of links about the bodies, with all kinds of joint rows; sometimes its end is fixed."""
     length, links = 0.2, int(rng.integers(2, 6))
     model = ModelBuilder()
     for i in range(links):
@@ -180,7 +181,7 @@ def _chain(builder: WorldBuilder, rng: Generator, kinds: set[str], away: Array) 
         elif rng.random() < 0.2:
             builder.add_drive(VelocityDrive(name, float(rng.normal()), max_force=force))
     if rng.random() < 0.4:
-        # Somewhere near, or where it cannot reach; twice, so that rows are redundant.
+        # At a reachable or unreachable point; twice, so that rows are redundant.
         end = Transform(p=away + (0.0, 0.0, 0.6) + rng.uniform(-0.3, 0.3, 3))
         loops = [LoopConstraint("world", f"link {links - 1}", X_p=end, axis=np.eye(6)[i]) for i in (3, 5, 5)]
         builder.add_loop(loops[: int(rng.integers(1, 4))], erp=float(rng.choice([0.0, 0.2, 1.0])))
@@ -213,7 +214,7 @@ def _stepper(rng: Generator, kinds: set[str]) -> TimeStepping:
 
 
 def doubts(recording: Recording) -> str:
-    """Say what a look at the record with little more than Newton's law finds wrong; nothing where nothing is."""
+    """Return the violations of Newton's law and simple contact conditions in the record, or an empty string."""
     world, contacts, h = recording.world, recording.contacts, np.diff(recording.time)
     found: dict[str, float] = collections.defaultdict(float)
 
@@ -224,7 +225,7 @@ def doubts(recording: Recording) -> str:
 
     fN, fT = contacts.impulse_normal, np.linalg.norm(contacts.impulse_tangential, axis=1)
     step = contacts.step
-    # Forces that are rounding beside the weight or the momentum of all are no forces.
+    # Forces that are rounding relative to the weight or the total momentum do not count.
     fastest = np.abs(recording.v).max(axis=1, initial=0.0)
     largest = world.model.mass * (1e-16 * 9.81 * h + ROUNDED / SEEN * np.maximum(fastest[1:], fastest[:-1]))
     np.maximum.at(largest, step, fN)
@@ -243,7 +244,7 @@ def doubts(recording: Recording) -> str:
             size = np.zeros(recording.n_steps)
             np.add.at(size, step, np.linalg.norm(contacts.impulse_on(number), axis=1))
             moved = m * (own[1:] - own[:-1] - h[:, None] * gravity) - pushed
-            awake = np.any(v[1:, at : at + 6] != 0.0, axis=1)  # what falls asleep loses what it had
+            awake = np.any(v[1:, at : at + 6] != 0.0, axis=1)  # a sleeping body loses its remaining velocity
             speeds = np.linalg.norm(own[1:], axis=1) + np.linalg.norm(own[:-1], axis=1)
             see("momentum", awake * np.linalg.norm(moved, axis=1), m * (speeds + 9.81 * h) + size)
             velocity[:, number], spin[:, number] = own, v[:, at + 3 : at + 6]
@@ -254,7 +255,7 @@ def doubts(recording: Recording) -> str:
     rigid = rigid and not any(np.isfinite(material.stiffness) for material in world.half_space_materials)
     if not rigid or "plate" in world.model.names or stepper.cfm or stepper.erp or stepper.projection or stepper.sleep:
         return _said(found)
-    # Gaps: those of bodies that move freely, without rebound.
+    # Gaps: only of bodies that move freely, without rebound.
     meant = pairs & free[contacts.body_b] & (contacts.restitution == 0.0)
     if meant.any():
         when, n = step[meant], contacts.normal[meant]
@@ -272,7 +273,7 @@ def doubts(recording: Recording) -> str:
         room = np.maximum(contacts.gap[meant], 0.0) / h[when]
         size += room + 9.81 * h[when]
         see("gap", -(after + room), size)
-        # What approaches and would arrive within the step may be an impact, at whatever distance.
+        # A body that approaches and would arrive within the step can have an impact, at any distance.
         off = np.where(
             before < -stepper.restitution_threshold, np.minimum(np.abs(after), np.abs(after + room)), after + room
         )
@@ -281,7 +282,7 @@ def doubts(recording: Recording) -> str:
 
 
 def _turned(turn: Array, w: Array) -> Array:
-    """Vectors (n, 3) of body axes in those of the world; quaternions (n, 4)."""
+    """Return vectors (n, 3) in world axes from body axes, with quaternions (n, 4)."""
     t = 2.0 * np.cross(turn[:, 1:], w)
     return w + turn[:, :1] * t + np.cross(turn[:, 1:], t)
 
@@ -291,7 +292,7 @@ def _said(found: dict[str, float]) -> str:
 
 
 class Trial(NamedTuple):
-    """How a world ended."""
+    """End of the run of a world."""
 
     outcome: str
     steps: int
@@ -302,7 +303,7 @@ class Trial(NamedTuple):
 
 
 def tried(case: Case) -> Trial:
-    """Run a world, verify it and look at it."""
+    """Run a world, verify it and check it."""
     start, failure = time.process_time(), ""
     try:
         recording = simulate(case.world, case.stepper, steps=case.steps)
@@ -317,7 +318,7 @@ def tried(case: Case) -> Trial:
     if not all(np.isfinite(values).all() for values in recording.rows.values() if values.dtype.kind == "f"):
         outcome = "not finite"
     elif not report.holds:
-        # What diverged ends with an error, and the last of its steps are numbers without meaning.
+        # A diverged run ends with an error, and the last of its steps are numbers without meaning.
         outcome = "typed error" if failure else "doubt"
         note = f"{'; '.join(str(one) for one in report.failures[:3])} {failure}"
     elif doubt:
@@ -328,7 +329,7 @@ def tried(case: Case) -> Trial:
 
 
 def trial(seed: int, limit: float) -> dict[str, Any]:
-    """Build, compile and try the world of a seed."""
+    """Build, compile and run the world of a seed."""
     row: dict[str, Any] = {"seed": seed, "kinds": "", "steps": 0, "of": 0, "seconds": 0.0, "verify": 0.0, "contacts": 0}
     began = time.process_time()
     try:
@@ -348,7 +349,7 @@ def trial(seed: int, limit: float) -> dict[str, Any]:
 
 def _child(seeds: Iterable[int], limit: float) -> None:
     warnings.simplefilter("ignore")
-    # What is asked in the end is compiled before any clock runs: a problem that nobody solves comes to all of it.
+    # Compile the kernels of the last strategies before the time is measured: an unsolved problem uses all of them.
     n = 20
     M = np.random.default_rng(3).normal(size=(n, n))
     M[0], M[1] = -np.abs(M[0]), np.abs(M[1])
@@ -361,7 +362,7 @@ def _child(seeds: Iterable[int], limit: float) -> None:
 
 
 def rows_of(seeds: range, limit: float) -> Iterable[dict[str, Any]]:
-    """Yield how each world ended, in children that are replaced when they die."""
+    """Yield the end of every world's run, in children that are replaced when they die."""
     left = list(seeds)
     while left:
         begun: dict[str, Any] = {}
@@ -388,7 +389,7 @@ def rows_of(seeds: range, limit: float) -> Iterable[dict[str, Any]]:
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
-    """The table of shares by kind of abuse."""
+    """Return the table of fractions by kind of abuse."""
     counts: dict[str, collections.Counter[str]] = {"all": collections.Counter()}
     for row in rows:
         for kind in ("all", *str(row.get("kinds", "")).split()):
@@ -405,7 +406,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Try the worlds of a range of seeds and write the tables."""
+    """Run the worlds of a range of seeds and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
@@ -418,7 +419,7 @@ def main() -> None:
     if arguments.worker:
         _child(map(int, arguments.worker.split(",")), arguments.limit)
         return
-    # Of the children: threads of BLAS that wait take seconds of the processor beside those that limits count.
+    # In children: waiting threads of BLAS would use seconds of the processor, which the limit counts.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     rows: list[dict[str, Any]] = []

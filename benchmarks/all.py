@@ -1,12 +1,12 @@
-"""Every figure on the pages, made anew by one command that goes on where it was stopped.
+"""Repeat every figure on the pages by one command, which resumes after an interruption.
 
 Run: ``python benchmarks/all.py [--only NAME ...] [--list] [--data tosses=FILE fclib=FOLDER ...] [--date 2026-11-26]
-[--out benchmarks/results]``. The extra ``peers`` has the engines and solvers that stand beside ours.
+[--out benchmarks/results]``. The extra ``peers`` has the engines and solvers of the comparisons.
 
-What a script leaves is OUT/NAME_DATE with its endings; what one only prints is OUT/NAME_DATE.txt. OUT/all_DATE.jsonl
-has a line for each that ended: how, in how many seconds, and the last thing it said. The same command runs again those
-that failed, and none that is done; one that fails stops no other. What needs data that is not given is named and left.
-``--list`` says of each what it runs, the pages and headings it feeds, and the seconds of its last run in OUT.
+Files of a script are OUT/NAME_DATE with its endings; printed output is OUT/NAME_DATE.txt. OUT/all_DATE.jsonl has a line
+for each finished script: how it ended, the seconds, and its last printed line. The same command repeats failed scripts
+only; a failure does not stop the others. Scripts that need missing data are named and skipped. ``--list`` prints for
+each script the command, the pages and headings that use it, and the seconds of its last run in OUT.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SCRIPTS = "benchmarks.md: Benchmarks"  # the table of scripts there; the figures
 
 
 class Figure(NamedTuple):
-    """A command, with ``{out}`` for where its tables go and other braces for data; the pages and headings it feeds."""
+    """Command, with ``{out}`` for its output and other braces for data; the pages and headings that use it."""
 
     name: str
     command: str
@@ -36,7 +36,7 @@ class Figure(NamedTuple):
 
     @property
     def needs(self) -> list[str]:
-        """Names of the data that the command reads."""
+        """Return the names of the data that the command reads."""
         return [name for _, name, _, _ in Formatter().parse(self.command) if name and name != "out"]
 
 
@@ -104,7 +104,7 @@ FIGURES = (
     ),
     Figure("ready_scenes", "ready_scenes.py --out {out}", ("scenes.md: Ready scenes",)),
     Figure("environments", "environments.py --out {out}", ("learning.md: Random actions",)),
-    Figure("identify", "identify.py --json {out}.json", ("identify.md: Are the intervals honest?",)),
+    Figure("identify", "identify.py --json {out}.json", ("identify.md: Coverage of the intervals",)),
     Figure(
         "conform",
         "contactlab conform ours ours:cone mujoco mujoco:elliptic mujoco:noslip drake drake:sap drake:tamsi "
@@ -126,7 +126,7 @@ FIGURES = (
     Figure(
         "square_first_impacts",
         "square_first_impacts.py {planar}",
-        ("validation.md: What it says",),
+        ("validation.md: Conclusions about the drops",),
     ),
     Figure("elbow_fit", "elbow_fit.py {elbow} --out {out}", ("validation.md: Tosses of two hinged blocks",)),
     Figure("elbow_floor", "elbow_floor.py {elbow} --numbers impacts", ("validation.md: The floor",)),
@@ -135,7 +135,7 @@ FIGURES = (
     ),
 )
 
-#: Files of the folder that make no figure by themselves.
+#: Files of the folder that make no figure.
 TOOLS = {
     "damage.py": "how files are damaged, for fuzz_readers.py",
     "derivative_checks.py": "differences that derivatives.py holds derivatives to",
@@ -153,7 +153,7 @@ TOOLS = {
     "tables.py": "how tables are written",
 }
 
-#: Dated figures that no script here makes: the page and heading, and where they come from.
+#: Dated figures without a script here: the page and heading, and their origin.
 BY_HAND = {
     "benchmarks.md: What others do better": "told of others' work, with the day it was looked up",
     "bridge.md: Large models": "three piles captured by a study; seconds under load, of one size of machine",
@@ -164,7 +164,7 @@ BY_HAND = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what is asked for and not done; exit status 1 if something failed."""
+    """Run the requested scripts that are not finished; exit status 1 if one failed."""
     options = _parser().parse_args(arguments)
     data = dict(pair.split("=", 1) for pair in options.data)
     chosen = [figure for figure in FIGURES if not options.only or figure.name in options.only]
@@ -206,14 +206,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def command_of(figure: Figure, out: Path, data: Mapping[str, str]) -> list[str]:
-    """The command line of a figure: a script of this folder, or `contactlab`."""
+    """Return the command line of a figure: a script of this folder, or `contactlab`."""
     script, *rest = (word.format(out=out, **data) for word in shlex.split(figure.command))
     program = ["-m", "contactlab.cli"] if script == "contactlab" else [str(Path(__file__).parent / script)]
     return [sys.executable, *program, *rest]
 
 
 def run(figure: Figure, out: Path, data: Mapping[str, str]) -> dict[str, Any]:
-    """Run a figure's command and tell how it ended."""
+    """Run a figure's command and return how it ended."""
     begun = time.time()
     ended = subprocess.run(command_of(figure, out, data), cwd=ROOT, capture_output=True, text=True, check=False)
     if "{out}" not in figure.command and ended.returncode == 0:
@@ -225,12 +225,12 @@ def run(figure: Figure, out: Path, data: Mapping[str, str]) -> dict[str, Any]:
 
 
 def rows_of(log: Path) -> list[dict[str, Any]]:
-    """The lines of a log; none where there is none."""
+    """Return the lines of a log, or an empty list if there is none."""
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
 def listed(figures: list[Figure], out: Path) -> Iterator[str]:
-    """What each figure runs and feeds, and how long its last run took."""
+    """Return the command, the pages and the seconds of the last run of each figure."""
     last: dict[str, str] = {}
     for log in sorted(out.glob("all_*.jsonl")):
         day = log.stem.removeprefix("all_")

@@ -1,16 +1,16 @@
-"""A campaign of random scenes: what ends, what crawls, which attempts answered, what `verify` says, and `mj_step`.
+"""A campaign of random scenes: failures, slow steps, strategies used, results of `verify`, and times of `mj_step`.
 
 Run: ``python benchmarks/campaign.py --scenes FOLDER --seeds 0:10 [--kinds grid_box lid ...] [--out
 benchmarks/results/campaign_DATE] [--jobs 1] [--limit 120] [--keep FOLDER] [--mujoco]``. Writes OUT.csv (a row for each
-scene) and OUT.md (a table by kind) anew after every scene, and goes on where OUT.csv ends.
+scene) and OUT.md (a table by kind) again after every scene, and continues where OUT.csv ends.
 
-FOLDER holds ``scenes.py`` with ``ALL``, the names of its kinds, and ``make(kind, seed)``: a scene with ``world()``,
-``kw`` (further arguments of `simulate`, here its targets) and ``xml()`` (None, or the same for MuJoCo), a stepper, a
-number of steps and a mapping of what it is made of.
+FOLDER has ``scenes.py`` with ``ALL``, the names of its kinds, and ``make(kind, seed)``. This returns a scene with
+``world()``, ``kw`` (further arguments of `simulate`, here its targets) and ``xml()`` (None, or the same for MuJoCo), a
+stepper, a number of steps and a mapping that describes it.
 
 Scenes run in children, which the system ends at ``--limit`` seconds of the processor for a scene. Seconds of a step are
-of the processor, without what is compiled in it. ``--keep`` writes the problem and the warm start of every island at
-which all attempts failed, or which took half a second.
+seconds of the processor without compilation. ``--keep`` writes the problem and the warm start of every island for which
+all strategies failed, or which took half a second.
 """
 
 from __future__ import annotations
@@ -35,35 +35,35 @@ from tables import environment, markdown
 from contactlab.conformance.adapters.mujoco import import_mujoco
 from lcp.contacts.strategies import STRATEGY_NAMES
 
-# How many islands each attempt answered; "solver": those without contacts, of solvers, or of nothing.
+# Number of islands by strategy; "solver": islands without contacts, of solvers, or without solution.
 ATTEMPTS = ("solver", *STRATEGY_NAMES)
 HEAD = (
     "kind", "seed", "mode", "bodies", "mu", "h", "masses", "steps", "done", "contacts", "islands", "other", "later",
     *ATTEMPTS, "uncertified", "seconds", "median", "slowest", "over 2 s", "ratio", "verified", "refused", "notices",
     "note",
 )  # fmt: skip
-# A process whose seconds are limited is told them in pieces of this many; its thread is told all.
+# A process with limited seconds reports them in pieces of this size; its thread reports the total.
 TICK = 0.01
-# Runs of fewer seconds are made so many times that they have as many, in turns with `mj_step`.
+# Shorter runs are repeated up to this many seconds, in turn with `mj_step`.
 SHORT, TURNS = 0.2, 3
-# Steps over this many seconds of the processor are counted.
+# Steps longer than this many seconds of the processor are counted.
 LONG = 2.0
-# Islands that took as long, or that nothing solved, are kept.
+# Islands that took this long, or that were not solved, are stored.
 KEPT = 0.5
 
 
 def now() -> tuple[float, float]:
-    """Seconds of the processor of this thread and of the process, where others compute for it."""
+    """Return the seconds of the processor of this thread, and of the process if other threads work for it."""
     return time.thread_time(), time.process_time()
 
 
 def since(before: tuple[float, float]) -> float:
-    """Seconds of the processor since then."""
+    """Return the seconds of the processor since then."""
     return max(time.thread_time() - before[0], time.process_time() - before[1] - TICK)
 
 
 def made(folder: Path, kind: str, seed: int) -> tuple[Any, Any, int, dict[str, Any]]:
-    """Make a scene by the generator in the folder."""
+    """Return a scene made by the generator in the folder."""
     sys.path[:0] = [str(folder), str(folder.resolve().parent)]
     return importlib.import_module("scenes").make(kind, seed)  # type: ignore[no-any-return]
 
@@ -75,9 +75,9 @@ def kinds_of(folder: Path) -> list[str]:
 
 
 def beside_mujoco(scene: Any, stepper: Any, steps: int, seconds: float) -> float:
-    """Seconds of a run over those of as many `mj_step`, NaN where the scene cannot be said there.
+    """Return the seconds of a run over as many `mj_step`, NaN if the scene has no MuJoCo form.
 
-    Of short runs the median of some, recorded, each in turn with theirs.
+    For short runs it is the median of several, recorded, each in turn with MuJoCo's.
     """
     text = scene.xml()
     if text is None:
@@ -120,7 +120,7 @@ def held(driver: Any) -> tuple[Any, Any]:
     first, last, other, end = (island.column_ranges[:m, i, None] for i in range(4))
     within = ((first <= column) & (column < last)) | ((other <= column) & (column < end))
     for rows in (island.J, island.Y):
-        # Before an LCP is posed nobody has filled the columns outside the spans.
+        # Before an LCP is posed, the columns outside the ranges are not filled.
         rows[: m * nv].reshape(m, nv)[~within] = 0.0
     view = driver.view()
     z0 = view.warm_start()
@@ -210,7 +210,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
 
 
 def work(arguments: argparse.Namespace) -> None:
-    """Of a child: run the scenes named on standard input's stead, telling rows."""
+    """In a child: run the scenes in ``arguments.work`` and report their rows."""
     for kind, seed in json.loads(arguments.work):
         allow(arguments.limit + 600.0)  # seconds to compile in
         from contactlab.simulation import TimeStepping  # noqa: F401  # imports are not the scene's
@@ -219,7 +219,7 @@ def work(arguments: argparse.Namespace) -> None:
         tell(begin=[kind, seed])
         try:
             row = run(arguments.scenes, kind, seed, arguments.limit, arguments.keep, arguments.mujoco)
-        except Exception as error:  # noqa: BLE001  # of a campaign: what happened is its result
+        except Exception as error:  # noqa: BLE001 # in a campaign an error is a result
             row = dict.fromkeys(HEAD, "") | {
                 "kind": kind,
                 "seed": seed,
@@ -229,7 +229,7 @@ def work(arguments: argparse.Namespace) -> None:
 
 
 def portion(arguments: argparse.Namespace, scenes: list[tuple[str, int]]) -> Iterator[dict[str, Any]]:
-    """Run scenes in a child, in another one after each that died; a row each."""
+    """Run scenes in children, with a new child after each that died; yield a row for each."""
     left = list(scenes)
     while left:
         call = ["--work", json.dumps(left), "--scenes", str(arguments.scenes), "--limit", str(arguments.limit)]
@@ -253,12 +253,12 @@ def portion(arguments: argparse.Namespace, scenes: list[tuple[str, int]]) -> Ite
 
 
 def is_good(row: dict[str, Any]) -> bool:
-    """Whether a run ended with its last step, no step over the limit, and verified."""
+    """Return True if a run ended with its last step, no step over the limit, and verified."""
     return not row["note"] and str(row["over 2 s"]) == "0" and str(row["verified"]) == "True"
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
-    """Table by kind of scene, and by kind of friction."""
+    """Return the table by kind of scene, and by kind of friction."""
     head = ("", "scenes", "ended early", "steps over 2 s", "refused", "islands", "other", *ATTEMPTS[1:], "uncertified")
     head += ("slowest s", "slowest / median", "median ratio")
     lines = []
@@ -301,7 +301,7 @@ def write(out: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Run what is not in OUT.csv yet."""
+    """Run the scenes that are not in OUT.csv yet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenes", type=Path, required=True)
     parser.add_argument("--seeds", default="0:10")

@@ -2,9 +2,9 @@
 
 Run: ``python benchmarks/collision.py [--out benchmarks/results/collision_DATE.csv]`` (extra ``collision``).
 
-Pairs: 1000 random scenes of each kind, in contact or nearly, again and again in turn with coal on the same scenes (set
-two transforms, collide, read contact patches for boxes); medians over the rounds. Broad phase: cubes in a region that
-grows with their number, sorted anew from an order that one step of motion has disturbed, and from nothing.
+Pairs: 1000 random scenes of each kind, in contact or nearly, are repeated in turn with coal on the same scenes (set two
+transforms, collide, read contact patches for boxes); figures are medians over the rounds. Broad phase: cubes in a
+region that grows with their number are sorted from the order of the previous step, and from scratch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MARGIN = 0.01
 
 @kernel
 def loop(kind, size, poses, data, loops, margin, work, ints, out, feature):  # type: ignore[no-untyped-def]
-    """Contacts of all scenes, counted."""
+    """Count the contacts of all scenes."""
     total = 0
     for i in range(poses.shape[0]):
         a = Posed(kind[0], size[0], poses[i, 0], data, loops)
@@ -46,7 +46,7 @@ def loop(kind, size, poses, data, loops, margin, work, ints, out, feature):  # t
 
 
 def scenes() -> dict[str, tuple[Shape | PlacedShape, Shape | PlacedShape, float, float]]:
-    """Pairs of shapes, how far apart their middles are, and how far the second is tilted."""
+    """Return pairs of shapes, the distance of their centres, and the tilt of the second."""
     rng = np.random.default_rng(0)
     dome = rng.normal(size=(62, 3))
     dome /= np.linalg.norm(dome, axis=1)[:, None]
@@ -75,7 +75,7 @@ def timed(call: Any) -> float:
 
 
 def pairs() -> list[list[str]]:
-    """One row a pair: kernel in a loop, coal from Python, both in microseconds, their ratio, mean number of points."""
+    """Return one row per pair: kernel in a loop, coal from Python (both in us), their ratio, mean number of points."""
     import coal
 
     rows = []
@@ -125,7 +125,7 @@ def pairs() -> list[list[str]]:
 
 
 def broad_phase() -> list[list[str]]:
-    """One row a number of cubes: bounds and pairs after a small motion and from a random order, microseconds a cube."""
+    """Return one row per number of cubes: bounds and pairs after a small motion and from random order, us per cube."""
     rows = []
     for n in (100, 1000, 10000):
         rng = np.random.default_rng(2)

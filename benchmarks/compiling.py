@@ -1,12 +1,12 @@
-"""What a machine that has met no kernel yet waits for: seconds of the processor, kernel by kernel.
+"""Waiting time for kernels on a machine without compiled ones: seconds of the processor, kernel by kernel.
 
     python benchmarks/compiling.py [falling | cube | quadruped | demo ...] [--top 30] [--without PATCH ...]
 
-Each scene runs in a process of its own that keeps kernels in an empty folder. Its unit is the yard: 72 small loops that
-numba compiles, measured in the same process right before, so that ratios mean the same on a slow or a busy machine.
-Times are of the process, and of each kernel what it took beyond the kernels that it calls: type inference; LLVM, which
-optimises and translates; the rest, in which numba reads bytecode, takes in small kernels and writes LLVM's language.
-Patches of numba (`lcp/compiler/releases.py`) may be left out, to see what they save.
+Each scene runs in a separate process with an empty folder of kernels. The unit is the yard: 72 small loops that numba
+compiles, measured in the same process right before, so that ratios can be compared on slow or busy machines. Times are
+times of the process; the time of each kernel excludes the kernels that it calls. They are split into type inference;
+LLVM, which optimises and translates; and the rest, in which numba reads bytecode, inlines small kernels and writes
+LLVM's language. Patches of numba (`lcp/compiler/releases.py`) can be left out, to see their effect.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KINDS = ("inference", "LLVM", "rest")
 
 
 def yard() -> float:
-    """Seconds of the processor for numba's compilation of so many small loops."""
+    """Return the seconds of the processor that numba takes to compile this many small loops."""
     import numba
 
     x = np.ones(3)
@@ -47,7 +47,7 @@ def yard() -> float:
 
 
 class Meter:
-    """Seconds of the processor by kernel and kind, of each without what is within it."""
+    """Seconds of the processor by kernel and kind, each without nested ones."""
 
     def __init__(self) -> None:
         self.seconds: dict[tuple[str, str], float] = defaultdict(float)
@@ -62,7 +62,7 @@ class Meter:
 
     @contextlib.contextmanager
     def within(self, kind: str, kernel: str | None = None) -> Iterator[None]:
-        """Count the block's time for a kind of work, on a kernel or on the one that is being compiled."""
+        """Count the block's time for a kind of work, on a kernel or on the one being compiled."""
         self._turn()
         self._open.append((kernel or (self._open[-1][0] if self._open else "-"), kind))
         try:
@@ -100,12 +100,12 @@ def install(meter: Meter) -> None:
 
 
 def falling() -> None:
-    """The first step of the cube of the README, which is in the air."""
+    """Make the first step of the README's cube, which is in the air."""
     cube(0.3)
 
 
 def cube(height: float = 0.05) -> None:
-    """The first step of that cube as it touches the floor: contacts, forces, and their certificate."""
+    """Make the first step of this cube on the floor: contacts, forces, and their certificate."""
     from contactlab.contact import Box, HalfSpace, Material
     from contactlab.simulation import Simulation, TimeStepping, WorldBuilder
     from contactlab.spatial import RigidInertia
@@ -119,7 +119,7 @@ def cube(height: float = 0.05) -> None:
 
 
 def quadruped() -> None:
-    """The first step of the quadruped of the README, under torques."""
+    """Make the first step of the README's quadruped, under torques."""
     from contactlab.contact import HalfSpace, Material
     from contactlab.simulation import Simulation, TimeStepping, WorldBuilder
 
@@ -134,7 +134,7 @@ def quadruped() -> None:
 
 
 def demo() -> None:
-    """A tenth of a second of the demo."""
+    """Simulate a tenth of a second of the demo."""
     from contactlab.cli.demo import demo_stepper, demo_world
     from contactlab.simulation import simulate
 
@@ -147,7 +147,7 @@ SCENES = {"falling": falling, "cube": cube, "quadruped": quadruped, "demo": demo
 
 
 def measure(scene: str, top: int) -> None:
-    """Measure one scene in this process, whose kernels are kept nowhere yet; print its table."""
+    """Measure one scene in this process, without stored kernels; print its table."""
     import contactlab.simulation  # noqa: F401
 
     yard()  # numba itself is loaded and warm

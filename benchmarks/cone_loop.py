@@ -3,9 +3,9 @@
 Run: ``python benchmarks/cone_loop.py [--out benchmarks/results/cone_loop_DATE] [--rounds 7]``. Writes OUT.csv,
 OUT.md.
 
-A round runs each scene once by every kind of friction, in turn; seconds are medians over the rounds, a ratio is formed
-within a round. Nothing is compiled, every step is recorded and certified. ``solver``: islands that no attempt in the
-step answered, of the pyramid of four edges and of the cone.
+A round runs each scene once with every kind of friction, in turn. Seconds are medians over the rounds, and a ratio is
+formed within a round. Compilation is excluded; every step is recorded and certified. ``solver`` counts islands that no
+strategy of the step solved, for the pyramid of four edges and for the cone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEAD = ("scene", "islands", "k = 4 [ms]", "k = 8 [ms]", "cone [ms]", "cone / k =
 
 
 def grips(count: int) -> World:
-    """So many boxes of half a kilogram, each between two fingers that slide; one holds its place, the other presses."""
+    """Build boxes of half a kilogram, each between two sliding fingers; one keeps its position, the other presses."""
     finger, half, rubber = (0.02, 0.04, 0.04), (0.05, 0.05, 0.05), Material(0.5)
     hands = ModelBuilder()
     for k in range(count):
@@ -48,7 +48,7 @@ def grips(count: int) -> World:
 
 
 def boxes(mu: float, starts: list[tuple[Any, Any]]) -> World:
-    """Boxes of 1 kg and 0.2 m on the ground, each with its q and v."""
+    """Build boxes of 1 kg and 0.2 m on the ground, each with its q and v."""
     half, material = (0.1, 0.1, 0.1), Material(mu)
     builder = WorldBuilder()
     builder.add_half_space("ground", HalfSpace(), material)
@@ -58,7 +58,7 @@ def boxes(mu: float, starts: list[tuple[Any, Any]]) -> World:
 
 
 def scenes() -> dict[str, tuple[World, float, float]]:
-    """World, step and duration of each scene."""
+    """Return world, step and duration of each scene."""
     rng = np.random.default_rng(0)
     tossed = []
     for k in range(4):

@@ -1,19 +1,19 @@
-"""Forward dynamics with constraints here and in pinocchio, side by side, both called from Python.
+"""Forward dynamics with constraints here and in pinocchio, both called from Python.
 
 Run: ``python benchmarks/constraints.py [--out benchmarks/results/constraints_DATE.csv]`` (pinocchio, in the extra
 ``peers``, is optional: without it there are no ratios).
 
-The robots of ``benchmarks/multibody.py`` with contacts that hold points of bodies: 4 rows (one point altogether, a
-second along one direction) and 12 rows (four points). Pinocchio's contacts hold points altogether: beside 4 rows stand
-its times with one point (3 rows) and with two (6 rows, the fewest that contain ours), beside 12 rows four points.
-A pair is a few hundred calls of each, alternating; the ratio is the median over pairs, below 1 where ours is faster.
-Twelve rows on a moving arm of seven degrees of freedom contradict each other: our answer has rank seven and meets them
-in the least-squares sense, by QR with pivoting; what pinocchio's leaves of G a = gamma is in ``pin_residual`` (nan
-where its accelerations are not numbers).
+The robots of ``benchmarks/multibody.py`` have contacts that hold points of bodies: 4 rows (one point completely, a
+second along one direction) and 12 rows (four points). Pinocchio's contacts hold points completely: beside 4 rows are
+its times with one point (3 rows) and with two (6 rows, the fewest that contain ours), beside 12 rows four points. A
+pair is a few hundred calls of each, alternating; the ratio is the median over pairs, below 1 if ours is faster. Twelve
+rows on a moving arm of seven degrees of freedom contradict each other: our solution has rank seven and satisfies them
+in the least-squares sense, by QR with pivoting. The residual of pinocchio's solution in G a = gamma is ``pin_residual``
+(nan if its accelerations are not numbers).
 
-RBDL's figures (4 rows, C++) cannot be measured here: its time relative to pinocchio's with four points on the machine
-where both were measured, times pinocchio's now, stands beside. A method that fails keeps its row, with the
-error's name.
+RBDL's figures (4 rows, C++) cannot be measured here. The column has its time relative to pinocchio's with four points
+on the machine where both were measured, times pinocchio's time here. A failed method keeps its row, with the error's
+name.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ for method in ("kokkevis", "direct", "range_space_sparse", "null_space"):
 
 
 def held_points(model: Model, rows: int) -> tuple[list[str], ConstraintSet]:
-    """Bodies spread over the model, and a set of so many rows that holds points of theirs."""
+    """Return bodies spread over the model, and a set of this many rows that holds points of them."""
     points = -(-rows // 3)
     bodies = [model.bodies[model.nb - 1 - round(k * (model.nb - 1) / points)].name for k in range(points)]
     axes = np.eye(3)
@@ -87,7 +87,7 @@ def held_points(model: Model, rows: int) -> tuple[list[str], ConstraintSet]:
 
 
 def peer(pin: Any, theirs: Any, bodies: list[str], q: Any, v: Any, tau: Any) -> Callable[[], Any]:
-    """Pinocchio's constraint dynamics with the points of ``bodies`` held."""
+    """Compute pinocchio's constraint dynamics with the points of ``bodies`` held."""
     contacts, datas, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData(), theirs.createData()
     for body in bodies:
         place, kind = pin.SE3(np.eye(3), POINT), pin.ContactType.CONTACT_3D
@@ -99,7 +99,7 @@ def peer(pin: Any, theirs: Any, bodies: list[str], q: Any, v: Any, tau: Any) -> 
 
 
 def compared(name: str, rows: int, pairs: int, pin: Any) -> list[dict[str, Any]]:
-    """All methods on one robot with so many rows."""
+    """Compare all methods on one robot with this many rows."""
     from contactlab.spatial import quaternion
 
     model, theirs = models(CASES[name], pin)
@@ -152,7 +152,7 @@ def compared(name: str, rows: int, pairs: int, pin: Any) -> list[dict[str, Any]]
 
 
 def add_rbdl(found: list[dict[str, Any]]) -> None:
-    """RBDL's time at 4 rows, by way of pinocchio's with four points."""
+    """Return RBDL's time at 4 rows, from pinocchio's with four points."""
     four = {row["n"]: row["pin_us"] for row in found if row["rows"] == 12 and "pin_us" in row}
     for row in found:
         if row["rows"] == 4 and row["n"] in four:
@@ -160,7 +160,7 @@ def add_rbdl(found: list[dict[str, Any]]) -> None:
 
 
 def first_calls() -> list[str]:
-    """Seconds of the first calls of a process: with an empty cache, then with the cache that left."""
+    """Return the seconds of the first calls of a process: with an empty cache, then with the cache of that run."""
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         for state in ("cold", "cached"):
@@ -179,7 +179,7 @@ def first_calls() -> list[str]:
 
 
 def processor() -> str:
-    """The processor's model, where the system says it."""
+    """Return the processor's model, if the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,7 +1,7 @@
 """Damage to files by their structure: arrays of archives, trees of JSON, TOML and XML, words of text, bytes of any.
 
-Every function takes a generator of random numbers and the bytes of a good file, and returns other bytes; the same
-generator gives the same.
+Every function gets a random generator and the bytes of a valid file, and returns other bytes; the same generator gives
+the same bytes.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def of_xml(rng: Rng, data: bytes) -> bytes:
         text = ElementTree.tostring(root)
         entity = b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd"><!ENTITY y "&x;&x;">]>'
         return pick(rng, (entity + text, b"\xff\xfe" + text, text + text, b"<a>" * 300 + text))
-    # What XML cannot hold at all stays as it is: the parser is to say so.
+    # Characters that XML cannot contain remain: the parser must report them.
     return ElementTree.tostring(root, encoding="unicode").encode("utf-8", "replace")
 
 
@@ -256,7 +256,7 @@ def of_npz(rng: Rng, data: bytes) -> bytes:
     elif kind == 9:
         return _rewritten(rng, data, name)
     elif kind == 10:
-        # As much as anybody would like to be unpacked.
+        # More than any program should unpack.
         arrays[name] = np.zeros(int(rng.integers(1, 40)) << 16)
     else:
         other = pick(rng, sorted(arrays))
@@ -267,7 +267,7 @@ def of_npz(rng: Rng, data: bytes) -> bytes:
 
 
 def _rewritten(rng: Rng, data: bytes, name: str) -> bytes:
-    """The archive with one member's own bytes damaged, its checksum right; or twice; or packed otherwise."""
+    """Rewrite the archive with one member's bytes damaged and a right checksum; or twice; or packed otherwise."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
         for info in old.infolist():
@@ -281,7 +281,7 @@ def _rewritten(rng: Rng, data: bytes, name: str) -> bytes:
 
 
 def _header(rng: Rng, content: bytes) -> bytes:
-    """Another array header in front of the same numbers."""
+    """Put another array header before the same numbers."""
     shape = pick(rng, ("(2**62,)", "(-1,)", "(1,)", "()", "(1, 2", "[3]", "(10**12,)", "(3,)*40", "(True,)"))
     descr = pick(rng, ("'<f8'", "'|O'", "[('a', '<f8')]", "'<U9'", "'<f99'", "lambda: 0", "'V0'"))
     order = pick(rng, ("True", "False", "1"))
@@ -320,7 +320,7 @@ def of_hdf5(rng: Rng, data: bytes) -> bytes:
 
 
 def damaged(rng: Rng, data: bytes, structure: Damage) -> bytes:
-    """One to three of these; a file whose structure is gone is damaged by bytes."""
+    """Apply one to three of these; damage bytes if the structure of a file is gone."""
     for _ in range(int(pick(rng, (1, 1, 1, 2, 3)))):
         if rng.random() < 0.25:
             data = of_bytes(rng, data)

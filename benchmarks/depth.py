@@ -1,11 +1,12 @@
-"""How deep bodies come to lie in one another, over scenes that press, throw, tumble and stack them.
+"""Penetration depths over scenes that press, throw, tumble and stack bodies.
 
 Run: ``python benchmarks/depth.py [--kind NAME ...] [--seeds 3] [--h 0.002] [--scenes FOLDER] [--verify]``.
 
-Every scene begins with its bodies apart. A row is a kind: the worst depth over the smallest extent of the smaller body,
-the same over the bound h^2 w^2 r / 2 where that is larger than 2 % of it, the steps in which a contact was deeper than
-2 %, the most that a joint stop was passed, the share of steps that moved positions, and whether `verify` holds.
-``--scenes`` adds the kinds of a folder with a ``scenes.py`` whose ``make(kind, seed)`` gives random scenes.
+Every scene begins with its bodies apart. A row is a kind of scene. It has the worst depth over the smallest extent of
+the smaller body, and the same over the bound h^2 w^2 r / 2 if this is larger than 2 % of the extent. It also has the
+steps with a contact deeper than 2 %, the largest violation of a joint stop, the fraction of steps that moved positions,
+and whether `verify` holds. ``--scenes`` adds the kinds of a folder with a ``scenes.py`` whose ``make(kind, seed)``
+gives random scenes.
 """
 
 from __future__ import annotations
@@ -301,7 +302,7 @@ def measured(recording: Recording, own: Array) -> dict[str, float]:
         if deep.size:
             bodies = moving_bodies(world, recording.q, recording.v)
             names = [body.name for body in world.model.bodies]
-            # Of either body: the step before this one and its own turning about the contact.
+            # Of either body: the previous step and its rotation about the contact.
             for k in deep:
                 i = int(rows["contact_step"][k])
                 for body in (rows["contact_body_a"][k], rows["contact_body_b"][k]):

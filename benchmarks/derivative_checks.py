@@ -1,6 +1,6 @@
-"""Derivatives of a step held to differences of it: column by column, multiplied over a run, and where they say unique.
+"""Checks of derivatives of a step against differences: column by column, over whole runs, and of `unique`.
 
-What is compared is anything that linearizes a step: `Linearize`. Failures are kept in the rows, not raised.
+Any function that linearizes a step can be compared: `Linearize`. Failures are kept in the rows, not raised.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from step_differences import Steps, moved
 from contactlab.simulation import OPEN, Simulation, StepperState
 
 Array = NDArray[np.float64]
-#: Of a step's map, a state, tau and targets: a value with A, B, targets, unique, kinks and next.
+#: Function of a step's map, a state, tau and targets; its result has A, B, targets, unique, kinks and next.
 Linearize = Callable[[Steps, StepperState, Array | None, Array | None], Any]
 
-# Both sides of a column differ by more than this part of it: the difference straddles a kink.
+# If the two sides of a column differ by more than this fraction of it, the difference straddles a kink.
 STRADDLES = 1e-4
-# Steps in random directions: the first is that of the question, a smaller one does not see kinks near by, a larger one
-# no rounding. Either agrees to 1e-4 and to what rounding of a step's velocities makes of it, 2e-9 of cones in a grasp.
+# Steps in random directions: the first one is the step in question, a smaller one does not reach nearby kinks, a larger
+# one has less rounding. Either agrees to 1e-4 and to rounding of a step's velocities, 2e-9 for cones in a grasp.
 SIDES = (1e-7, 1e-8, 1e-9, 1e-6)
 ROUNDING = {"pyramid": 1e-11, "cone": 2e-9}
 DIRECTIONS = 6
@@ -31,7 +31,7 @@ DIRECTIONS = 6
 
 @dataclass
 class Agreement:
-    """Derivatives of a scene's steps beside centred differences."""
+    """Derivatives of a scene's steps compared with centred differences."""
 
     scene: str
     friction: str
@@ -40,18 +40,18 @@ class Agreement:
     states: int = 0
     unique: int = 0
     away: int = 0  # states whose nearest kink is far
-    columns: int = 0  # of those
-    within: int = 0  # to the tolerance
-    straddling: int = 0  # whose difference has two sides all the same
-    one_side: int = 0  # of those, whose derivative is that of one side
-    errors: list[float] = field(default_factory=list)  # largest of each column that does not straddle
-    errors_b: list[float] = field(default_factory=list)  # of B and of the targets, one a state
+    columns: int = 0  # columns of these states
+    within: int = 0  # columns within the tolerance
+    straddling: int = 0  # columns whose difference still has two sides
+    one_side: int = 0  # columns of these whose derivative equals one side
+    errors: list[float] = field(default_factory=list)  # largest errors of columns that do not straddle
+    errors_b: list[float] = field(default_factory=list)  # errors of B and of the targets, one per state
     other_next: int = 0  # states whose `next` has other bits than a step
-    by_kind: dict[str, list[int]] = field(default_factory=dict)  # kink near by: columns, those within
+    by_kind: dict[str, list[int]] = field(default_factory=dict)  # by nearby kink: columns, and columns within
     failures: list[str] = field(default_factory=list)
 
     def row(self) -> dict[str, Any]:
-        """Figures of a table."""
+        """Return the figures of a table row."""
         return {
             "scene": self.scene,
             "friction": self.friction,
@@ -74,19 +74,19 @@ class Agreement:
 
 
 def scaled(found: Array, expected: Array) -> Array:
-    """Errors, entry by entry, relative where the entry is above 1."""
+    """Return errors, entry by entry, relative if the entry is above 1."""
     return np.asarray(np.abs(found - expected) / np.maximum(1.0, np.abs(expected)))
 
 
 def nearest(linear: Any) -> float:
-    """Distance of the nearest kink [m/s]."""
+    """Return the distance of the nearest kink [m/s]."""
     return min((float(kink.distance) for kink in linear.kinks), default=np.inf)
 
 
 def agreement(
     motion: Motion, friction: str, erp: float, count: int, linearize: Linearize, *, step: float, far: float
 ) -> dict[str, Any]:
-    """Compare with centred differences of the given step at so many states, where kinks are farther than ``far``."""
+    """Compare with centred differences of the given step at this many states, if kinks are farther than ``far``."""
     stepper = motion.stepper(friction, erp)
     steps = Steps(motion.world, stepper)
     found = Agreement(motion.name, friction, erp, 1e-5 if friction == "cone" else 1e-6)
@@ -113,7 +113,7 @@ def agreement(
 
 
 def _compare(found: Agreement, linear: Any, ahead: Array, behind: Array, far: float) -> None:
-    """Add the columns of one state, those of the two sides given."""
+    """Add the columns of one state, with the given one-sided differences."""
     middle = 0.5 * (ahead + behind)
     apart = np.abs(ahead - behind).max(axis=0) > STRADDLES * np.maximum(1.0, np.abs(middle).max(axis=0))
     errors = scaled(linear.A, middle).max(axis=0)
@@ -136,10 +136,10 @@ def _compare(found: Agreement, linear: Any, ahead: Array, behind: Array, far: fl
 
 
 def products(motion: Motion, friction: str, count: int, linearize: Linearize) -> dict[str, Any]:
-    """Derivatives of so many steps, multiplied, beside differences of the whole run, of erp = 0.
+    """Compare the product of this many steps' derivatives with differences of the whole run, at erp = 0.
 
-    From a start in the air, turned a little: what rests on a gap of 0, or lands as symmetrically as it was built, where
-    the rank of its rows drops for that one step, has no derivative.
+    The start is in the air and slightly rotated. A body that rests on a gap of 0, or lands symmetrically, has no
+    derivative if the rank of its rows drops in that step.
     """
     motion = replace(motion, steps=count)
     stepper = motion.stepper(friction, 0.0)
@@ -156,7 +156,7 @@ def products(motion: Motion, friction: str, count: int, linearize: Linearize) ->
         linear = linearize(steps, state, None, targets)
         product = np.asarray(linear.A) @ product
         refused += not linear.unique
-        # Contacts that touch and what they do, and rows of joints that push.
+        # Closed contacts with their modes, and joint rows with forces.
         contacts, rows = run.contacts, run.joint_rows
         touch = contacts.mode != OPEN
         now = contacts.id[touch].tolist(), contacts.mode[touch].tolist(), rows.row.tolist(), (rows.z > 0.0).tolist()
@@ -183,7 +183,7 @@ def products(motion: Motion, friction: str, count: int, linearize: Linearize) ->
 def uniqueness(
     motion: Motion, friction: str, erp: float, count: int, linearize: Linearize, seed: int
 ) -> dict[str, Any]:
-    """Whether `unique` is ever wrong at random states, and how many it refuses that differences call smooth."""
+    """Check whether `unique` is ever wrong at random states, and how often it refuses smooth ones."""
     random, stepper = np.random.default_rng(seed), motion.stepper(friction, erp)
     steps, nv = Steps(motion.world, stepper), motion.world.nv
     told = {"scene": motion.name, "friction": friction, "erp": erp, "states": 0, "unique": 0, "near": 0, "refused": 0}
@@ -191,7 +191,7 @@ def uniqueness(
     smooth = 0
     failures = []
     for i, begin in enumerate(motion.states(stepper, count)):
-        # Every other one as it is: states of a run sit where nothing random comes.
+        # Every other state is unchanged, because states of a run can be where random ones are not.
         spread_q, spread_v = 10.0 ** random.uniform(-9, -3, 2)
         state = begin if i % 2 else perturbed(motion.world, begin, random, spread_q, spread_v)
         targets = motion.targets_at(state.time)

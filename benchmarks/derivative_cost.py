@@ -1,4 +1,4 @@
-"""What derivatives of a step cost beside MuJoCo's `mjd_transitionFD`, forward differences, in turns in one process."""
+"""Cost of derivatives of a step and of MuJoCo's `mjd_transitionFD` (forward differences), in turn in one process."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def by_mujoco(scene: Scene) -> tuple[Callable[[], None], int]:
 
 
 def seconds(call: Callable[[], object], calls: int) -> float:
-    """Seconds of the processor for a call, mean of so many."""
+    """Return the seconds of the processor for a call, a mean of this many."""
     start = time.process_time()
     for _ in range(calls):
         call()
@@ -58,7 +58,7 @@ def seconds(call: Callable[[], object], calls: int) -> float:
 
 
 def cost(name: str, linearize: Any, rounds: int, *, own: bool) -> dict[str, Any]:
-    """Microseconds of ours and of MuJoCo's, and the median of their ratios; ``own``: of `Simulation.linearize` too."""
+    """Return us of ours and of MuJoCo's, and the median of their ratios; ``own``: also of `Simulation.linearize`."""
     scene = cost_scenes()[name]
     place, stepper = world(scene, drives=True), TimeStepping(scene.h)
     run = Simulation(place, stepper)
@@ -71,7 +71,7 @@ def cost(name: str, linearize: Any, rounds: int, *, own: bool) -> dict[str, Any]
         calls["Simulation.linearize"] = run.linearize
     for call in calls.values():
         call()
-    # What a call takes decides how many make a round of some milliseconds at least.
+    # The time of a call determines how many calls make a round of some milliseconds.
     many = {key: max(1, min(CALLS, int(0.05 / max(seconds(call, 1), 1e-6)))) for key, call in calls.items()}
     spent: dict[str, list[float]] = {key: [] for key in calls}
     for turn in range(rounds):

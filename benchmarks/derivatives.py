@@ -1,4 +1,4 @@
-"""Derivatives of a step: held to differences of it, and what they cost beside `mjd_transitionFD`.
+"""Derivatives of a step: compared with differences, and their cost compared with `mjd_transitionFD`.
 
 Run: ``python benchmarks/derivatives.py [differences] [products] [unique] [cost] [--scenes cube trot ...] [--states 10]
 [--by linearize|differences] [--folder FOLDER --seeds 0:3] [--out benchmarks/results/derivatives_DATE.json]`` (extra
@@ -15,8 +15,8 @@ Run: ``python benchmarks/derivatives.py [differences] [products] [unique] [cost]
   smooth at 1e-7. With ``--folder``, of scenes that `campaign.py` draws there, each by its own law of friction.
 * ``cost``: medians of microseconds of the processor, and of ratios, round by round in turns.
 
-``--by differences`` puts differences of another step in the place of `linearize`: what the comparison itself is worth.
-Errors are absolute for entries up to 1, relative above. The file is written anew after every row; failures stay in it.
+``--by differences`` replaces `linearize` by differences with another step, which shows the accuracy of the comparison.
+Errors are absolute for entries up to 1, relative above. The file is written again after every row; failures stay in it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from derivative_scenes import MOTIONS, Motion
 from step_differences import linearized
 
 PARTS = ("differences", "products", "unique", "cost")
-#: Whose `unique` is tried.
+#: Scenes whose `unique` is tested.
 TRIED = ("cube", "plate", "rod", "two spheres", "stiff", "stops", "drives", "loop", "trot", "grasp")
 STEP, FAR = 1e-6, 1e-5
 
@@ -56,10 +56,10 @@ LINEARIZERS: dict[str, Linearize] = {"linearize": by_step, "differences": linear
 
 
 def differences(args: argparse.Namespace) -> Iterable[Callable[[], dict[str, Any]]]:
-    """One row for each scene, law of friction and erp."""
+    """Return one row for each scene, law of friction and erp."""
     for name in args.scenes or MOTIONS:
         motion = MOTIONS[name]()
-        # Islands of dozens of bodies take seconds a state.
+        # Islands of dozens of bodies take seconds per state.
         count = max(2, args.states // 4) if motion.world.nv > 60 else args.states
         for friction in motion.frictions:
             for erp in (1.0, 0.0):
@@ -74,7 +74,7 @@ def multiplied(args: argparse.Namespace) -> Iterable[Callable[[], dict[str, Any]
 
 
 def drawn(folder: Path, kind: str, seed: int, erp: float, args: argparse.Namespace) -> dict[str, Any]:
-    """`uniqueness` at states of a scene that was drawn at random."""
+    """Return `uniqueness` at states of a randomly drawn scene."""
     from campaign import made
 
     scene, stepper, steps, _ = made(folder, kind, seed)
@@ -90,7 +90,7 @@ def drawn(folder: Path, kind: str, seed: int, erp: float, args: argparse.Namespa
 
 
 def unique(args: argparse.Namespace) -> Iterable[Callable[[], dict[str, Any]]]:
-    """One row for each of ten scenes, law of friction and erp."""
+    """Return one row for each of ten scenes, law of friction and erp."""
     if args.folder is not None:
         from campaign import kinds_of
 
@@ -107,7 +107,7 @@ def unique(args: argparse.Namespace) -> Iterable[Callable[[], dict[str, Any]]]:
 
 
 def costs(args: argparse.Namespace) -> Iterable[Callable[[], dict[str, Any]]]:
-    """One row for each scene that is written for MuJoCo."""
+    """Return one row for each scene that has a MuJoCo form."""
     from derivative_cost import cost, cost_scenes
 
     own = args.by == "linearize"
@@ -119,7 +119,7 @@ MADE = dict(zip(PARTS, (differences, multiplied, unique, costs), strict=True))
 
 
 def plain(value: Any) -> Any:
-    """What JSON can say: no NaN, no infinity, no numbers of numpy."""
+    """Convert to JSON values: no NaN, no infinity, no numbers of numpy."""
     if isinstance(value, dict):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -130,7 +130,7 @@ def plain(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """One cell of a table."""
+    """Return one cell of a table."""
     if isinstance(value, list):
         return str(len(value))
     if isinstance(value, dict):
@@ -139,13 +139,13 @@ def shown(value: Any) -> str:
 
 
 def write(out: Path | None, found: dict[str, Any]) -> None:
-    """Write what there is so far."""
+    """Write the present rows."""
     if out is not None:
         out.write_text(json.dumps(plain(found), indent=1) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
-    """Make the parts asked for, all by default, and return what was found."""
+    """Make the requested parts, all by default, and return the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
     parser.add_argument("--scenes", nargs="+", choices=list(MOTIONS))

@@ -2,11 +2,11 @@
 
     python benchmarks/elbow_fit.py tosses.npz [--points 8] [--out DIR]
 
-Candidates are rigid corners with a restitution, and corners that give way, each in the frame of the data as it is
-stored and in axes of the board. Each has a box of numbers and a Sobol design in it; all tosses are run once at every
-point. Blocks of 50 consecutive `toss_id` are left out in turn: the candidate and the point of the lowest mean of
-position / 30 % + rotation / 45 degrees + hinge / 40 degrees on the other blocks is scored on the block. Intervals:
-2000 resamples of tosses.
+Candidates are rigid corners with a restitution, and compliant corners, each in the frame of the data and in axes of the
+board. Each has a box of numbers and a Sobol design in it; all tosses are run once at every point. Blocks of 50
+consecutive `toss_id` are left out in turn. The candidate and the point with the lowest mean of position / 30 % +
+rotation / 45 degrees + hinge / 40 degrees on the other blocks are scored on the block. Intervals: 2000 resamples of
+tosses.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def shown(errors: FloatArray) -> str:
 
 
 def nested(errors: FloatArray, blocks: NDArray[np.int64]) -> tuple[FloatArray, list[int]]:
-    """Return errors (n, 3) of tosses that did not choose their point among (p, n, 3), and what was chosen."""
+    """Return errors (n, 3) of tosses that did not choose their point among (p, n, 3), and the choices."""
     left_out, chosen = np.empty(errors.shape[1:]), []
     for block in np.unique(blocks):
         out = blocks == block

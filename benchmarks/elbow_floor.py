@@ -1,21 +1,20 @@
-"""How far tosses of the elbow err for the noise of their measured starts alone, and how the error of a model grows.
+"""Errors of the elbow's tosses from the noise of their measured starts only, and the growth of a model's error.
 
     python benchmarks/elbow_floor.py tosses.npz [--draws 2] [--numbers impacts]
     python benchmarks/elbow_floor.py tosses.npz --members 32
 
-The noise of a start's velocities is what they differ by from a parabola through the eight samples about it, of
-tosses that are in flight there; that of its pose is what samples differ by from the parabola. Simulated paths from the
-measured starts stand for recordings, and paths from starts with a noise drawn from other tosses are scored against
-them: the error of a model that is exact. Then all poses of a start are turned by what faces at rest on the board are
-off from it, and each of sixteen groups of tosses has friction and restitution of its own, as far from one another as
-single impacts are (docs/validation.md): what no numbers can tell. `best` loses more energy than the recordings do, and
-so is less sensitive; `impacts` has the numbers of single impacts, and their energy. Intervals: 1000 resamples of
-tosses.
+The noise of a start's velocity is its difference from a parabola through the eight samples about it, for tosses in
+flight there. The noise of its pose is the residual of the samples from this parabola. Simulated paths from the measured
+starts replace recordings. Paths from starts with noise drawn from other tosses are scored against them: this is the
+error of an exact model. Then two errors are added that no fitted numbers can predict. All poses of a start are rotated
+by the error of faces at rest on the board. Each of sixteen groups of tosses has separate friction and restitution, with
+the scatter of single impacts (docs/validation.md). `best` loses more energy than the recordings, and so is less
+sensitive; `impacts` has the numbers of single impacts, and their energy. Intervals: 1000 resamples of tosses.
 
-With members, predictions are ensembles: starts drawn so, and numbers drawn once a member. Which numbers, and how far
-they scatter, is chosen by the energy score on the other blocks of tosses. Where a toss comes to rest is predicted by
-regions: of 90 % of the members' density, the kernel's width and one factor of the density's level such that 90 % of the
-other blocks' tosses lie within (conformal) and the regions are smallest there.
+With members, predictions are ensembles: starts drawn in this way, and numbers drawn once per member. The energy score
+on the other blocks of tosses chooses the numbers and their scatter. Regions predict the positions of rest: 90 % of the
+members' density, with a kernel width and a factor of the density's level. These are chosen so that 90 % of the other
+blocks' tosses are inside (conformal) and the regions are smallest there.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ NUMBERS = {
 }
 # Single impacts on one corner scatter about the best law by 0.12 of the normal impulse along it, 0.06 to 0.09 across.
 SCATTER = {"mu": 0.05, "restitution": 0.16}
-# Of members' numbers; a damper [N s/m] that scatters so has rebounds of a corner scatter about as far.
+# For members' numbers; a damper [N s/m] with this scatter gives rebounds of a corner about the same scatter.
 SPREAD = {"impacts": SCATTER, "best": {"mu": SCATTER["mu"], "dissipation": 36.0}}
 CANDIDATES = (*(("impacts", x) for x in (0.0, 0.5, 1.0, 1.5)), ("best", 1.0))
 KERNELS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])  # widths, of the aims
@@ -87,7 +86,7 @@ def start_noise(tosses: Tosses, world: World) -> tuple[FloatArray, FloatArray]:
 
 
 def pose_error(tosses: Tosses, world: World) -> float:
-    """Return how far [rad] faces that lie on the board are turned from it in the last sample, about one axis."""
+    """Return the rotation [rad] of faces on the board in the last sample, about one axis."""
     R, _ = body_poses(world.model, np.array([path[-1] for path in tosses.paths]))
     up = np.sort(np.abs(R[:, :, 2]), axis=-1).reshape(-1, 3)
     flat = up[up[:, 2] > np.cos(FLAT)]
@@ -104,7 +103,7 @@ def shown(errors: FloatArray, units: tuple[str, str, str] = ("%", "deg", "deg of
 
 
 def ensembles(tosses: Tosses, numbers: str, factor: float, members: int, threads: int | None) -> FloatArray:
-    """Return paths (m, n, samples, nq) from starts and with numbers drawn; the first has the measured and stated."""
+    """Return paths (m, n, samples, nq) from drawn starts and numbers; the first has the measured and stated ones."""
     values, rng = NUMBERS[numbers], np.random.default_rng(0)
     world, stepper = elbow_world(), stepper_for(tosses.dt, values)
     off, pose = start_noise(tosses, world)
@@ -129,7 +128,7 @@ def ensembles(tosses: Tosses, numbers: str, factor: float, members: int, threads
 
 
 def told(world: World, q: FloatArray) -> FloatArray:
-    """Return what configurations (..., nq) are scored by (..., 11): two centres [% of a block], orientation, hinge."""
+    """Return the scored quantities of configurations (..., 11): two centres [% of a block], orientation, hinge."""
     R, p = body_poses(world.model, q.reshape(-1, q.shape[-1]))
     offsets = np.array([body.inertia.com for body in world.model.bodies if body.inertia])
     centres = 50.0 / HALF[0] * (p + np.einsum("nbij,bj->nbi", R, offsets))
@@ -137,7 +136,7 @@ def told(world: World, q: FloatArray) -> FloatArray:
 
 
 def distances(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return distances (..., 3) of what is scored, as errors are: [% of a block, deg, deg of the hinge]."""
+    """Return distances (..., 3) of scored quantities, as errors: [% of a block, deg, deg of the hinge]."""
     off = np.linalg.norm((a - b)[..., :6].reshape(*(a - b).shape[:-1], 2, 3), axis=-1).mean(axis=-1)
     turned = 2.0 * np.arccos(np.abs((a * b)[..., 6:10].sum(axis=-1)).clip(0.0, 1.0))
     hinge = np.abs(((a - b)[..., 10] + np.pi) % (2.0 * np.pi) - np.pi)
@@ -153,7 +152,7 @@ def path_scores(made: FloatArray, path: FloatArray) -> FloatArray:
 
 
 def levels(drawn: FloatArray, measured: FloatArray, probes: FloatArray) -> FloatArray:
-    """Return the density's fall (kernels, 1 + p, 3) below that which 90 % of the members have, at rests."""
+    """Return the density's decrease (kernels, 1 + p, 3) below the level that 90 % of the members have, at rests."""
     widths = KERNELS[:, None, None, None] * AIMS
     off = distances(np.vstack((measured, probes))[None], drawn[:, None])
     own = distances(drawn[None], drawn[:, None])
@@ -164,7 +163,7 @@ def levels(drawn: FloatArray, measured: FloatArray, probes: FloatArray) -> Float
 
 
 def rest_levels(world: World, made: FloatArray, last: FloatArray) -> FloatArray:
-    """Return `levels` of where members (m, nq) and a toss (nq,) come to rest, and of all places about, at random."""
+    """Return `levels` of the positions of rest of members (m, nq) and a toss (nq,), and of random positions around."""
     ends = told(world, np.vstack((made, last)))
     ends[:, :6] = np.tile(ends[:, :6].reshape(-1, 2, 3).mean(axis=1) * (1.0, 1.0, 0.0), 2)
     rng = np.random.default_rng(0)
@@ -176,9 +175,10 @@ def rest_levels(world: World, made: FloatArray, last: FloatArray) -> FloatArray:
 
 
 def regions(fall: FloatArray, blocks: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return of each toss and quantity (n, 3) whether raw and calibrated regions hold it, and the size of the latter.
+    """Return for each toss and quantity (n, 3) whether raw and calibrated regions contain it, and the latter's size.
 
-    Kernel and level (the fall below the members') are of the other blocks: 90 % of their tosses held, smallest there.
+    Kernel and level (the decrease below the members') come from the other blocks: 90 % of their tosses inside, smallest
+    there.
     """
     raw, held, size = np.zeros((3, len(fall), 3))
     for k in range(3):
@@ -192,7 +192,7 @@ def regions(fall: FloatArray, blocks: IntArray) -> tuple[FloatArray, FloatArray,
 
 
 def others_rests(tosses: Tosses, blocks: IntArray, members: int) -> FloatArray:
-    """Return where tosses of other blocks came to rest (n, m, nq), seen from these starts along their velocities."""
+    """Return positions of rest of other blocks' tosses (n, m, nq), relative to these starts and their velocities."""
     rng, found = np.random.default_rng(0), np.array([np.repeat(path[-1:], members, axis=0) for path in tosses.paths])
     for i, (_, q, v) in enumerate(tosses.starts):
         drawn = rng.choice(np.flatnonzero(blocks != blocks[i]), members - 1, replace=False)
@@ -206,14 +206,14 @@ def others_rests(tosses: Tosses, blocks: IntArray, members: int) -> FloatArray:
 
 
 def show_regions(fall: FloatArray, blocks: IntArray) -> None:
-    """Print what regions of rest hold, and their size."""
+    """Print the fraction of tosses inside the regions of rest, and the size of these."""
     raw, held, size = regions(fall, blocks)
     print(f"regions as drawn hold: {shown(100.0 * raw, SHARES)}; calibrated: {shown(100.0 * held, SHARES)}; "
           f"all three: {100.0 * held.all(axis=1).mean():.1f} %; size: {shown(size, SIZES)}")  # fmt: skip
 
 
 def show_ensembles(tosses: Tosses, blocks: IntArray, members: int, threads: int | None) -> None:
-    """Print the scores of all candidates, what is chosen without each block, and how the regions of rest hold."""
+    """Print the scores of all candidates, the choices without each block, and the figures of the regions of rest."""
     world, rows, falls = elbow_world(), [], []
     for numbers, factor in CANDIDATES:
         paths = ensembles(tosses, numbers, factor, members, threads)
@@ -236,7 +236,7 @@ def show_ensembles(tosses: Tosses, blocks: IntArray, members: int, threads: int 
 
 
 def main() -> None:
-    """Print the noise, the model's errors by horizon and the errors of noise alone."""
+    """Print the noise, the model's errors by horizon, and the errors by noise only."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tosses", type=Path)
     parser.add_argument("--draws", type=int, default=2)

@@ -1,13 +1,13 @@
-"""Random actions in five robots' environments: whether any step fails, and what the slowest takes.
+"""Random actions in five robots' environments: failed steps, and the slowest step.
 
 Run: ``python benchmarks/environments.py [--steps 200000] [--robots Ant Hopper ...] [--out
-benchmarks/results/environments_DATE] [--keep FOLDER] [--seed 0]``. Ant, HalfCheetah and Hopper are gymnasium's, as
-`examples/23_learning_locomotion.py` has them; Quadruped is `quadruped.urdf` with servos on 12 joints, among them those
-that throw it on its back; Gripper a gantry with two fingers and a free box.
+benchmarks/results/environments_DATE] [--keep FOLDER] [--seed 0]``. Ant, HalfCheetah and Hopper are gymnasium's, as in
+`examples/23_learning_locomotion.py`. Quadruped is `quadruped.urdf` with servos on 12 joints, which can also throw it on
+its back. Gripper is a gantry with two fingers and a free box.
 
-One thread; an env step is one action of one run. Seconds are of the processor, without what is compiled in them. A call
-of all runs is a bound for its slowest; one that takes longer than ``LIMIT`` is made again, run by run from the states
-before it. ``--keep`` writes the states and actions of the slow and of those at which a step failed, pickled.
+There is one thread; an env step is one action of one run. Seconds are seconds of the processor without compilation. The
+time of a call for all runs bounds its slowest run. A call that takes longer than ``LIMIT`` is repeated, run by run,
+from the states before it. ``--keep`` writes the states and actions of slow and of failed steps, pickled.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def gripper() -> Task:
 
 
 def forward(before: Any, action: np.ndarray, after: Any) -> np.ndarray:
-    """How far it went."""
+    """Return the distance travelled."""
     return after.q[:, 0] - before.q[:, 0]  # type: ignore[no-any-return]
 
 
@@ -85,7 +85,7 @@ ROBOTS |= {"Quadruped": quadruped, "Gripper": gripper}
 
 
 def alone(task: Task, state: StepperState, action: np.ndarray) -> float:
-    """Seconds of the processor of one action of one run: the least of two, as the first may compile."""
+    """Return the seconds of the processor of one action of one run: the smaller of two, as the first can compile."""
     spent = []
     for _ in range(2):
         batch = Batch(task.world, task.stepper, [state], threads=1)

@@ -1,13 +1,13 @@
-"""A disk that fails: below one folder, every operation that changes something is counted, and at one of them it fails.
+"""A failing disk: below one folder, every operation that changes something is counted, and one operation fails.
 
-* ``full``: from there on nothing new fits, until the end of the block; what is there can be removed and renamed. A
-  write puts down half of what it was given first.
-* ``once``: that operation alone is refused.
-* ``kill``: half of it is done and nothing after it, as if the process were killed there: `Killed` passes through
-  everything, and what would be cleaned up on the way is left.
+* ``full``: from that operation to the end of the block the disk is full; existing files can be removed and renamed. A
+  write first stores half of its data.
+* ``once``: only that operation is refused.
+* ``kill``: half of the operation is done and nothing after it, as if the process were killed there: `Killed` passes
+  through everything, and nothing is cleaned up on the way.
 
-It stands between Python and the system (`open`, `os.replace`, `os.unlink`, ...), so that whatever writes through
-these meets it, in this process.
+It replaces the functions that reach the system (`open`, `os.replace`, `os.unlink`, ...), so it affects every write
+through them in this process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Killed(BaseException):
 
 
 class Disk:
-    """The disk below ``root``; it fails at operation ``at``, counted from 1, or never."""
+    """Disk below ``root``; it fails at operation ``at``, counted from 1, or never."""
 
     def __init__(self, root: Path, at: int | None = None, kind: str = "full") -> None:
         self.root, self.at, self.kind = os.path.realpath(root), at, kind
@@ -38,7 +38,7 @@ class Disk:
         self.operations: list[str] = []
 
     def fails(self, name: str) -> bool:
-        """Count an operation; whether it fails."""
+        """Count an operation, and return True if it fails."""
         self.count += 1
         self.operations.append(name)
         if self.at is None or self.count < self.at:
@@ -46,13 +46,13 @@ class Disk:
         return self.count == self.at or self.kind == "kill" or (self.kind == "full" and name in _GROWS)
 
     def refuse(self) -> None:
-        """Fail."""
+        """Raise the error of the failure."""
         if self.kind == "kill":
             raise Killed
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def holds(self, path: Any) -> bool:
-        """Whether a path lies here."""
+        """Return True if a path is on this disk."""
         if isinstance(path, int):
             return False
         text = os.path.realpath(os.path.dirname(os.path.abspath(os.fspath(path))))
@@ -69,7 +69,7 @@ class _Raw(io.FileIO):
     def write(self, data: Any) -> int:
         if self._disk.fails("write"):
             half = memoryview(data).cast("B")
-            # Only the first failure leaves something behind.
+            # Only the first failure writes a part.
             if self._disk.count == self._disk.at:
                 super().write(half[: len(half) // 2])
             self._disk.refuse()
@@ -78,7 +78,7 @@ class _Raw(io.FileIO):
 
 @contextlib.contextmanager
 def faulty(root: Path, at: int | None = None, kind: str = "full") -> Iterator[Disk]:
-    """Put the disk in place; what is yielded knows the operations."""
+    """Replace the system's operations by the disk's; the yielded object counts them."""
     disk = Disk(root, at, kind)
     plain_open = io.open
 
@@ -121,6 +121,6 @@ def faulty(root: Path, at: int | None = None, kind: str = "full") -> Iterator[Di
             patches.enter_context(mock.patch(place, opened))
         for name in ("replace", "unlink", "mkdir", "rmdir", "link", "truncate", "open", "write", "ftruncate"):
             patches.enter_context(system(name))
-        # Nothing of it is at stake when the power stays on, and it takes most of the time.
+        # Without a power failure this has no effect, and it takes most of the time.
         patches.enter_context(mock.patch.object(os, "fsync", synced))
         yield disk

@@ -1,15 +1,15 @@
-"""Friction problems of other people's simulators (FCLIB's layout): every friction solver, beside published robustness.
+"""Friction problems of other simulators (FCLIB's layout): every friction solver, compared with published robustness.
 
 Run: ``python benchmarks/friction_fclib.py FOLDER [--out benchmarks/results/friction_fclib_DATE] [--limit 20]``.
 
-FOLDER holds ``.hdf5`` files. Each solver meets each problem from r = 0 at 1e-4 and at 1e-8, with ``--limit`` seconds. A
-problem counts as solved at a tolerance where FCLIB's residual ||r - P_K(r - u_hat)|| / ||q|| of the answer is within
-it, as in the published comparison; the status, which also asks for the residual that no unit changes, is kept beside
-it. Global problems are reduced first; that is part of the time.
+FOLDER has ``.hdf5`` files. Each solver gets each problem from r = 0 at 1e-4 and at 1e-8, with ``--limit`` seconds. A
+problem counts as solved at a tolerance if FCLIB's residual ||r - P_K(r - u_hat)|| / ||q|| of the result is within it,
+as in the published comparison. The status, which also requires the residual that does not depend on units, is a
+separate column. Global problems are reduced first, within the time.
 
 Published: Acary, Bremond, Huber, INRIA RR-9118 (2018), fraction of each family's set that a solver solved within the
-plotted ratio to the fastest; sets of hundreds of problems of FCLIB, of which the files here are a few members or
-relatives: the columns say how hard a family is, they are not a race on the same problems.
+plotted ratio to the fastest. Their sets have hundreds of problems of FCLIB, and the files here are a few members or
+relatives. So the columns show the difficulty of a family; they are not a race on the same problems.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FAMILIES = (
     ("ContactBench", "ContactBench cube"),
 )
 
-#: Family: ((best solver of the paper, fraction solved) at 1e-4, the same at 1e-8); None where none was published.
+#: Family: ((best solver of the paper, fraction solved) at 1e-4, the same at 1e-8); None if none was published.
 PUBLISHED: dict[str, tuple[tuple[str, float] | None, tuple[str, float] | None]] = {
     "Capsules": (None, ("PPA-NSN", 0.98)),
     "BoxesStack": (None, ("PPA-NSN", 1.00)),
@@ -64,12 +64,12 @@ def solvers(limit: float) -> dict[str, object]:
 
 
 def family(name: str) -> str:
-    """The family of a file."""
+    """Return the family of a file."""
     return next((found for start, found in FAMILIES if name.startswith(start)), "hand-made")
 
 
 def rows(folder: Path, limit: float) -> list[dict[str, object]]:
-    """One row per problem, solver and tolerance."""
+    """Return one row per problem, solver and tolerance."""
     found = []
     files = sorted(folder.glob("*.hdf5"))
     warm = load_fclib(files[0])
@@ -103,7 +103,7 @@ def rows(folder: Path, limit: float) -> list[dict[str, object]]:
 
 
 def report(found: list[dict[str, object]], limit: float) -> str:
-    """The table by family."""
+    """Return the table by family."""
     names = list(dict.fromkeys(str(row["solver"]) for row in found))
     families = list(dict.fromkeys(str(row["family"]) for row in found))
     lines = [

@@ -1,12 +1,12 @@
 """Every reader of files on damaged files: each ends with a `FileError` or reads, in bounded memory and time.
 
-Run: ``python benchmarks/fuzz_readers.py [--inputs 20000] [--kind NAME ...] [--seed 0] [--keep FOLDER]
-[--out benchmarks/results/fuzz_DATE]``. Writes OUT.csv and OUT.md: inputs of each kind, how many raised the typed error,
-were accepted, ended otherwise, and the most memory and time that one took. Each kind has a process of its own, whose
-memory is limited; what ends it is told, and another goes on behind that input. ``--keep`` keeps the inputs that ended
-otherwise.
+Run: ``python benchmarks/fuzz_readers.py [--inputs 20000] [--kind NAME ...] [--seed 0] [--keep FOLDER] [--out
+benchmarks/results/fuzz_DATE]``. Writes OUT.csv and OUT.md: inputs of each kind, how many raised the typed error, were
+accepted, or ended otherwise, and the largest memory and time of one. Each kind has a separate process with limited
+memory. If an input ends it, this is reported, and another process continues after that input. ``--keep`` stores the
+inputs that ended otherwise.
 
-The good files that are damaged (`damage`), and what reads them, are in `reader_kinds`.
+`reader_kinds` has the valid files that are damaged (`damage`), and their readers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HEAD = ("kind", "inputs", "typed", "accepted", "escaped", "slow", "died", "most 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one input: ``typed``, ``accepted``, ``escaped`` or ``slow``; how, and in what time."""
+    """Outcome of one input: ``typed``, ``accepted``, ``escaped`` or ``slow``; with text and time."""
 
     word: str
     seconds: float
@@ -55,7 +55,7 @@ def seeds_of(kind: Kind) -> list[bytes]:
 
 
 def content(kind: Kind, seed: int, i: int) -> bytes:
-    """Input i of a kind; the first ones are the good files."""
+    """Return input i of a kind; the first ones are the valid files."""
     good = seeds_of(kind)
     if i < len(good):
         return good[i]
@@ -64,7 +64,7 @@ def content(kind: Kind, seed: int, i: int) -> bytes:
 
 
 def tried(kind: Kind, data: bytes) -> Outcome:
-    """Read one input, in a folder of its own."""
+    """Read one input, in a separate folder."""
     from problem_data import FileError
 
     with tempfile.TemporaryDirectory() as folder:
@@ -76,7 +76,7 @@ def tried(kind: Kind, data: bytes) -> Outcome:
                 warnings.simplefilter("ignore")
                 kind.read(path)
         except FileError as error:
-            # Who is told must be told something.
+            # The error must have a text.
             word, detail = ("typed", "") if str(error).strip() else ("escaped", "an error without words")
         except TooSlow:
             word, detail = "slow", "".join(traceback.format_exc(limit=-4))
@@ -90,12 +90,12 @@ def tried(kind: Kind, data: bytes) -> Outcome:
 
 
 class TooSlow(BaseException):
-    """One input took longer than anybody waits."""
+    """Error of an input that takes longer than the limit."""
 
 
 @contextlib.contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """Raise `TooSlow` after so many seconds, where the system has alarms."""
+    """Raise `TooSlow` after this many seconds, if the system has alarms."""
     if not hasattr(signal, "SIGALRM"):
         yield
         return
@@ -113,7 +113,7 @@ def limited(seconds: int) -> Iterator[None]:
 
 
 def child(name: str, seed: int, first: int, last: int) -> None:
-    """Try inputs of one kind and tell of each, before and after."""
+    """Try inputs of one kind and report each one, before and after."""
     import resource
 
     kind = next(one for one in KINDS if one.name == name)
@@ -134,7 +134,7 @@ def child(name: str, seed: int, first: int, last: int) -> None:
 
 
 def campaign(kind: Kind, seed: int, inputs: int, keep: Path | None) -> dict[str, Any]:
-    """Run the inputs of one kind; its row."""
+    """Run the inputs of one kind; return its row."""
     row: dict[str, Any] = dict.fromkeys(HEAD, 0) | {"kind": kind.name, "inputs": inputs}
     first = 0
     seen: set[str] = set()
@@ -144,7 +144,7 @@ def campaign(kind: Kind, seed: int, inputs: int, keep: Path | None) -> dict[str,
             keep.mkdir(parents=True, exist_ok=True)
             (keep / f"{kind.name.replace(' ', '_')}_{i}_{kind.file}").write_bytes(content(kind, seed, i))
         lines = detail.strip().splitlines() or [""]
-        # Where it was raised, and of what class.
+        # Where it was raised, and its class.
         line = (
             next((one for one in reversed(lines) if one.lstrip().startswith("File ")), "") + lines[-1].partition(":")[0]
         )

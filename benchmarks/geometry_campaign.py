@@ -1,11 +1,12 @@
-"""Contacts of every pair of shapes, each answer proved: worst gap, normal and point, missing and false contacts.
+"""Contacts of every pair of shapes, each result proved: worst gap, normal and point, missing and false contacts.
 
 Run: ``python benchmarks/geometry_campaign.py [--count 10000] [--seed 0] [--pairs cylinder-box ...] [--out FILE.md]``.
 
-Each pair meets in ``count`` random and ``count`` degenerate placements: touching, parallel, coplanar, contained, moved
-or tilted by 1e-15 to 1e-3. Sizes go from 1e-3 to 1e3 m, sides from equal to a thousand times one another. No answer is
-computed a second time where it can be proved (`geometry_proofs.py`): no point of A lies farther along the normal, and
-none of B nearer, so the gap is at least so much; the points returned lie on the shapes, so it is at most so much.
+Each pair has ``count`` random and ``count`` degenerate placements: touching, parallel, coplanar, contained, moved or
+tilted by 1e-15 to 1e-3. Sizes are from 1e-3 to 1e3 m, with sides equal or up to a thousand times one another. Results
+are not computed a second time if they can be proved (`geometry_proofs.py`). No point of A is farther along the normal,
+and none of B nearer, so the gap is at least this value. The returned points are on the shapes, so it is at most this
+value.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ GAPS = (0.0, 0.0, 1e-15, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4
 
 
 def ratios(rng: Rng) -> np.ndarray:
-    """Three sides, the largest 1: equal, alike, or up to a thousand times one another."""
+    """Draw three sides, the largest 1: equal, similar, or up to a thousand times one another."""
     choice = rng.integers(4)
     sides = np.ones(3) if choice == 0 else 10.0 ** rng.uniform(-0.5, 0.0, 3)
     if choice == 3:
@@ -58,7 +59,7 @@ def cylinder(size: float, rng: Rng) -> Shape:
 
 
 def hull(size: float, rng: Rng) -> Shape:
-    """A cloud, a cube's corners, a prism, a tetrahedron, a cone of many sides."""
+    """Draw a cloud, a cube's corners, a prism, a tetrahedron, or a cone of many sides."""
     choice = rng.integers(5)
     if choice == 0:
         points = rng.normal(size=(int(rng.integers(5, 30)), 3))
@@ -77,7 +78,7 @@ def hull(size: float, rng: Rng) -> Shape:
 
 
 def flat(size: float, rng: Rng) -> Shape:
-    """A triangle, a square, a polygon, a rod: hulls without a volume."""
+    """Draw a triangle, a square, a polygon or a rod: hulls without a volume."""
     choice = rng.integers(4)
     if choice == 0:
         points = np.array([[1.0, 0.0, 0.0], [-0.5, 0.8, 0.0], [-0.5, -0.8, 0.0]])
@@ -111,7 +112,7 @@ def turn_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def align(u: np.ndarray, to: np.ndarray) -> np.ndarray:
-    """A rotation (3, 3) that takes the unit vector u to another."""
+    """Return a rotation (3, 3) that takes the unit vector u to another."""
     axis, cosine = np.cross(u, to), float(u @ to)
     length = float(np.linalg.norm(axis))
     if length < 1e-9:
@@ -131,18 +132,18 @@ def sizes(rng: Rng) -> tuple[float, float]:
 
 
 def random_placement(a: Body, b: Body, rng: Rng) -> Body:
-    """B anywhere about A, near or in it, as often as not within reach of the margin."""
+    """Place B anywhere about A, near or in it, in half of the cases within the margin."""
     b = b.moved(random_rotation(rng), np.zeros(3))
     way = rng.normal(size=3)
     way /= np.linalg.norm(way)
     aside = np.cross(way, rng.normal(size=3)) * rng.uniform(-0.7, 0.7) * min(a.reach, b.reach)
-    # As far along the way as the planes across it are `gap` apart, at most.
+    # Along the direction until the planes across it are `gap` apart, at most.
     gap = rng.choice((1.0, 0.3)) * rng.uniform(-1.0, 0.3) * min(a.reach, b.reach)
     return b.moved(b.R, a.p + aside + b.p - a.p + way * (a.extent(way) + b.extent(-way) + gap))
 
 
 def degenerate_placement(a: Body, b: Body, rng: Rng) -> Body:
-    """B with a feature against one of A's: faces, edges and corners at no angle, or a hair's; one in the other."""
+    """Place B with a feature against one of A's (faces, edges, corners; parallel or nearly so), or one in the other."""
     small = min(a.reach, b.reach)
     normal_a, normal_b = a.special(rng), b.special(rng)
     R = align(normal_b, -normal_a)
@@ -166,7 +167,7 @@ def degenerate_placement(a: Body, b: Body, rng: Rng) -> Body:
         aside = rng.uniform(-1.0, 1.0) * across * a.extent(across) + rng.uniform(-0.5, 0.5) * small * np.cross(
             normal_a, across
         )
-    elif case in (4, 5):  # the ends in one plane, or the end of one at that of the other
+    elif case in (4, 5):  # the ends in one plane, or an end of one at an end of the other
         reach = a.extent(across) + float(rng.choice((1.0, -1.0))) * b.extent(across * rng.choice((1.0, -1.0)))
         aside = across * (reach + float(rng.choice(GAPS)) * small * rng.choice((1.0, -1.0)))
     return b.moved(b.R, a.p + aside + normal_a * (a.extent(normal_a) + b.extent(-normal_a) + gap))
@@ -174,22 +175,22 @@ def degenerate_placement(a: Body, b: Body, rng: Rng) -> Body:
 
 @dataclass
 class Tally:
-    """What became of the placements of one pair."""
+    """Errors over the placements of one pair."""
 
     placements: int = 0
     apart: int = 0
     overlapping: int = 0
     gap: float = 0.0  # worst error over the size, apart
     depth: float = 0.0  # the same in overlap
-    normal: float = 0.0  # what the separation along the normal lacks of the gap, over the size
-    point: float = 0.0  # how far a point lies off its shape, over the size
-    deeper: float = 0.0  # by how much a contact is deeper than the shapes are, over the size
+    normal: float = 0.0  # deficit of the separation along the normal from the gap, over the size
+    point: float = 0.0  # distance of a point from its shape, over the size
+    deeper: float = 0.0  # excess of a contact's depth over the depth of the shapes, over the size
     missing: int = 0
     false: int = 0
     broken: list[tuple[str, int, Verdict]] = field(default_factory=list)
 
     def add(self, verdict: Verdict, way: str, number: int) -> None:
-        """Enter what was proved of one placement."""
+        """Add the verdict of one placement."""
         self.placements += 1
         self.missing += verdict.missing
         if verdict.found:
@@ -208,7 +209,7 @@ class Tally:
 
 
 def one_case(names: tuple[str, str], way: str, number: int, seed: int) -> tuple[Body, Body, float]:
-    """The two bodies and the margin of one placement, from its number alone."""
+    """Return the two bodies and the margin of one placement, from its number."""
     rng = np.random.default_rng([seed, *names[0].encode(), *names[1].encode(), number, len(way)])
     sa, sb = sizes(rng)
     if names[0] == "half-space":

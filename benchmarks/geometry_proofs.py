@@ -21,7 +21,7 @@ APART, OVERLAPPING = 1e-9, 1e-6  # of the size
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A shape where it stands; all directions and points in world axes.
+    """Shape at a pose; all directions and points in world axes.
 
     ``points`` (n, 3), in the shape's axes: the corners of its core, alone at the origin for a cylinder; ``edges`` and
     ``faces`` (n, 3) the directions of edges and the normals of faces. A cylinder is ``disc`` wide across its z axis.
@@ -40,7 +40,7 @@ class Body:
 
     @staticmethod
     def of(shape: Shape, R: Array, p: Array) -> Body:
-        """Return a shape at a rotation and a place."""
+        """Return a shape at a rotation and a position."""
         none = np.zeros((0, 3))
         if isinstance(shape, Sphere):
             return Body(shape, R, p, np.zeros((1, 3)), none, none, radius=shape.radius)
@@ -66,12 +66,12 @@ class Body:
 
     @property
     def pose(self) -> Transform:
-        """Where it stands."""
+        """Return its pose."""
         return Transform(self.R, self.p)
 
     @cached_property
     def reach(self) -> float:
-        """No point of the shape is farther from its origin; infinite of a half-space."""
+        """Return the largest distance of a point of the shape from its origin; infinite for a half-space."""
         if isinstance(self.shape, HalfSpace):
             return math.inf
         return float(np.hypot(np.linalg.norm(self.points, axis=1).max(), self.disc)) + self.radius
@@ -82,7 +82,7 @@ class Body:
         return self.points @ self.R.T
 
     def heights(self, n: Array) -> Array:
-        """How far (m,) the core reaches along unit vectors (m, 3), from its origin."""
+        """Return the extent (m,) of the core along unit vectors (m, 3), from its origin."""
         along = (n @ self.corners.T).max(axis=1)
         if self.disc > 0.0:
             along = along + self.disc * np.linalg.norm(np.cross(n, self.R[:, 2]), axis=1)
@@ -92,7 +92,7 @@ class Body:
         """Return the point of the core farthest along d."""
         point = self.corners[int(np.argmax(self.corners @ d))]
         if self.disc > 0.0:
-            # In the shape's axes: what rounding leaves across the axis of a direction along it would lead off the cap.
+            # In the shape's axes: rounding across the axis, in a direction along it, would lead away from the cap.
             x, y, _ = self.R.T @ d
             length = math.hypot(x, y)
             x, y = (x / length, y / length) if length > 0.0 else (1.0, 0.0)
@@ -100,11 +100,11 @@ class Body:
         return point + self.p
 
     def extent(self, n: Array) -> float:
-        """Return how far the shape reaches along a unit vector, from its origin."""
+        """Return the extent of the shape along a unit vector, from its origin."""
         return float(self.heights(n[None])[0]) + self.radius
 
     def outside(self, x: Array) -> float:
-        """How far a point lies off the core, at most; 0 inside."""
+        """Return an upper bound of a point's distance from the core; 0 inside."""
         local = self.R.T @ (x - self.p)
         shape = self.shape
         if isinstance(shape, HalfSpace):
@@ -124,7 +124,7 @@ class Body:
         return off_triangles(local, self.triangles)
 
     def special(self, rng: np.random.Generator) -> Array:
-        """A direction in which the shape touches with more than a point, or any."""
+        """Draw a direction in which the shape touches with more than a point, or any direction."""
         ways = [self.faces, np.eye(3)]
         if self.disc > 0.0 or self.radius > 0.0:
             angle = rng.uniform(0.0, 2.0 * math.pi)
@@ -141,7 +141,7 @@ class Body:
         return np.asarray(n / np.linalg.norm(n))
 
     def special_across(self, n: Array, rng: np.random.Generator) -> Array:
-        """A direction across n: along an edge that is, or any."""
+        """Draw a direction across n: along an edge across it, or any."""
         ways = self.edges @ self.R.T
         ways = ways - (ways @ n)[:, None] * n
         ways = ways[np.linalg.norm(ways, axis=1) > 0.5 * np.linalg.norm(self.edges, axis=1)]
@@ -150,7 +150,7 @@ class Body:
 
 
 def off_triangles(x: Array, triangles: Array) -> float:
-    """Distance of a point from the nearest of triangles (n, 3, 3), some of which may be lines or points."""
+    """Return the distance of a point from the nearest triangle (n, 3, 3); some may be lines or points."""
     a, b = triangles, np.roll(triangles, -1, axis=1)
     along = b - a
     length2 = np.maximum((along**2).sum(axis=2), 1e-300)
@@ -169,7 +169,7 @@ def off_triangles(x: Array, triangles: Array) -> float:
 
 
 def _features(points: Array) -> tuple[Array, Array, float, float, Array, Array]:
-    """Edges, normals of faces, no radii, the planes (n, 4) of the hull of points (none of a flat one), triangles."""
+    """Return edges, normals of faces, no radii, the planes (n, 4) of the hull (none of a flat one), triangles."""
     from scipy.spatial import ConvexHull
 
     center = points.mean(axis=0)
@@ -192,7 +192,7 @@ def _features(points: Array) -> tuple[Array, Array, float, float, Array, Array]:
 
 
 def overlap(a: Body, b: Body, n: Array) -> Array:
-    """How far (m,) B must move along unit vectors (m, 3) for its core to leave that of A; negative where apart."""
+    """Return the distance (m,) of B along unit vectors (m, 3) until its core leaves A's; negative if apart."""
     return a.heights(n) + b.heights(-n) - n @ (b.p - a.p)
 
 
@@ -214,7 +214,7 @@ RING = np.array([[math.cos(t), math.sin(t)] for t in 2.0 * math.pi * np.arange(1
 
 
 def least_overlap(a: Body, b: Body) -> float:
-    """The depth of the cores: over the faces of A - B where both are polytopes, by search where one is a cylinder."""
+    """Return the depth of the cores: over the faces of A - B for polytopes, by search for a cylinder."""
     parts = [a.faces @ a.R.T, -b.faces @ b.R.T, (b.p - a.p)[None], np.eye(3)]
     ea, eb = a.edges @ a.R.T, b.edges @ b.R.T
     if len(ea) and len(eb):
@@ -237,7 +237,7 @@ def least_overlap(a: Body, b: Body) -> float:
     order = np.argsort(values)
     starts = ways[order[: min(len(order), 12)]]
     best = float(values.min())
-    # From each, rings ever closer about the best so far.
+    # From each, smaller and smaller rings about the best so far.
     now, here = starts, overlap(a, b, starts)
     radius = np.full(len(starts), 0.1)
     for _ in range(70):
@@ -260,7 +260,7 @@ def least_overlap(a: Body, b: Body) -> float:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is proved of the contacts of one placement; errors over the size of the smaller shape."""
+    """Proved errors of the contacts of one placement, over the size of the smaller shape."""
 
     found: int = 0
     overlap: bool = False
@@ -274,14 +274,14 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether every error is within what is asked for."""
+        """Return True if every error is within its limit."""
         allowed = OVERLAPPING if self.overlap else APART
         worst = max(self.gap_error, self.normal_error, self.point_error, self.deeper)
         return worst <= allowed and not self.missing and not self.false
 
 
 def true_distance(a: Body, b: Body) -> tuple[float, float]:
-    """Bounds of the distance of two cores from below and above, by Wolfe's nearest points."""
+    """Return lower and upper bounds of the distance of two cores, by Wolfe's nearest points."""
     pa, pb = nearest(a.support, b.support, b.p - a.p)
     away = pb - pa
     length = float(np.linalg.norm(away))
@@ -304,7 +304,7 @@ def prove(a: Body, b: Body, margin: float, found: Sequence[CollisionPoint]) -> V
         quick = np.vstack((a.faces @ a.R.T, -b.faces @ b.R.T, _unit(np.vstack((b.p - a.p, np.eye(3)[:1])))))
         if float(overlap(a, b, np.vstack((quick, -quick))).min()) < -(margin + radii):
             return Verdict()
-        # Where the bounds do not meet, what is certain counts.
+        # If the bounds differ, the proved part counts.
         lower, upper = true_distance(a, b)
         return Verdict(missing=upper <= margin + radii - APART * size)
     least = min(found, key=lambda c: c.gap)
@@ -320,7 +320,7 @@ def prove(a: Body, b: Body, margin: float, found: Sequence[CollisionPoint]) -> V
         lower, upper = along, core_gap + 2.0 * off
         error = max(abs(core_gap - along), off)
     else:
-        # Any direction bounds the depth from above, the one returned as well.
+        # Any direction gives an upper bound of the depth, also the returned one.
         lower = upper = -min(least_overlap(a, b), -along)
         error = max(abs(core_gap - along), core_gap - lower, lower - core_gap)
     true = lower

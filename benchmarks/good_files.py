@@ -1,4 +1,4 @@
-"""Good files of every kind that somebody reads, small and made here, by what writes such files."""
+"""Small valid files of every kind that readers accept, made here by the writers of such files."""
 
 from __future__ import annotations
 
@@ -88,21 +88,21 @@ FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
 
 
 def scenes() -> list[bytes]:
-    """The one above and, in a checkout, those of the examples that are a file alone."""
+    """Return the scene above and, in a checkout, those of the examples that are single files."""
     folder = Path(__file__).resolve().parents[1] / "examples" / "scenes"
     texts = [SCENE, *(file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.toml")))]
     return [text.encode() for text in texts if len(text) < 20_000 and "urdf" not in text and "mesh" not in text]
 
 
 def stl() -> bytes:
-    """A tetrahedron, as binary STL."""
+    """Return a tetrahedron, as binary STL."""
     facets = np.zeros(4, np.dtype([("n", "<f4", 3), ("v", "<f4", (3, 3)), ("c", "<u2")]))
     facets["v"] = TETRAHEDRON[FACES]
     return bytes(80) + np.uint32(4).tobytes() + facets.tobytes()
 
 
 def ascii_stl() -> bytes:
-    """The same as text."""
+    """Return the same as text."""
     corner = "vertex {} {} {}\n"
     facets = "".join(
         f"facet normal 0 0 0\nouter loop\n{''.join(corner.format(*x) for x in corners)}endloop\nendfacet\n"
@@ -112,20 +112,20 @@ def ascii_stl() -> bytes:
 
 
 def obj() -> bytes:
-    """The same as OBJ, with materials that are not there."""
+    """Return the same as OBJ, with missing materials."""
     lines = ["mtllib none.mtl", *("v {} {} {}".format(*x) for x in TETRAHEDRON.tolist()), "usemtl m"]
     return "\n".join([*lines, *("f {} {} {}".format(*(i + 1)) for i in FACES)]).encode()
 
 
 def npz(**arrays: Any) -> bytes:
-    """Arrays as an archive."""
+    """Return arrays as an archive."""
     buffer = io.BytesIO()
     np.savez(buffer, **{name: np.asarray(value) for name, value in arrays.items()})
     return buffer.getvalue()
 
 
 def written(write: Callable[[Path], object], name: str = "file.npz") -> bytes:
-    """What somebody writes to a file."""
+    """Return the bytes that a function writes to a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         write(path)
@@ -134,7 +134,7 @@ def written(write: Callable[[Path], object], name: str = "file.npz") -> bytes:
 
 @functools.cache
 def recording() -> Any:
-    """A few steps of the scene."""
+    """Return a few steps of the scene."""
     from contactlab.simulation import simulate
     from contactlab.simulation.scene import load_scene
 
@@ -151,7 +151,7 @@ def records() -> list[bytes]:
 
 @functools.cache
 def problems() -> list[bytes]:
-    """Problem data of both levels, and the problem of a step."""
+    """Return problem data of both levels, and the problem of a step."""
     import problem_data
     from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 

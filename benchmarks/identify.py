@@ -1,9 +1,10 @@
-"""Are the intervals of `contactlab identify` honest? Parameters planted in synthetic recordings, found many times.
+"""Coverage of the intervals of `contactlab identify`: known parameters of synthetic recordings, estimated many times.
 
     python benchmarks/identify.py [--sets 200] [--kinds cube,impacts,arm] [--json OUT]
 
-Of each kind many sets are made, each with its own throws and its own noise, and each is identified from a start off the
-truth. The share of sets whose 95 % interval holds the truth should be 95 %: with 200 sets 92 to 98 is chance.
+Of each kind many sets are made, each with separate throws and noise. Each set is identified from a start away from the
+true parameters. The fraction of sets whose 95 % interval contains the true value should be 95 %; with 200 sets 92 to 98
+is within chance.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from contactlab.studies.planar_laws import planar_impulses
 from contactlab.studies.toss import MODELS
 
 FloatArray = NDArray[np.float64]
-#: Recordings, what was planted in them, and where the search begins.
+#: Recordings, their true parameters, and the start of the search.
 Made = tuple[Recordings, Mapping[str, float], Mapping[str, float]]
 
 PENDULUM = """<robot name="arm"><link name="hook"/>
@@ -45,7 +46,7 @@ PENDULUM = """<robot name="arm"><link name="hook"/>
 
 
 def cube_set(seed: int, tosses: int = 24, noise: tuple[float, float] = (2e-4, 2e-3)) -> Made:
-    """Cubes that meet springs and dampers, seen with the same noise [m, rad] in every sample."""
+    """Make cubes on springs and dampers, measured with the same noise [m, rad] in every sample."""
     rng = np.random.default_rng(seed)
     truth = {"mu": 0.2, "stiffness": 15e3, "dissipation": 50.0}
     settings: TossSettings = replace(MODELS["best"], friction="cone", **truth)  # type: ignore[arg-type]
@@ -61,12 +62,12 @@ PLANTED = {"mu": 0.2, "restitution": 0.55}
 
 
 def impact_set(seed: int) -> Made:
-    """An ellipse that hits a floor."""
+    """Make an ellipse that hits a floor."""
     return planar_impacts(impacts_of(seed)), PLANTED, {}
 
 
 def impacts_of(seed: int, impacts: int = 200, noise: float = 0.03) -> PlanarImpacts:
-    """Return its impacts: velocities after seen with noise, those before with a fifth of it."""
+    """Return its impacts: velocities after with noise, velocities before with a fifth of it."""
     rng = np.random.default_rng(seed)
     mass = np.array([0.037, 0.037, 1.7e-5])
     lever = rng.uniform(-0.01, 0.01, impacts), rng.uniform(0.025, 0.035, impacts)
@@ -91,13 +92,13 @@ ARM["mass:lower"] = 1.2
 
 
 def arm_set(seed: int, samples: int = 801) -> Made:
-    """Two links that swing under known torques, angles seen with noise; one link is heavier than described."""
+    """Make two links under known torques, with noise in the angles; one link is heavier than described."""
     world = World.from_urdf(PENDULUM, ground=False)
     return arm_log(arm_log_of(seed, samples), world, threads=1), ARM, {}
 
 
 def arm_log_of(seed: int, samples: int = 801, noise: float = 2e-4) -> ArmLog:
-    """Return what would be recorded of it."""
+    """Return its recording."""
     rng = np.random.default_rng(seed)
     world = World.from_urdf(PENDULUM, ground=False)
     dt, h = 0.005, 0.001
@@ -117,7 +118,7 @@ KINDS: dict[str, Callable[[int], Made]] = {"cube": cube_set, "impacts": impact_s
 
 
 def covered(made: Made) -> dict[str, bool]:
-    """Identify a set; return whether the interval of each parameter holds what was planted."""
+    """Identify a set; return whether the interval of each parameter contains the true value."""
     recordings, truth, start = made
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleWarning)
@@ -129,7 +130,7 @@ def covered(made: Made) -> dict[str, bool]:
 
 
 def main() -> None:
-    """Make, identify, count."""
+    """Make the sets, identify them, and count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=200)
     parser.add_argument("--kinds", default=",".join(KINDS))

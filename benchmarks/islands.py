@@ -1,17 +1,17 @@
-"""Islands of contacts from piles and towers: our solvers beside pin's and Siconos', a limit on every solve.
+"""Islands of contacts from piles and towers: our solvers, pin's and Siconos', with a limit on every solve.
 
 Run: ``python benchmarks/islands.py [FOLDER] [--out benchmarks/results/islands_DATE] [--solver NAME ...] [--limit 10]
 [--tolerance 1e-8]``. Writes OUT.csv and OUT.md anew after every solve.
 
-FOLDER holds ``.npz`` files, an island each: ``nb`` bodies and the step ``h``; for every contact its bodies ``a`` and
-``b`` (-1: the ground), its rows ``Ja`` and ``Jb`` (3, 6) (normal, two tangents) on velocities y = M^(1/2) v, what joins
-their rates, ``bias`` (3,), and ``mu``; and ``y_free`` (nb, 6), y without contact impulses. Without a folder the islands
-are taken from two small piles, of spheres and of boxes, that are run first.
+FOLDER has ``.npz`` files, one per island. They have ``nb`` bodies and the step ``h``; for every contact its bodies
+``a`` and ``b`` (-1: the ground), its rows ``Ja`` and ``Jb`` (3, 6) (normal, two tangents) on velocities y = M^(1/2) v,
+the constant part ``bias`` (3,) of their rates, and ``mu``; and ``y_free`` (nb, 6), y without contact impulses. Without
+a folder the islands come from two small piles, of spheres and of boxes, which are simulated first.
 
-Solvers of the exact cone are given a `lcp.GlobalFrictionProblem`; those of complementarity problems meet the pyramid
-of four edges as a step of `contactlab` poses it, forming the problem included. Peers that are not installed are named
-and left out. ``residual`` and ``solved`` are those of the package on the data, at the same tolerance for all. Seconds
-are of the processor, without compilation, in a child process which the system ends at the limit.
+Solvers of the exact cone get a `lcp.GlobalFrictionProblem`. Solvers of complementarity problems get the pyramid of four
+edges as in a step of `contactlab`, with the time to form it. Missing peers are named and skipped. ``residual`` and
+``solved`` are the package's measures on the data, at the same tolerance for all. Seconds are seconds of the processor,
+without compilation, in a child process which the system ends at the limit.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from lcp.compiler import count_compilations
 from problem_data import ConstraintVelProblemData
 
 Array = NDArray[np.float64]
-Answer = tuple[float, bool, str]  # residual, solved, what the solver says
+Answer = tuple[float, bool, str]  # residual, solved, the solver's text
 
 COMPILING, SPOILT = 900.0, 3  # seconds for what is compiled beforehand; solves that compile before one counts
-LOADED = 4.0  # times the limit that a solver may take by the clock, which runs on while others compute
+LOADED = 4.0  # limit of a solver in wall time, as a multiple of its limit, because others use the machine
 SHORT = 0.1  # seconds of a solve below which it is repeated
-TAKEN = 6  # islands from each pile of one's own
+TAKEN = 6  # islands from each pile made here
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +62,11 @@ class Island:
     y_free: Array
 
     def cone(self) -> lcp.GlobalFrictionProblem:
-        """The island with Coulomb's cone."""
+        """Return the island with Coulomb's cone."""
         return lcp.GlobalFrictionProblem(sparse.eye_array(self.y_free.size), self.J.T, self.y_free, self.bias, self.mu)
 
     def pyramid(self) -> ConstraintVelProblemData:
-        """The island with pyramids of four edges."""
+        """Return the island with pyramids of four edges."""
         rows = np.arange(self.bias.size).reshape(-1, 3)
         normal, tangents = rows[:, 0], rows[:, 1:].ravel()
         return ConstraintVelProblemData(
@@ -83,7 +83,7 @@ class Island:
 
 
 def read(path: Path) -> Island:
-    """Read an island of a folder."""
+    """Read an island from a file."""
     with np.load(path, allow_pickle=False) as file:
         nb, nc = int(file["nb"]), file["mu"].size
         row, column, value = [], [], []
@@ -111,7 +111,7 @@ def piles() -> Iterator[Island]:
             if not own.n_contacts.size:
                 continue
             blocks = recording.problem(int(step), int(own.island[np.argmax(own.n_contacts)])).blocks()
-            # W = J M^-1 J' = (J L) (J L)': L turns rows into those on y.
+            # W = J M^-1 J' = (J L) (J L)': L converts rows to rows of y.
             inverse = recording.problem(int(step), int(own.island[np.argmax(own.n_contacts)])).solve_inertia(
                 np.eye(blocks.nv)
             )
@@ -124,12 +124,12 @@ def piles() -> Iterator[Island]:
 
 
 def tiny() -> Island:
-    """One contact that slides: for compiling."""
+    """Return one sliding contact, for compilation."""
     return Island("tiny", 1e-2, sparse.csr_array(np.eye(6)[:3]), np.zeros(3), np.array([0.5]), -np.ones(6))
 
 
 def by_cone(solver: Any) -> Callable[[Island, float, float], Answer]:
-    """A friction solver on an island."""
+    """Run a friction solver on an island."""
 
     def solve(island: Island, tolerance: float, limit: float) -> Answer:
         problem = island.cone()
@@ -141,7 +141,7 @@ def by_cone(solver: Any) -> Callable[[Island, float, float], Answer]:
 
 
 def by_pyramid(solver: Any) -> Callable[[Island, float, float], Answer]:
-    """A solver of complementarity problems, or the step's own selection, on an island."""
+    """Run a solver of complementarity problems, or the step's selection, on an island."""
 
     def solve(island: Island, tolerance: float, limit: float) -> Answer:
         said = ""
@@ -158,7 +158,7 @@ def by_pyramid(solver: Any) -> Callable[[Island, float, float], Answer]:
     return solve
 
 
-#: Name: (friction, package that it needs, solve).
+#: Name: (friction, required package, solve).
 SOLVERS: dict[str, tuple[str, type[Any] | None, Callable[[Island, float, float], Answer]]] = {
     "ContactStrategies": ("cone", None, by_cone(lcp.ContactStrategies())),
     "EqualCompliance (default)": ("pyramid", None, by_pyramid(EqualCompliance())),
@@ -184,7 +184,7 @@ class Row:
     status: str = ""
 
     def line(self) -> list[str]:
-        """A line of the table."""
+        """Return a line of the table."""
         numbers = ["" if math.isnan(x) else f"{x:.{n}}" for x, n in ((self.cpu_s, "3g"), (self.residual, "1e"))]
         head = [self.island, str(self.bodies), str(self.contacts), self.solver, self.friction]
         return [*head, *numbers, str(int(self.solved)), self.status]
@@ -194,7 +194,7 @@ HEAD = ("island", "bodies", "contacts", "solver", "friction", "cpu_s", "residual
 
 
 def solve_all(name: str, folder: Path, first: int, limit: float, tolerance: float) -> None:
-    """Tell the rows of one solver from the island of this number on."""
+    """Report the rows of one solver from the island with this number on."""
     allow(COMPILING)
     friction, _, solve = SOLVERS[name]
     for _ in range(2):
@@ -226,7 +226,7 @@ def solve_all(name: str, folder: Path, first: int, limit: float, tolerance: floa
 
 
 def rows_of(name: str, folder: Path, limit: float, tolerance: float) -> Iterator[Row]:
-    """Yield the rows of one solver; an island that ends the child is a row too, and the next child goes on after it."""
+    """Yield the rows of one solver; an island that ends the child is a row, and the next child continues after it."""
     first, count = 0, len(list(folder.glob("*.npz")))
     while first < count:
         row, died = None, ""
@@ -249,7 +249,7 @@ def rows_of(name: str, folder: Path, limit: float, tolerance: float) -> Iterator
 
 
 def save(folder: Path) -> None:
-    """Write islands of one's own, in the form of a folder's; of contacts with bodies all in one."""
+    """Save islands made here, in the form of a folder's; contacts and bodies in one file."""
     for island in piles():
         J, nb = island.J.toarray().reshape(island.mu.size, 3, -1), island.y_free.size // 6
         touched = [np.flatnonzero(np.abs(one.reshape(3, nb, 6)).max(axis=(0, 2)) > 0.0) for one in J]
@@ -269,7 +269,7 @@ def save(folder: Path) -> None:
 
 
 def summary(rows: list[Row]) -> str:
-    """How many each solver solved, and its seconds, in Markdown."""
+    """Return the number of solved islands of each solver, and its seconds, in Markdown."""
     lines = []
     for name in dict.fromkeys(row.solver for row in rows):
         own = [row for row in rows if row.solver == name]

@@ -1,13 +1,13 @@
-"""Runs, sweeps and races that are killed, or meet a full disk, at random: nothing told is lost, all end as undisturbed.
+"""Runs, sweeps and races, killed at random or with a full disk: no reported result is lost, all ends are equal.
 
 Run: ``python benchmarks/kills.py [--kills 1000] [--signals 60] [--seed 0] [--out benchmarks/results/kills_DATE]``.
-Writes OUT.csv and OUT.md. Most kills are made within this process by a disk that fails at one of its operations
-(`faulty_disk`), chosen at random; ``--signals`` of them are SIGKILL to a process of its own, at a random moment. Each
-case is killed again and again until it ends by itself.
+Writes OUT.csv and OUT.md. Most kills happen within this process, by a disk that fails at a random operation
+(`faulty_disk`); ``--signals`` of them are SIGKILL to a separate process at a random moment. Each case is killed
+repeatedly until it ends normally.
 
-Lost is what had been told and is not on disk, or is not what an undisturbed run has there to the last bit; differing is
-an end that is not the undisturbed one's. What is told: steps after their portion was written, rows of sweeps and trials
-of races when they count as finished.
+A reported result is lost if it is not on disk, or differs from the undisturbed run in a bit. A case differs if its end
+differs from the end of the undisturbed one. Reported are steps after their chunk was written, and rows of sweeps and
+trials of races that count as finished.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ def walk(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def problems() -> list[tuple[str, lcp.LCP]]:
-    """What is raced on."""
+    """Return the problems of the race."""
     rng = np.random.default_rng(5)
     return [(f"p{n}", lcp.LCP(np.eye(n) * 2.0 + 0.1 * rng.standard_normal((n, n)), -np.ones(n))) for n in (2, 5, 9)]
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two recordings hold the same bits."""
+    """Return True if two recordings have the same bits."""
     return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
 
 
@@ -82,13 +82,13 @@ def undisturbed(steps: int) -> Any:
     return simulate(world(), STEPPER, steps=steps)
 
 
-# --- cases: gone on with until they end, telling how far they are, and looked at in between ---------------------------
+# --- cases: resumed until they end, with reports of their progress, and checked in between ---------------------------
 
 Tell = Callable[[int, int], None]
 
 
 class Run:
-    """A run; by signals a longer one."""
+    """A run; a longer one for signals."""
 
     name, mean = "run", 0.4  # s until a signal, on average
 
@@ -96,32 +96,32 @@ class Run:
         self.path, self.steps = folder / "run.npz", steps
 
     def prepare(self, rng: np.random.Generator) -> None:
-        """Now and then there is a packed record of the first steps already."""
+        """Sometimes there is already a packed record of the first steps."""
         if rng.random() < 0.3:
             simulate(world(), STEPPER, steps=int(rng.integers(0, 6)), path=self.path)
 
     def go(self, tell: Tell, rng: np.random.Generator) -> None:
-        """Begin or go on."""
+        """Start or resume."""
         simulate(
             world(), STEPPER, steps=self.steps, path=self.path, resume=True, chunk_steps=int(rng.integers(2, 12)),
             flush_seconds=0.0, progress=tell,
         )  # fmt: skip
 
     def lost(self, told: int) -> bool:
-        """Whether less is there than was told, or something else."""
+        """Return True if a reported result is missing or different."""
         if not told:
             return False
         left = Recording.open(self.path)
         return left.n_steps < told or not same(left, undisturbed(self.steps).first(left.n_steps))
 
     def differs(self) -> bool:
-        """Whether the end is not the undisturbed one's."""
+        """Return True if the end differs from the undisturbed one."""
         rest = [file.name for file in self.path.parent.iterdir()]
         return rest != ["run.npz"] or not same(Recording.open(self.path), undisturbed(self.steps))
 
 
 class Sweep:
-    """A sweep; by signals on two processes, with time to be killed in."""
+    """A sweep; for signals with two processes, and enough time to be killed."""
 
     name, mean = "sweep", 0.3
 
@@ -130,19 +130,19 @@ class Sweep:
         self.tasks = [{"seed": seed, "pause": pause} for seed in range(8)]
 
     def prepare(self, rng: np.random.Generator) -> None:
-        """Nothing is there before."""
+        """Nothing is prepared."""
 
     def go(self, tell: Tell, rng: np.random.Generator) -> None:
-        """Begin or go on."""
+        """Start or resume."""
         sweep(walk, self.tasks, out=self.out, jobs=self.jobs, progress=tell)
 
     def lost(self, told: int) -> bool:
-        """Whether less is there than was told, or something else."""
+        """Return True if a reported result is missing or different."""
         found = {row["seed"]: row["end"] for row in whole_lines(self.out / "rows.jsonl").values()}
         return len(found) < told or any(end != walk({"seed": seed, "pause": 0.0})["end"] for seed, end in found.items())
 
     def differs(self) -> bool:
-        """Whether the end is not the undisturbed one's."""
+        """Return True if the end differs from the undisturbed one."""
         rest = sorted(file.name for file in self.out.iterdir())
         table = (self.out / "rows.csv").read_text(encoding="utf-8").splitlines()
         return rest != ["rows.csv", "rows.jsonl"] or len(table) != 1 + len(self.tasks) or self.lost(len(self.tasks))
@@ -158,21 +158,21 @@ class Race:
         self.before: dict[str, dict[str, Any]] = {}
 
     def prepare(self, rng: np.random.Generator) -> None:
-        """Nothing is there before."""
+        """Nothing is prepared."""
 
     def go(self, tell: Tell, rng: np.random.Generator) -> None:
-        """Begin or go on."""
+        """Start or resume."""
         race(problems(), SOLVERS, out=self.out, repeats=1, curves=0, jobs=2, progress=tell)
 
     def lost(self, told: int) -> bool:
-        """A finished trial stays as it is, its times included."""
+        """Return True if a finished trial has changed, including its times."""
         found = whole_lines(self.out / "trials" / "rows.jsonl")
         kept = all(found.get(key) == row for key, row in self.before.items())
         self.before = found
         return len(found) < told or not kept
 
     def differs(self) -> bool:
-        """Whether the end is not the undisturbed one's."""
+        """Return True if the end differs from the undisturbed one."""
         left = [file.name for file in self.out.rglob("*") if file.name.endswith(".partial") or file.name == "lock"]
         wanted = {"rows.csv", "summary.csv", "curves.csv", "race.json", "report.html", "problems", "trials"}
         here = {file.name for file in self.out.iterdir()}
@@ -180,18 +180,18 @@ class Race:
 
 
 def verdicts(rows: Iterable[RaceRow]) -> list[tuple[str, str, str, float, int]]:
-    """What does not depend on the clock."""
+    """Return the results that do not depend on the clock."""
     return [(row.problem, row.solver, row.status, row.residual, row.iterations) for row in rows]
 
 
 @functools.cache
 def undisturbed_race() -> list[tuple[str, str, str, float, int]]:
-    """What a race finds that nothing disturbs."""
+    """Return the results of an undisturbed race."""
     return verdicts(race(problems(), SOLVERS, repeats=1, curves=0, jobs=2).rows)
 
 
 def whole_lines(file: Path) -> dict[str, dict[str, Any]]:
-    """The rows of a file that are there to their end, by key."""
+    """Return the complete rows of a file, by key."""
     content = file.read_bytes() if file.exists() else b""
     lines = [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines()]
     return {row["key"]: row for row in lines}
@@ -202,7 +202,7 @@ def whole_lines(file: Path) -> dict[str, dict[str, Any]]:
 
 @contextlib.contextmanager
 def here() -> Iterator[None]:
-    """Let sweeps with limits of time run in this process, where the disk fails."""
+    """Let sweeps with time limits run in this process, where the disk fails."""
     from contactlab.lab.sweeps import sweeping
 
     with mock.patch.object(sweeping, "run_on_processes", lambda name, items, *_: sweeping.run_here(name, items)):
@@ -210,14 +210,14 @@ def here() -> Iterator[None]:
 
 
 def by_faults(kind: Any, rng: np.random.Generator, row: dict[str, Any], most: int) -> None:
-    """One case, whose disk fails some times before it may end by itself."""
+    """Run one case, whose disk fails some times before it can end normally."""
     with tempfile.TemporaryDirectory() as name, here():
         folder = Path(name)
         case, told = kind(folder), [0]
         case.prepare(rng)
         row["cases"] += 1
         for _ in range(int(rng.integers(1, 6))):
-            # Early operations more often than late ones, which few runs that are gone on with come to.
+            # Early operations more often than late ones, which few resumed runs reach.
             at = 1 + int(operations(kind) * rng.random() ** 2)
             with faulty(folder, at, KINDS[int(rng.integers(len(KINDS)))]) as disk, contextlib.suppress(*REFUSED):
                 case.go(lambda done, total: told.append(max(done, told[-1])), rng)
@@ -231,14 +231,14 @@ def by_faults(kind: Any, rng: np.random.Generator, row: dict[str, Any], most: in
 
 @functools.cache
 def operations(kind: Any) -> int:
-    """About how many operations on the disk a case takes."""
+    """Return about how many disk operations a case takes."""
     with tempfile.TemporaryDirectory() as name, here(), faulty(Path(name)) as disk:
         kind(Path(name)).go(lambda done, total: None, np.random.default_rng(0))
         return disk.count
 
 
 def by_signals(kind: Any, rng: np.random.Generator, row: dict[str, Any], most: int) -> None:
-    """One case in processes of their own, killed until it may end by itself."""
+    """Run one case in separate processes, killed until it can end normally."""
     with tempfile.TemporaryDirectory() as name:
         case, told = longer(kind, Path(name)), 0
         case.prepare(rng)
@@ -253,7 +253,7 @@ def by_signals(kind: Any, rng: np.random.Generator, row: dict[str, Any], most: i
             if kills > 0:
                 patience.start()
             for line in process.stdout:
-                # A line that was cut off tells nothing.
+                # A truncated line reports nothing.
                 told = max(told, int(line) if line.endswith("\n") else 0)
             status = process.wait()
             patience.cancel()
@@ -269,12 +269,12 @@ def by_signals(kind: Any, rng: np.random.Generator, row: dict[str, Any], most: i
 
 
 def longer(kind: Any, folder: Path) -> Any:
-    """A case that takes its time."""
+    """Return a case that takes longer."""
     return {Run: lambda: Run(folder, LONG), Sweep: lambda: Sweep(folder, 0.05, 2), Race: lambda: Race(folder)}[kind]()
 
 
 def child(name: str, folder: str, seed: str) -> None:
-    """Go on with a case and tell how far it is."""
+    """Resume a case and report its progress."""
     kind = {kind.__name__: kind for kind in (Run, Sweep, Race)}[name]
     simulate(world(), STEPPER, steps=2)
     print(0, flush=True)
@@ -282,7 +282,7 @@ def child(name: str, folder: str, seed: str) -> None:
 
 
 def main() -> None:
-    """Kill, look, write the tables."""
+    """Kill, check, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--signals", type=int, default=60, help="of them by SIGKILL from outside")

@@ -2,11 +2,11 @@
 
 Run: ``python benchmarks/lcp_active_set.py [--out benchmarks/results/lcp_active_set_DATE.csv]``.
 
-A stack of unit boxes on a plane, four contacts per interface, one step of h = 0.01 s from rest: with the friction
-pyramid of four edges (n = 24 per box) and without friction (n = 4 per box, positive semidefinite, of rank 3 per
-interface). Both solvers are called as a user calls them, `lcp.solve` on a prebuilt problem, and as a compiled loop
-calls them, the kernel alone; a pair is one call of each in turn, the ratio the median over pairs, the times minima.
-Wrong answers are counted, never dropped. The exponential families are listed with the pivots of every method.
+A stack of unit boxes is on a plane, with four contacts per interface, in one step of h = 0.01 s from rest: with the
+friction pyramid of four edges (n = 24 per box) and without friction (n = 4 per box, positive semidefinite, of rank 3
+per interface). Both solvers are called as by a user, `lcp.solve` on a prebuilt problem, and as in a compiled loop, only
+the kernel. A pair is one call of each in turn, the ratio is the median over pairs, and times are minima. Wrong results
+are counted, never dropped. The exponential families are listed with the pivots of every method.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ H, G, MU = 0.01, 9.81, 0.5
 
 
 def stack(boxes: int, friction: bool) -> lcp.LCP:
-    """Unit cubes of 1 kg on top of one another; unknowns [fN | fD contact by contact | lambda] or fN alone."""
+    """Return unit cubes of 1 kg on top of one another; unknowns [fN | fD contact by contact | lambda], or only fN."""
     corners = [np.array([x, y]) for x in (-0.5, 0.5) for y in (-0.5, 0.5)]
     edges = [np.array([1.0, 0, 0]), np.array([-1.0, 0, 0]), np.array([0, 1.0, 0]), np.array([0, -1.0, 0])]
     normals: list[NDArray[np.float64]] = []
@@ -63,13 +63,13 @@ def stack(boxes: int, friction: bool) -> lcp.LCP:
 
 
 def begun(info: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The information of a kernel that is called for the first time."""
+    """Return the information array of a first kernel call."""
     info[:] = 0
     return info
 
 
 def active_kernel(problem: lcp.LCP) -> Callable[[], object]:
-    """The kernel with its workspace ready."""
+    """Return the kernel with its workspace."""
     n, M, q = problem.n, problem._M, problem._q
     options = ActiveSetPivoting().kernel_options()
     wf, wi = np.empty(active.active_set_float_size(n)), np.empty(active.active_set_int_size(n), dtype=np.int64)
@@ -78,7 +78,7 @@ def active_kernel(problem: lcp.LCP) -> Callable[[], object]:
 
 
 def lemke_kernel(problem: lcp.LCP) -> Callable[[], object]:
-    """The kernel with its workspace ready."""
+    """Return the kernel with its workspace."""
     n, M, q = problem.n, problem._M, problem._q
     options = lcp.Lemke().kernel_options()
     wf, wi = np.empty(lemke.lemke_float_size(n)), np.empty(lemke.lemke_int_size(n), dtype=np.int64)
@@ -95,7 +95,7 @@ def timed(call: Callable[[], object], repeats: int) -> float:
 
 
 def race(name: str, problem: lcp.LCP, pairs: int) -> dict[str, object]:
-    """One row: both solvers in turn."""
+    """Return one row: both solvers in turn."""
     calls = (
         lambda: lcp.solve(problem, ActiveSetPivoting()),
         lambda: lcp.solve(problem, lcp.Lemke()),
@@ -124,7 +124,7 @@ def race(name: str, problem: lcp.LCP, pairs: int) -> dict[str, object]:
 
 
 def exponential() -> list[dict[str, object]]:
-    """Pivots and times on the families that are exponential for complementary pivoting."""
+    """Return pivots and times on the families that are exponential for complementary pivoting."""
     rows: list[dict[str, object]] = []
     for name, problem in [
         *((f"fathi_{n}", fathi(n)) for n in (5, 10, 20)),
@@ -144,7 +144,7 @@ def exponential() -> list[dict[str, object]]:
 
 
 def show(rows: list[dict[str, object]]) -> list[str]:
-    """The rows as lines of a CSV table with heading."""
+    """Return the rows as lines of a CSV table with heading."""
     lines = [",".join(rows[0])]
     for row in rows:
         lines.append(",".join(f"{v:.2f}" if isinstance(v, float) else str(v) for v in row.values()))

@@ -1,15 +1,15 @@
-"""Lemke's method here and in quantecon, side by side: solve time on the same random problems, in turn.
+"""Lemke's method here and in quantecon: solve time on the same random problems, in turn.
 
 Run: ``python benchmarks/lcp_lemke.py [--out benchmarks/results/lcp_lemke_DATE.csv]`` (extra ``peers``).
 
-Both solvers are called from Python with arrays ready, and both are compiled before the clock starts. Ours is timed
-twice: the kernel alone, which ends with the verified re-solve, and `lcp.solve` with a prebuilt `lcp.LCP` and an
-explicit `lcp.Lemke`, which adds the certificate and the result. On each problem the three take turns several times and
-the least time of each counts; the figures are medians over problems. A wrong answer of either side is counted, never
-dropped; quantecon, whose own limit is a million pivots, is stopped after 20 n + 1000, so that a cycle ends.
+Both solvers are called from Python with prepared arrays, and both are compiled before timing. Ours is timed twice: only
+the kernel, which ends with the verified re-solve, and `lcp.solve` with a prebuilt `lcp.LCP` and an explicit
+`lcp.Lemke`, which adds the certificate and the result. On each problem the three take turns several times and the least
+time of each counts; the figures are medians over problems. A wrong result of either side is counted, never dropped.
+Quantecon, whose default limit is a million pivots, is stopped after 20 n + 1000, so that a cycle ends.
 
-``per update`` is kernel time / (pivots x time of one rank-1 update of the full tableau), n x (2 n + 2) entries,
-measured beside it: what fraction of a textbook pivot a pivot costs, everything else included.
+``per update`` is kernel time / (pivots x time of one rank-1 update of the full tableau), n x (2 n + 2) entries, with
+the update measured in the same run. It is the cost of a pivot as a fraction of a textbook pivot, with all overhead.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def problem(kind: str, n: int, rng: np.random.Generator) -> tuple[NDArray[np.flo
 
 @kernel
 def rank_one_updates(T: NDArray[np.float64], u: NDArray[np.float64], v: NDArray[np.float64], repeats: int) -> None:
-    """T += u v', two rows at a time."""
+    """Compute T += u v', two rows at a time."""
     for _ in range(repeats):
         for i in range(0, T.shape[0], 2):
             upper = T[i]
@@ -69,7 +69,7 @@ def update_seconds(n: int) -> float:
 
 
 def begun(info: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The information of a kernel that is called for the first time."""
+    """Return the information array of a first kernel call."""
     info[:] = 0
     return info
 
@@ -77,7 +77,7 @@ def begun(info: NDArray[np.int64]) -> NDArray[np.int64]:
 def kernel_call(
     M: NDArray[np.float64], q: NDArray[np.float64]
 ) -> tuple[Callable[[], None], NDArray[np.float64], NDArray[np.int64]]:
-    """The kernel with its workspace ready, as a compiled loop would call it; its answer and its information."""
+    """Call the kernel with its workspace, as in a compiled loop; return its result and its information."""
     n = q.shape[0]
     options = lcp.Lemke().kernel_options()
     wf, wi = np.empty(k.lemke_float_size(n)), np.empty(k.lemke_int_size(n), dtype=np.int64)
@@ -94,13 +94,13 @@ def timed(call: Callable[[], object], repeats: int) -> float:
 
 
 def in_turn(calls: list[Callable[[], object]], rounds: int, repeats: int) -> list[float]:
-    """Least seconds per call of each."""
+    """Return the least seconds per call of each."""
     times = [[timed(call, repeats) for call in calls] for _ in range(rounds)]
     return [min(column) for column in zip(*times, strict=True)]
 
 
 def compare(kind: str, n: int, update: float) -> dict[str, float | str | int]:
-    """One row of the table."""
+    """Return one row of the table."""
     from quantecon.optimize import lcp_lemke
 
     rng = np.random.default_rng([n, len(kind)])

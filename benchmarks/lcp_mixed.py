@@ -2,12 +2,13 @@
 
 Run: ``python benchmarks/lcp_mixed.py [--problems FOLDER] [--out benchmarks/results/lcp_mixed_DATE.csv]``.
 
-Random saddle problems [[A, X1], [-X1', X3]] with A symmetric positive definite, three of its eigenvalues being 1/cond
-and the others between 1 and 2: the pairs hold what A alone hardly does, so that the final basis is well conditioned
-whatever A is. The solution is drawn and the constants follow; the reference is that of the known basis, refined in long
-double. Both ways end in the same Lemke kernel. Raw errors are those of (u, y) as the path leaves it, before any
-refinement on the active set: what the elimination has lost. "rescued" counts verified answers that needed the other way
-or a refinement; the final error is the largest among the verified ones. FOLDER holds .npz files with M, q and n_free.
+Random saddle problems [[A, X1], [-X1', X3]] have a symmetric positive definite A, with three eigenvalues of 1/cond and
+the others between 1 and 2. The pairs restrict the directions of the small eigenvalues, so the final basis is well
+conditioned for any A. The solution is drawn and the constants follow; the reference is the solution of the known basis,
+refined in long double. Both methods end in the same Lemke kernel. Raw errors are errors of (u, y) at the end of the
+path, before any refinement on the active set: the loss of the elimination. "rescued" counts verified results that
+needed the other method or a refinement; the final error is the largest among the verified ones. FOLDER has .npz files
+with M, q and n_free.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SOLVER = lcp.Lemke()
 
 
 def reference(problem: lcp.MLCP, active: Vector) -> Vector:
-    """The solution of a basis, refined with residuals in long double."""
+    """Return the solution of a basis, refined with residuals in long double."""
     m = problem.n_free
     K = np.block([[problem.A, problem.X1], [problem.X2, problem.X3]])
     k = np.concatenate([problem.a, problem.x4])
@@ -49,7 +50,7 @@ def reference(problem: lcp.MLCP, active: Vector) -> Vector:
 
 
 def saddle(m: int, n: int, exponent: int, seed: int) -> tuple[lcp.MLCP, Vector]:
-    """A problem and its solution (u, y)."""
+    """Return a problem and its solution (u, y)."""
     rng = np.random.default_rng([m, n, exponent, seed])
     Q = np.linalg.qr(rng.standard_normal((m, m)))[0]
     values = rng.uniform(1.0, 2.0, m)
@@ -94,7 +95,7 @@ class Direct:
 
 
 class Reduced:
-    """Lemke's method on what `lcp.reduce` leaves, as the dispatch has it for solvers of plain problems."""
+    """Lemke's method on the result of `lcp.reduce`, as the dispatch does for solvers of plain problems."""
 
     def solve(self, problem: lcp.LCP, *, z0: Vector | None, tolerance: float, trace: bool) -> lcp.Claim:
         """Solve."""
@@ -117,7 +118,7 @@ def timed(call: Callable[[], object], repeats: int) -> float:
 
 
 def row_of(name: str, problems: list[tuple[lcp.MLCP, Vector | None]], repeats: int) -> dict[str, object]:
-    """Both ways on some problems of one kind."""
+    """Return both methods' results on some problems of one kind."""
     ways = {"direct": (Direct(), raw_direct), "reduced": (Reduced(), raw_reduced)}
     first = problems[0][0]
     row: dict[str, object] = {"problem": name, "n_free": first.n_free, "n": first.n, "count": len(problems)}

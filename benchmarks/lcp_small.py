@@ -1,12 +1,12 @@
-"""Small problems: what a whole call costs here and in quantecon, alone and in batches, and what the import costs.
+"""Small problems: cost of a whole call here and in quantecon, single and in batches, and cost of the import.
 
 Run: ``python benchmarks/lcp_small.py`` (extra ``peers``), half a minute.
 
-A whole call takes arrays and ends with z: ``lcp.solve(lcp.LCP(M, q), lcp.Lemke()).z`` copies and checks data, solves,
-measures the answer on the data and judges it; ``lcp_lemke(M, q).z`` solves. Both are compiled before the clock starts;
-on each problem they take turns many times and the least time of each counts, the figures are medians over problems. A
-batch is timed by the problem. ``instructions`` are those of Python's own machine, which no load of the machine changes:
-of single calls and of a batch of the same problems, by the problem, for every solver.
+A whole call starts with arrays and ends with z: ``lcp.solve(lcp.LCP(M, q), lcp.Lemke()).z`` copies and checks data,
+solves, measures the result on the data and decides its status; ``lcp_lemke(M, q).z`` solves. Both are compiled before
+timing. On each problem they take turns many times and the least time of each counts; the figures are medians over
+problems. The time of a batch is per problem. ``instructions`` are bytecode instructions of Python, which do not depend
+on the load of the machine: per problem, for single calls and a batch of the same problems, for every solver.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BATCH = 2000
 
 
 def least(calls: list[Callable[[], object]], rounds: int, repeats: int) -> list[float]:
-    """Least microseconds of each call, in turn."""
+    """Return the least microseconds of each call, in turn."""
     best = [np.inf] * len(calls)
     for call in calls:
         call()
@@ -44,7 +44,7 @@ def least(calls: list[Callable[[], object]], rounds: int, repeats: int) -> list[
 
 
 def single(kind: str, n: int) -> tuple[float, float, float, float]:
-    """Median us of a whole call, of a solve of a problem at hand, and of quantecon's; median ratio of whole calls."""
+    """Return median us of a whole call, of a solve only, and of quantecon's; and the median ratio of whole calls."""
     from quantecon.optimize import lcp_lemke
 
     rng = np.random.default_rng([n, len(kind)])
@@ -64,7 +64,7 @@ def single(kind: str, n: int) -> tuple[float, float, float, float]:
 
 
 def batch(n: int, threads: int | None) -> float:
-    """Least us by the problem of a batch."""
+    """Return the least us per problem of a batch."""
     rng = np.random.default_rng(n)
     M, q = (np.array(part) for part in zip(*[problem("spd", n, rng) for _ in range(BATCH)], strict=True))
     assert lcp.solve_batch(M, q, lcp.Lemke(), threads=threads).solved.all()
@@ -72,7 +72,7 @@ def batch(n: int, threads: int | None) -> float:
 
 
 def instructions(work: Callable[[], object]) -> int:
-    """Instructions of Python's own machine that ``work`` takes: the same on every machine, whatever else it does."""
+    """Return Python's bytecode instructions of ``work``, which are the same on every machine at any load."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
@@ -91,7 +91,7 @@ def instructions(work: Callable[[], object]) -> int:
 
 
 def of_python(solver: Any) -> tuple[float, float]:
-    """Instructions by the problem: of single calls, and of a batch."""
+    """Return instructions per problem: of single calls, and of a batch."""
     rng = np.random.default_rng(0)
     M, q = (np.array(part) for part in zip(*[problem("spd", 4, rng) for _ in range(64)], strict=True))
 
@@ -108,7 +108,7 @@ def of_python(solver: Any) -> tuple[float, float]:
 
 
 def import_milliseconds() -> tuple[float, float]:
-    """Least milliseconds of the processor for numpy, and for lcp beyond it, of ten new interpreters with bytecode."""
+    """Return the least CPU milliseconds of ten new interpreters (with bytecode) for numpy, and for lcp beyond it."""
     code = (
         "import time; a = time.process_time(); import numpy; b = time.process_time(); import lcp;"
         " print(b - a, time.process_time() - b)"

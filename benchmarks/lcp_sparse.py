@@ -1,14 +1,14 @@
-"""Obstacle problems of up to 100 000 unknowns with M kept sparse: what each solver reaches, in what time and memory.
+"""Obstacle problems of up to 100 000 unknowns with sparse M: accuracy, time and memory of each solver.
 
 Run: ``python benchmarks/lcp_sparse.py [--out benchmarks/results/lcp_sparse_DATE.csv] [--solvers APGD ...]``.
 
-Two problems: a membrane on m x m nodes (five-point Laplacian) and a string (tridiagonal), held at the rim on a table,
-lifted by a unit load in the middle and pressed down by one elsewhere. M holds 1/h^2, so that the natural map is an
-error of the load. The string's M has the condition number 0.4 n^2, beyond first-order methods at n = 100 000; 1000 and
-10 000 are tried beside. ``Refined`` polishes at the default tolerance what the solver reached within its limits.
+There are two problems: a membrane on m x m nodes (five-point Laplacian) and a string (tridiagonal), fixed at the rim on
+a table, lifted by a unit load in the middle and pressed down by one elsewhere. M includes 1/h^2, so the natural map is
+an error of the load. The string's M has the condition number 0.4 n^2, too large for first-order methods at n = 100 000;
+1000 and 10 000 are tried too. ``Refined`` polishes the solver's result within its limits at the default tolerance.
 
-Each case runs in a process of its own, which reports the growth of its peak memory over that before the solve, the
-problem in place. Kernels are compiled before on a small problem. A solver that is not there is passed over and said so.
+Each case runs in a separate process, which reports the growth of its peak memory from its value before the solve, with
+the problem in memory. Kernels are compiled before, on a small problem. A missing solver is skipped with a message.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tables import write_rows
 
 import lcp
 
-# Solvers with their options, by the names they are imported by; all of them keep M sparse, or say that they do not.
+# Solvers with their options, by their imported names; all of them keep M sparse, or report that they do not.
 SOLVERS: tuple[tuple[str, dict[str, object]], ...] = (
     ("ProjectedGaussSeidel", {}),
     ("ProjectedGaussSeidel", {"relaxation": 1.0}),
@@ -47,13 +47,13 @@ TOLERANCES = (1e-6, 1e-9)
 
 
 def laplacian(n: int) -> sparse.csr_array:
-    """Second differences on n nodes between fixed ends, without the factor 1/h^2."""
+    """Return second differences on n nodes between fixed ends, without the factor 1/h^2."""
     off = -np.ones(n - 1)
     return sparse.csr_array(sparse.diags_array([off, 2.0 * np.ones(n), off], offsets=[-1, 0, 1]))
 
 
 def problem(kind: str, m: int) -> lcp.LCP:
-    """The membrane on m x m nodes or the string on m."""
+    """Return the membrane on m x m nodes or the string on m."""
     x = np.arange(1, m + 1) / (m + 1.0)
     line = laplacian(m) * (m + 1.0) ** 2
     if kind == "string":
@@ -64,13 +64,13 @@ def problem(kind: str, m: int) -> lcp.LCP:
 
 
 def label(place: int) -> str:
-    """The solver at that place of the table, as in its row."""
+    """Return the solver with this number in the table, as in its row."""
     name, options = SOLVERS[place]
     return name + "".join(f" {key}={value}" for key, value in options.items())
 
 
 def built(place: int, limit: float) -> Any:
-    """The solver object; None where there is no such solver."""
+    """Return the solver object; None if there is no such solver."""
     from lcp import solvers
 
     name, options = SOLVERS[place]
@@ -82,7 +82,7 @@ def built(place: int, limit: float) -> Any:
 
 
 def one(kind: str, m: int, place: int, tolerance: float, limit: float, refined: bool) -> dict[str, object] | None:
-    """One row of the table, measured in this process."""
+    """Return one row of the table, measured in this process."""
     solver = built(place, limit)
     if solver is None:
         return None

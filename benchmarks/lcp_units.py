@@ -1,12 +1,13 @@
-"""Verdicts on small problems in units that are powers of two, against truth in rational numbers.
+"""Verdicts on small problems in units that are powers of two, compared with the truth in rational numbers.
 
 Run: ``python benchmarks/lcp_units.py [--problems 10000] [--seed 0] [--powers 40] [--out benchmarks/results/NAME.md]``.
 
-Plain, mixed and boxed problems of at most six unknowns in small whole numbers: of no class, singular, of contacts,
+Plain, mixed and boxed problems have at most six unknowns in small whole numbers: of no class, singular, of contacts,
 infeasible and unsolvable ones. Rows and unknowns are put into units of 2^-powers to 2^powers, which changes neither
-solvability nor any digit. Truth is found in rational numbers, by a simplex method for every complementary basis, with
-no line of the package. Counted are false verdicts (SOLVED without a solution, a proof against one, INFEASIBLE of what
-is feasible, a Farkas vector that does not multiply out), lost ones (neither SOLVED nor a proof) and the longest solve.
+solvability nor any digit. The truth is found in rational numbers, by a simplex method for every complementary basis,
+without code of the package. The counts are false verdicts (SOLVED without a solution, a proof against one, INFEASIBLE
+for a feasible problem, a Farkas vector that does not multiply out), missing ones (neither SOLVED nor a proof) and the
+longest solve.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Drawn(NamedTuple):
 
 
 def feasible(rows: list[Row], right: Row) -> bool:
-    """Whether some x >= 0 has rows . x = right: the first phase of the simplex method, by Bland's rule."""
+    """Return True if some x >= 0 has rows . x = right: the first phase of the simplex method, by Bland's rule."""
     count, size = len(rows), len(rows[0]) if rows else 0
     table = [[(-a if b < 0 else a) for a in (*row, b)] for row, b in zip(rows, right, strict=True)]
     basis: list[int] = [size + i for i in range(count)]
@@ -61,9 +62,9 @@ def feasible(rows: list[Row], right: Row) -> bool:
 
 
 def reachable(drawn: Drawn, state: tuple[str, ...]) -> bool:
-    """Whether some z has this state: "low" or "high" at a bound, "between" with w = 0, "given", "any" within bounds.
+    """Return True if some z has this state: "low" or "high" (at a bound), "between" (w = 0), "given" or "any".
 
-    Of an unknown in state "any" w has a sign that its bounds admit, without complementarity.
+    For an unknown in state "any" w has a sign that its bounds admit, without complementarity.
     """
     columns, rows, right, slack = [], [], [], []
     offset = [Fraction(int(a)) for a in drawn.q]
@@ -96,7 +97,7 @@ def reachable(drawn: Drawn, state: tuple[str, ...]) -> bool:
 
 
 def truth(drawn: Drawn) -> str:
-    """One of "solvable", "unsolvable", "infeasible" and "inconsistent"."""
+    """Return "solvable", "unsolvable", "infeasible" or "inconsistent"."""
     bounds = list(zip(drawn.lo, drawn.hi, strict=True))
     choices = [
         ("given",) if lo == hi else tuple(
@@ -116,7 +117,7 @@ def truth(drawn: Drawn) -> str:
 
 
 def draw(rng: np.random.Generator, kind: str) -> Drawn:
-    """One problem in whole numbers."""
+    """Draw one problem in whole numbers."""
     n = int(rng.integers(1, 6))
     M, q = rng.integers(-3, 4, (n, n)), rng.integers(-4, 5, n)
     if kind in ("singular", "mixed") and rng.random() < 0.7:
@@ -153,7 +154,7 @@ def draw(rng: np.random.Generator, kind: str) -> Drawn:
 
 
 def posed(drawn: Drawn, row: np.ndarray, unit: np.ndarray) -> Any:
-    """The problem with rows times ``row`` and unknowns in ``unit``: no digit changes."""
+    """Return the problem with rows times ``row`` and unknowns in ``unit``: no digit changes."""
     M, q, m = row[:, None] * drawn.M * unit, row * drawn.q, drawn.free
     if m:
         return lcp.MLCP(M[:m, :m], M[:m, m:], M[m:, :m], M[m:, m:], q[:m], q[m:])
@@ -163,7 +164,7 @@ def posed(drawn: Drawn, row: np.ndarray, unit: np.ndarray) -> Any:
 
 
 def faults(problem: Any, known: str, result: Any) -> list[str]:
-    """What is wrong with a result, by what is known."""
+    """Return the faults of a result, compared with the truth."""
     if result.solved:
         return [] if known == "solvable" else ["false SOLVED"]
     if result.status not in PROOFS:
@@ -192,7 +193,7 @@ def main() -> None:
 
 
 def report(seed: int, problems: int, powers: int) -> list[str]:
-    """The campaign's table, and each fault with its number."""
+    """Return the campaign's table, and each fault with its number."""
     counts: Counter[tuple[str, str]] = Counter()
     longest = dict.fromkeys(KINDS, 0.0)
     found = []
@@ -220,7 +221,7 @@ def report(seed: int, problems: int, powers: int) -> list[str]:
 
 
 def drawn_problem(seed: int, number: int, powers: int) -> tuple[Drawn, str, Any]:
-    """The problem of this number in whole numbers, the truth of it, and itself in other units."""
+    """Return the problem of this number in whole numbers, the truth of it, and the problem in other units."""
     rng = np.random.default_rng([seed, number])
     drawn = draw(rng, KINDS[number % len(KINDS)])
     row, unit = (np.exp2(rng.integers(-powers, powers + 1, len(drawn.q))) for _ in range(2))

@@ -2,11 +2,11 @@
 
 Run: ``python benchmarks/lcp_variational.py [--side 316] [--rounds 3] [--solvers default PIQP ...] [--out ...md]``.
 
-On side x side nodes of the unit square: an obstacle under a membrane; the film of a journal bearing; elastic-plastic
-torsion (bounds on both sides); contact along one edge alone, as Signorini's (the other unknowns are free); a membrane
-over an obstacle in a wind (M not symmetric). Solvers take turns in one process, so that ratios are of one machine and
-one hour; each row is the median of the rounds, with what `lcp.solve` says of the answer. Seconds are the processor's,
-those of all threads of the process. Kernels are compiled before, on small problems.
+The problems are on side x side nodes of the unit square: an obstacle under a membrane; the film of a journal bearing;
+elastic-plastic torsion (bounds on both sides); contact along one edge only, as Signorini's (the other unknowns are
+free); a membrane over an obstacle in a wind (M not symmetric). Solvers take turns in one process, so that ratios belong
+to one machine and one hour. Each row is the median of the rounds, with the status of `lcp.solve`. Seconds are seconds
+of the processor, of all threads of the process. Kernels are compiled before, on small problems.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ SOLVERS: dict[str, Any] = {
 
 
 def second_differences(m: int, weights: np.ndarray | None = None) -> Any:
-    """The matrix of -(weight u')' on m nodes between fixed ends, times h^2; weights (m + 1) between the nodes."""
+    """Return the matrix of -(weight u')' on m nodes between fixed ends, times h^2; (m + 1) weights between nodes."""
     a = np.ones(m + 1) if weights is None else weights
     return sparse.diags_array([-a[1:-1], a[:-1] + a[1:], -a[1:-1]], offsets=[-1, 0, 1])
 
 
 def membrane(m: int) -> Any:
-    """-Laplace on m x m nodes, without 1/h^2."""
+    """Return -Laplace on m x m nodes, without 1/h^2."""
     line, one = second_differences(m), sparse.eye_array(m)
     return (sparse.kron(line, one) + sparse.kron(one, line)).tocsr()
 
 
 def obstacle(m: int) -> lcp.LCP:
-    """A membrane pulled down onto two hills, in the distance above them."""
+    """Return a membrane pulled down onto two hills, in the distance above them."""
     h = 1.0 / (m + 1)
     x = np.arange(1, m + 1) * h
     hills = np.maximum(np.sin(9.2 * x)[:, None] * np.sin(9.3 * x), 0.0).ravel() ** 3 * 0.2
@@ -55,7 +55,7 @@ def obstacle(m: int) -> lcp.LCP:
 
 
 def bearing(m: int) -> lcp.LCP:
-    """Reynolds' film of eccentricity 0.1 on (0, 2 pi) x (0, 20), pressure at least that of the air."""
+    """Return Reynolds' film of eccentricity 0.1 on (0, 2 pi) x (0, 20), with at least the pressure of the air."""
     eccentricity, wide, high = 0.1, 2.0 * np.pi / (m + 1), 20.0 / (m + 1)
     gap = (1.0 + eccentricity * np.cos(wide * (np.arange(m + 1) + 0.5))) ** 3
     here = (1.0 + eccentricity * np.cos(wide * np.arange(1, m + 1))) ** 3
@@ -66,7 +66,7 @@ def bearing(m: int) -> lcp.LCP:
 
 
 def torsion(m: int) -> lcp.BoxLCP:
-    """A bar twisted into yielding: the stress function's slope is at most one, |u| at most the distance to the rim."""
+    """Return a bar twisted until it yields: the slope of u is at most 1, |u| at most the rim distance."""
     h = 1.0 / (m + 1)
     x = np.arange(1, m + 1) * h
     near = np.minimum(x, 1.0 - x)
@@ -75,7 +75,7 @@ def torsion(m: int) -> lcp.BoxLCP:
 
 
 def signorini(m: int) -> lcp.BoxLCP:
-    """A membrane whose last edge is free and lies above a table; its other unknowns have no bounds."""
+    """Return a membrane whose last edge is free above a table; its other unknowns have no bounds."""
     h = 1.0 / (m + 1)
     free_end = second_differences(m).tolil()
     free_end[m - 1, m - 1] = 1.0
@@ -91,7 +91,7 @@ def signorini(m: int) -> lcp.BoxLCP:
 
 
 def windy(m: int) -> lcp.LCP:
-    """The obstacle with a wind across: upwind differences of 20 u_x + 10 u_y, not symmetric."""
+    """Return the obstacle with a wind across: upwind differences of 20 u_x + 10 u_y, not symmetric."""
     h = 1.0 / (m + 1)
     back = sparse.diags_array([-np.ones(m - 1), np.ones(m)], offsets=[-1, 0])
     one = sparse.eye_array(m)

@@ -1,12 +1,12 @@
-"""What a start is worth: Lemke's method on sequences of neighbouring problems, cold and from the previous solution.
+"""Gain by warm starts: Lemke's method on sequences of neighbouring problems, cold and from the previous solution.
 
 Run: ``python benchmarks/lcp_warm_start.py [SEQUENCE.npz] [--out benchmarks/results/lcp_warm_start_DATE.csv]``.
 
-SEQUENCE.npz holds the LCPs of consecutive time steps: ``n`` (sizes), and ``M`` and ``q`` one behind the other. Without
-it, or beside it, sequences are generated: a fixed M with a q that takes random steps, of ``step`` times its own size
-(semidefinite: the solution it was made from changes in that part of its entries). A previous solution is used where
-the size is the same. ``try`` is what one could do without a path: try the previous basis, else start cold; its time is
-the cold time plus that of a failed try. Kernel times, the least of several.
+SEQUENCE.npz has the LCPs of consecutive time steps: ``n`` (sizes), and ``M`` and ``q`` one after another. Sequences are
+also generated: a fixed M with a q that takes random steps, of ``step`` times its size (semidefinite: this fraction of
+the entries of its solution changes). A previous solution is used if the size is the same. ``try`` is the method without
+a path: try the previous basis, else start cold; its time is the cold time plus the time of a failed try. Times are
+kernel times, the least of several.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Sequence = list[tuple[Matrix, Matrix]]
 
 
 def recorded(file: Path) -> Sequence:
-    """The problems of a file."""
+    """Return the problems of a file."""
     with np.load(file) as data:
         sizes, M, q = data["n"], data["M"], data["q"]
     found, at_M, at_q = [], 0, 0
@@ -42,7 +42,7 @@ def recorded(file: Path) -> Sequence:
 
 
 def generated(kind: str, n: int, step: float, length: int = 40) -> Sequence:
-    """A fixed M and a wandering q."""
+    """Return a fixed M and a changing q."""
     rng = np.random.default_rng([n, len(kind)])
     M, q = problem(kind, n, rng)
     if kind != "psd":
@@ -59,7 +59,7 @@ def generated(kind: str, n: int, step: float, length: int = 40) -> Sequence:
 
 
 def solved(M: Matrix, q: Matrix, z0: Matrix | None, rounds: int) -> tuple[bool, int, int, float, Matrix]:
-    """Whether the kernel solves it, its pivots, what became of the start, seconds, and z."""
+    """Return whether the kernel solves it, its pivots, the use of the start, seconds, and z."""
     n = q.shape[0]
     wf, wi = np.empty(k.lemke_float_size(n)), np.empty(k.lemke_int_size(n), dtype=np.int64)
     z, info, options = np.zeros(n), np.zeros(k.INFO_SIZE, dtype=np.int64), lcp.Lemke().kernel_options()
@@ -73,7 +73,7 @@ def solved(M: Matrix, q: Matrix, z0: Matrix | None, rounds: int) -> tuple[bool, 
 
 
 def try_seconds(M: Matrix, q: Matrix, z0: Matrix, rounds: int) -> float:
-    """Time to scale and solve the basis of z0."""
+    """Return the time to scale and solve the basis of z0."""
     n = q.shape[0]
     row, column, A, work = np.ones(n), np.ones(n), np.empty((n, n)), np.empty(3 * n)
     active, perm, z = np.zeros(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n)
@@ -89,7 +89,7 @@ def try_seconds(M: Matrix, q: Matrix, z0: Matrix, rounds: int) -> float:
 
 
 def measure(name: str, problems: Sequence, rounds: int) -> dict[str, str | int | float]:
-    """One row of the table."""
+    """Return one row of the table."""
     total = dict.fromkeys(("cold_pivots", "cold_us", "warm_pivots", "warm_us", "try_pivots", "try_us"), 0.0)
     ends = {k.WARM_BASIS: 0, k.WARM_PATH: 0, 0: 0}
     pairs = lost = 0

@@ -1,7 +1,7 @@
-"""Children of a benchmark: what they tell comes back while they work, and one that works too long is ended.
+"""Children of a benchmark: their reports are read during their work, and a child that works too long is ended.
 
-The limit is on the processor's seconds of the child, and the system keeps it: a kernel that is stuck in compiled code
-ends like anything else. A child compiles first and then calls `allow`; each call begins anew.
+The limit is on the processor's seconds of the child, and the system enforces it, also in a kernel that does not return.
+A child compiles first and then calls `allow`; each call starts the limit again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-MARK = "\x1f"  # begins a line that is told, not printed
-MEMORY = 8 * 2**30  # bytes of addresses a child may have
+MARK = "\x1f"  # start of a line that is a report, not printed text
+MEMORY = 8 * 2**30  # bytes of address space of a child
 
 
 def allow(seconds: float, memory: int = MEMORY) -> None:
-    """End this process when it has worked so much longer; it gets a `MemoryError` beyond the memory."""
+    """End this process after this many more seconds of work; beyond the memory limit it gets a `MemoryError`."""
     import resource
 
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -33,12 +33,12 @@ def allow(seconds: float, memory: int = MEMORY) -> None:
 
 
 def tell(**found: Any) -> None:
-    """Hand something to the parent."""
+    """Report something to the parent."""
     print(MARK + json.dumps(found), flush=True)
 
 
 def told(script: Path, arguments: list[str], patience: float) -> Iterator[dict[str, Any]]:
-    """Run a script in a child and yield what it tells; at last ``{"died": reason}`` where it did not end by itself.
+    """Run a script in a child and yield its reports; finally ``{"died": reason}`` if it did not end normally.
 
     After ``patience`` seconds of the wall it is killed.
     """
@@ -64,7 +64,7 @@ def told(script: Path, arguments: list[str], patience: float) -> Iterator[dict[s
 
 
 def _reason(code: int, errors: str) -> str:
-    """Say in a few words what a child died of."""
+    """Return a short text about the end of a child."""
     if code == -signal.SIGXCPU:
         return "stopped at its limit of the processor's seconds"
     lines = errors.strip().splitlines() or [""]

@@ -1,16 +1,17 @@
-"""Dynamics here and in pinocchio, side by side: one call from Python, and ours inside a compiled loop.
+"""Dynamics here and in pinocchio: one call from Python, and ours inside a compiled loop.
 
 Run: ``python benchmarks/multibody.py [--out benchmarks/results/multibody_DATE.csv]`` (extra ``peers``).
 
-An arm (7), a quadruped (18), a humanoid (36), a bushy tree (100) and a serial chain (100), all with general placements.
-A pair is a few hundred calls of each, alternating; the ratio is the median over pairs, below 1 where ours is faster.
-Pinocchio is called in the convention that is faster for the case. RBDL's figures cannot be measured here: what its C++
-took relative to pinocchio on the machine where both were measured, times pinocchio now, stands beside the loop.
+The models are an arm (7), a quadruped (18), a humanoid (36), a bushy tree (100) and a serial chain (100), all with
+general placements. A pair is a few hundred calls of each, alternating; the ratio is the median over pairs, below 1 if
+ours is faster. Pinocchio is called in the convention that is faster for the case. RBDL's figures cannot be measured
+here. The column beside the loop has its C++ time relative to pinocchio's on the machine where both were measured, times
+pinocchio's time here.
 
-"ltl" factorises the mass matrix and solves with one vector, against pinocchio's decompose and solve; in the loop the
-way chosen for the model stands in the row "ltl", the other one, along the branches or dense, in "ltl not chosen".
-Derivatives, "drnea" and "daba", are measured from Python alone, beside pinocchio's and beside what they are derivatives
-of. At the end come the first calls of a process, from nothing and from the cache.
+"ltl" factorises the mass matrix and solves with one vector, compared with pinocchio's decompose and solve. In the loop
+the method chosen for the model is in the row "ltl", and the other one (along the branches or dense) in "ltl not
+chosen". Derivatives, "drnea" and "daba", are measured from Python only, beside pinocchio's and beside the functions
+that they differentiate. At the end are the first calls of a process, with and without the cache.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def chain(prefix: str, parent: str, kinds: str) -> list[Body]:
 
 
 def bushy(n: int) -> list[Body]:
-    """Short branches on branches of a free body."""
+    """Return short branches on branches of a free body."""
     rng, bodies, path = np.random.default_rng(3), [("base", "world", "free")], ["base"]
     while len(bodies) + 5 < n:
         path = path[: int(rng.integers(1, min(len(path), 8) + 1))]
@@ -101,7 +102,7 @@ CASES: dict[str, list[Body]] = {
 
 
 def models(bodies: list[Body], pin: Any) -> tuple[Model, Any]:
-    """The same robot in both libraries; in ours alone where ``pin`` is None."""
+    """Return the same robot in both libraries; only in ours if ``pin`` is None."""
     rng, builder, theirs, ids = np.random.default_rng(0), ModelBuilder(), pin and pin.Model(), {"world": 0}
     for name, parent, kind in bodies:
         R, p = quaternion.to_matrix(rng.standard_normal(4)), rng.uniform(-0.3, 0.3, 3)
@@ -124,7 +125,7 @@ def models(bodies: list[Body], pin: Any) -> tuple[Model, Any]:
 
 
 def loops() -> dict[str, Callable[..., None]]:
-    """Each kernel called n times from compiled code; compiled without cache, which would miss edits to the kernels."""
+    """Call each kernel n times from compiled code; compiled without cache, which would miss edits to the kernels."""
     import numba
 
     from contactlab.multibody.kernels.articulated import aba
@@ -172,7 +173,7 @@ def timed(call: Callable[[], object], repeats: int) -> float:
 
 
 def compared(name: str, pairs: int, pin: Any, compiled: dict[str, Callable[..., None]]) -> list[dict[str, Any]]:
-    """Rows of one robot."""
+    """Return the rows of one robot."""
     model, theirs = models(CASES[name], pin)
     data, rng = theirs.createData(), np.random.default_rng(1)
     q = random_configuration(model, rng)
@@ -231,7 +232,7 @@ def compared(name: str, pairs: int, pin: Any, compiled: dict[str, Callable[..., 
 
 
 def derivatives(name: str, pairs: int, pin: Any) -> list[dict[str, Any]]:
-    """Rows of one robot: derivatives of inverse and forward dynamics, beside what they are derivatives of."""
+    """Return rows of one robot: derivatives of inverse and forward dynamics, beside these functions."""
     model, theirs = models(CASES[name], pin)
     data, rng = theirs.createData(), np.random.default_rng(1)
     q = random_configuration(model, rng)
@@ -263,7 +264,7 @@ def derivatives(name: str, pairs: int, pin: Any) -> list[dict[str, Any]]:
 
 
 def first_calls() -> list[dict[str, Any]]:
-    """Seconds of the first calls of a process: with an empty cache, then with the cache that left."""
+    """Return the seconds of the first calls of a process: with an empty cache, then with the cache of that run."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for state in ("cold", "cached"):

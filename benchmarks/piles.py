@@ -1,20 +1,19 @@
-"""Piles, a tower, dominoes, an arch: whole runs beside `mj_step`, and how many of their islands needed a solver.
+"""Piles, a tower, dominoes, an arch: whole runs compared with `mj_step`, and the number of islands given to a solver.
 
 Run: ``python benchmarks/piles.py [--out benchmarks/results/piles_DATE] [--scene "216 spheres" ...] [--seed 11]
 [--limit 120] [--edges 4 8 cone]``. Writes OUT.csv and OUT.md anew after every scene.
 
 The scenes (``simulation_scenes.py``) have the same bodies, friction, start and step (h = 2 ms) in both engines, and
-pyramids of four edges unless ``--edges`` says otherwise of ours (``cone``: circular cones). MuJoCo is at its defaults
-but for h. Bodies of 0.2 m and 1 kg fall into a bin and settle (mu 0.5). Planks lie crosswise, three to a layer
-(mu 0.8). Thirty dominoes fall. A heap mixes spheres, boxes and capsules. A hundred boxes fall in aligned columns. An
-arch of fifteen stones stands.
+pyramids of four edges unless ``--edges`` selects others for ours (``cone``: circular cones). MuJoCo has its defaults
+except for h. Bodies of 0.2 m and 1 kg fall into a bin and settle (mu 0.5). Planks lie crosswise, three to a layer (mu
+0.8). Thirty dominoes fall. A heap mixes spheres, boxes and capsules. A hundred boxes fall in aligned columns. An arch
+of fifteen stones stands.
 
-A scene is run in pieces first, which gives the contacts and the slowest step; then whole, in one call, which gives
-``ms a step``. Seconds are of the processor, on one thread; a piece in which a kernel was compiled is run again. Every
-step of ours is recorded and certified; MuJoCo records nothing. ``fell back`` counts islands for which a solver was
-asked, ``other`` those whose forces are certified and not the ones selected (`ForceChoice.OTHER_SOLUTION`).
-A run that needs more than ``--limit`` seconds, or fails, is kept with the steps it did, and compared with as many of
-MuJoCo's.
+A scene is first run in pieces, which gives the contacts and the slowest step; then whole, in one call, which gives ``ms
+a step``. Seconds are seconds of the processor, on one thread; a piece in which a kernel was compiled is repeated. Every
+step of ours is recorded and certified; MuJoCo records nothing. ``fell back`` counts islands given to a solver,
+``other`` those whose forces are certified but not selected (`ForceChoice.OTHER_SOLUTION`). A run that needs more than
+``--limit`` seconds, or fails, is kept with its completed steps, and compared with as many of MuJoCo's.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ HEAD = (
     "scene", "edges", "seed", "steps", "of", "contacts", "largest", "ms a step", "mj_step", "ratio", "worst step",
     "islands", "fell back", "other", "worst", "their contacts", "note",
 )  # fmt: skip
-TRIES = 3  # runs of a piece that compiled before one counts all the same
+TRIES = 3  # runs of a piece with compilation before one of them counts
 WARNINGS = ("inertia", "contact memory", "constraint memory", "bad qpos", "bad qvel", "bad qacc", "bad control")
 
 
 @dataclass
 class Pile:
-    """What a run cost and found."""
+    """Cost and results of a run."""
 
     scene: Scene
     done: int = 0
@@ -65,7 +64,7 @@ class Pile:
     note: str = ""
 
     def run(self, stepper: TimeStepping, limit: float) -> None:
-        """Advance piece by piece, as far as the limit reaches."""
+        """Run piece by piece, up to the time limit."""
         place = world(self.scene)
         state = place.initial_state()
         simulate(place, stepper, steps=1)
@@ -75,7 +74,7 @@ class Pile:
                 self.note = f"stopped after {limit:g} s"
                 return
             steps, compiled, tries = min(10, self.scene.steps - self.done), True, 0
-            while compiled and tries < TRIES:  # again where kernels were compiled: their seconds are not the scene's
+            while compiled and tries < TRIES:  # again if kernels were compiled, which would count
                 tries += 1
                 with count_compilations() as watch:
                     start = time.process_time()
@@ -106,7 +105,7 @@ class Pile:
 
 @dataclass
 class Peer:
-    """What a run of MuJoCo cost: seconds of a step and mean contacts, nan without it, and what went wrong."""
+    """Cost of a run of MuJoCo: seconds per step and mean contacts, nan without it, and the text of a failure."""
 
     seconds: float = float("nan")
     contacts: float = float("nan")
@@ -134,7 +133,7 @@ class Peer:
 
 
 def scene_of(name: str, seed: int) -> Scene:
-    """The scene of this name."""
+    """Return the scene of this name."""
     words = name.split()
     if words[0] in ("tower", "heap", "arch"):
         count = int(words[-1])
@@ -147,7 +146,7 @@ def scene_of(name: str, seed: int) -> Scene:
 
 
 def line(name: str, seed: int, edges: int | str, limit: float) -> list[str]:
-    """One row of the table."""
+    """Return one row of the table."""
     scene = scene_of(name, seed)
     ours = Pile(scene)
     cone = isinstance(edges, str)
@@ -164,7 +163,7 @@ def line(name: str, seed: int, edges: int | str, limit: float) -> list[str]:
 
 
 def main() -> None:
-    """Run what is asked for."""
+    """Run the requested scenes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--scene", nargs="*", default=SCENES)

@@ -1,14 +1,14 @@
-"""Planar impacts beyond a fit: friction impact by impact, and which model is chosen by impacts left out.
+"""Planar impacts beyond a fit: friction impact by impact, and the choice of a model by held-out impacts.
 
     python benchmarks/planar_models.py impacts.npz [--nested] [--friction] [--seed 0] [--json OUT]
 
-Friction by impact: the error of an impact is taken as normal, of one size sigma in each of its three components. Either
-one mu serves all; or every impact has its own, drawn from a normal distribution (truncated at 0), and the likelihood of
-an impact is its mean over that. Other numbers come from a fit.
+Friction by impact: the errors of an impact are assumed normal, with one standard deviation sigma in each of its three
+components. Either one mu is used for all impacts; or every impact has a separate mu, drawn from a normal distribution
+(truncated at 0), and the likelihood of an impact is its mean over that. Other numbers come from a fit.
 
-Nested: a part of the recordings is left out; the others, in two halves, tell every model's error; the lowest is chosen,
-its numbers are fitted to all of the others, and the part is scored. The file knows no sessions: consecutive blocks, in
-its order, stand for them. A further part is the fastest fifth by energy before.
+Nested: a part of the recordings is left out; the others, in two halves, give every model's error. The model with the
+lowest error is chosen and fitted to all of the others, and the part is scored. The file has no sessions: consecutive
+blocks, in its order, replace them. A further part is the fastest fifth by energy before.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from contactlab.studies.planar_tables import paired_difference
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 GRID = np.linspace(0.0, 0.6, 121)
-#: Twice the fall of the log-likelihood at the ends of a 95 % interval.
+#: Twice the decrease of the log-likelihood at the ends of a 95 % interval.
 _FALL = 3.841
-# Errors that are none, of data made by the law itself.
+# Errors that count as zero, in data made by the law itself.
 _LEAST = 1e-6
 
 
@@ -98,7 +98,7 @@ def friction_by_impact(data: PlanarImpacts, fit: PlanarFit) -> FrictionByImpact:
 
 
 def format_friction(rows: Sequence[FrictionByImpact]) -> str:
-    """Return one line per model, and how far from the most likely one."""
+    """Return one line per model, and its distance from the most likely one."""
     best = max(rows, key=lambda row: float(row.log_own.sum()))
     reading = f"model, {best.model.reading}"
     lines = [f"{reading:<40} {'mu':>6} {'log L':>8}  mu by impact: {'log L':>8}  below the likeliest, by impact (95 %)"]
@@ -155,7 +155,7 @@ def nested_choice(
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> NestedChoice:
-    """Choose and fit without each part in turn, and score it; impacts in no part are only fitted to."""
+    """Choose and fit without each part in turn, and score it; impacts in no part are only used for fits."""
     errors = np.full((len(models), len(data)), np.nan)
     nested, chosen = np.full(len(data), np.nan), []
     for k, part in enumerate(parts):
@@ -173,7 +173,7 @@ def nested_choice(
 
 
 def format_nested(title: str, found: NestedChoice) -> str:
-    """Return one line per model: its mean error left out, and how far above that of the nested choice."""
+    """Return one line per model: its held-out mean error, and its excess over the nested choice."""
     scored = np.isfinite(found.nested)
     reading = f"model, {found.models[0].reading}"
     lines = [
@@ -188,7 +188,7 @@ def format_nested(title: str, found: NestedChoice) -> str:
 
 
 def nested_json(found: NestedChoice) -> dict[str, object]:
-    """Return the choice and all errors as JSON values; None of impacts in no part."""
+    """Return the choice and all errors as JSON values; None for impacts in no part."""
     return {
         "chosen": [str(model) for model in found.chosen],
         "nested": [x if np.isfinite(x) else None for x in found.nested.tolist()],
@@ -200,7 +200,7 @@ def nested_json(found: NestedChoice) -> dict[str, object]:
 
 
 def main() -> None:
-    """Print what is asked for, of the models in the reading that the balance of momentum supports."""
+    """Print the requested results, for models in the reading that the balance of momentum supports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--nested", action="store_true")

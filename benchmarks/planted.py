@@ -1,13 +1,13 @@
-"""Problems of no class with a planted solution: how many are solved, and in what time of the processor.
+"""Problems of no class with a planted solution: the fraction solved, and seconds of the processor.
 
 Run: ``python benchmarks/planted.py [--out benchmarks/results/planted_DATE] [--sizes 20 50 100] [--count 8] [--limit 10]
 [--solvers default ConcaveMinimization ...]``. Writes OUT.csv, every solve a row, failures too, and OUT.md, a table.
 
 M is Gaussian, of rank n/2, sparse with small integers, or symmetric Gaussian (indefinite); z and w are complementary,
-about half of each positive, and q = w - M z. Seeds are [n, number], so that others can solve the same problems. What
-counts as solved is ``lcp.solve``'s verdict at the default tolerance. Solvers with a limit of time get that of
-``--limit``, in seconds of the processor; kernels are compiled before. Columns of the table: solved of all within a
-tenth of a second, a second, and the limit, by the processor's clock.
+about half of each positive, and q = w - M z. Seeds are [n, number], so that others can solve the same problems. A
+problem counts as solved by the status of ``lcp.solve`` at the default tolerance. Solvers with a time limit get the
+limit ``--limit``, in seconds of the processor; kernels are compiled before. Columns of the table: solved within a tenth
+of a second, a second, and the limit, in seconds of the processor.
 """
 
 from __future__ import annotations

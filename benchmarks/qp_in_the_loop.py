@@ -1,12 +1,12 @@
-"""Quadratic programs in the loop: what each backend and code makes of a slide, a stack and a robot on its feet.
+"""Quadratic programs in the loop: results of each backend and code for a slide, a stack and a robot on its feet.
 
 Run: ``python benchmarks/qp_in_the_loop.py [--out benchmarks/results/qp_in_the_loop_DATE] [--only NAME]``. Writes
 OUT.csv, OUT.md.
 
 A box of 1 kg slides at 1 m/s with friction 0.5, and should stop at v^2 / (2 mu g); three boxes rest on one another; the
-quadruped of ``examples/scenes`` lands on its feet. Of each run: how far off it is, the residual of the law that the
-backend states, what Coulomb's law is off by, both over their scales, islands without a certificate, and whether
-`verify` holds. Codes that are not installed are left out. Nothing is timed.
+quadruped of ``examples/scenes`` lands on its feet. For each run the table has its error, the residual of the backend's
+law, the violation of Coulomb's law, both over their scales, islands without a certificate, and whether `verify` holds.
+Codes that are not installed are left out. Times are not measured.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def boxes(count: int, speed: float) -> World:
 
 
 def codes() -> dict[str, Any]:
-    """The codes for quadratic programs that are here, by name."""
+    """Return the installed codes for quadratic programs, by name."""
     import cvxpy
 
     installed = cvxpy.installed_solvers()
@@ -56,7 +56,7 @@ def codes() -> dict[str, Any]:
 
 
 def solvers(codes: dict[str, Any]) -> list[tuple[str, str, Any]]:
-    """Backend, code and solver of each row; the first two without a program, for comparison."""
+    """Return backend, code and solver of each row; the first two without a program, for comparison."""
     rows: list[tuple[str, str, Any]] = [("none", "by default", None)]
     for kind in (ConvexRelaxation, StaggeredProjections):
         rows += [(kind.__name__, name, kind(code)) for name, code in codes.items()]
@@ -64,19 +64,19 @@ def solvers(codes: dict[str, Any]) -> list[tuple[str, str, Any]]:
 
 
 def slide(recording: Recording) -> str:
-    """How far the distance is from v^2 / (2 mu g) [m], and of it."""
+    """Return the error of the distance from v^2 / (2 mu g) [m], and relative to it."""
     wanted = SPEED**2 / (2.0 * MU * G)
     off = float(recording.q[-1, 0]) - wanted
     return f"{1e3 * off:+.2f} mm ({100.0 * off / wanted:+.1f} %)"
 
 
 def stack(recording: Recording) -> str:
-    """The largest displacement of what should rest [m]."""
+    """Return the largest displacement of a body that should rest [m]."""
     return f"{np.abs(recording.q[-1] - recording.q[0]).max():.1e} m"
 
 
 def stand(recording: Recording) -> str:
-    """What the feet carry on average at the end, of the weight."""
+    """Return the mean load on the feet at the end, as a fraction of the weight."""
     weight = G * sum(body.inertia.mass for body in recording.world.model.bodies if body.inertia is not None)
     carried = -float(recording.force_on("ground")[-30:, 2].mean())
     return f"base at {recording.q[-1, 2]:.4f} m, feet carry {100.0 * carried / weight:.1f} %"
@@ -100,7 +100,7 @@ def main() -> None:
         for backend, code, solver in solvers(codes()):
             said = "holds"
             with warnings.catch_warnings():
-                # What is not certified is in the table.
+                # Islands without a certificate are in the table.
                 warnings.simplefilter("ignore")
                 try:
                     recording = simulate(world, TimeStepping(h, solver=solver), steps=steps)

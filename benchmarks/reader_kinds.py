@@ -1,4 +1,4 @@
-"""The kinds of files that readers take: how good ones (`good_files`) are damaged, and how they are read."""
+"""The kinds of files that readers accept: valid ones (`good_files`), their damage, and their readers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from good_files import (
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file: how it is called, good ones, how it is damaged, how it is read."""
+    """Kind of file: its name, valid files, the function that damages them, and the reader."""
 
     name: str
     file: str
@@ -50,7 +50,7 @@ class Kind:
 
 
 def read_record(path: Path) -> object:
-    """Open it, and look at all of it."""
+    """Open it, and read all of it."""
     from contactlab.simulation import Recording
 
     found = Recording.open(path)
@@ -60,7 +60,7 @@ def read_record(path: Path) -> object:
 
 
 def read_chunks(path: Path) -> object:
-    """The description of a record in a folder of chunks."""
+    """Read the description of a record in a folder of chunks."""
     from contactlab.simulation import Recording
 
     folder = path.parent / "run.npz.chunks"
@@ -135,7 +135,7 @@ def read_mesh(path: Path) -> object:
 
 
 def read_problems(path: Path) -> object:
-    """As a race reads them: errors are told of each file, the others go on."""
+    """Read as a race does: errors are reported per file, and the other files are still read."""
     from contactlab.lab.datasets import load_problems
     from contactlab.lab.errors import DatasetError
 
@@ -204,7 +204,7 @@ def read_rows_of_sweep(path: Path) -> object:
 
 
 def of_json_lines(rng: np.random.Generator, data: bytes) -> bytes:
-    """One line of a file of JSON lines."""
+    """Damage one line of a file of JSON lines."""
     lines = data.splitlines(keepends=True)
     i = int(rng.integers(len(lines)))
     lines[i] = of_json(rng, lines[i]) + b"\n"
@@ -240,7 +240,7 @@ KINDS = (
 
 
 def needs(kind: Kind) -> str:
-    """The module that a kind needs and may be missing."""
+    """Return the module that a kind needs and that can be missing."""
     modules = {"MJCF": "mujoco", "COLLADA": "collada", "FCLIB": "h5py"}
     meshes = ("STL", "STL as text", "OBJ", "URDF")
     return modules.get(kind.name, "trimesh" if kind.name in meshes else "")

@@ -1,7 +1,7 @@
-"""Every scene of examples/scenes run whole: seconds of the processor, kernels compiled, start of Python left out.
+"""All scenes of examples/scenes: seconds of the processor of whole runs, with compiled kernels and Python started.
 
 Run: ``python benchmarks/ready_scenes.py [--out benchmarks/results/ready_scenes_DATE] [--scene NAME ...]``. Writes
-OUT.csv and OUT.md. Records go to a file, as those of `contactlab run` do; one process for all.
+OUT.csv and OUT.md. Records go to a file, as records of `contactlab run` do; one process runs all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in options.scene:
             scene = load_scene(SCENES / f"{name}.toml")
-            simulate(scene.world, scene.stepper, scene.duration)  # compiles, what only later contacts need too
+            simulate(scene.world, scene.stepper, scene.duration)  # compiles, also kernels that only later contacts need
             begun = time.process_time()
             recording = simulate(scene.world, scene.stepper, scene.duration, path=Path(folder) / f"{name}.npz")
             seconds = time.process_time() - begun

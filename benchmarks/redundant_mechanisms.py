@@ -1,12 +1,12 @@
-"""Redundant mechanisms by every way there is, beside dense numpy: how many motions are right.
+"""Redundant mechanisms by every method, compared with dense numpy: the number of right motions.
 
 Run: ``python benchmarks/redundant_mechanisms.py [--seeds 500] [--first 0] [--failed]``
 
-Random mechanisms (`tests/overconstrained.py`): planar chains, parallelograms with more links than they need,
-closed chains in space, two loops on a free body, Bennett's linkage, rows along a hinge's own axis. All stand in frames
-turned anyhow; masses go from a gram to a ton, rows are stated again, turned into each other and given other units, 1e-6
-to 1e6. What the solvers make of each is compared with the motion in the null space of dense rows, to 1e-6. A way that
-raises is wrong. The last lines compare the two drivers, `simulate` and `ConstraintSolver`, with each other.
+Random mechanisms (`tests/overconstrained.py`) are planar chains, parallelograms with more links than necessary, closed
+chains in space, two loops on a free body, Bennett's linkage, and rows along a hinge's axis. All are in randomly rotated
+frames; masses are from a gram to a ton. Rows are repeated, combined, and given other units, 1e-6 to 1e6. Each solver's
+motion is compared with the motion in the null space of dense rows, to 1e-6. A method that raises counts as wrong. The
+last lines compare the two drivers, `simulate` and `ConstraintSolver`, with each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from overconstrained import DRIVERS, is_right, mechanism, ways
 
 
 def main() -> int:
-    """Count the right answers of every way; exit status 1 if there are others."""
+    """Count the right results of every method; exit status 1 if there are others."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=500, help="how many mechanisms")
     parser.add_argument("--first", type=int, default=0, help="first seed")

@@ -4,15 +4,16 @@ Run: ``python benchmarks/simbenchmark.py [--out benchmarks/results/simbenchmark_
 [--limit 120]``.
 
 Scenes, definitions of the errors and the published rows: Kang and Hwangbo, SimBenchmark (ETH Zurich, 2018), engines of
-that year on an i7-7700HQ. ERP, CFM and damping are 0 there and here. Ours runs recorded and certified; CPU seconds are
-of one thread, without compilation. A run that needs more than ``--limit`` seconds of the processor, or fails, is kept
-with the steps it did: its error is the mean over those, and says so. Runs are cut into pieces so that no record grows.
+that year on an i7-7700HQ. ERP, CFM and damping are 0 there and here. Our runs are recorded and certified; CPU seconds
+are of one thread, without compilation. A run that needs more than ``--limit`` seconds of the processor, or fails, is
+kept with its completed steps: its error is the mean over those, with a note. Runs are cut into pieces so that no record
+grows.
 
-Settings, the same for all runs of a scene, whatever the step (`SETTINGS`): ``restitution_threshold`` = 0 where e = 1,
-since nothing there comes to rest and every closing contact is an impact; ``restitution_threshold`` = 1000 m/s, so no
-impacts, where e = 0: a contact then closes its gap within the step, where the impact rule would stop it short.
-``margin`` = 0 for single balls on the ground, whose gap is exact; elsewhere it lets contacts in that only come about in
-the step.
+All runs of a scene have the same settings, for every step (`SETTINGS`). If e = 1, ``restitution_threshold`` = 0,
+because nothing there comes to rest and every closing contact is an impact. If e = 0, ``restitution_threshold`` = 1000
+m/s, so there are no impacts: a contact then closes its gap within the step, where the impact rule would stop it before.
+``margin`` = 0 for single balls on the ground, whose gap is exact; elsewhere it admits contacts that form within the
+step.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ SETTINGS = {
     "kapla": TimeStepping(1e-2, edges=4, restitution_threshold=NO_IMPACTS, reduce_contacts=True),
 }
 
-#: Errors published, by scene and step; for rolling by direction of the force at 1 ms. CPU seconds at 1 ms.
+#: Published errors, by scene and step; for rolling by direction of the force at 1 ms. CPU seconds at 1 ms.
 PUBLISHED: dict[str, dict[str, dict[str, float]]] = {
     "rolling": {
         "y": {"RaiSim": 4.08e-7, "Bullet": 7e-28, "ODE": 7.6e-9, "MuJoCo": 9.2e-3, "DART": 0.426},
@@ -83,7 +84,7 @@ HEAD = ("scene", "case", "dt", "edges", "error", "second", "steps", "of", "cpu_s
 
 @dataclass
 class Run:
-    """A run in pieces: what it cost, how well it was solved, and why it ended early."""
+    """Run in pieces: its cost, its residuals, and the reason of an early end."""
 
     world: World
     stepper: TimeStepping
@@ -97,10 +98,10 @@ class Run:
     note: str = ""
 
     def pieces(self) -> Iterator[Recording]:
-        """Advance piece by piece; what the reader of a piece does with it is not timed."""
+        """Run piece by piece; the work of the caller on a piece is not timed."""
         state = self.world.initial_state()
         simulate(self.world, self.stepper, steps=1, tau=self.tau)  # compiles
-        length = 1  # grows until a piece takes about a second: the limit is met, the record stays small
+        length = 1  # grows until a piece takes about a second: the limit is respected, and the record stays small
         while self.done < self.steps:
             if self.cpu > self.limit:
                 self.note = f"stopped after {self.limit:g} s"
@@ -124,7 +125,7 @@ class Run:
             length = int(np.clip(length * min(4.0, 1.0 / max(spent, 1e-9)), 1, 200))
 
     def row(self, scene: str, case: str, error: float, second: float = float("nan")) -> list[str]:
-        """One line of the table."""
+        """Return one line of the table."""
         found = [
             scene, case, f"{self.stepper.h:g}", str(self.stepper.edges), f"{error:.3g}",
             "" if np.isnan(second) else f"{second:.3g}", str(self.done), str(self.steps), f"{self.cpu:.1f}",
@@ -135,10 +136,10 @@ class Run:
 
 
 def rolling_rows(limit: float) -> Iterator[list[str]]:
-    """1a: mean squared velocity error. Of these cones k = 12 alone has an edge at 60 degrees.
+    """1a: mean squared velocity error. Of these cones only k = 12 has an edge at 60 degrees.
 
-    ``second`` is what the closed form of the facets alone would give. The original scene's overlaps shift the points of
-    contact by 2e-5 m; where bodies touch without overlap ("touching") the cone's edges are all that is left.
+    ``second`` is the closed form with only the facets' error. The original scene's overlaps shift the points of contact
+    by 2e-5 m; if bodies touch without overlap ("touching"), only the cone's edges remain.
     """
     for overlap, cones in ((2e-5, (4, 8, 12, 16)), (0.0, (8, 12))):
         world, touching = rolling(overlap=overlap), "" if overlap else ", touching"
@@ -188,7 +189,7 @@ def collapse_rows(limit: float) -> Iterator[list[str]]:
 
 
 def kapla_rows(limit: float) -> Iterator[list[str]]:
-    """1e: steps until the last block's centre falls below 1 m; ``second`` is how far it has sunk [m]."""
+    """1e: steps until the last block's centre falls below 1 m; ``second`` is its sinking [m]."""
     run = Run(kapla(), SETTINGS["kapla"], 60000, limit)
     start = height = float(run.world.initial_q[-5])
     for piece in run.pieces():
@@ -211,7 +212,7 @@ ROWS: dict[str, Callable[[float], Iterator[list[str]]]] = {
 
 
 def published() -> str:
-    """The published figures in Markdown."""
+    """Return the published figures in Markdown."""
     engines = ("RaiSim", "ODE", "MuJoCo", "Bullet", "DART")
     lines = [
         [scene, what, *(f"{figures[engine]:.3g}" if engine in figures else "" for engine in engines)]

@@ -1,4 +1,4 @@
-"""The scenes of SimBenchmark (Kang and Hwangbo, ETH Zurich, 2018) and what it measures of them.
+"""The scenes of SimBenchmark (Kang and Hwangbo, ETH Zurich, 2018) and its measures.
 
 Each scene is a function that returns a world with its start set; each measure a function of states or of a record. No
 error correction, no damping: the scenes are stated with ERP, CFM and damping 0.
@@ -63,11 +63,11 @@ def rolling_accelerations(balls: int = 25) -> tuple[float, float]:
 
 
 def rolling_accelerations_of_pyramid(direction: ArrayLike, edges: int, balls: int = 25) -> tuple[Array, Array]:
-    """Accelerations (2,) of plate and ball [m/s^2] when the ground's friction is a pyramid of ``edges`` edges.
+    """Return accelerations (2,) of plate and ball [m/s^2] if the ground's friction is a pyramid of ``edges`` edges.
 
-    Where the force points along an edge the pyramid is the cone. Else the plate slides along the normal of the facet
-    nearest to the force; the facet takes up the part of the force across, and holds back with cos(pi / k) of the cone:
-    a = (F cos(angle) - cos(pi / k) mu N) / m. The angle between force and normal is at most pi / k.
+    If the force points along an edge, the pyramid equals the cone. Otherwise the plate slides along the normal of the
+    facet nearest to the force. The facet balances the component of the force across, and brakes with cos(pi / k) of the
+    cone: a = (F cos(angle) - cos(pi / k) mu N) / m. The angle between force and normal is at most pi / k.
     """
     part = 2.0 * np.pi / edges
     angle = float(np.arctan2(*np.asarray(direction)[::-1]))
@@ -83,7 +83,7 @@ def rolling_accelerations_of_pyramid(direction: ArrayLike, edges: int, balls: in
 
 
 def rolling_facet_error(time: Array, direction: ArrayLike, edges: int) -> float:
-    """Return the mean of `rolling_error` over times (n,) of a motion that is exact but for the facets."""
+    """Return the mean of `rolling_error` over times (n,) of a motion that is exact except for the facets."""
     v = np.zeros((len(time), 12))
     plate, ball = rolling_accelerations_of_pyramid(direction, edges)
     v[:, 0:2], v[:, 6:8] = np.multiply.outer(time, plate), np.multiply.outer(time, ball)
@@ -113,14 +113,14 @@ def bouncing(count: int = 49) -> World:
 
 
 def energy_error(recording: Recording, start: float) -> Array:
-    """Return (E - E0)^2 [J^2] of the states that began the steps, with the starting energy E0 [J]."""
+    """Return (E - E0)^2 [J^2] of the states at the start of steps, with the initial energy E0 [J]."""
     return np.square(recording.kinetic[:-1] + recording.potential[:-1] - start)
 
 
 def midstep_energy_error(recording: Recording, start: float) -> Array:
-    """Return (E - E0)^2 [J^2] with the velocity of free bodies taken at the time of their position.
+    """Return (E - E0)^2 [J^2] with the velocity of free bodies at the time of their position.
 
-    The step is the leapfrog's: v belongs to half a step before q. Read at one time, v + h g / 2.
+    The step is the leapfrog's: v belongs to half a step before q. At the same time as q it is v + h g / 2.
     """
     model = recording.world.model
     masses = np.array([body.inertia.mass for body in model.bodies])

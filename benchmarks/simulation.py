@@ -1,4 +1,4 @@
-"""Simulation speed here, in MuJoCo and in Drake, side by side, each through its Python API.
+"""Simulation speed here, in MuJoCo and in Drake, each through its Python API.
 
 Run: ``python benchmarks/simulation.py [--out benchmarks/results/simulation_DATE] [--rounds 5] [--scene NAME ...]
 [--limit 300] [--exponents] [--tosses FILE]`` (MuJoCo and Drake, in the extra ``peers``, are optional: without them
@@ -9,15 +9,15 @@ MuJoCo at its defaults (Newton, pyramids of four edges); Drake's discrete plant 
 approximations; contactlab at its defaults with pyramids of eight edges, and of four. Everything of ours is recorded and
 certified while it is timed; MuJoCo's rollout records states; its loop and Drake record nothing.
 
-A round runs every variant once, in turn; figures are medians over the rounds with the quartiles. One thread: seconds of
-the processor, which a neighbour on the machine disturbs less than the wall's; more threads: seconds of the wall.
-``ratio`` is the median over the rounds of the variant's speed over that of MuJoCo's loop in the same round. Compilation
-is never timed. A run that fails keeps its row, with the reason; its speed is that up to the failure, in brackets in the
-table.
+A round runs every variant once, in turn; figures are medians over the rounds with the quartiles. With one thread,
+seconds of the processor are measured, on which other processes have less influence than on wall time; with more
+threads, wall time. ``ratio`` is the median over the rounds of the variant's speed over the speed of MuJoCo's loop in
+the same round. Compilation is never timed. A failed run keeps its row, with the reason; its speed up to the failure is
+in brackets in the table.
 
 A scene is measured in a child process, which the system ends after ``--limit`` seconds of the processor. Every engine
-runs as many of its steps as ours does within a twentieth of that; the column ``steps`` tells. What was under way when a
-child was ended keeps its row, with the reason, and another child measures the rest.
+runs as many of its steps as ours does within a twentieth of that (column ``steps``). If a child is ended, the variant
+in progress keeps its row, with the reason, and another child measures the rest.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from contactlab.simulation import SimulationError, TimeStepping, simulate
 from lcp.compiler import count_compilations
 
 BASE = ("mujoco", "mj_step loop")
-SHORTEST = 0.2  # seconds of a run below which it is repeated within a round
-LONG = 5.0  # seconds of a run from which on it is not made once more unmeasured
-LOOK, MEASURED = 0.05, 0.7  # shares of the limit: for a look at ours with 8 and with 4 edges, for all that is measured
-CHILDREN = 4  # of a scene, each but the first without what ended those before
-COMPILING = 900.0  # seconds for what comes before any measurement
-SPOILT = 3  # runs that compiled before one counts all the same
+SHORTEST = 0.2  # seconds below which a run is repeated within a round
+LONG = 5.0  # seconds from which on a run is not made once more unmeasured
+LOOK, MEASURED = 0.05, 0.7  # fractions of the limit: first run of ours with 8 and with 4 edges, all measured runs
+CHILDREN = 4  # children per scene, each but the first without the variants that ended those before
+COMPILING = 900.0  # seconds for the work before any measurement
+SPOILT = 3  # runs with compilation before one of them counts
 
 
 @dataclass
@@ -61,17 +61,17 @@ class Row:
     worst: float = float("nan")
     failure: str = ""
     rates: list[float] = field(default_factory=list)
-    expected: float = 0.0  # seconds of a run, where they are known beforehand
-    looked: bool = False  # whether the look was a run of this
+    expected: float = 0.0  # expected seconds of a run, if they are known
+    looked: bool = False  # whether the first run was of this variant
 
     @property
     def threads(self) -> int:
-        """How many run at once."""
+        """Return the number of threads."""
         return 2 if "2 threads" in self.variant else 1
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from others of the scene."""
+        """Return the values that distinguish it from other rows of the scene."""
         return self.engine, self.variant
 
 
@@ -79,7 +79,7 @@ Run = Callable[[], object]
 
 
 def timed(row: Row, run: Run, repeats: int = 1) -> float:
-    """Seconds of one run: of the processor on one thread, of the wall on more; of one in which nothing is compiled."""
+    """Return the seconds of one run without compilation: of the processor on one thread, wall time on more."""
     clock = time.process_time if row.threads == 1 else time.perf_counter
     for _ in range(SPOILT):
         with count_compilations() as watch:
@@ -94,7 +94,7 @@ def timed(row: Row, run: Run, repeats: int = 1) -> float:
 
 @dataclass
 class Look:
-    """What a first run of ours shows, in pieces, as far as its seconds reach."""
+    """Results of a first run of ours, in pieces, up to its time limit."""
 
     steps: int = 0
     contacts: int = 0
@@ -104,12 +104,12 @@ class Look:
 
     @classmethod
     def at(cls, scene: Scene, edges: int, seconds: float) -> Look:
-        """Run a scene for so many seconds of the processor at most, but for the piece under way."""
+        """Run a scene for at most these seconds of the processor, plus the piece in progress."""
         place, stepper, tau = our_run(scene, edges)
         found, state, length = cls(), place.initial_state(), 1
         while found.steps < scene.steps and found.seconds < seconds and not found.failure:
             steps, tries = min(length, scene.steps - found.steps), 0
-            while True:  # once more where kernels were compiled: their seconds are not the scene's
+            while True:  # once more if kernels were compiled, because their seconds do not belong to the scene
                 with count_compilations() as watch:
                     start = time.process_time()
                     try:
@@ -127,14 +127,14 @@ class Look:
             if piece.n_steps:
                 found.worst = max(found.worst, piece.worst_certificate().scaled)
                 state = piece.state(piece.n_steps)
-            # A piece takes a tenth of what is left at most.
+            # A piece takes at most a tenth of the remaining time.
             grown = min(4.0, 0.1 * (seconds - found.seconds) / max(spent, 1e-9))
             length = int(np.clip(length * grown, 1, scene.steps))
         return found
 
 
 def rows_of(scene: Scene, limit: float) -> list[tuple[Row, Run]]:
-    """All variants that can be had of a scene; what fails is known afterwards and keeps its row."""
+    """Return all possible variants of a scene; failures show later and keep their rows."""
     looks = {edges: Look.at(scene, edges, LOOK * limit) for edges in (8, 4)}
     reached = min((look.steps for look in looks.values() if not look.failure), default=scene.steps)
     short = replace(scene, steps=max(1, reached))
@@ -163,7 +163,7 @@ def _until_failure(run: Run) -> Run:
 
 
 def _peers(engine: str, name: str, scene: Scene, *arguments: object) -> list[tuple[Row, Run]]:
-    """Rows of a peer; none where it is not installed, a row with the reason where it fails."""
+    """Return the rows of a peer; none if it is not installed, a row with the reason if it fails."""
     try:
         make = getattr(importlib.import_module(f"simulation_{engine}"), f"{engine}_runs")
     except ModuleNotFoundError:
@@ -179,9 +179,9 @@ def _peers(engine: str, name: str, scene: Scene, *arguments: object) -> list[tup
 
 
 def measure(scene: Scene, rounds: int, limit: float, skipped: list[str]) -> None:
-    """Tell the rates of all variants, interleaved.
+    """Report the rates of all variants, interleaved.
 
-    A run of many seconds is made as often as there is time, once at least; not at all where it would take all of it.
+    A run of many seconds is made as often as there is time, at least once; not at all if it would take all of it.
     """
     allow(COMPILING)
     for edges in (8, 4):
@@ -236,7 +236,7 @@ def measured(scene: Scene, rounds: int, limit: float) -> Iterator[list[Row]]:
             died = message.get("died", "")
             if "row" in message:
                 row = Row(**message["row"])
-                # What another child got is kept until this one has as much.
+                # Results of another child are kept until this one has as many.
                 if row.rates or not rows.get(row.key, row).rates:
                     rows[row.key] = row
                     yield list(rows.values())
@@ -258,7 +258,7 @@ HEAD = ("scene", "engine", "variant", "threads", "steps", "contacts", "steps_per
 
 
 def table(scene: Scene, rows: Iterable[Row]) -> list[list[str]]:
-    """Lines of the CSV file."""
+    """Return the lines of the CSV file."""
     rows = list(rows)
     base = next((row.rates for row in rows if row.key == BASE), [])
     lines = []
@@ -277,7 +277,7 @@ def table(scene: Scene, rows: Iterable[Row]) -> list[list[str]]:
 
 
 def exponents(edges: int = 8) -> list[list[str]]:
-    """Cost of a step against the number of bodies, and the slope of its logarithm over the larger half."""
+    """Return the cost of a step over the number of bodies, and the slope of its logarithm over the larger half."""
     families = {
         "free": (free_boxes, (1, 10, 30, 100, 300, 1000)),
         "resting apart": (resting_boxes, (1, 10, 30, 100, 300)),
@@ -306,7 +306,7 @@ def exponents(edges: int = 8) -> list[list[str]]:
 
 
 def tosses(path: Path) -> list[list[str]]:
-    """Seconds for all tosses of a file at the settings of ``contactlab toss``, on one thread and on two."""
+    """Return the seconds for all tosses of a file at the settings of ``contactlab toss``, on one thread and on two."""
     from contactlab.lab.datasets import load_cube_tosses
     from contactlab.studies import TossSettings, run_tosses
 
@@ -324,7 +324,7 @@ def tosses(path: Path) -> list[list[str]]:
 
 
 def summary(lines: list[list[str]]) -> str:
-    """The speeds in Markdown, a column a scene: steps per second, and in brackets the ratio to MuJoCo's loop."""
+    """Return the speeds in Markdown, a column per scene: steps per second, in brackets the ratio to MuJoCo's loop."""
     names = list(dict.fromkeys(line[0] for line in lines))
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for line in lines:
@@ -338,7 +338,7 @@ def summary(lines: list[list[str]]) -> str:
 
 
 def _three_digits(value: float) -> str:
-    """A count with three digits, thousands apart."""
+    """Return a count with three digits, and thousands separated."""
     digits = max(0, len(f"{value:.0f}") - 3)
     return f"{round(value, -digits):,.0f}".replace(",", " ")
 

@@ -63,8 +63,8 @@ def world() -> World:
     arm.add_body("upper", parent="stand", joint=Revolute((0, 1, 0)), inertia=rod)
     arm.add_body("lower", parent="upper", joint=Revolute((1, 0, 0)), placement=Transform(p=(0, 0, -0.3)), inertia=rod)
     builder.add_model(arm.build(), q=(0.5, 0.2))
-    # The arm gives way: a rigid one wedges bodies against the rising plate (its lower link upright, friction above the
-    # tangent of its slant), and then no motion obeys Coulomb's law with rigid surfaces.
+    # The arm is compliant: a rigid one wedges bodies against the rising plate (its lower link upright, friction above
+    # the tangent of its slant), and then no motion obeys Coulomb's law with rigid surfaces.
     soft = Material(0.5, stiffness=1e5, dissipation=0.1)
     for name in ("upper", "lower"):
         builder.add_shape(name, Capsule(0.03, 0.12), soft, placement=Transform(p=(0, 0, -0.15)))
@@ -72,7 +72,7 @@ def world() -> World:
 
 
 def throws(nv: int) -> object:
-    """Return tau: one body after the other is thrown up and aside, and the pendulum is pushed to and fro."""
+    """Return tau: one body after another is thrown up and aside, and the pendulum is pushed back and forth."""
 
     def tau(t: float, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
         out = np.zeros(nv)
@@ -89,7 +89,7 @@ def throws(nv: int) -> object:
 
 
 def memory() -> tuple[int, int]:
-    """Return resident memory in all and of what is not mapped from files [kB]; 0 where the system does not tell."""
+    """Return resident memory in all, and without memory mapped from files [kB]; 0 if the system does not report it."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -99,13 +99,13 @@ def memory() -> tuple[int, int]:
 
 
 def stored(path: Path) -> int:
-    """Return what a record takes on disk so far [bytes]."""
+    """Return the size of a record on disk so far [bytes]."""
     files = [path, *path.with_name(path.name + ".chunks").glob("*")]
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def main() -> None:
-    """Run, write the table, say how it ended."""
+    """Run, write the table, print the end."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--steps", type=int, default=1_000_000)

@@ -21,7 +21,7 @@ from simulation_scenes import JOINTS, KD, KP, URDF, Body, Scene, standing_height
 
 
 def drake_runs(scene: Scene, approximation: str) -> tuple[Runs, Callable[[], float]]:
-    """Runs of Drake's discrete plant with point contact, and the mean number of contacts (sampled ten times)."""
+    """Return runs of Drake's discrete plant with point contact, and the mean number of contacts (sampled ten times)."""
     builder = DiagramBuilder()
     plant, graph = drake_plant.AddMultibodyPlantSceneGraph(builder, scene.h)
     plant.set_discrete_contact_approximation(getattr(drake_plant.DiscreteContactApproximation, f"k{approximation}"))

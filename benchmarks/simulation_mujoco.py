@@ -1,4 +1,4 @@
-"""A scene in MuJoCo at its defaults, but for the step."""
+"""A scene in MuJoCo at its defaults, except for the step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ rollout = importlib.import_module("mujoco.rollout")
 
 
 def mujoco_model(scene: Scene) -> Any:
-    """The scene for MuJoCo at its defaults, but for the step."""
+    """Return the scene for MuJoCo at its defaults, except for the step."""
     spec = mujoco.MjSpec.from_file(str(URDF)) if scene.reference is not None else mujoco.MjSpec()
     spec.option.timestep = scene.h
     spec.compiler.fusestatic = False
@@ -39,7 +39,7 @@ def mujoco_model(scene: Scene) -> Any:
         one = spec.worldbody.add_body(pos=body.pose[:3], quat=body.pose[3:])
         one.add_freejoint()
         one.explicitinertial = True
-        # Unless told, the centre of mass lies as far from the body as the body from the world.
+        # By default the centre of mass is as far from the body as the body from the world.
         one.ipos, one.iquat = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
         one.mass, one.inertia = body.mass, body.inertia
         if body.kind == "hull":
@@ -59,7 +59,7 @@ def mujoco_model(scene: Scene) -> Any:
 
 
 def mujoco_data(scene: Scene, model: Any) -> Any:
-    """The start of a scene: poses of the model, velocities of the bodies."""
+    """Return the start of a scene: poses of the model, velocities of the bodies."""
     data = mujoco.MjData(model)
     for i, body in enumerate(scene.bodies):
         data.qvel[6 * i : 6 * i + 6] = body.velocity
@@ -67,7 +67,7 @@ def mujoco_data(scene: Scene, model: Any) -> Any:
 
 
 def mujoco_runs(scene: Scene) -> tuple[Runs, Callable[[], float]]:
-    """Runs of MuJoCo, and the mean number of contacts of one."""
+    """Return runs of MuJoCo, and the mean number of contacts of one."""
     model = mujoco_model(scene)
     data = mujoco_data(scene, model)
     table = None

@@ -1,7 +1,7 @@
 """A scene in contactlab: ready closures that make one run from the same start.
 
-`our_runs`, like `mujoco_runs` and `drake_runs` beside it, returns ``{variant: (run, world steps of one run)}`` and a
-look at one run; a run may be made again and again.
+`our_runs`, like `mujoco_runs` and `drake_runs`, returns ``{variant: (run, world steps of one run)}`` and a record of
+one run; a run can be repeated.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BATCH = 8  # copies of a world in a batch; more would take minutes in the slow s
 
 
 def world(scene: Scene, *, drives: bool = False) -> World:
-    """The scene as a world; with ``drives`` a robot's joints have servos of the world's own."""
+    """Return the scene as a world; with ``drives`` a robot's joints have servos of the world."""
     builder, material = WorldBuilder(), Material(scene.mu)
     for i, (normal, offset) in enumerate(scene.walls):
         builder.add_half_space(f"wall {i}", HalfSpace(normal, offset), material)
@@ -71,7 +71,7 @@ def world(scene: Scene, *, drives: bool = False) -> World:
 
 
 def control(scene: Scene, model: Model) -> Callable[[float, Array, Array], Array]:
-    """The PD law of a scene with a robot, asked once a step."""
+    """Return the PD law of a scene with a robot, called once per step."""
     at_q, at_v = _order(model, "q"), _order(model, "v")
     reference = scene.reference
     assert reference is not None
@@ -85,13 +85,13 @@ def control(scene: Scene, model: Model) -> Callable[[float, Array, Array], Array
 
 
 def our_run(scene: Scene, edges: int) -> tuple[World, TimeStepping, Callable[[float, Array, Array], Array] | None]:
-    """World, stepper and applied forces of a scene."""
+    """Return world, stepper and applied forces of a scene."""
     place = world(scene)
     return place, TimeStepping(scene.h, edges=edges), None if scene.reference is None else control(scene, place.model)
 
 
 def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
-    """Runs of contactlab, and one run that gives its record."""
+    """Return runs of contactlab, and one run that returns its record."""
     place, stepper, tau = our_run(scene, edges)
     runs: Runs = {}
 
@@ -149,6 +149,6 @@ def _shape(body: Body) -> Box | Sphere | Capsule | ConvexPoints:
 
 
 def _order(model: Model, kind: str) -> NDArray[np.int64]:
-    """Where the angles (kind q) or speeds (kind v) of the joints stand, in the order of `JOINTS`."""
+    """Return the indices of the angles (kind q) or speeds (kind v) of the joints, in the order of `JOINTS`."""
     place = model.q_slice if kind == "q" else model.v_slice
     return np.array([place(body).start for body in BODIES])

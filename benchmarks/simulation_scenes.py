@@ -1,4 +1,4 @@
-"""The scenes of ``benchmarks/simulation.py``, told without reference to any engine.
+"""The scenes of ``benchmarks/simulation.py``, described independently of engines.
 
 Everything is SI, poses are (x, y, z, qw, qx, qy, qz), velocities (linear in world axes, angular in body axes).
 Walls are half-spaces (normal, offset): the points with normal . x >= offset are free.
@@ -63,7 +63,7 @@ class Body:
 class Scene:
     """Bodies between walls, or the quadruped; ``steps`` of ``h`` make one timed run.
 
-    ``reference``, where there is a robot: angles wanted of its joints (12,) at a time.
+    ``reference``, if there is a robot: wanted angles of its joints (12,) at a time.
     """
 
     name: str

@@ -2,9 +2,9 @@
 
     python benchmarks/square_fit.py FOLDER_OF_PLANAR_IMPACTS [--folds 5] [--seed 0] [--workers N] [--json OUT]
 
-After two impacts two simulated drops that began a degree apart may lie on different faces: the mean error is a rough
-function of the numbers, on which a descent stops anywhere. So all points of a grid are run once on all drops, and what
-a fit to some drops would choose is read off: its own choice for every fold, and for every resample.
+After two impacts two simulated drops that began a degree apart can be on different faces. So the mean error is a rough
+function of the numbers, on which a descent stops anywhere. Therefore all points of a grid are run once on all drops.
+The choice of a fit to some drops follows from these errors: one choice for every fold, and one for every resample.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
 class SquareGrid:
     """Errors of every drop at every point."""
 
-    names: tuple[str, ...]  # the numbers that differ from point to point: fields of `SquareSettings`
+    names: tuple[str, ...]  # numbers that differ from point to point: fields of `SquareSettings`
     points: FloatArray  # (p, number of names) their values
     # (p, n) errors [%, deg]; a drop whose simulation failed counts 100 % and 180 deg.
     position: FloatArray
@@ -125,7 +125,7 @@ def fit_squares(grid: SquareGrid, *, folds: int = 5, resamples: int = 1000, seed
 
 
 def format_squares_fit(name: str, fit: SquareFit) -> str:
-    """Return what a fit chose, its intervals and its held-out errors."""
+    """Return the choice of a fit, its intervals and its held-out errors."""
     numbers = ", ".join(
         f"{key} {value:g} ({low:g} to {high:g})"
         for (key, value), low, high in zip(fit.values.items(), *fit.interval, strict=True)

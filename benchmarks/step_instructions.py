@@ -1,17 +1,17 @@
-"""Instructions of one step here and in MuJoCo, by valgrind: what a loaded machine counts as an idle one does.
+"""Instructions of one step here and in MuJoCo, by valgrind, which do not depend on the load of the machine.
 
 Run: ``python benchmarks/step_instructions.py [--scene NAME ... | --small] [--edges 8] [--steps 100] [--skip 0]
 [--stages]``
 (valgrind, a C compiler and its ``valgrind/callgrind.h`` are needed; MuJoCo, in the extra ``peers``, is optional).
 
-Each run is made twice, of so many steps and of twice as many, and the difference is a step's. Ours is told in two: the
-loop that is compiled (less its calls of the mathematical library), and all else, which is the recording. Kernels are
-compiled for a processor that valgrind knows, into a cache of their own. The counts are no times: a step touches more
-code than the nearest cache holds, and waits for roots and quotients. The first steps of a run may be left out: a cube
-that is thrown lies down behind the 160th.
+Each run is made twice, with a number of steps and with twice as many, and the difference gives a step. Our instructions
+are split into the compiled loop (less its calls of the mathematical library) and the rest, which is the recording.
+Kernels are compiled for a processor that valgrind supports, into a separate cache. The counts are not times: a step
+uses more code than the nearest cache holds, and waits for roots and quotients. The first steps of a run can be left
+out: a thrown cube comes to rest after the 160th.
 
-With ``--stages`` a second table has a step's instructions by stage, of a loop in which stages are not taken in by what
-calls them, which costs some instructions; calls of the mathematical library are a stage's own.
+With ``--stages`` a second table has a step's instructions by stage, for a loop whose stages are not inlined, which
+costs some instructions; calls of the mathematical library belong to the stage.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from simulation_scenes import Scene, scenes
 from small_scenes.scenes import ALL, SmallScene, small_scene
 
 NAMES = ("free box at rest", "tumbling cube", "stack of 10", "quadruped standing")
-#: A processor whose instructions valgrind knows.
+#: Processor whose instructions valgrind supports.
 PROCESSOR = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+sse4.2,+avx,+avx2,+fma,+bmi,+bmi2,+lzcnt,+popcnt"}
-#: What a step is made of here, in the order in which it is done, and in MuJoCo; what stands further in is a part.
+#: Parts of a step here, in the order of their execution, and in MuJoCo; indented names are sub-parts.
 STAGES = (
     "begin", "detect", ". fill_frames", ". free_motion", ". pair_contacts", ". half_space_contacts", ". match_previous",
     "find_islands", ". find_joint_rows", ". label_islands", "next_island", ". build_blocks", ". . contact_jacobian",
@@ -58,7 +58,7 @@ void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); CALLGRIND_STOP_INSTR
 
 
 def runs_of(scene: Scene | SmallScene, edges: int) -> dict[str, Callable[[int], object]]:
-    """Runs by engine, of so many steps."""
+    """Return runs by engine, with this many steps."""
     from contactlab.simulation import TimeStepping, simulate
 
     driving: dict[str, Any] = {}
@@ -90,7 +90,7 @@ def runs_of(scene: Scene | SmallScene, edges: int) -> dict[str, Callable[[int], 
 
 
 def counted(arguments: argparse.Namespace) -> None:
-    """Make all runs, and have those counted that the requests enclose."""
+    """Make all runs, and count the instructions between the requests."""
     folder = arguments.counted
     if arguments.stages:
         mark_stages(frozenset(map(plain, STAGES)))
@@ -109,12 +109,12 @@ def counted(arguments: argparse.Namespace) -> None:
 
 
 def plain(stage: str) -> str:
-    """A stage's name without the dots that say how far in it stands."""
+    """Return a stage's name without the dots of its indentation."""
     return stage.lstrip(". ")
 
 
 def mark_stages(names: frozenset[str]) -> None:
-    """Have stages compiled as functions of their own from here on."""
+    """Compile stages as separate functions from here on."""
     import lcp.compiler.pipeline as pipeline
     import lcp.kernels as kernels
 
@@ -137,7 +137,7 @@ def mark_stages(names: frozenset[str]) -> None:
 
 
 def name_of(mangled: str) -> str:
-    """A kernel's name, without its modules and what it is compiled for."""
+    """Return a kernel's name, without its modules and argument types."""
     name, rest = mangled, mangled[3:]
     while found := re.match(r"\d+", rest):
         end = found.end() + int(found[0])
@@ -146,7 +146,7 @@ def name_of(mangled: str) -> str:
 
 
 def hear_of_code() -> list[tuple[Any, bytes]]:
-    """What is loaded of compiled kernels from here on."""
+    """Record compiled kernels that are loaded from here on."""
     from numba.core.codegen import CodeLibrary
 
     loaded: list[tuple[Any, bytes]] = []
@@ -161,7 +161,7 @@ def hear_of_code() -> list[tuple[Any, bytes]]:
 
 
 def places_of(loaded: list[tuple[Any, bytes]]) -> list[str]:
-    """Where kernels begin in memory, and their names, a line each."""
+    """Return the start addresses of kernels, and their names, one per line."""
     from llvmlite import binding
 
     lines = []
@@ -171,7 +171,7 @@ def places_of(loaded: list[tuple[Any, bytes]]) -> list[str]:
         for name, kind, _, _, at, size in struct.iter_unpack("<IBBHQQ", parts[b".symtab"]):
             if kind & 15 == 2:
                 found.append((at, size, kind >> 4, names[name : names.index(b"\0", name)].decode()))
-        # Of those that others may call, where they lie is known.
+        # Addresses of kernels that others can call are known.
         at, _, _, name = next(one for one in found if one[2] != 0)
         start = library.get_pointer_to_function(name) - at
         lines += [f"{start + at} {name_of(name)}" for at, _, _, name in found]
@@ -179,7 +179,7 @@ def places_of(loaded: list[tuple[Any, bytes]]) -> list[str]:
 
 
 class Dump:
-    """What callgrind has counted: its name, instructions by where they stand, and by function with all it calls."""
+    """Output of callgrind: its name, instructions by address, and by function with all its callees."""
 
     def __init__(self, path: Path, places: dict[int, str]) -> None:
         self.name, self.place, self.function = "", Counter[str](), Counter[str]()
@@ -205,7 +205,7 @@ class Dump:
 
 
 def tell_stages(steps: dict[tuple[str, str], Dump], names: list[str], count: int) -> None:
-    """A table of instructions a step, for each engine."""
+    """Print a table of instructions per step, for each engine."""
     for engine, stages in (("contactlab", STAGES), ("mujoco", OTHER_STAGES)):
         print(f"\n| {engine} | " + " | ".join(names) + " |\n| --- |" + " ---: |" * len(names))
         for stage in stages:

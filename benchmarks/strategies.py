@@ -1,9 +1,9 @@
 """Ablation of the strategies for an island's forces: solved, equal-compliance, systems, seconds.
 
 Run: ``python benchmarks/strategies.py FOLDER [--friction pyramid cone] [--every 1] [--tolerance 1e-8] [--cold]
-[--strategies reuse,active_set,interior_point interior_point]``. FOLDER has islands as `islands.py` reads them, with the
-impulses of the step before, ``p_before`` (nc, 3), for a warm start. The package's judge decides. Seconds are of the
-processor, without compilation.
+[--strategies reuse,active_set,interior_point interior_point]``. FOLDER has islands in the form of `islands.py`, with
+the previous step's impulses, ``p_before`` (nc, 3), for a warm start. The package's acceptance test decides. Seconds are
+seconds of the processor, without compilation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lcp.friction.solvers.contact_strategies import contact_rows
 def solve(
     path: Path, exact: bool, warm: bool, strategies: tuple[str, ...], tolerance: float
 ) -> tuple[IslandResult, float]:
-    """Solve one island; the result and seconds."""
+    """Solve one island; return the result and seconds."""
     island = read(path)
     nc = island.mu.size
     with np.load(path, allow_pickle=False) as file:

@@ -1,4 +1,4 @@
-"""Tables as the benchmarks leave them: CSV to be read again, Markdown to be looked at."""
+"""Tables of the benchmarks: CSV for programs, Markdown for readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def environment() -> str:
-    """One line on the machine, its processor, and the versions of Python, numpy, numba and peers."""
+    """Return one line about the machine, its processor, and the versions of Python, numpy, numba and peers."""
     names = []
     for name in ("numpy", "numba", "mujoco", "drake"):
         try:
@@ -24,7 +24,7 @@ def environment() -> str:
 
 
 def processor() -> str:
-    """Name of the processor, where the system tells it."""
+    """Return the name of the processor, if the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -39,7 +39,7 @@ def markdown(head: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
 
 
 def write(out: Path, name: str, note: str, head: Sequence[str], lines: Sequence[list[Any]], first: str = "") -> None:
-    """Write OUT_name.csv and OUT_name.md, there with ``first`` before the table."""
+    """Write OUT_name.csv and OUT_name.md, the latter with ``first`` before the table."""
     target = out.with_name(f"{out.name}{name}")
     said = f"{environment()}; {note}" if note else environment()
     with target.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
@@ -53,7 +53,7 @@ def write(out: Path, name: str, note: str, head: Sequence[str], lines: Sequence[
 def write_rows(
     file: Path, notes: Iterable[str], rows: Sequence[Mapping[str, Any]], form: str = "", head: Sequence[str] = ()
 ) -> None:
-    """Write rows as CSV behind their notes, numbers in ``form``, columns in the order of ``head`` or of the first."""
+    """Write rows as CSV after their notes: numbers in ``form``, columns in the order of ``head`` or the first row."""
     with file.open("w", newline="", encoding="utf-8") as stream:
         stream.writelines(f"# {note}\n" for note in notes)
         writer = csv.DictWriter(stream, head or list(rows[0]), lineterminator="\n")

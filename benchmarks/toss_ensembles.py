@@ -1,12 +1,12 @@
-"""Ensembles of the cube tosses: floor of the error, medoid beside single path, energy score, coverage of rest.
+"""Ensembles of the cube tosses: error floor, medoid compared with single path, energy score, coverage of rest.
 
     python benchmarks/toss_ensembles.py tosses.npz [--members 8] [--plot PNG]
 
-Each toss is run from its measured start and from starts drawn from the noise of it, with the numbers of `best` and
-with numbers drawn from the region that the data allow. The floor is what a perfect model would err by: the paths
-from drawn starts, the numbers kept, against the path from the measured start. Regions of rest: all that is within a
-radius of where some member comes to rest; the radius holds 90 % of the other blocks' tosses, and is counted on the
-block.
+Each toss is run from its measured start and from starts drawn from its noise, with the numbers of `best` and with
+numbers drawn from the region that the data allow. The floor is the error of a perfect model: paths from drawn starts,
+with the same numbers, compared with the path from the measured start. A region of rest is the set of points within a
+radius of some member's position of rest. The radius contains 90 % of the other blocks' tosses, and the coverage is
+counted on the block.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lcp.interruptible import available_cpus, map_threads
 FloatArray = NDArray[np.float64]
 
 
-#: Half widths of the region of each number, of its value: about what resampled choices range over.
+#: Half widths of the region of each number, relative to its value: about the range of resampled choices.
 SPREAD = {"mu": 0.03, "corner_radius": 0.5, "stiffness": 0.25, "dissipation": 0.25}
 
 
@@ -55,7 +55,7 @@ def path_errors(paths: FloatArray, other: FloatArray, width: float) -> FloatArra
 
 
 def medoid(paths: FloatArray, width: float) -> int:
-    """Return which of the paths (m, n, 7) is nearest to the others; those that are not finite are none of them."""
+    """Return the one of the paths (m, n, 7) nearest to the others; paths that are not finite do not count."""
     kept = np.flatnonzero(np.isfinite(paths).all(axis=(1, 2)))
     if not kept.size:
         return 0
@@ -81,7 +81,7 @@ def member_paths(
 
 
 def energy_scores(paths: FloatArray, measured: FloatArray, width: float) -> FloatArray:
-    """Return energy scores (2,) of an ensemble (m, n, 7) [%, deg]: low if near the path and no wider than needed."""
+    """Return energy scores (2,) of an ensemble (m, n, 7) [%, deg]: low if near the path and no wider than necessary."""
     between = np.array([path_errors(paths, one, width).mean(axis=0) for one in paths]).mean(axis=0)
     return np.asarray(path_errors(paths, measured, width).mean(axis=0) - 0.5 * between)
 
@@ -110,7 +110,7 @@ def toss_scores(
 
 
 def coverage(distance: FloatArray, blocks: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """Return which tosses (n,) lie within the radius of the other blocks, and those radii."""
+    """Return whether tosses (n,) are within the radius of the other blocks, and those radii."""
     inside, radii = np.zeros(distance.size), []
     for b in np.unique(blocks):
         others = np.sort(distance[blocks != b])
@@ -152,7 +152,7 @@ def main() -> None:
 
 
 def draw(path: Path, single: FloatArray, nearest: FloatArray) -> None:
-    """Draw how the errors of rest (n, 2) are distributed, of the single path and of the nearest member."""
+    """Draw the distribution of errors of rest (n, 2), for the single path and for the nearest member."""
     from contactlab.plotting.figures import CYCLE, new_figure, save_figure
 
     figure, axes = new_figure(8.0, 3.2, 2)

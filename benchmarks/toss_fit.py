@@ -3,9 +3,9 @@
     python benchmarks/toss_fit.py tosses.npz --out DESIGN.jsonl
 
 All tosses are run at the points of every candidate's design, each toss from a start drawn from the noise of the
-measured one. Everything else is read off those errors: what a fit to some tosses would choose is the lowest point
-of a smooth surface through the means over them. So choices without a block, and without a second block within them,
-cost nothing. Runs already in the file are kept.
+measured one. Everything else follows from these errors: the choice of a fit to some tosses is the lowest point of a
+smooth surface through the means over them. So choices without a block, and without a second block within them, cost
+nothing. Runs already in the file are kept.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from contactlab.studies import TossSettings, run_tosses
 
 FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-LENGTH, NOISE = 0.6, 0.3  # of the box; variance against that of the design's scores
-BLOCK = 50  # consecutive toss_id that stand for a session
-#: What position and rotation errors are measured in where they are added [%, deg].
+LENGTH, NOISE = 0.6, 0.3  # relative to the box; variance relative to the design's scores
+BLOCK = 50  # consecutive toss_id that replace a session
+#: Units in which position and rotation errors are added [%, deg].
 UNITS = np.array((13.0, 16.0))
 
 
 @dataclass(frozen=True)
 class StartNoise:
-    """Standard deviations of a measured start, per axis: what is left of a parabola and a steady turn in flight."""
+    """Standard deviations of a measured start, per axis: residuals of a parabola and a steady rotation in flight."""
 
     position: float = 6e-5  # [m]
     rotation: float = 1e-3  # [rad]
@@ -59,7 +59,7 @@ def drawn_starts(
 
 @dataclass(frozen=True)
 class Candidate:
-    """Settings, the box of the numbers that are fitted, and how many points of a Sobol sequence are run in it."""
+    """Settings, the box of the fitted numbers, and the number of points of its Sobol sequence."""
 
     base: TossSettings
     box: Mapping[str, tuple[float, float]]
@@ -86,7 +86,7 @@ CANDIDATES = {
 
 
 def perturbed(tosses: CubeTosses, seed: int) -> CubeTosses:
-    """Return the tosses with a start each that no camera tells from the measured one."""
+    """Return the tosses with one start each, within the noise of the measured one."""
     starts = tosses.eval_ic.copy()
     for i, toss in enumerate(tosses):
         q, v = drawn_starts(toss.q, toss.v, 2, 1000 * seed + i, StartNoise())
@@ -95,7 +95,7 @@ def perturbed(tosses: CubeTosses, seed: int) -> CubeTosses:
 
 
 def run_designs(tosses: CubeTosses, out: Path, workers: int | None) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Return the points in the unit box (n, d) and the errors (n, tosses, 2) of each candidate; run what is missing."""
+    """Return the points in the unit box (n, d) and the errors (n, tosses, 2) of each candidate; run missing ones."""
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()] if out.exists() else []
     done: dict[str, list[Any]] = {name: [one["errors"] for one in lines if one["model"] == name] for name in CANDIDATES}
     found = {}

@@ -1,11 +1,11 @@
-"""Kicked walls: one frictional problem of growing size, to solvers that see its blocks and to those that see a matrix.
+"""Kicked walls: one frictional problem of growing size, for solvers that use its blocks and for solvers of matrices.
 
 Run: ``python benchmarks/walls.py [--out benchmarks/results/walls_DATE] [--wall 3x4 4x6 ...] [--limit 30]``.
 
-Bricks of 2 kg in running bond, four contacts a face, mu 0.6, k = 4, h = 2 ms; one in the middle is kicked out at 2 m/s.
-n = 6 unknowns a contact. ``EqualCompliance`` is what a step takes by default; the others get the step's LCP as a sparse
-matrix, with the noise that its maker states, quantecon the dense one. Seconds are of the processor, nothing compiled,
-the problem's forming not included.
+Bricks of 2 kg in running bond have four contacts per face, mu 0.6, k = 4, h = 2 ms; one in the middle is kicked out at
+2 m/s. There are n = 6 unknowns per contact. ``EqualCompliance`` is the default of a step; the others get the step's LCP
+as a sparse matrix, with its stated noise, quantecon the dense one. Seconds are seconds of the processor, without
+compilation and without forming the problem.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LARGEST_DENSE, LARGEST = 1500, 6500
 
 
 def wall(courses: int, bricks: int) -> Scene:
-    """A wall, its middle brick kicked across."""
+    """Return a wall whose middle brick is kicked across."""
     bodies = []
     for i in range(courses):
         for j in range(bricks):
@@ -44,7 +44,7 @@ def wall(courses: int, bricks: int) -> Scene:
 
 
 def answers(formed: DiscretizedLCP, limit: float) -> Iterator[tuple[str, float, str, float]]:
-    """Solver, seconds, status and natural map of each."""
+    """Return solver, seconds, status and natural map of each."""
     selecting = ConstraintSolver(EqualCompliance())
     for _ in range(2):  # the first compiles
         start = time.process_time()
@@ -74,7 +74,7 @@ def answers(formed: DiscretizedLCP, limit: float) -> Iterator[tuple[str, float, 
 
 
 def main() -> None:
-    """Solve what is asked for."""
+    """Solve the requested walls."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--wall", nargs="*", default=WALLS)

@@ -34,10 +34,10 @@ templates_path: list[str] = []
 myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline"]
 myst_heading_anchors = 3
 
-# A name between single backticks in a docstring is code, and a link where it is the name of something documented.
+# A name between single backticks in a docstring is code, and a link if it is the name of a documented object.
 default_role = "code"
 nitpicky = True
-# Types of other libraries are not looked up, which takes a network.
+# Types of other libraries are not looked up, because that needs a network.
 nitpick_ignore_regex = [("py:.*", ".*")]
 suppress_warnings = ["ref.python"]  # a name that several classes have, in prose that Sphinx takes for a type
 napoleon_google_docstring = False

@@ -1,9 +1,9 @@
 """Draw the pictures of the pages: `python docs/make_pictures.py [NAME...]`, without a display, a few minutes for all.
 
-An example's picture is one frame of the last recording it simulates, when `pictures_of_examples.CARDS` says, or what a
-function of its name there draws; a scene's, how it starts, moves and ends; `hero` is the one that moves, at the head of
-the README. What is simulated moves in the gallery, too: two seconds for the whole of it. Every picture is cut, in full
-colour, and at most 60 KB; one that moves 120 KB, the hero 700 KB.
+An example's picture is one frame of the last recording it simulates, at the time given in `pictures_of_examples.CARDS`,
+or the drawing of the function with its name there. A scene's picture shows its start, its motion and its end; `hero` is
+the moving picture at the top of the README. Simulated examples move in the gallery, too: the whole recording in two
+seconds. Every picture is cropped, in full colour, and at most 60 KB; a moving one 120 KB, the hero 700 KB.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def image_of(figure: Figure) -> Image.Image:
 
 
 def keep(image: Image.Image, path: Path) -> None:
-    """Cut the white off a picture, scale it to the width of a page, and write it in full colour."""
+    """Crop the white margin of a picture, scale it to the width of a page, and write it in full colour."""
     box = ImageChops.difference(image, Image.new("RGB", image.size, "white")).getbbox()
     image = image.crop(box) if box else image
     for width in WIDTHS[image.width < 3 * image.height :]:  # strips are wider
@@ -61,7 +61,7 @@ def card(recording: Recording, time: float | None) -> Image.Image:
 
 
 def moving(recording: Recording, path: Path) -> None:
-    """The whole recording in two seconds; in fewer frames, and smaller, until it is light."""
+    """The whole recording in two seconds, with fewer and smaller frames until the file is small enough."""
     for fps, size in ((10.0, (320, 224)), (8.0, (280, 196)), (6.0, (240, 168))):
         plotting.animation(recording, path, fps=fps, speed=float(recording.time[-1]) / 2.0, size=size)
         if path.stat().st_size <= MOST_MOVING:
@@ -70,13 +70,13 @@ def moving(recording: Recording, path: Path) -> None:
 
 
 def strip(recording: Recording, count: int = 3) -> Figure:
-    """The first state, the last and those between."""
+    """The first state, the last and some between."""
     end = recording.time[-1]
     return plotting.picture(recording, [end * i / (count - 1) for i in range(count)], size=(480, 400))
 
 
 def last_recording(script: Path) -> Recording:
-    """Run an example and keep what it simulated last, or the record of the last run that keeps one."""
+    """Run an example and return its last simulation, or the record of the last run that keeps one."""
     recordings: list[Recording] = []
     runs: list[contactlab.simulation.Simulation] = []
     simulate, simulation = contactlab.simulation.simulate, contactlab.simulation.Simulation
@@ -109,7 +109,7 @@ def last_recording(script: Path) -> Recording:
 
 
 def of_page(page: Path, file: str) -> Figure:
-    """What the blocks of a page draw into a file, run up to the one that writes it."""
+    """The file that the blocks of a page draw, run up to the block that writes it."""
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     values: dict[str, Any] = {"__name__": "page"}
     here = Path.cwd()
@@ -126,7 +126,7 @@ def of_page(page: Path, file: str) -> Figure:
 
 
 def badges() -> str:
-    """What the distribution says of itself, as pills in SVG: no host has to be asked for them."""
+    """The distribution's metadata as badges in SVG, so that no host has to be asked for them."""
     project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pills = [("licence", project["license"]), ("Python", project["requires-python"].replace(">=", "\u2265 "))]
     pills += [("types", "checked")] if "Typing :: Typed" in project["classifiers"] else []
@@ -146,7 +146,7 @@ def badges() -> str:
 
 
 def main(names: list[str]) -> None:
-    """Draw all, or those whose file names begin with one of the names."""
+    """Draw all pictures, or those whose file names begin with one of the names."""
     if not names or "badges" in names:
         (DOCS / "images" / "badges.svg").write_text(badges(), encoding="utf-8")
     if not names or "hero" in names:

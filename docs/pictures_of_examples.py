@@ -1,4 +1,4 @@
-"""What to draw for examples whose picture is not simply the last recording they simulate."""
+"""The pictures of examples that are not simply a frame of the last recording they simulate."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from contactlab.simulation import Recording
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-#: Pages with a picture, and the file in which their own code leaves it.
+#: Pages with a picture, and the file into which their own code draws it.
 PAGES = {"tutorial_simulate": "tower.png"}
-#: When an example's last recording is shown [s]; at its end where nothing is said.
+#: The time at which an example's last recording is shown [s]; its end if no time is given.
 CARDS = {
     "03_a_toss": 0.392,
     "08_free_flyer_momentum": 0.2,
@@ -52,13 +52,13 @@ def paper(width: float = 6.0, height: float = 3.0, columns: int = 1) -> tuple[Fi
 
 
 def names_of(script: str) -> dict[str, Any]:
-    """What an example defines, its `main` not called and its files left in a folder that goes."""
+    """The names that an example defines, without calling its `main`; its files go into a temporary folder."""
     sys.path.insert(0, str(EXAMPLES))
     return runpy.run_path(str(EXAMPLES / f"{script}.py"), run_name="picture")
 
 
 def of_png(path: Path) -> Figure:
-    """A figure that is a file's picture."""
+    """A figure that shows a picture file."""
     from matplotlib.image import imread
 
     image = imread(path)
@@ -69,12 +69,12 @@ def of_png(path: Path) -> Figure:
 
 
 def still(builder: WorldBuilder) -> Recording:
-    """A world as it starts."""
+    """A world in its initial state."""
     return simulate(builder.build(), TimeStepping(1e-3), 1e-3)
 
 
 def example_01_first_lcp() -> Figure:
-    """The complementary corner, and the lines w = z + q of the mass that rests and of the one that lifts."""
+    """The complementary corner, and the lines w = z + q of the mass at rest and of the mass that lifts off."""
     figure, axes = paper(5.0, 3.4)
     axes.plot([0, 0, 14], [6, 0, 0], color="0.3", linewidth=3, label=r"$z \geq 0,\ w \geq 0,\ z w = 0$")
     z = np.array([0.0, 14.0])
@@ -113,7 +113,7 @@ def example_04_rod2d() -> Figure:
 
 
 def example_05_friction_backends() -> Figure:
-    """Normal force and lift-off speed of the sliding block by each method."""
+    """Normal force and lift-off speed of the sliding block with each method."""
     names = names_of("05_friction_backends")
     data = names["block"](1.0, 0.0)
     solvers = {
@@ -154,7 +154,7 @@ def example_07_robot_arm() -> Recording:
 
 
 def example_08_free_flyer_momentum() -> Recording:
-    """Hull, arm and bead, in flight; the bead is held at its place here."""
+    """Hull, arm and bead in flight; the bead is kept in place here."""
     box, ball = mb.RigidInertia.solid_box(3.0, (0.3, 0.2, 0.1)), mb.RigidInertia.solid_sphere(0.5, 0.1)
     model = mb.ModelBuilder().add_body("hull", joint=joints.FloatingBase(), inertia=box)
     model.add_body("arm", parent="hull", joint=joints.Spherical(), inertia=ball.moved(mb.Transform(p=(0, 0, -0.4))))
@@ -170,7 +170,7 @@ def example_08_free_flyer_momentum() -> Recording:
 
 
 def example_09_rolling_constraint() -> Recording:
-    """A coin that leans and rolls; drawn here with contact in the place of the constraint."""
+    """A coin that leans and rolls; drawn here with contact instead of the constraint."""
     inertia = mb.RigidInertia(0.5, inertia=np.diag([0.25, 0.25, 0.5]) * 0.5 * 0.01)
     builder = WorldBuilder()
     builder.add_half_space("table", HalfSpace(), Material(1.0))
@@ -208,7 +208,7 @@ def bars(axes: Axes, points: Any, share: float) -> None:
 
 
 def example_10_time_varying_constraint() -> Figure:
-    """The rod at ten instants, and the path of the end that is led."""
+    """The rod at ten instants, and the path of the guided end."""
     names = names_of("10_time_varying_constraint")
     figure, axes = paper(6.0, 3.0)
     angle, rate, h = 0.5, 0.0, 1e-3
@@ -272,7 +272,7 @@ def example_16_rocking_and_bouncing() -> Figure:
 
 
 def example_22_your_own_solver() -> Figure:
-    """Performance profiles of the solver of the example and of three of ours, on the named problems."""
+    """Performance profiles of the example's solver and three of the library's, on the named problems."""
     from contactlab import lab
     from lcp.catalog import entries
 
@@ -294,7 +294,7 @@ def example_22_your_own_solver() -> Figure:
 
 
 def example_19_gymnasium() -> Figure:
-    """The pole's angle, caught and let fall."""
+    """The pole's angle, when it is caught and when it falls."""
     names = names_of("19_gymnasium")
     world, stepper = names["cart_and_pole"](), names["TimeStepping"](names["H"])
     figure, axes = paper(6.0, 3.0)
@@ -346,14 +346,14 @@ def example_29_turning_points() -> Figure:
 
 
 def example_28_stand_up() -> Figure:
-    """On its belly, on the way, standing."""
+    """Lying on its belly, halfway, and standing."""
     names = names_of("28_stand_up")
     *_, recording = names["ilqr"](names["lying"]())
     return plotting.picture(recording, [0.01, 0.1, 0.3, 0.9], size=(360, 300))
 
 
 def example_21_falling_rod() -> Figure:
-    """Energy and motion after the impact of a rod that slides as it falls, by three laws."""
+    """Energy and motion after the impact of a rod that slides while it falls, by three laws."""
     from contactlab.impact import Newton, Poisson, Stronge, impact_map
 
     rod = names_of("21_falling_rod")["sliding_rod"]
@@ -368,7 +368,7 @@ def example_21_falling_rod() -> Figure:
 
 
 def hero() -> Recording:
-    """A ball rolls into a wall of bricks: it stands, it breaks, it comes to rest."""
+    """A ball rolls into a wall of bricks: the wall stands, breaks, and comes to rest."""
     builder, wood = WorldBuilder(), Material(0.5)
     builder.add_half_space("floor", HalfSpace(), wood)
     half = (0.1, 0.06, 0.05)

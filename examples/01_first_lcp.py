@@ -1,4 +1,4 @@
-"""A first complementarity problem: what is asked, how it is answered, and who decides that it is solved.
+"""A first complementarity problem: how it is stated, solved, and verified on its data.
 
 Find z with w = M z + q and, entry by entry, z >= 0, w >= 0, z w = 0.
 """
@@ -10,8 +10,8 @@ import numpy as np
 import lcp
 
 # %%
-# A mass of 1 kg on a table: the push z [N] of the table and the acceleration w [m/s^2] away from it. Gravity pulls, the
-# table answers: either it pushes, or the mass lifts off, never both.
+# A mass of 1 kg is on a table: z [N] is the normal force of the table, w [m/s^2] the acceleration away from it. Either
+# the table pushes or the mass lifts off, never both.
 resting = lcp.solve(lcp.LCP(M=np.array([[1.0]]), q=np.array([-9.81])))
 lifted = lcp.solve(lcp.LCP(M=np.array([[1.0]]), q=np.array([2.0])))
 print(f"resting: push {resting.z[0]:.2f} N, acceleration {resting.w[0]:.2f} m/s^2")
@@ -20,7 +20,7 @@ assert np.allclose((resting.z, resting.w), ([9.81], [0.0]))
 assert np.allclose((lifted.z, lifted.w), ([0.0], [2.0]))
 
 # %%
-# Several at once. M is positive definite, so there is exactly one solution.
+# Three contacts. M is positive definite, so there is exactly one solution.
 problem = lcp.LCP(M=np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]]), q=np.array([-1.0, -6.0, 1.0]))
 result = lcp.solve(problem)
 print("z =", result.z, " w =", result.w, f" in {result.iterations} pivots")
@@ -29,7 +29,7 @@ assert np.allclose(result.z, [0.0, 3.0, 0.0])
 assert np.allclose(result.w, [2.0, 0.0, 4.0])
 
 # %%
-# SOLVED is not the solver's word: one module measures every answer on the problem as it was given.
+# A solver does not decide on SOLVED: one module measures every solution on the original data.
 print(f"natural map {result.residual.natural_map:.1e}, scaled {result.residual.scaled:.1e}")
 assert result.residual.scaled <= result.tolerance
 wrong = lcp.residuals(problem, np.array([1.0, 3.0, 0.0]))
@@ -37,7 +37,7 @@ print(f"for a wrong z the natural map is {wrong.natural_map:.1f}")
 assert wrong.natural_map > 0.5
 
 # %%
-# A problem without solution ends with a status that says so, and advice.
+# A problem without solution ends with a status for this case, and advice.
 failed = lcp.solve(lcp.LCP(M=np.array([[-1.0]]), q=np.array([-1.0])))
 print(f"{failed.status.name}: {failed.status.advice}")
 assert not failed.solved

@@ -1,4 +1,4 @@
-"""A block slides to rest: the simulation against its closed form, and how fast it converges.
+"""A block slides to rest: the simulation compared with its closed form, and its order of convergence.
 
 Coulomb friction stops a block of speed v0 after the time v0 / (mu g) and the distance v0^2 / (2 mu g).
 """
@@ -15,7 +15,7 @@ MU, SPEED, G = 0.3, 2.0, 9.81
 HALF = (0.2, 0.2, 0.05)  # flat, so that friction does not tip it over
 
 # %%
-# The world: a table and the block on it, thrown along x. The pair's friction is the geometric mean of both surfaces'.
+# The world has a table and a block thrown along x. The friction of the pair is the geometric mean of both surfaces.
 builder = WorldBuilder(gravity=(0.0, 0.0, -G))
 builder.add_half_space("table", HalfSpace((0.0, 0.0, 1.0), 0.0), Material(MU))
 builder.add_free_body(
@@ -29,7 +29,7 @@ builder.add_free_body(
 world = builder.build()
 
 # %%
-# Halve the step three times: the error halves, as a first-order method's should.
+# Halve the step three times: the error halves each time, because the method is of first order.
 distance, stop_time = SPEED**2 / (2.0 * MU * G), SPEED / (MU * G)
 print(f"closed form: stops after {stop_time:.4f} s and {distance:.4f} m")
 errors = []

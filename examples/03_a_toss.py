@@ -1,7 +1,7 @@
-"""A cube tossed and filmed: the friction of the board is found from the film.
+"""A cube tossed and filmed: the friction of the board is estimated from the film.
 
-Real data are scored by `contactlab toss`. Here the camera is ours, so the answer is known: tosses are simulated,
-written as a data file, read back, and simulated again with friction coefficients the experimenter might try.
+`contactlab toss` scores real data. Here the data are simulated, so the true friction is known: tosses are written as a
+data file, read back, and simulated again with several friction coefficients.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ assert min(scores, key=lambda mu: scores[mu]) == TRUE_MU
 assert scores[TRUE_MU] < 1e-6
 
 # %%
-# One toss from close by: what the contacts did, and how well each step was solved.
+# Contact modes of one toss, and the accuracy of each step.
 recording = simulate_toss(tosses, 0, TossSettings(mu=TRUE_MU))
 contacts = recording.contacts
 print(f"{recording.n_steps} steps, {len(contacts)} contacts, modes: {np.bincount(contacts.mode)} (open, stick, slide)")

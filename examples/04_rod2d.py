@@ -1,6 +1,6 @@
-"""A rod on the ground: three ways, rigid accelerations, impacts, and steps with compliant ends.
+"""A rod on the ground: rigid accelerations, impacts, and steps with compliant ends.
 
-The state is Painleve's: at 45 degrees, its low end sliding to the left. The rod itself is in the folder `rod2d`.
+The state is Painleve's: at 45 degrees, with its low end sliding to the left. The folder `rod2d` has the rod.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from rod2d import DEFAULT_STATE, Rod, acceleration_data, after_impact, compliant_force, rigid_acceleration, step
 
 # %%
-# Rigid contact at one instant. Up to friction 3 there is a force; beyond, pushing only presses the end further in.
+# Rigid contact at one instant. Up to friction 3 there is a force; above it a force would press the end into the ground.
 for mu in (0.0, 1.0, 2.9):
     rod = Rod(mu_coulomb=mu, mu_static=mu)
     force = ConstraintSolver().solve_constraint_problem(acceleration_data(rod, DEFAULT_STATE)).forces.fN[0]
@@ -31,7 +31,7 @@ else:
     raise AssertionError("a paradox was expected")
 
 # %%
-# An impact is an impulse, and always possible: the upright rod stops dead, the leaning one turns about its end.
+# An impact is an impulse and always has a solution: the upright rod stops, the inclined one rotates about its end.
 for theta in (np.pi / 2, np.pi / 4):
     falling = DEFAULT_STATE._replace(y=np.sin(theta), theta=theta, vx=0.0, vy=-1.0)
     after = after_impact(Rod(), falling)
@@ -39,8 +39,8 @@ for theta in (np.pi / 2, np.pi / 4):
     assert np.allclose(Rod().end_velocity(after, -1), 0.0)
 
 # %%
-# Steps with compliant ends: dropped level, the rod comes to rest at its weight over the stiffness of both ends,
-# whatever the step, and the continuous model agrees with that depth.
+# Steps with compliant ends: dropped level, the rod comes to rest at a depth of its weight over the stiffness of both
+# ends, for any step. The continuous model has the same depth.
 for h in (1e-2, 1e-3):
     rod = Rod(stiffness=1e3, mu_coulomb=1.0, mu_static=1.0)
     state = DEFAULT_STATE._replace(y=0.05, theta=0.0, vx=0.0)

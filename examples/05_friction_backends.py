@@ -1,7 +1,7 @@
-"""Three ways to friction: Coulomb's LCP, its convex relaxation, staggered projections.
+"""Three formulations of friction: Coulomb's LCP, its convex relaxation, staggered projections.
 
-A block of 2 kg on the ground, friction 0.5, once at rest and pulled at 3 N, once sliding at 1 m/s. The quadratic
-programs of the last two are OSQP's, which cannot take the LCP as it is.
+A block of 2 kg on the ground with friction 0.5 is first at rest under a pull of 3 N, then slides at 1 m/s. OSQP solves
+the quadratic programs of the last two; it cannot solve the LCP itself.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def block(speed: float, pull: float) -> ConstraintVelProblemData:
 
 
 # %%
-# OSQP solves convex problems; with friction the LCP is none, and the error says what to use.
+# OSQP solves convex problems. The LCP with friction is not convex, and the error names alternatives.
 try:
     ConstraintSolver(lcp.OSQP()).solve_discretized_problem(block(1.0, 0.0), H)
 except ConstraintSolveError as error:
     print(f"{error}\n")
 
 # %%
-# One word swaps the solver. The certificate is one of Coulomb's conditions, whatever was solved.
+# Another solver is another argument. The certificate always has Coulomb's conditions.
 print(f"{'':9}{'solver':23}{'fN [N]':>8}{'fF [N]':>8}{'vt [m/s]':>10}{'vn [m/s]':>10}  relaxed  error to Coulomb")
 found = {}
 for scene, data in (("sticking", block(0.0, 3.0)), ("sliding", block(1.0, 0.0))):
@@ -43,7 +43,7 @@ for scene, data in (("sticking", block(0.0, 3.0)), ("sliding", block(1.0, 0.0)))
         print(f"{scene:9}{name:23}{fN:8.2f}{fF:8.2f}{vt:10.4f}{vn:10.4f}  {solution.relaxed!s:9}{error_text}")
 
 # %%
-# Nothing slides: all agree. The block slides: the relaxation throws it off the ground at mu times its speed.
+# Without sliding all agree. If the block slides, the relaxation moves it off the ground at mu times its speed.
 for name in ("ConvexRelaxation", "StaggeredProjections"):
     assert abs(found["sticking", name].forces.packed() - found["sticking", "Lemke"].forces.packed()).max() < 1e-8
 assert abs(found["sliding", "StaggeredProjections"].v_plus - found["sliding", "Lemke"].v_plus).max() < 1e-10

@@ -1,6 +1,6 @@
-"""One problem, every solver: who is right, how fast, and how each came down.
+"""One problem, every solver: results, times, and the residual of each over its iterations.
 
-An elastic membrane is blown onto a flat ceiling: the ceiling's pressure z and the gap w are complementary. With
+An elastic membrane is pressed onto a flat ceiling: the ceiling's pressure z and the gap w are complementary. With
 `trace=True` a solver keeps its residual per iteration; the extra `viz` draws the curves into `race.png`.
 """
 
@@ -22,7 +22,7 @@ ceiling = np.full(N * N, 6.0)
 problem = lcp.LCP(laplacian, np.ones(N * N) - laplacian @ ceiling / 4)
 
 # %%
-# Swap the solver in one word. First-order methods are asked for less, then polished on the active set they found.
+# Another solver is another argument. First-order methods have a larger tolerance, and are polished on their active set.
 results = {}
 print(f"{'solver':26}{'status':18}{'iterations':>10}{'time [ms]':>11}{'scaled residual':>17}")
 for cls in lcp.ALL_SOLVERS:
@@ -34,7 +34,7 @@ for cls in lcp.ALL_SOLVERS:
     )
 
 # %%
-# Who solved it agrees with everyone else who did; the default picked one of the fast ones.
+# All solvers that solve it agree. The default chooses one of the fast ones.
 solved = [result.z for result in results.values() if result.solved]
 assert len(solved) >= 4
 assert max(np.abs(z - solved[0]).max() for z in solved) < 1e-5

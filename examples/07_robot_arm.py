@@ -1,4 +1,4 @@
-"""A robot arm in code: where its tool is, what moves it, how it reaches a target, and that its energy balances."""
+"""A robot arm in code: kinematics, forward and inverse dynamics, inverse kinematics, and the balance of energy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AXES = ((0, 0, 1), (0, 1, 0), (0, 1, 0), (1, 0, 0))
 
 
 def arm() -> mb.Model:
-    """Four turning links of 0.4 m, one on the other, and a tool fixed to the last: it keeps a frame of its own."""
+    """Build four rotating links of 0.4 m, one on the other, and a tool with its own frame, fixed to the last link."""
     builder = mb.ModelBuilder()
     link = mb.RigidInertia(2.0, com=(0, 0, 0.2), inertia=np.diag([0.03, 0.03, 0.004]))
     for parent, name, axis in zip(CHAIN[:-1], CHAIN[1:], AXES, strict=True):
@@ -29,7 +29,8 @@ def main() -> dict[str, float]:
     q = mb.random_configuration(model, 1)
     print(mb.hierarchy_overview(model))
 
-    # Forward and inverse dynamics undo each other, a push of 10 N at the tool included. One `kinematics` serves both.
+    # Forward and inverse dynamics are inverse to each other, also with a push of 10 N at the tool. One `kinematics`
+    # serves both.
     kin = mb.kinematics(model, q, v)
     push = mb.external_forces(model, kin, [mb.PointForce("tool", (0, 0, 0), (0, 10, 0))])
     tau = np.array([1.0, 8.0, 3.0, 0.2])
@@ -37,7 +38,7 @@ def main() -> dict[str, float]:
     residual = np.abs(mb.inverse_dynamics(model, q, v, a, push) - tau).max()
     assert residual < 1e-10
 
-    energies = []  # grow by what joints and push do: tau.v + F.v_tool
+    energies = []  # their rate is the power of the joints and of the push: tau.v + F.v_tool
     for dt in (-1e-4, 1e-4):
         q_then, v_then = mb.integrate(model, q, v + 0.5 * dt * a, dt), v + dt * a
         energies.append(mb.kinetic_energy(model, q_then, v_then) + mb.potential_energy(model, q_then))
@@ -46,7 +47,7 @@ def main() -> dict[str, float]:
     print(f"power {power:.4f} W, off by {balance:.0e} W; inverse after forward dynamics: off by {residual:.0e} N m")
     assert balance < 1e-5
 
-    # Reach a point, then a point that is out of reach: the arm stretches towards it and says that it is not there.
+    # Reach a point, then a point that is out of reach: the arm stretches towards it and does not converge.
     near = mb.inverse_kinematics(model, q, [mb.PointTarget("tool", (0, 0, 0), (0.5, 0.3, 0.6))])
     far = mb.inverse_kinematics(model, q, [mb.PointTarget("tool", (0, 0, 0), (3.0, 0, 0.4))])
     print(f"in reach: {near.error:.0e} m off; out of reach: {far.error:.3f} m off")

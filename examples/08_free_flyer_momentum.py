@@ -1,4 +1,4 @@
-"""A free flyer's momentum: a hull with an arm on a ball joint and a bead on a bent wire; gravity alone changes it."""
+"""A free flyer's momentum: a hull with an arm on a ball joint and a bead on a bent wire; only gravity changes it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def main() -> dict[float, np.ndarray]:
             q, v = mb.integrate(model, q, v_middle, h), v + h * mb.forward_dynamics(model, middle, v_middle, free)
         drift[h] = np.abs(invariants(model, q, v, 0.5) - invariants(model, q0, v0, 0.0))
         print(f"h = {h:g} s: momenta drift by {drift[h][:6].max():.1e} in SI units, the energy by {drift[h][6]:.1e} J")
-    # The model keeps them to rounding, the midpoint rule to second order: half the step, a quarter of the drift.
+    # The model conserves them to rounding, the midpoint rule to second order: half the step, a quarter of the drift.
     assert np.allclose(drift[2e-3] / drift[1e-3], 4.0, rtol=0.05)
     return drift
 

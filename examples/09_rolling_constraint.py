@@ -1,6 +1,6 @@
-"""A constraint of your own: a coin rolls without slipping, down an incline and, leaning, in a circle.
+"""A custom constraint: a coin rolls without slip, down an incline and, inclined, in a circle.
 
-Rolling is a condition on the velocities. That the coin touches is one on the positions, used to put it there.
+Rolling is a condition on the velocities. The contact of the coin is a condition on the positions, used for its start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A constraint that moves: the upper end of a swinging rod is led along a prescribed path.
+"""A moving constraint: the upper end of a swinging rod follows a prescribed path.
 
-The rod's other motion is a pendulum's whose pivot is accelerated, and the energy it gains is the work of the guide.
+The rod moves as a pendulum with an accelerated pivot, and the work of the guide is the change of its energy.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main():
     assert constraints.check_constraint(model, guide).ok
     cs = constraints.ConstraintSet(model, [guide])
 
-    # On the path, then moving along it, the rod inclined by 0.5 rad and not turning.
+    # On the path, and moving along it; the rod is inclined by 0.5 rad and does not rotate.
     q = constraints.assemble_q(model, [0.1, 0, 0, np.cos(0.25), 0, np.sin(0.25), 0], cs, np.ones(6)).q
     v = constraints.assemble_v(model, q, np.zeros(6), cs, np.ones(6)).v
     angle, rate, work, h = 0.5, 0.0, 0.0, 1e-3

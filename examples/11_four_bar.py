@@ -45,7 +45,7 @@ def main():
     model, cs = four_bar()
 
     # %%
-    # The crank is kept at 0.8 rad; the other angles are whatever closes the loop (law of cosines).
+    # The crank is kept at 0.8 rad; the other angles close the loop (law of cosines).
     placed = assemble_q(model, [0.8, 0.0, 1.5], cs, [1.0, 0.0, 0.0])
     moving = assemble_v(model, placed.q, [3.0, 0.0, 0.0], cs, [1.0, 0.0, 0.0])
     q, v = placed.q, moving.v
@@ -59,7 +59,7 @@ def main():
     assert abs(q[2] - rocker) < 1e-9
 
     # %%
-    # The crank shall turn at constant speed. The power of its torque is what the linkage's energy changes by.
+    # The crank must turn at constant speed. The power of its torque is the rate of the linkage's energy.
     drive = np.array([True, False, False])
     driven = inverse_dynamics_constraints(model, q, v, [0.0], cs, drive)
     h = 1e-5
@@ -69,7 +69,7 @@ def main():
     assert abs(driven.tau @ v - power) < 1e-6
 
     # %%
-    # Without a drive: ten seconds of the classical Runge-Kutta method, the loop held by Baumgarte's terms.
+    # Without a drive: ten seconds of the classical Runge-Kutta method, with Baumgarte's terms for the loop.
     start, h = energy(model, q, v), 2.5e-3
     worst = 0.0
     for _ in range(4000):

@@ -1,6 +1,6 @@
-"""A quadruped on four feet: from the model to its contact problem, to forces with names, and to what a push does.
+"""A quadruped on four feet: from the model to its contact problem, to forces with names, and to the effect of a push.
 
-`problem_data_from` states the problem twice: for the forces of this instant, and for those of a step.
+`problem_data_from` states the problem twice: for the forces of this instant, and for the forces of a step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LEGS = {"fl": (0.3, 0.2), "fr": (0.3, -0.2), "rl": (-0.3, 0.2), "rr": (-0.3, -0.
 
 
 def main() -> dict[str, float]:
-    """Stand, then be pushed with less and with more than mu m g; give back the accelerations under the pushes."""
+    """Stand, then be pushed with less and with more than mu m g; return the accelerations under the pushes."""
     builder = ModelBuilder()
     shank = RigidInertia.solid_box(0.5, (0.02, 0.02, 0.15)).moved(Transform(p=(0.0, 0.0, -0.15)))
     builder.add_body("trunk", joint=joints.FloatingBase(), inertia=RigidInertia.solid_box(12.0, (0.35, 0.15, 0.06)))
@@ -39,11 +39,11 @@ def main() -> dict[str, float]:
     for contact in problem.contact_forces(step):
         print(f"{contact.name}: {contact.force.round(3)} N")
     weight = model.mass * G
-    for solution in (instant, step):  # both levels: the ground bears the weight, and the brakes hold
+    for solution in (instant, step):  # both levels: the ground carries the weight, and the brakes hold
         assert np.allclose(problem.forces_on("world", solution).force, [0.0, 0.0, -weight])
     assert problem.overloaded_joints(instant) == {}
 
-    # %% A push on the feet's height: below mu m g it stands, above it slides with what is left.
+    # %% A push at the height of the feet: below mu m g the robot stands, above it slides under the difference.
     found = {}
     for share in (0.9, 1.2):
         f_ext = np.zeros((model.nb, 6))

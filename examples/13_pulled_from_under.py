@@ -1,6 +1,7 @@
 """A tray pulled away: bodies that touch each other, and the force at which the upper one is left behind.
 
-Tray and box move as one up to a pull of (mu_b + mu_g)(m_tray + m_box) g; friction gives the box no more than mu_b g.
+Tray and box move together up to a pull of (mu_b + mu_g)(m_tray + m_box) g; friction accelerates the box by mu_b g at
+most.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ TRAY, BOX = (0.4, 0.3, 0.05), (0.1, 0.1, 0.1)
 
 
 def pulled(force: float) -> Recording:
-    """Pull at the tray for 0.2 s."""
-    # mu of a pair is the geometric mean: a material's own is chosen so that the pairs have those above.
+    """Pull the tray for 0.2 s."""
+    # mu of a pair is the geometric mean: the materials are chosen to give the pairs the values above.
     tray, ground, box = Material(1.0), Material(MU_GROUND**2), Material(MU_BOX**2)
     builder = WorldBuilder((0.0, 0.0, -G))
     builder.add_half_space("ground", HalfSpace(), ground)
@@ -28,7 +29,7 @@ def pulled(force: float) -> Recording:
 
 
 # %%
-# Below the limit friction accelerates the box as much as the tray, above it by mu_b g and no more.
+# Below the limit friction accelerates the box as much as the tray, above it by mu_b g only.
 limit = (MU_BOX + MU_GROUND) * (MASS_TRAY + MASS_BOX) * G
 weight = (MASS_TRAY + MASS_BOX) * G
 print(f"limit {limit:.2f} N\n pull [N]  tray [m/s2]  box [m/s2]  friction on the box [N]")

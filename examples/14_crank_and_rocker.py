@@ -1,8 +1,8 @@
 """A crank and a rocker: a motor turns one, the other swings; a closed chain, compiled, with stops and dry friction.
 
-Three bars in two trees are closed by a loop. The motor has a limited torque, the rocker's joint rubs, and a stop would
-end its swing early. The loop stays closed, the motor holds its speed where its torque lets it, and the energy account
-closes to rounding: what the motor gives is what friction takes, but for the energy of the bars.
+Three bars in two trees are closed by a loop. The motor has a limited torque, the rocker's joint has dry friction, and a
+stop would end its swing early. The loop stays closed, and the motor keeps its speed if its torque suffices. The energy
+balances to rounding: the work of the motor is the loss by friction and the change of the bars' energy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> dict[str, float]:
     at_end = Transform(p=(CRANK, 0, 0))
     bars.add_body("coupler", parent="crank", joint=joints.Revolute(y), placement=at_end, inertia=bar(0.8, COUPLER))
     bars.add_body("rocker", joint=joints.Revolute(y), placement=Transform(p=(BASE, 0, 0)), inertia=bar(0.6, ROCKER))
-    # Where coupler and rocker meet while the crank points along x; turns about y take x downwards.
+    # Position of the joint of coupler and rocker while the crank points along x; rotations about y turn x downwards.
     across = BASE - CRANK
     x = (COUPLER**2 - ROCKER**2 + across**2) / (2.0 * across)
     z = math.sqrt(COUPLER**2 - x**2)
@@ -59,7 +59,7 @@ def main() -> dict[str, float]:
     assert opening < 1e-4
     np.testing.assert_allclose(late, SPEED, atol=1e-9)
     assert np.abs(rows["motor"].force).max() <= TORQUE
-    # Two swings a turn, there and back, against a torque that never changes its size.
+    # Two swings per turn, back and forth, against a torque of constant size.
     rubbed = -ledger.joint_friction[recording.time[:-1] > turn].sum()
     assert abs(rubbed - 2 * 2.0 * swing * FRICTION) < 0.02 * rubbed
     assert np.abs(ledger.residual).max() < 1e-12

@@ -1,7 +1,7 @@
-"""Impact laws side by side: a rod that strikes the ground, where slip stops on the way, and Newton's cradle.
+"""Impact laws compared: a rod that strikes the ground, where slip stops during the impact, and Newton's cradle.
 
-Where nothing slips or nothing stops slipping, Newton, Poisson and Stronge agree. Where slip ends within the impact they
-mean different things by restitution, and only Stronge's never gives the bodies energy.
+If nothing slips, or slip does not stop, Newton, Poisson and Stronge agree. If slip stops within the impact, their
+definitions of restitution differ, and only Stronge's law never gives the bodies energy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def rod(angle: float, mu: float) -> ConstraintVelProblemData:
 
 
 # %%
-# The rod: with mu = 2 its slip stops before the end, and the laws part.
+# The rod: with mu = 2 its slip stops before the end of the impact, and the laws differ.
 table = impact.compare(rod(0.5, 2.0), restitution=0.8)
 print(table)
 rates = {name: outcome.u_plus[0] for name, outcome in table.outcomes.items()}
@@ -31,13 +31,13 @@ assert rates["Newton"] < rates["Stronge, sequential"] < rates["Poisson, sequenti
 assert not table["Stronge, sequential"].gains_energy
 
 # %%
-# The course of the impact: along the edge of friction, then along the line of sticking.
+# The path of the impact: along the edge of friction, then along the line of sticking.
 diagram = impact.routh_diagram(rod(0.5, 2.0), restitution=0.8)
 print("\ncourse (normal, tangential impulse [N s]):")
 print(diagram.path("stronge").round(4))
 
 # %%
-# Newton's cradle: all contacts at once, one after the other, or as steel balls. All keep momentum and energy.
+# Newton's cradle: all contacts together, in sequence, or as steel balls. All conserve momentum and energy.
 N = [[-1.0, 1.0, 0.0, 0.0], [0.0, -1.0, 1.0, 0.0], [0.0, 0.0, -1.0, 1.0]]
 cradle = ConstraintVelProblemData(M=np.eye(4), Mv=[1.0, 0.0, 0.0, 0.0], N=N)
 at_once = impact.Newton(1.0).solve(cradle).v_plus
@@ -49,7 +49,7 @@ for v in (at_once, in_turn, steel):
     assert abs(v @ v - 1.0) < 1e-6
 
 # %%
-# Painleve: the friction above which a rod that slides has no contact force at all.
+# Painleve: the friction above which a sliding rod has no contact force at all.
 scan = impact.painleve_scan(np.radians([40.0, 63.4, 80.0]), [1.0, 1.4, 3.0])
 print(f"\nsolutions for mu = 1, 1.4, 3:\n{scan.solutions}")
 assert abs(impact.painleve_threshold(np.arctan(2.0)) - 4.0 / 3.0) < 1e-12

@@ -1,4 +1,4 @@
-"""Exact events: a ball that bounces for ever in finite time, and a block that rocks from corner to corner.
+"""Exact events: a ball with infinitely many bounces in finite time, and a block that rocks from corner to corner.
 
 `EventDriven` locates every impact. The ball rests after t0 (1 + e) / (1 - e); the block keeps (1 - 3/2 sin^2 alpha)^2
 of its energy at every change of corners (Housner 1963).
@@ -54,7 +54,7 @@ assert abs(ball.of_kind(EventKind.ZENO)[0].time - rest) < 1e-4
 assert np.abs(ball.v[-1]).max() < 1e-9
 
 # %%
-# The block: the share of energy that stays.
+# The block: the fraction of energy that it keeps.
 b, h = 0.1, 0.4
 block = rock(b, h, 0.02)
 kept = 1.0 - 1.5 * b * b / (b * b + h * h)

@@ -1,7 +1,7 @@
-"""A sweep of tosses: where one cube comes to rest, thrown again and again, on all cores.
+"""A sweep of tosses: where a cube comes to rest in repeated throws, computed on all cores.
 
-`SceneGrid` is a scene file at every point of a grid of parameters, once per seed; the seeds shake the throw. Rows
-are kept in a folder as they come, so that a sweep which was stopped goes on, and one that is done is only read.
+`SceneGrid` has a scene file at every point of a grid of parameters, once per seed; the seeds perturb the throw. Rows
+are written to a folder when they are computed, so a stopped sweep continues, and a finished one is only read.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ velocity = [1.0, 0.0, 0.0]
 """
 
 # %%
-# Three frictions, four throws each: 5 cm/s of scatter in the velocity, the same four for each friction.
+# Three frictions with four throws each: 5 cm/s of scatter in the velocity, with the same four draws for each friction.
 FRICTION = [0.2, 0.3, 0.4]
 
 
 def main() -> None:
-    """Worker processes read this file, too: what is to be done once stands in here."""
+    """Worker processes import this file too, so code that must run once is in this function."""
     with tempfile.TemporaryDirectory() as folder:
         scene, out = Path(folder) / "throw.toml", Path(folder) / "rows"
         scene.write_text(SCENE, encoding="utf-8")
@@ -58,7 +58,7 @@ def main() -> None:
     assert again.computed == 0
     assert again.rows == result.rows
 
-    # The distance is v^2 / (2 mu g), but for the time in the air and the tumbling: less with more friction.
+    # The distance is about v^2 / (2 mu g), apart from flight and tumbling: less with more friction.
     distance = np.array([np.hypot(*row["q"][:2]) for row in result.rows]).reshape(len(FRICTION), -1)
     for mu, row in zip(FRICTION, distance, strict=True):
         print(f"mu = {mu}: {1e3 * row.mean():6.1f} mm, from {1e3 * row.min():.1f} to {1e3 * row.max():.1f}")

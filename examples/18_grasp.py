@@ -1,7 +1,7 @@
-"""A box in a grip: lifted, carried and set down; rigid contacts, more of them than forces are determined by.
+"""A box in a grip: lifted, carried and set down, with more rigid contacts than statics determines.
 
-Each finger touches the box with four corners. Rigidity alone leaves open how they share the load, and some of its
-answers turn the box out of the grasp; a step takes the forces of contacts that give way alike
+Each finger touches the box with four corners. Rigid bodies do not determine how these share the load, and some
+solutions rotate the box out of the grasp. A step takes the forces of contacts with equal compliance
 (`docs/theory/load_sharing.md`).
 """
 
@@ -28,7 +28,7 @@ def smooth(time: float, begin: float, end: float) -> float:
 
 
 def gantry_and_box(firmness: float = 5.0) -> World:
-    """Two fingers that press with so many times the force that friction needs, and the box between them."""
+    """Two fingers that press with `firmness` times the force that friction needs, and the box between them."""
     gantry, material = ModelBuilder(), Material(MU)
     slide = {"x": (1, 0, 0), "z": (0, 0, 1)}
     frame = RigidInertia.solid_box(2.0, (0.1, 0.05, 0.02))
@@ -46,7 +46,7 @@ def gantry_and_box(firmness: float = 5.0) -> World:
     builder.add_drive(PositionDrive("palm", 0.0, 2e4, 4e2))
     for name in ("left", "right"):
         builder.add_shape(name, Box(FINGER), material)
-        # One finger holds its place, the other one presses.
+        # One finger keeps its position, the other one presses.
         press = firmness * MASS * G / (2 * MU) if name == "right" else math.inf
         builder.add_drive(PositionDrive(name, 0.0, 2e4, 2e2, max_force=press))
     inertia = RigidInertia.solid_box(MASS, (HALF,) * 3)
@@ -74,7 +74,7 @@ def carried(firmness: float = 5.0) -> Recording:
 
 
 def main() -> dict[str, float]:
-    """Carry it, and measure how the box sat in the hand on the way."""
+    """Carry the box, and measure its displacement in the hand on the path."""
     recording = carried()
     carriage, palm, finger = recording.q[:, :3].T
     box = recording.q[:, 4:11]
@@ -85,7 +85,7 @@ def main() -> dict[str, float]:
     print(f"carried {box[-1, 0]:.3f} m; in the hand it slid {1e3 * slip:.4f} mm and turned {turn:.4f} degrees")
     assert slip < 1e-4
     assert turn < 0.1
-    # Where it stands, the fingers gave way by their press over their stiffness.
+    # At rest the fingers have moved by their press over their stiffness.
     assert np.allclose(box[-1, :3], (FAR, 0.0, HALF), atol=6e-3)
     assert recording.worst_certificate().scaled < 1e-9
     assert verify(recording, every=100).holds

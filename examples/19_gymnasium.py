@@ -1,7 +1,7 @@
-"""A gymnasium environment: a cart and a pole, what a learner asks of a simulator, around one `Simulation`.
+"""A gymnasium environment: a cart and a pole, built around one `Simulation`.
 
-The environment passes gymnasium's own checker, which also resets it twice with one seed and compares. Nothing is
-trained: two laws play it, one that does nothing and one that catches the pole. Without gymnasium the example says so.
+The environment passes gymnasium's checker, which also resets it twice with one seed and compares. No policy is trained:
+one law does nothing and one catches the pole. Without gymnasium the example prints a message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def cart_and_pole() -> World:
 
 
 def environment() -> Any:
-    """The environment; a function, since its base class is gymnasium's."""
+    """Return the environment; a function, because its base class is gymnasium's."""
 
     class CartPole(gymnasium.Env):  # type: ignore[name-defined,misc]
         observation_space = gymnasium.spaces.Box(-100.0, 100.0, (4,), np.float64)

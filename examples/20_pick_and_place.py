@@ -1,4 +1,4 @@
-"""Pick and place: a maker's arm takes a box out of a bin and sets it on another, from URDF to a verified record.
+"""Pick and place: an industrial arm takes a box out of a bin and sets it on another, from URDF to a verified record.
 
 The robot is Franka Emika's Panda, as the package example-robot-data has it (`pip install example-robot-data`); another
 copy of its `panda.urdf` can be named on the command line. Nothing of the file is changed: meshes become hulls, joint
@@ -29,7 +29,7 @@ HOLD, OPEN, GRIP = 0.2, 0.04, 30.0  # s, m, N
 
 
 def panda() -> Path | None:
-    """The description, where it is to be had."""
+    """Return the path of the description, if it is installed."""
     found = [Path(name) for name in sys.argv[1:] if name.endswith(".urdf")]
     with contextlib.suppress(metadata.PackageNotFoundError):
         files = metadata.files("example-robot-data") or []
@@ -78,7 +78,7 @@ def carried(description: Path) -> Recording:
 
 
 def main() -> dict[str, float]:
-    """Carry the box, and look where it stands."""
+    """Carry the box, and check where it is."""
     description = panda()
     if description is None:
         print("no panda.urdf: pip install example-robot-data, or name a copy of it")
@@ -87,7 +87,7 @@ def main() -> dict[str, float]:
     box = recording.q[-1, -14:-7]
     off = float(np.abs(box[:3] - (*GOAL, 2 * LARGE + SMALL)).max())
     print(f"{recording.n_steps} steps; the box stands on the other one, {1e3 * off:.2f} mm from where it was to be")
-    # The fingers' hulls are not parallel: closing, they push the box some millimetres along themselves.
+    # The fingers' hulls are not parallel: when they close, they push the box some millimetres along themselves.
     assert off < 8e-3
     assert verify(recording, every=100).holds
     for page in (name for name in sys.argv[1:] if name.endswith(".html")):

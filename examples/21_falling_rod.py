@@ -1,4 +1,4 @@
-"""A rod under three laws: it falls on its end, over angle and friction; what each makes of it, from one call.
+"""A rod under three laws: it falls on its end, over angle and friction, with all outcomes from one call.
 
 ``python examples/21_falling_rod.py --figures docs/images`` draws the figures of `docs/falling_rod.md` and
 `docs/impact.md` again.
@@ -27,7 +27,7 @@ def sliding_rod(angle: float, mu: float, v: tuple[float, float, float]) -> Const
 
 
 # %%
-# The sweep: four parameters, all combinations. For figures it is finer.
+# The sweep: all combinations of four parameters, with a finer grid for figures.
 folder = Path(sys.argv[-1]) if "--figures" in sys.argv[:-1] else None
 fine = 45 if folder else 12
 angles, mus = np.radians(np.linspace(2.0, 88.0, fine)), np.linspace(0.0, 1.5, fine)
@@ -35,7 +35,7 @@ found = impact.impact_map(rod, {"angle": angles, "mu": mus}, restitutions=[0.0, 
 print(found)
 
 # %%
-# Without friction the end strikes with the mass 1 / (1 + 3 cos^2), and e^2 of its energy comes back.
+# Without friction the end strikes with the mass 1 / (1 + 3 cos^2), and the fraction e^2 of its energy returns.
 W = 1.0 + 3.0 * np.cos(angles) ** 2
 smooth = found.energy_ratio[:, :, :, 0]
 np.testing.assert_allclose(
@@ -43,14 +43,14 @@ np.testing.assert_allclose(
 )
 
 # %%
-# It sticks from the start where friction holds: mu >= |W_tn| / W_tt, whatever of these laws and its restitution.
+# It sticks from the start if friction can hold it: mu >= |W_tn| / W_tt, for each of these laws and any restitution.
 hold = 3.0 * np.sin(angles) * np.cos(angles) / (1.0 + 3.0 * np.sin(angles) ** 2)
 beyond = np.abs(mus[None, :] - hold[:, None]) > 1e-9
 sticks = (mus[None, :] > hold[:, None]) & beyond
 assert ((found.motion == impact.ContactMotion.STICKS) == sticks)[..., beyond].all()
 
 # %%
-# Slip from rest goes one way throughout: these laws agree. Of a rod that slides as it strikes they do not.
+# Slip that starts at rest has one direction, so these laws agree. They differ for a rod that slides as it strikes.
 assert np.nanmax(found.spread) < 1e-9
 slides = impact.impact_map(
     lambda angle, mu: sliding_rod(angle, mu, (0.6, -1.0, 0.0)), {"angle": angles, "mu": mus}, restitutions=[0.9]

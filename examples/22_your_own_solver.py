@@ -1,6 +1,6 @@
-"""A solver of your own: in thirty lines; held to the conformance tests, raced, and put into a simulation.
+"""A custom solver: thirty lines that pass the conformance tests, race, and run in a simulation.
 
-Nothing is subclassed. A solver is an object with `solve`, which returns a claim; `lcp` measures what it claims.
+No base class is needed. A solver is an object with `solve`, which returns a claim; `lcp` measures the claim.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class TextbookLemke:
         n = problem.n
         if (problem.q >= 0.0).all():
             return lcp.Claim(np.zeros(n), lcp.Status.SOLVED, 0)
-        # w - M z - t 1 = q, columns w, z, t, q; the basis begins with w, and t comes in where q is least, of several
-        # rows in the last: that one is least lexicographically, and contacts that carry alike are ties from the start.
+        # w - M z - t 1 = q, columns w, z, t, q. The basis begins with w, and t enters in the row with the least q;
+        # among several rows the last one is least lexicographically. Contacts with equal loads are ties from the start.
         T = np.hstack([np.eye(n), -problem.M, -np.ones((n, 1)), problem.q[:, None]])
         basis, row, column = np.arange(n), n - 1 - int(np.argmin(problem.q[::-1].round(8))), 2 * n
         for pivots in range(1, self.max_pivots + 1):
@@ -54,21 +54,21 @@ class TextbookLemke:
 
 def main() -> dict[str, float]:
     """Conformance, race, simulation; the figures."""
-    # What every solver of lcp is held to: the named problems, random ones of the classes its traits promise, manners.
+    # The tests of every solver of lcp: named problems, random problems of the classes of its traits, and the interface.
     report = conformance.check(TextbookLemke())
     print(report)
     report.raise_for_failures()
 
-    # A race beside Lemke's method as it is here. Files and folders do as well, and so does the command line:
-    # contactlab race problems/ --solvers Lemke,examples/22_your_own_solver.py:TextbookLemke
+    # A race against lcp's Lemke. Files and folders work as well, and so does the command line: contactlab race
+    # problems/ --solvers Lemke,examples/22_your_own_solver.py:TextbookLemke
     problems = [(entry.name, entry.problem) for entry in entries() if entry.problem.n > 0]
     race = lab.race(problems, [TextbookLemke(), lcp.Lemke()], time_limit=10.0, jobs=1, curves=0)
     print(race)
     solved = {one.label: one.solved for one in race.summary()}
     assert solved["TextbookLemke"] == solved["Lemke"]
 
-    # A simulation: a block slides to rest, its steps certified as ever. With warm_start, the default, ours would be
-    # asked once in 250 steps: where the previous step's forces solve the next problem already, nobody is.
+    # A simulation: a block slides to rest, with certified steps. With warm_start, the default, this solver would be
+    # called once in 250 steps, because the forces of the previous step already solve the next problem.
     builder, half = WorldBuilder(), (0.2, 0.2, 0.05)
     builder.add_half_space("table", HalfSpace((0.0, 0.0, 1.0), 0.0), Material(0.3))
     start = {"q": (0.0, 0.0, half[2], 1.0, 0.0, 0.0, 0.0), "v": (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)}

@@ -1,7 +1,7 @@
 """Learning to run: gymnasium's HalfCheetah, Hopper and Ant, and a search for a gait over a `VectorEnv`.
 
-Files are gymnasium's; observations, rewards and ends are those it documents for version 5, Ant without contact forces.
-The method is augmented random search (Mania, Guy, Recht, 2018). `main("HalfCheetah", 60)` goes on longer.
+Files are gymnasium's; observations, rewards and the ends of episodes follow its version 5 (for Ant without contact
+forces). The method is augmented random search (Mania, Guy, Recht, 2018). `main("HalfCheetah", 60)` trains longer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ try:
 except ImportError:
     gymnasium = None
 
-#: File, steps for an action, how much of q is not seen, weights of control and of being well, noise of the start.
+#: File, steps per action, number of unobserved entries of q, weights of control and of health, noise of the start.
 ROBOTS: dict[str, tuple[Any, ...]] = {
     "HalfCheetah": ("half_cheetah", 5, 1, 0.1, 0.0, Noise(0.1, 0.1, "normal")),
     "Hopper": ("hopper", 4, 1, 1e-3, 1.0, Noise(5e-3, 5e-3)),
@@ -37,7 +37,7 @@ def locomotion(robot: str) -> Task:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="compiler attribute")
         scene = load_mjcf(Path(gymnasium.__file__).parent / f"envs/mujoco/assets/{name}.xml")
-    stepper = TimeStepping(scene.timestep, erp=0.2)  # Ant starts 0.52 rad outside its stops, which take it back
+    stepper = TimeStepping(scene.timestep, erp=0.2)  # Ant starts 0.52 rad outside its stops, which push it back
 
     def observe(now: Snapshot) -> np.ndarray:
         seen = np.concatenate((now.q[:, hidden:], np.clip(now.v, -10, 10) if robot == "Hopper" else now.v), axis=1)
@@ -84,7 +84,7 @@ def main(robot: str = "HalfCheetah", updates: int = 0) -> None:
     """Play every robot at random, then train one."""
     if gymnasium is None:
         return print("gymnasium or mujoco is not installed: pip install gymnasium mujoco")
-    warnings.simplefilter("ignore", ImplausibleWarning)  # cheetahs start within the floor, as gymnasium's do
+    warnings.simplefilter("ignore", ImplausibleWarning)  # cheetahs start in penetration with the floor, as in gymnasium
     for name in ROBOTS:
         env = VectorEnv(locomotion(name), 16)
         env.reset(seed=1), env.action_space.seed(1)

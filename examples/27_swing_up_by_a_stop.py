@@ -1,4 +1,4 @@
-"""Swing-up by a stop: a cart runs into it on purpose; iLQR, by derivatives of steps that go through the impact.
+"""Swing-up by a stop: a cart runs into it on purpose; iLQR with derivatives of steps through the impact.
 
 After Tassa, Erez, Todorov (2012). `python examples/27_swing_up_by_a_stop.py film.webp` (or .mp4) films it.
 """
@@ -52,7 +52,7 @@ def ilqr(run: Simulation) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """The least effort that ends upright: its cost, forces (n,), gains (n, 4) and states (n + 1, 4)."""
 
     def change(damped: float) -> tuple[np.ndarray, np.ndarray]:
-        """What would be best if steps were linear: the backward pass."""
+        """Compute the best changes for linear steps: the backward pass."""
         k, K, S, s = np.zeros(N), np.zeros((N, 4)), END, END @ (xs[N] - GOAL)
         for i in reversed(range(N)):
             A, B = steps[i].A, steps[i].B[:, 0]

@@ -1,4 +1,4 @@
-"""A quadruped stands up: from its belly, by iLQR over its drives' targets, through contacts. At first it lies still."""
+"""A quadruped stands up: from lying on its belly, by iLQR over its drives' targets, through contacts."""
 
 import numpy as np
 

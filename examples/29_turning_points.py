@@ -1,8 +1,8 @@
 """Turning points: the homotopy behind the contact solver, dense and in forty lines, on a curve that turns back twice.
 
 Coulomb's law is an LCP: z >= 0, w = M z + q >= 0, z w = 0. The curve w - M z - q = l r, z w = l z0 w0 leads from any
-z0, w0 > 0 at l = 1 to a solution at l = 0. Friction makes M indefinite, so that l can grow again on the way. The sign
-of det(M + W / Z) says which way is forward. Without it the method stops at the first turning point.
+z0, w0 > 0 at l = 1 to a solution at l = 0. Friction makes M indefinite, so l can grow again along the curve. The sign
+of det(M + W / Z) gives the forward direction. Without it the method stops at the first turning point.
 """
 
 from __future__ import annotations

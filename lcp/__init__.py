@@ -120,7 +120,7 @@ __all__ = [
     "mlcp_to_lcp", "parametric", "reduce", "residuals", "sensitivity", "solve", "solve_batch",
 ]  # fmt: skip
 
-# Studies of a problem or of many: imported when first asked for.
+# Functions that study one problem or many: imported on first use.
 _HOME = {
     name: module
     for module, names in {
@@ -134,7 +134,7 @@ _HOME = {
 }
 
 
-# What Drake and Siconos call things that have other names here.
+# Names of Drake and Siconos that have other names here.
 _FOREIGN = {
     "Drake's": {
         "Lemke": "MobyLcpSolver MobyLCPSolver SolveLcpLemke UnrevisedLemkeSolver",
@@ -155,7 +155,7 @@ _FOREIGN = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from its module the first time it is asked for."""
+    """Import a public name from its module on first use."""
     if name not in _HOME:
         text = f"module {__name__!r} has no attribute {name!r}"
         for library, table in _FOREIGN.items():
@@ -169,5 +169,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the public names, and neither modules nor imports."""
+    """List the public names, without modules and imports."""
     return sorted(__all__)

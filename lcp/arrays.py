@@ -1,4 +1,4 @@
-"""Arrays of a problem: checked on the way in, with a text that names the entry at fault."""
+"""Arrays of a problem, checked at construction; errors name the wrong entry."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.status import OutOfRangeError, ProblemError
 
 Vector = NDArray[np.float64]
-# Entries whose sum is looked at first.
+# Entries from which on the sum is checked first.
 _MANY = 10_000
 
 
 def checked_vector(name: str, value: ArrayLike, n: int | None = None) -> Vector:
-    """An owned, contiguous float64 vector of length ``n``, or a `ProblemError` naming what is wrong."""
+    """Return an owned, contiguous float64 vector of length ``n``; raise a `ProblemError` that names the fault."""
     vector = checked_vector_nonfinite(name, value, n)
     check_finite(name, vector)
     return vector
 
 
 def checked_vector_nonfinite(name: str, value: ArrayLike, n: int | None = None) -> Vector:
-    """As `checked_vector`, infinities and NaN admitted."""
+    """Do the same as `checked_vector`, but allow infinities and NaN."""
     vector = real_array(name, value)
     if vector.ndim != 1:
         raise ProblemError(f"{name} must be a vector, got shape {vector.shape}")
@@ -33,7 +33,7 @@ def checked_vector_nonfinite(name: str, value: ArrayLike, n: int | None = None) 
 
 
 def dense_matrix(name: str, value: Any) -> NDArray[np.float64]:
-    """An owned, contiguous, finite float64 matrix; a sparse one is made dense."""
+    """Return an owned, contiguous, finite float64 matrix; a sparse one is made dense."""
     matrix = real_array(name, value.toarray() if hasattr(value, "toarray") else value, "matrix")
     if matrix.size == 0 and matrix.ndim < 2:
         matrix = matrix.reshape((0, 0))
@@ -43,15 +43,15 @@ def dense_matrix(name: str, value: Any) -> NDArray[np.float64]:
 
 
 def real_array(name: str, value: Any, kind: str = "array", *, owned: bool = True) -> NDArray[np.float64]:
-    """A contiguous, writable float64 array of any shape; the given one itself where that will do and need not be owned.
+    """Return a contiguous, writable float64 array of any shape: the given one if it is one and need not be owned.
 
-    A read-only array would be another type to the kernels, which do not write to it.
+    For kernels a read-only array has another type, although they do not write to it.
     """
     if owned and type(value) is np.ndarray and value.dtype == np.float64:
         return np.array(value, order="C")
     parts = value if isinstance(value, (list, tuple)) else (value,)
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
-        # numpy would drop the mask and read what lies under it.
+        # numpy would drop the mask and read the masked values.
         raise ProblemError(f"{name} is a masked array; fill or leave out what is masked")
     try:
         given = np.asarray(value)
@@ -66,9 +66,9 @@ def real_array(name: str, value: Any, kind: str = "array", *, owned: bool = True
 
 
 def check_finite(name: str, array: NDArray[np.float64]) -> None:
-    """Refuse an array with an entry that is not finite, naming the first."""
+    """Refuse an array with an entry that is not finite; the error names the first one."""
     if array.size > _MANY:
-        # Of a finite sum all terms are; it takes half of the time.
+        # If the sum is finite, all terms are; this takes half of the time.
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(array.sum()):
                 return
@@ -78,7 +78,7 @@ def check_finite(name: str, array: NDArray[np.float64]) -> None:
 
 
 def checked_square(name: str, value: Any) -> Any:
-    """An owned square matrix, sparse (CSR) if the given one is."""
+    """Return an owned square matrix; it is sparse (CSR) if the given one is."""
     if hasattr(value, "tocsr"):
         matrix = _owned_csr(name, value)
     else:
@@ -89,10 +89,10 @@ def checked_square(name: str, value: Any) -> Any:
 
 
 def shaped_matrix(name: str, value: Any, shape: tuple[int, int], *, sparse: bool = False) -> Any:
-    """An owned matrix of that shape; of the kind of the given one (CSR) if it may be ``sparse``, else dense."""
+    """Return an owned matrix of this shape: CSR if the given one is sparse and ``sparse`` is set, else dense."""
     matrix = _owned_csr(name, value) if sparse and hasattr(value, "tocsr") else dense_matrix(name, value)
     if isinstance(matrix, np.ndarray) and matrix.size == 0 and 0 in shape:
-        # An empty block carries no numbers; np.zeros(0) and [] stand for it as well.
+        # An empty block has no numbers; np.zeros(0) and [] are accepted for it as well.
         return np.zeros(shape)
     if matrix.shape != shape:
         raise ProblemError(f"{name} must have shape {shape}, got {matrix.shape}")
@@ -100,7 +100,7 @@ def shaped_matrix(name: str, value: Any, shape: tuple[int, int], *, sparse: bool
 
 
 def _owned_csr(name: str, value: Any) -> Any:
-    """An owned, finite float64 CSR matrix without duplicates or stored zeros."""
+    """Return an owned, finite float64 CSR matrix without duplicates or stored zeros."""
     if np.iscomplexobj(value):
         raise ProblemError(f"{name} is complex; a complementarity problem is real")
     try:
@@ -119,7 +119,7 @@ def _owned_csr(name: str, value: Any) -> Any:
 
 
 def read_only(array: Any) -> Any:
-    """A view, dense or sparse, of the same memory that cannot be written."""
+    """Return a read-only view of the same memory, dense or sparse."""
     if not isinstance(array, np.ndarray):
         outer = copy.copy(array)
         outer.data, outer.indices, outer.indptr = map(read_only, (array.data, array.indices, array.indptr))
@@ -130,13 +130,13 @@ def read_only(array: Any) -> Any:
 
 
 def check_range(what: str, *arrays: NDArray[np.float64]) -> None:
-    """Raise `OutOfRangeError` where something formed of finite data is not finite."""
+    """Raise `OutOfRangeError` if a result computed from finite data is not finite."""
     if not all(np.isfinite(array).all() for array in arrays):
         raise OutOfRangeError(f"{what} is beyond double precision")
 
 
 def row_abs_max(matrix: Any) -> Vector:
-    """Largest |entry| of each row, dense or sparse."""
+    """Return the largest |entry| of each row, dense or sparse."""
     if isinstance(matrix, np.ndarray):
         sizes: NDArray[np.float64] = np.abs(matrix).max(axis=1, initial=0.0)
         return sizes

@@ -26,22 +26,22 @@ from lcp.solve import check_method, check_tolerance, default_solver, solve_check
 from lcp.solvers import Lemke
 from lcp.status import STATUS_OF_CODE, ProblemError, Status
 
-# Problems between two looks at Ctrl-C, per thread.
+# Problems per thread between two polls for Ctrl-C.
 _PORTION = 1024
-# Problems that are worth a thread.
+# Problems for which one more thread is worth its start.
 _LEAST = 128
-# Operations, n^3 for a problem, of some hundredth of a second.
+# Operations (n^3 per problem) that take about a hundredth of a second.
 _LONG = 30_000_000
-# Measures of `Residuals` that an answer has.
+# Number of measures in `Residuals`.
 _MEASURES = 7
 _STATUSES = np.array([STATUS_OF_CODE[code] for code in sorted(STATUS_OF_CODE)], dtype=object)
-# Seconds of a problem below which threads would wait for each other.
+# Seconds per problem below which threads would wait for each other.
 _BRIEF = 5e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BatchResult:
-    """Answers to B problems of n pairs; ``batch[i]`` is the `Result` of one.
+    """Results of B problems of n pairs; ``batch[i]`` is the `Result` of one.
 
     Attributes
     ----------
@@ -71,12 +71,12 @@ class BatchResult:
 
     @property
     def solved(self) -> NDArray[np.bool_]:
-        """Which of them were verified to be solved, (B,)."""
+        """Return which problems were verified as solved, (B,)."""
         return np.asarray(self.status == Status.SOLVED, dtype=bool)
 
     @cached_property
     def _measures(self) -> Vector:
-        """The measures of `Residuals`, (B, 7)."""
+        """Return the measures of `Residuals`, (B, 7)."""
         measures = np.zeros((len(self), _MEASURES)) if self._compiled is None else self._compiled[:, :_MEASURES].copy()
         for b, single in self._singles.items():
             r = single.residual
@@ -85,12 +85,12 @@ class BatchResult:
 
     @property
     def scaled(self) -> Vector:
-        """Scaled residual of each, (B,)."""
+        """Return the scaled residual of each problem, (B,)."""
         return self._measures[:, 1]
 
     @property
     def natural_map(self) -> Vector:
-        """Natural map of each, (B,)."""
+        """Return the natural map of each problem, (B,)."""
         return self._measures[:, 0]
 
     def __len__(self) -> int:
@@ -122,7 +122,7 @@ class BatchResult:
         )
 
     def raise_for_status(self) -> None:
-        """Raise `SolveError` for the first problem that is not solved, with the number of them."""
+        """Raise `SolveError` for the first problem that is not solved; the error has the number of these problems."""
         missed = np.flatnonzero(~self.solved)
         if missed.shape[0]:
             first = self[int(missed[0])]
@@ -151,20 +151,19 @@ def solve_batch(
     q
         Vectors (B, n).
     solver
-        None or `Lemke` without a covering vector: compiled from end to end, about the kernel's own time per problem;
-        None gives what that leaves unsolved to `default_solver`. Any other solver is called once per problem.
+        None or `Lemke` without a covering vector: compiled as a whole, in about the kernel's time per problem; None
+        gives unsolved problems to `default_solver`. Any other solver is called once per problem.
     z0
         Starts (B, n).
     tolerance
         As in `solve`.
     threads
-        Number of threads, None for one per core; fewer where they would wait for each other. The answers do not depend
-        on it.
+        Number of threads, None for one per core; fewer if they would wait for each other. Results do not depend on it.
 
     Raises
     ------
     ProblemError
-        For ill-formed arguments, naming the entry. A numerical failure is a status of the problem it befell.
+        For ill-formed arguments; the error names the entry. A numerical failure is the status of its problem.
     """
     matrices, vectors, starts = _checked(M, q, z0)
     check_tolerance(tolerance)
@@ -203,7 +202,7 @@ def solve_batch(
 def _singles(
     method: Any, M: Vector, q: Vector, z0: Vector | None, tolerance: float, workers: int, which: NDArray[np.intp]
 ) -> dict[int, Result]:
-    """The results of those problems that are solved one by one, by their numbers."""
+    """Return the results of the problems that are solved one by one, by their numbers."""
     # Problems own their data.
     matrices, vectors = M.copy(), q.copy()
     shared = matrices.shape[0] == 1
@@ -225,7 +224,7 @@ def _singles(
     begun = time.perf_counter()
     first = several(numbers[:1])
     if time.perf_counter() - begun < _BRIEF:
-        # Most of it is Python, which several threads do no faster.
+        # Most of it is Python code, which several threads do not run faster.
         workers = 1
     rest = numbers[1:]
     portions = _in_portions(lambda i, j: several(rest[i:j]), len(rest), workers, 16 if workers > 1 else _PORTION)
@@ -233,7 +232,7 @@ def _singles(
 
 
 def _checked(M: ArrayLike, q: ArrayLike, z0: ArrayLike | None) -> tuple[Vector, Vector, Vector | None]:
-    """Contiguous arrays M (B or 1, n, n), q (B, n), z0 (B, n)."""
+    """Return contiguous arrays M (B or 1, n, n), q (B, n), z0 (B, n)."""
     matrices, vectors = _array("M", M), _array("q", q)
     if vectors.ndim != 2:
         raise ProblemError(f"q must have shape (B, n), got {vectors.shape}")
@@ -257,7 +256,7 @@ def _array(name: str, value: ArrayLike) -> Vector:
 def _run_lemke(
     solver: Lemke, M: Vector, q: Vector, z0: Vector | None, tolerance: float, workers: int
 ) -> tuple[Vector, Vector, Vector]:
-    """All problems through the compiled batch: z, w and what else `lcp.kernels.batch` says of each."""
+    """Solve all problems by the compiled batch; return z, w and the other results of `lcp.kernels.batch`."""
     from lcp.kernels import batch as k
 
     B, n = q.shape
@@ -266,14 +265,14 @@ def _run_lemke(
     starts = q if z0 is None else z0
     has_z0 = z0 is not None
     workers = max(1, min(workers, B // _LEAST))
-    # A thread with none left takes the next ones; few enough of large problems for Ctrl-C.
+    # A thread takes the next problems when it has none left. Portions of large problems are small, for Ctrl-C.
     size = max(1, min(_PORTION, -(-B // (8 * workers)), _LONG // max(1, n**3)))
     begins = iter(range(0, B, size))
 
     def work(number: int) -> None:
         memory = np.empty(k.judged_size(n))
         for begin in begins:
-            cpu_seconds()  # nobody may be waiting any more
+            cpu_seconds()  # raises if no thread waits for this one any more
             stop = min(begin + size, B)
             k.lemke_batch(M, q, starts, has_z0, options, begin, stop, memory, answers)
 
@@ -288,7 +287,7 @@ def _run_lemke(
 
 
 def _in_portions(work: Callable[[int, int], Any], count: int, workers: int, size: int) -> list[Any]:
-    """Call ``work(start, stop)`` over all of ``count`` on threads; what they return, in order."""
+    """Call ``work(start, stop)`` over all of ``count`` on threads; return the results in order."""
     starts = range(0, count, size)
     done = map_threads(lambda i: work(starts[i], min(starts[i] + size, count)), len(starts), workers)
     return [result for _, result in sorted(done, key=operator.itemgetter(0))]

@@ -1,9 +1,9 @@
-"""All solutions of larger problems: block by block, by branching on the pairs, every branch cut off with a proof.
+"""All solutions of larger problems: block by block, by branching on the pairs, with a proof for each cut branch.
 
-A node says of some pairs which of z_i and w_i is zero. Where a linear program finds multipliers that no point with
-these zeros can meet, and they stand a check on the data, all bases below the node are done with; else one more pair is
-decided. Where all are, the basis itself is solved. The bases of cut and of solved nodes add up to 2^n, or what is
-missing is told.
+A node fixes z_i = 0 or w_i = 0 for some pairs. A linear program searches multipliers that contradict all points with
+these zeros. If they pass a check on the data, all bases below the node are excluded; otherwise one more pair is fixed.
+If all pairs are fixed, the basis itself is solved. The bases of excluded and of solved nodes sum to 2^n, or the number
+of missing ones is reported.
 
 F. A. Al-Khayyal, An implicit enumeration procedure for the general linear complementarity problem, Mathematical
 Programming Study 31 (1987); D. Avis, G. Rosenberg, R. Savani, B. von Stengel, Enumeration of Nash equilibria for
@@ -33,24 +33,25 @@ from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.scaling import balanced_scales
 from lcp.status import ProblemError
 
-# Pairs of a block whose bases have codes of 64 bits; value below which a program's multipliers may be a contradiction.
+# Pairs of a block whose bases have codes of 64 bits; value of the program below which multipliers can be a
+# contradiction.
 _MAX_PAIRS, _NEGATIVE = 62, -1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockSolutions:
-    """The solutions of one block of unknowns that nothing couples to the others.
+    """Solutions of one block of unknowns that is not coupled to the others.
 
     Attributes
     ----------
     unknowns
-        Places of its unknowns in z, of an `MLCP` in (u, y); of a `BoxLCP` in (u, y) of its `box_to_mlcp`.
+        Indices of its unknowns in z, of an `MLCP` in (u, y); of a `BoxLCP` in (u, y) of its `box_to_mlcp`.
     found
-        What was found, as `enumerate_solutions` returns it; ``complete`` is about its bases alone.
+        Result of `enumerate_solutions`; ``complete`` is about the bases only.
     nodes, cut
         Numbers of nodes visited, and of nodes cut off by checked multipliers.
     searched, bases
-        Bases that were solved or cut off, and 2^n of them in all.
+        Number of bases that were solved or cut off, and of all bases, 2^n.
     """
 
     unknowns: NDArray[np.intp]
@@ -62,16 +63,16 @@ class BlockSolutions:
 
     @property
     def complete(self) -> bool:
-        """Whether every solution was found, up to the points of continua."""
+        """Return True if every solution was found, apart from further points of continua."""
         return self.found.complete and self.searched == self.bases
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AllSolutions:
-    """Every solution of a problem: one of each block in all combinations.
+    """All solutions of a problem: one of each block in all combinations.
 
-    Where solutions form continua (``continuum``) there are infinitely many: listed are their vertices, and one point of
-    a continuum that has none. ``block.found.isolated`` says which of them stand alone.
+    If solutions form continua (``continuum``), there are infinitely many: their vertices are listed, and one point of a
+    continuum without vertices. ``block.found.isolated`` marks the isolated ones.
 
     Attributes
     ----------
@@ -88,17 +89,17 @@ class AllSolutions:
 
     @property
     def complete(self) -> bool:
-        """Whether there are no others: every block was searched to its end, or one of them has none."""
+        """Return True if there are no other solutions: every block was searched completely, or one has no solution."""
         none = any(block.complete and not block.found.solutions for block in self.blocks)
         return none or all(block.complete for block in self.blocks)
 
     @property
     def continuum(self) -> bool:
-        """Whether solutions form continua; single points of them are given."""
+        """Return True if solutions form continua, of which only single points are listed."""
         return self.count > 0 and any(block.found.continuum for block in self.blocks)
 
     def __iter__(self) -> Iterator[Vector]:
-        """The solutions z (n,), of an `MLCP` (u, y) in one vector; formed as they are asked for."""
+        """Iterate over the solutions z (n,), of an `MLCP` (u, y) in one vector; each is formed when it is requested."""
         for parts in itertools.product(*(block.found.solutions for block in self.blocks)):
             z = np.zeros(self._size)
             for block, part in zip(self.blocks, parts, strict=True):
@@ -109,7 +110,7 @@ class AllSolutions:
         return f"AllSolutions({self.describe()})"
 
     def describe(self) -> str:
-        """One sentence: how many, whether that is all and why, or what was not searched."""
+        """Return one sentence: the number of solutions, whether these are all and why, or the part not searched."""
         bases, searched = (sum(getattr(block, name) for block in self.blocks) for name in ("bases", "searched"))
         nodes, cut = (sum(getattr(block, name) for block in self.blocks) for name in ("nodes", "cut"))
         what = f"{self.count} solution{'' if self.count == 1 else 's'}, {nodes} nodes, {cut} of them cut off"
@@ -125,7 +126,7 @@ class AllSolutions:
 
 @interruptible
 def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float = DEFAULT_TOLERANCE) -> AllSolutions:
-    """All solutions, where structure allows it: of independent blocks, of games, of problems few of whose bases fit.
+    """Find all solutions if the structure allows it: independent blocks, games, problems with few feasible bases.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float
     max_nodes
         Nodes of all blocks together, each a linear program of the size of its block, a few milliseconds.
     tolerance
-        Bound on the backward error of what is called a solution.
+        Bound on the backward error of a solution.
 
     Raises
     ------
@@ -172,7 +173,7 @@ def _same(x: Vector) -> Vector:
 
 
 def _components(K: NDArray[np.float64]) -> list[NDArray[np.intp]]:
-    """Unknowns that hang together by entries of K, block by block."""
+    """Return the unknowns that are coupled by entries of K, block by block."""
     from scipy import sparse
     from scipy.sparse import csgraph
 
@@ -183,14 +184,14 @@ def _components(K: NDArray[np.float64]) -> list[NDArray[np.intp]]:
 
 
 class _Node(NamedTuple):
-    """Pairs with z_i = 0 and with w_i = 0, one bit each; the others are open."""
+    """Pairs with z_i = 0 and pairs with w_i = 0, one bit each; the others are open."""
 
     at_zero: int
     tight: int
 
 
 def _branched(problem: LCP | MLCP, unknowns: NDArray[np.intp], max_nodes: int, tolerance: float) -> BlockSolutions:
-    """Depth first, the branch that the linear program points to last."""
+    """Branch depth first; the branch that the linear program prefers is visited first."""
     search, program = BasisSearch(problem, tolerance), _Program(problem)
     n, nodes, cut, searched = problem.n, 0, 0, 0
     waiting = [_Node(0, 0)]
@@ -216,7 +217,7 @@ def _branched(problem: LCP | MLCP, unknowns: NDArray[np.intp], max_nodes: int, t
 
 
 class _Program:
-    """The linear program of a node, in multipliers: min k . y, K^T y <= 0 for open z and those of tight rows."""
+    """Linear program of a node, in multipliers: min k . y, K^T y <= 0 for open z and for z of tight rows."""
 
     def __init__(self, problem: LCP | MLCP) -> None:
         self._K, self._k, self._m = stacked(problem)
@@ -226,7 +227,7 @@ class _Program:
         self._cost = cost / max(float(np.abs(cost).max(initial=0.0)), np.finfo(np.float64).tiny)
 
     def evaluate(self, node: _Node) -> tuple[bool, Vector]:
-        """Whether no point has these zeros, proven; else by how much each pair misses its complementarity."""
+        """Return True if no point has these zeros, with proof; otherwise the violation of each pair."""
         m, size = self._m, self._k.shape[0]
         bits = np.arange(size - m)
         kept = np.concatenate([np.ones(m, dtype=bool), np.array([not node.at_zero >> i & 1 for i in bits.tolist()])])
@@ -250,7 +251,7 @@ class _Program:
         return False, np.minimum(np.abs(x[m:]), np.abs(w[m:])) + 1e-6 * (np.abs(x[m:]) + np.abs(w[m:]))
 
     def _proven(self, y: Vector, kept: Vector, signed: Vector, columns: NDArray[np.float64]) -> bool:
-        """Whether multipliers near y add the rows up to a contradiction on the data, a few roundings admitted."""
+        """Return True if multipliers near y prove a contradiction of the rows on the data, within a few roundings."""
         y = np.where(np.abs(y) > 1e-9, y, 0.0)
         for candidate in (y, balanced(columns, y, self._m)):
             multipliers = self._row * np.where(signed, candidate, np.maximum(candidate, 0.0))

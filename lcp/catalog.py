@@ -1,6 +1,6 @@
-"""Named textbook problems with known answers.
+"""Named textbook problems with known solutions.
 
-Every solver meets every one of them in the tests; a benchmark or a lecture can pick them by name.
+The tests give all of them to every solver; benchmarks and lectures can choose them by name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ P = TypeVar("P")
 
 @dataclass(frozen=True, eq=False)
 class NamedProblem(Generic[P]):
-    """A problem, its name, and where it comes from."""
+    """Problem with its name and source."""
 
     name: str
     source: str
@@ -30,17 +30,17 @@ class NamedProblem(Generic[P]):
 
 @dataclass(frozen=True, eq=False)
 class Entry(NamedProblem[LCP]):
-    """One named problem."""
+    """Named problem of the catalog."""
 
-    outcome: Status = Status.SOLVED  # that where a solution exists, otherwise what is true of the problem
-    solutions: tuple[NDArray[np.float64], ...] = ()  # the isolated solutions; all of them where ``complete``
+    outcome: Status = Status.SOLVED  # status if a solution exists; otherwise the true statement about the problem
+    solutions: tuple[NDArray[np.float64], ...] = ()  # isolated solutions; all of them if ``complete``
     complete: bool = True  # whether ``solutions`` lists every solution
-    matrix_class: Traits | None = None  # the classes M is known to belong to, those that contain them included
-    exponential: bool = False  # whether complementary pivoting may need about 2^n pivots
+    matrix_class: Traits | None = None  # known classes of M, with the classes that contain them
+    exponential: bool = False  # whether complementary pivoting can need about 2^n pivots
 
 
 def murty(n: int) -> LCP:
-    """Murty's problem on which complementary pivoting visits 2^n bases; solution (2^n, 0, ..., 0).
+    """Return Murty's problem, for which complementary pivoting visits 2^n bases; solution (2^n, 0, ..., 0).
 
     K. G. Murty, Computational complexity of complementary pivot methods, Mathematical Programming Study 7 (1978).
     """
@@ -50,7 +50,7 @@ def murty(n: int) -> LCP:
 
 
 def fathi(n: int) -> LCP:
-    """Fathi's positive definite problem with 2^n pivots; solution (4^n, 0, ..., 0).
+    """Return Fathi's positive definite problem with 2^n pivots; solution (4^n, 0, ..., 0).
 
     Y. Fathi, Computational complexity of LCPs associated with positive definite symmetric matrices, Mathematical
     Programming 17 (1979). M = L L^T with L the matrix of `murty`.
@@ -61,7 +61,7 @@ def fathi(n: int) -> LCP:
 
 
 def obstacle(n: int) -> LCP:
-    """A string of n nodes pushed by a unit load onto a flat obstacle from above: tridiagonal K-matrix.
+    """Return a string of n nodes that a unit load presses onto a flat obstacle from above: tridiagonal K-matrix.
 
     The displacement solves -u'' = -1 + reaction, u >= -0.05 on (0, 1); z = u + 0.05. R. Glowinski, Numerical Methods
     for Nonlinear Variational Problems (1984), section II.2.
@@ -96,7 +96,7 @@ _SINE, _COSINE = math.sin(math.radians(60.0)), math.cos(math.radians(60.0))
 
 
 def entries() -> tuple[Entry, ...]:
-    """All entries, built anew."""
+    """Return all entries, newly built."""
     first, second, third = murty(6), fathi(5), obstacle(40)
     return (
         _entry("empty", "a problem without unknowns", np.zeros((0, 0)), (), (), matrix_class=_P),
@@ -137,7 +137,7 @@ def entries() -> tuple[Entry, ...]:
 
 @dataclass(frozen=True, eq=False)
 class MixedEntry(NamedProblem[MLCP]):
-    """One named mixed problem; as `Entry`, with solutions (u, y)."""
+    """Named mixed problem; as `Entry`, with solutions (u, y)."""
 
     outcome: Status = Status.SOLVED
     solutions: tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...] = ()
@@ -150,8 +150,8 @@ def _mixed(name: str, source: str, blocks: tuple[Any, ...], *solutions: Any, **k
 
 
 def mixed_entries() -> tuple[MixedEntry, ...]:
-    """All mixed entries, built anew."""
-    # A mass of 2 kg in the plane, held along x by one joint row written twice, over a floor along z.
+    """Return all mixed entries, newly built."""
+    # A mass of 2 kg in the plane: a joint row, stated twice, fixes it along x, and a floor bounds it along z.
     held = ((2, 0, -1, -1), (0, 2, 0, 0), (1, 0, 0, 0), (1, 0, 0, 0))
     floor = ((0,), (-1,), (0,), (0,))
     up = ((0, 1, 0, 0),)
@@ -180,7 +180,7 @@ def mixed_entries() -> tuple[MixedEntry, ...]:
 
 
 def named(name: str) -> Entry:
-    """The entry of that name; KeyError, listing the names, for another."""
+    """Return the entry of this name; for another name raise a KeyError that lists the names."""
     by_name = {entry.name: entry for entry in entries()}
     if name not in by_name:
         raise KeyError(f"no catalog problem {name!r}; there are: {', '.join(sorted(by_name))}")

@@ -1,4 +1,4 @@
-"""From a solver's claim to a result: the residuals on the original data decide, in both directions."""
+"""From a solver's claim to a result: the residuals on the original data decide on solved and on unsolved."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from lcp.residuals import NOT_FINITE, Judged, Residuals, measure, measure_nonlin
 from lcp.result import Attempt, Claim, MCPResult, MLCPResult, ResidualsLike, Result, lazy_result
 from lcp.status import DomainError, ProblemError, Status
 
-# What a solver may say only with evidence.
+# Statuses that a solver can claim only with evidence.
 NO_SOLUTION_STATUSES = (Status.INFEASIBLE, Status.UNSOLVABLE, Status.INCONSISTENT)
 
 
 def claim_size(problem: Judged) -> int:
-    """Length of the vector a claim on ``problem`` carries: (u, y) in one for an `MLCP`."""
+    """Return the length of the vector of a claim on ``problem``: (u, y) in one vector for an `MLCP`."""
     return problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n
 
 
 def status_of(claimed: Status, residual: ResidualsLike, tolerance: float) -> Status:
-    """The status of a claim, by its residuals."""
+    """Return the status of a claim, from its residuals."""
     if not isinstance(claimed, Status):
         raise ProblemError(f"a claim's status must be an lcp.Status, got {claimed!r}; write lcp.Status.SOLVED")
     if residual.solved(tolerance):
@@ -43,17 +43,17 @@ def status_of(claimed: Status, residual: ResidualsLike, tolerance: float) -> Sta
 def verified_status(
     problem: Judged, solver: Any, claim: Claim, tolerance: float
 ) -> tuple[Status, Residuals, NDArray[np.float64], NDArray[np.float64]]:
-    """Status, residuals, z and w of a claim, by the data of ``problem`` alone."""
+    """Return status, residuals, z and w of a claim, from the data of ``problem`` only."""
     z = _checked(solver, "z", claim.z, claim_size(problem))
     residual, w = measure(problem, z)
     return _require_evidence(problem, status_of(claim.status, residual, tolerance), claim.evidence), residual, z, w
 
 
 def _require_evidence(problem: Judged | MCP, status: Status, evidence: Any) -> Status:
-    """The status, STALLED in place of one that denies a solution without evidence that holds on ``problem``."""
+    """Return the status, or STALLED for a claim of no solution without evidence that is true for ``problem``."""
     if status not in NO_SOLUTION_STATUSES:
         return status
-    # Linear programs and factorisations of scipy come with these.
+    # These imports load linear programs and factorisations of scipy.
     from lcp.enumeration import EnumerationResult
     from lcp.farkas import Farkas
 
@@ -75,7 +75,7 @@ def status_detail(claim: Claim, status: Status) -> str:
 def result_from_claim(
     problem: Judged, solver: Any, claim: Claim, tolerance: float, clock: float
 ) -> Result | MLCPResult:
-    """The result of a claim; ``clock`` is when the solve began."""
+    """Return the result of a claim; ``clock`` is the start time of the solve."""
     status, residual, z, w = verified_status(problem, solver, claim, tolerance)
     z.flags.writeable = False
     w.flags.writeable = False
@@ -110,14 +110,14 @@ _ONLY_ATTEMPT = {"attempts": _only_attempt}
 
 
 def plain_result(problem: LCP, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result:
-    """The same, of a plain problem."""
+    """Do the same for a plain problem."""
     result = result_from_claim(problem, solver, claim, tolerance, clock)
     assert isinstance(result, Result)
     return result
 
 
 def attempt_from_claim(solver: Any, claim: Claim, status: Status, residual: Residuals) -> Attempt:
-    """What became of a claim."""
+    """Return the attempt of a claim: its verified status and details."""
     return Attempt(solver, status, claim.iterations, residual, status_detail(claim, status), _false(claim, status))
 
 
@@ -132,7 +132,7 @@ def horizontal_result(mixed: MLCPResult, clock: float) -> Result:
 
 
 def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, clock: float) -> MCPResult:
-    """The result of a claim on a nonlinear problem, by its own functions; ``clock`` is when the solve began."""
+    """Return the result of a claim on a nonlinear problem; ``clock`` is the start time of the solve."""
     z = _checked(solver, "z", claim.z, problem.n)
     w, residual = np.zeros(0), NOT_FINITE
     try:
@@ -140,7 +140,7 @@ def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, 
             w = problem.value(z)
             residual = measure_nonlinear(problem, z, w, problem.derivative(z, w))
     except DomainError:
-        pass  # the residual says so
+        pass  # the residual reports this
     status = _require_evidence(problem, status_of(claim.status, residual, tolerance), claim.evidence)
     z.flags.writeable = False
     w.flags.writeable = False
@@ -150,7 +150,7 @@ def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, 
 
 
 def friction_attempt(problem: FrictionProblem, solver: Any, claim: FrictionClaim, tolerance: float) -> FrictionAttempt:
-    """A claim on a friction problem with the status that its residuals give it."""
+    """Return the attempt of a claim on a friction problem, with the status from its residuals."""
     residual, _ = measure_friction(problem, _checked(solver, "r", claim.r, problem.m))
     status = status_of(claim.status, residual, tolerance)
     return FrictionAttempt(solver, status, claim.iterations, residual, claim.detail, _false(claim, status))
@@ -164,7 +164,7 @@ def friction_result(
     tolerance: float,
     clock: float,
 ) -> FrictionResult:
-    """The result of a claim on ``problem``, of a global one the reduced; ``clock`` is when the solve began."""
+    """Return the result of a claim on ``problem`` (a global one reduced); ``clock`` is the start time of the solve."""
     r = _checked(solver, "r", claim.r, problem.m)
     v = lam = None
     if reduction is None:
@@ -187,7 +187,7 @@ def friction_result(
 
 
 def _checked(solver: Any, name: str, value: ArrayLike, size: int) -> Vector:
-    """A claim's vector, of the right length and the result's alone."""
+    """Return the vector of a claim, with the right length, owned by the result."""
     vector = np.array(value, dtype=np.float64, order="C")
     if vector.shape != (size,):
         raise ProblemError(f"{type(solver).__name__} returned {name} of shape {vector.shape}, expected ({size},)")
@@ -197,7 +197,7 @@ def _checked(solver: Any, name: str, value: ArrayLike, size: int) -> Vector:
 def _account(
     solver: Any, claim: Claim | FrictionClaim, status: Status, tolerance: float, clock: float
 ) -> dict[str, Any]:
-    """Fields that a result of any kind takes over from the claim."""
+    """Return the fields that a result of any kind copies from the claim."""
     return {
         "status": status,
         "iterations": claim.iterations,

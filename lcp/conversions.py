@@ -1,4 +1,4 @@
-"""One kind of problem in terms of another, each with the way back. Every conversion here is exact for any data.
+"""Exact conversions between kinds of problems, each with the way back.
 
 `CoupledBoxLCP` has bounds that move with other unknowns, `HorizontalLCP` a matrix on both sides.
 """
@@ -21,17 +21,17 @@ P = TypeVar("P", LCP, MLCP, BoxLCP)
 
 @dataclass(frozen=True, eq=False)
 class Conversion(Generic[P]):
-    """A problem that is solved exactly where the original one is.
+    """Problem that has a solution exactly if the original one has.
 
     Attributes
     ----------
     problem
         The problem to solve instead.
     recover
-        From its solution, z of an `LCP` or (u, y) in one vector of an `MLCP`, to that of the original problem in the
-        same form.
+        Function from its solution (z of an `LCP`, or (u, y) of an `MLCP` in one vector) to the solution of the original
+        problem in the same form.
     start
-        From a vector of the original problem (of an `MLCP` its y) to a start for the other.
+        Function from a vector of the original problem (of an `MLCP` its y) to a start for this one.
     """
 
     problem: P
@@ -40,17 +40,17 @@ class Conversion(Generic[P]):
 
 
 def lcp_to_mlcp(problem: LCP) -> Conversion[MLCP]:
-    """The same problem as an `MLCP` without free unknowns."""
+    """Return the same problem as an `MLCP` without free unknowns."""
     n = problem.n
     mixed = MLCP(np.zeros((0, 0)), np.zeros((0, n)), np.zeros((n, 0)), problem._M, (), problem._q)
     return Conversion(mixed, _copy, _copy)
 
 
 def mlcp_to_lcp(problem: MLCP) -> Conversion[LCP]:
-    """u = s - t with s, t >= 0 complementary to the equations written as two inequalities each.
+    """Convert by u = s - t, with s, t >= 0 complementary to the equations, each written as two inequalities.
 
-    The unknowns are (s, t, y). Rows A u + X1 y + a >= 0 and <= 0 together are the equations, whose complementarity
-    then holds by itself: nothing is asked of A. Prefer `reduce` where A is regular.
+    The unknowns are (s, t, y). Rows A u + X1 y + a >= 0 and <= 0 together are the equations, whose complementarity is
+    then always true, so A can be any matrix. Prefer `reduce` if A is regular.
     """
     A, X1, X2, X3 = problem.A, problem.X1, problem.X2, problem.X3
     m = problem.n_free
@@ -68,10 +68,10 @@ def mlcp_to_lcp(problem: MLCP) -> Conversion[LCP]:
 
 
 def box_to_mlcp(problem: BoxLCP) -> Conversion[MLCP]:
-    """Bounds as complementary pairs; unknowns without bounds become free, given ones (lo = hi) are put in.
+    """Convert bounds to complementary pairs; unknowns without bounds become free, given ones (lo = hi) are substituted.
 
-    z = lo + y below, z = hi - y where only hi is finite. An unknown with two bounds brings a second pair: its upper
-    multiplier s >= 0 against the room hi - lo - y >= 0, and its own row becomes w + s >= 0.
+    z = lo + y from a lower bound, z = hi - y if only hi is finite. An unknown with two bounds has a second pair: its
+    upper multiplier s >= 0 against the distance hi - lo - y >= 0, and its row becomes w + s >= 0.
     """
     M = problem._M if isinstance(problem._M, np.ndarray) else problem._M.toarray()
     q, lo, hi = problem._q, problem.lo, problem.hi
@@ -106,7 +106,7 @@ def box_to_mlcp(problem: BoxLCP) -> Conversion[MLCP]:
         z = origin.copy()
         z[free] = x[: free.shape[0]]
         z[pairs] += signs * x[free.shape[0] : free.shape[0] + n]
-        # lo + (hi - lo) may miss hi by a rounding.
+        # lo + (hi - lo) can differ from hi by rounding.
         near = np.isfinite(hi) & (np.abs(z - hi) <= 4.0 * np.finfo(np.float64).eps * np.abs(hi))
         z[near] = hi[near]
         return z
@@ -121,7 +121,7 @@ def box_to_mlcp(problem: BoxLCP) -> Conversion[MLCP]:
 
 
 def box_to_lcp(problem: BoxLCP) -> Conversion[LCP]:
-    """As `box_to_mlcp`; unknowns without bounds are split into two nonnegative parts (`mlcp_to_lcp`)."""
+    """Do the same as `box_to_mlcp`; unknowns without bounds are split into two nonnegative parts (`mlcp_to_lcp`)."""
     first = box_to_mlcp(problem)
     second = mlcp_to_lcp(first.problem)
     return Conversion(
@@ -136,7 +136,7 @@ def _copy(x: Vector) -> Vector:
 
 
 def check_kind(problem: object) -> None:
-    """Refuse what is no problem, with a hint."""
+    """Refuse an argument that is not a problem, with a hint."""
     from lcp.nonlinear.problem import MCP
 
     if isinstance(problem, MCP):
@@ -152,9 +152,9 @@ def check_kind(problem: object) -> None:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class CoupledBoxLCP(AffineRows):
-    """A `BoxLCP` some of whose bounds are -mu_i z_j and mu_i z_j, with j = findex_i.
+    """`BoxLCP` in which some bounds are -mu_i z_j and mu_i z_j, with j = findex_i.
 
-    The coupling is part of the problem: engines that fix the bounds at a former z_j, or sweep, solve another one.
+    The coupling is part of the problem: engines that fix the bounds at a previous z_j, or sweep, solve another problem.
 
     Parameters
     ----------
@@ -163,8 +163,8 @@ class CoupledBoxLCP(AffineRows):
     lo, hi
         Bounds (n,) of the rows that are not coupled, or one number for all; the bounds of coupled rows are not read.
     findex
-        Whole numbers (n,): the row whose unknown bounds this one, or -1. That row is not coupled itself and has
-        lo >= 0, so that its unknown is a size; otherwise the problem is none of linear complementarity, and is refused.
+        Whole numbers (n,): the row whose unknown bounds this one, or -1. That row must not be coupled and needs lo >=
+        0; otherwise the problem is not a linear complementarity problem, and is refused.
     mu
         Factors (n,) >= 0, or one number; the factors of rows that are not coupled are not read.
 
@@ -216,7 +216,7 @@ class CoupledBoxLCP(AffineRows):
         return f"CoupledBoxLCP(n={self.n}, coupled={int((self.findex >= 0).sum())})"
 
     def with_bounds_at(self, z: Vector) -> BoxLCP:
-        """The problem with the bounds that z itself sets: z solves this one exactly where it solves that."""
+        """Return the problem with the bounds that z sets: z solves it exactly if it solves the coupled one."""
         coupled = np.flatnonzero(self.findex >= 0)
         lo, hi = self.lo.copy(), self.hi.copy()
         hi[coupled] = self.mu[coupled] * np.maximum(z[self.findex[coupled]], 0.0)
@@ -225,7 +225,7 @@ class CoupledBoxLCP(AffineRows):
 
 
 def coupled_to_box(problem: CoupledBoxLCP) -> Conversion[BoxLCP]:
-    """Bounds that are numbers: z_i = y_i - mu_i z_j with y_i >= 0, and a pair for the upper bound, as in `box_to_mlcp`.
+    """Convert to bounds that are numbers: z_i = y_i - mu_i z_j, y_i >= 0, and a pair for the upper bound.
 
     The multiplier s_i >= 0 of the upper bound stands against the room 2 mu_i z_j - y_i >= 0, and the row of y_i becomes
     w_i + s_i >= 0. Unknowns are (z with y_i in the coupled places, s). M is made dense.
@@ -252,7 +252,7 @@ def coupled_to_box(problem: CoupledBoxLCP) -> Conversion[BoxLCP]:
         z = checked_vector("x", x, n + d)[:n]
         limit = mu * z[source]
         y = z[coupled]
-        # At either end the bound itself, not a difference.
+        # At each end use the bound itself, not a difference.
         near = np.abs(y - 2.0 * limit) <= 4.0 * np.finfo(np.float64).eps * 2.0 * limit
         z[coupled] = np.where(near, limit, y - limit)
         return z
@@ -273,7 +273,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class HorizontalLCP:
-    """Find w >= 0 and z >= 0 with N w = M z + q and z . w = 0; an `LCP` where N is the identity.
+    """Find w >= 0 and z >= 0 with N w = M z + q and z . w = 0; an `LCP` if N is the identity.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ class HorizontalLCP:
 
     @property
     def n(self) -> int:
-        """Number of complementary pairs."""
+        """Return the number of complementary pairs."""
         return int(self.q.shape[0])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -319,10 +319,10 @@ class HorizontalLCP:
         return f"HorizontalLCP(n={self.n})"
 
     def column_w(self) -> ClassVerdict | None:
-        """Whether {N, M} has the column W-property: there is one solution for every q. None where N is singular.
+        """Return True if {N, M} has the column W-property: one solution for every q. None if N is singular.
 
-        All 2^n matrices whose column i is that of N or of M have determinants of one sign, which is so exactly where
-        N^-1 M is a P-matrix. A singular N is one of them. The verdict is that on N^-1 M as computed.
+        All 2^n matrices whose column i is a column of N or of M have determinants of one sign, exactly if N^-1 M is a
+        P-matrix. A singular N is one of these matrices. The verdict is for the computed N^-1 M.
         """
         inverse = _left_divided(self.N, self.M)
         from lcp.matrix_classes import is_p_matrix
@@ -331,7 +331,7 @@ class HorizontalLCP:
 
 
 def horizontal_to_mlcp(problem: HorizontalLCP) -> Conversion[MLCP]:
-    """w as free unknowns of the equations N u - M y - q = 0, with u >= 0 against y >= 0: exact for any data.
+    """Convert with w as free unknowns: N u - M y - q = 0 and u >= 0 against y >= 0; exact for any data.
 
     ``recover`` gives (w, z) in one vector.
     """
@@ -341,12 +341,12 @@ def horizontal_to_mlcp(problem: HorizontalLCP) -> Conversion[MLCP]:
 
 
 def horizontal_to_lcp(problem: HorizontalLCP) -> Conversion[LCP]:
-    """LCP(N^-1 M, N^-1 q), whose z it shares.
+    """Return LCP(N^-1 M, N^-1 q), which has the same z.
 
     Raises
     ------
     ProblemError
-        Where N is singular to working precision: {N, M} is not column-W then, and there is no such LCP.
+        If N is singular to working precision: {N, M} is then not column-W, and there is no such LCP.
     """
     reduced = _left_divided(problem.N, np.column_stack([problem.M, problem.q]))
     if reduced is None:
@@ -361,7 +361,7 @@ def horizontal_to_lcp(problem: HorizontalLCP) -> Conversion[LCP]:
 
 
 def _left_divided(N: Vector, right: Vector) -> Vector | None:
-    """N^-1 right, or None where N is singular to working precision in units near one."""
+    """Return N^-1 right, or None if N is singular to working precision in units near one."""
     from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 
     from lcp.scaling import scales

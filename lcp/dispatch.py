@@ -1,4 +1,4 @@
-"""How a solver is called: what it returns is checked, and mixed and boxed problems are converted for it."""
+"""Calls of solvers: their results are checked, and mixed and boxed problems are converted for them."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ SIGNATURE = "solve(self, problem, *, z0=None, tolerance=1e-9, trace=False)"
 
 @runtime_checkable
 class Solver(Protocol):
-    """Anything with this method is a solver; nothing needs to be subclassed.
+    """Any object with this method is a solver; no base class is needed.
 
-    A solver whose ``traits`` say MIXED or BOXED is handed such problems as they are, and returns for an `MLCP` the
-    vector (u, y); others meet the plain problem they are turned into.
+    A solver whose ``traits`` contain MIXED or BOXED gets such problems unchanged, and returns for an `MLCP` the vector
+    (u, y). Other solvers get the plain problem to which they are converted.
     """
 
     def solve(self, problem: LCP, *, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
-        """Try ``problem``, perhaps from ``z0``, and say how it ended."""
+        """Try to solve ``problem``, from ``z0`` if given, and return a claim."""
         ...
 
 
 def call_any_solver(problem: Judged, solver: Any, request: SolveRequest) -> Claim:
-    """The solver's claim on a problem of any kind, its z in the form `lcp.claims` expects."""
+    """Return the solver's claim on a problem of any kind, with z in the form that `lcp.claims` expects."""
     try:
         return _claim_of(problem, solver, request)
     except OutOfRangeError as error:
@@ -65,7 +65,7 @@ def _claim_of(problem: Judged, solver: Any, request: SolveRequest) -> Claim:
 
 
 def _densified(problem: LCP | BoxLCP, solver: Any, request: SolveRequest) -> Claim:
-    """A sparse problem for a solver that needs M dense: made so and said so, or refused where that takes too much."""
+    """Return a sparse problem with a dense M and a note about it, or refuse it if this takes too much memory."""
     name, size = type(solver).__name__, dense_bytes(problem)
     if size > DENSE_LIMIT:
         detail = (
@@ -84,7 +84,7 @@ def _densified(problem: LCP | BoxLCP, solver: Any, request: SolveRequest) -> Cla
 
 
 def _boxed(problem: BoxLCP, solver: Any, request: SolveRequest) -> Claim:
-    """Through `box_to_mlcp`; without free unknowns that is a plain problem."""
+    """Solve a boxed problem by `box_to_mlcp`; without free unknowns this is a plain problem."""
     conversion = box_to_mlcp(problem)
     start = None if request.z0 is None else conversion.start(request.z0)
     claim = call_any_solver(conversion.problem, solver, request._replace(z0=start))
@@ -97,27 +97,27 @@ def _boxed(problem: BoxLCP, solver: Any, request: SolveRequest) -> Claim:
 
 
 def _coupled(problem: CoupledBoxLCP, solver: Any, request: SolveRequest) -> Claim:
-    """Through `coupled_to_box`."""
+    """Solve a coupled problem by `coupled_to_box`."""
     conversion = coupled_to_box(problem)
     start = None if request.z0 is None else conversion.start(request.z0)
     claim = call_any_solver(conversion.problem, solver, request._replace(z0=start))
     z = conversion.recover(claim.z) if np.isfinite(claim.z).all() else np.zeros(problem.n)
     if not measure(problem, z)[0].solved(request.tolerance):
-        # Zeros that a difference left as roundings; friction then follows its new bounds.
+        # Set to zero what a difference left as rounding; friction then follows its new bounds.
         snapped = at_bounds(problem.with_bounds_at(z), z, request.tolerance)
         z = np.clip(snapped, (there := problem.with_bounds_at(snapped)).lo, there.hi)
     return replace(claim, z=z)
 
 
 def project_zero(problem: Judged) -> Vector:
-    """The admissible vector nearest to zero, of an `MLCP` (u, y)."""
+    """Return the admissible vector nearest to zero, of an `MLCP` (u, y)."""
     if isinstance(problem, BoxLCP | CoupledBoxLCP):
         return np.clip(np.zeros(problem.n), problem.lo, problem.hi)
     return np.zeros(problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n)
 
 
 def _mixed(problem: MLCP, solver: Any, request: SolveRequest) -> Claim:
-    """Eliminate the free unknowns; where that loses something, solve what is left with the free unknowns split."""
+    """Eliminate the free unknowns; if this is not exact, solve the core with the free unknowns split."""
     reduction = reduce(problem)
     if not reduction.consistent:
         detail = f"rank {reduction.rank} of {problem.n_free} equations, which contradict each other"
@@ -140,7 +140,7 @@ def _mixed(problem: MLCP, solver: Any, request: SolveRequest) -> Claim:
         detail = _joined_words(detail, second.detail)
         claim = _refined(problem, replace(second, iterations=spent, detail=detail), request.tolerance)
     if claim.status is Status.INFEASIBLE:
-        # The proof has to speak of the original rows.
+        # The proof must be about the original rows.
         proof = infeasibility_proof(problem, min(60.0, getattr(solver, "time_limit", 60.0)))
         status = proof.status(problem) if proof is not None else Status.STALLED
         claim = replace(claim, status=status, evidence=proof)
@@ -158,10 +158,10 @@ def _joined(recover: Any, y: Vector) -> Vector:
 
 
 def _refined(problem: MLCP, claim: Claim, tolerance: float) -> Claim:
-    """The claim with its status as the original data have it, after a refinement on the active set if it needs one."""
+    """Return the claim with the status of the original data, refined on the active set if necessary."""
     if measure(problem, claim.z)[0].solved(tolerance):
         return replace(claim, status=Status.SOLVED)
-    # An iterative solver leaves 1e-40 where zero is meant; where all y are zero nothing else would give the unit.
+    # An iterative solver leaves 1e-40 in place of zero. If all y are zero there is no other unit.
     m = problem.n_free
     y = claim.z[m:]
     cleared = np.concatenate([claim.z[:m], np.where(np.abs(y) <= 1e-15 * np.abs(claim.z).max(initial=0.0), 0.0, y)])
@@ -174,7 +174,7 @@ def _refined(problem: MLCP, claim: Claim, tolerance: float) -> Claim:
 
 
 def call_solver(problem: Problem | MCP, solver: Any, request: SolveRequest) -> Claim:
-    """The solver's claim on a problem of a kind that it is for."""
+    """Return the solver's claim on a problem of a kind that the solver supports."""
     claim: Claim = _returned(problem, solver, request, Claim)
     size = problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n
     z = _vector(solver, "z", claim.z, size)
@@ -182,14 +182,14 @@ def call_solver(problem: Problem | MCP, solver: Any, request: SolveRequest) -> C
 
 
 def call_friction_solver(problem: FrictionProblem, solver: Any, request: SolveRequest) -> FrictionClaim:
-    """The friction solver's claim on a friction problem."""
+    """Return the friction solver's claim on a friction problem."""
     claim: FrictionClaim = _returned(problem, solver, request, FrictionClaim)
     r = _vector(solver, "r", claim.r, problem.m)
     return claim if r is claim.r else replace(claim, r=r)
 
 
 class RecordingSolver:
-    """A solver with its last claim kept, which goes by the solver's name and has what it has."""
+    """Wrapper that stores the last claim of a solver, and has the name and attributes of the solver."""
 
     claim: Any = None
 
@@ -203,7 +203,7 @@ class RecordingSolver:
         return getattr(self._solver, name)
 
     def solve(self, problem: Any, *, z0: Any, tolerance: float, trace: bool) -> Any:
-        """What the solver returns, a claim."""
+        """Call the solver and store its claim."""
         kind = FrictionClaim if isinstance(problem, FrictionProblem) else Claim
         self.claim = _returned(problem, self._solver, SolveRequest(z0, tolerance, trace), kind)
         return self.claim
@@ -223,11 +223,11 @@ def _returned(problem: Any, solver: Any, request: SolveRequest, kind: type[Any])
 
 
 def _check_signature(problem: Any, solver: Any, kind: type[Any]) -> None:
-    """Refuse a solver whose ``solve`` does not take what every solver is asked with."""
+    """Refuse a solver whose ``solve`` does not accept the arguments that all solvers get."""
     try:
         signature = inspect.signature(solver.solve)
     except (TypeError, ValueError):
-        return  # compiled code without one
+        return  # compiled code without a signature
     try:
         signature.bind(problem, z0=None, tolerance=1e-9, trace=False)
     except TypeError as error:

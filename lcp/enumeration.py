@@ -23,19 +23,19 @@ from lcp.status import ProblemError
 
 _CHUNK = 4096
 _RANK_TOLERANCE = 1e-11
-# Part of its terms by which a row that is negative is so beyond doubt.
+# Fraction of its terms below zero at which a row is certainly negative.
 _WRONG = 1e-6
-# Linear programs spent on singular bases of two or more directions, and singular bases looked at.
+# Linear programs for singular bases of two or more directions, and number of singular bases examined.
 _PROGRAMS = 2000
 _SINGULAR = 20000
-# Pairs up to which a proof that there is no solution is checked, by enumerating anew, and seconds for it: of linear
-# programs in integers, and of bases.
+# Pairs up to which a proof of no solution is checked by a new enumeration, and its seconds: for linear programs in
+# integers, and for bases.
 _CHECKED, _EXACTLY, _BY_BASES = 24, 10.0, 120.0
 _ZERO = 1e-9
 
 
 class MixedSolution(NamedTuple):
-    """One solution of an `MLCP`."""
+    """Solution of an `MLCP`."""
 
     u: Vector
     y: Vector
@@ -43,21 +43,21 @@ class MixedSolution(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EnumerationResult:
-    """What enumeration found.
+    """Result of an enumeration.
 
     Attributes
     ----------
     solutions
-        Vectors z (n,), or `MixedSolution` (u, y) of an `MLCP`: every solution at a regular basis, every single one at a
-        singular basis, and one point of each continuum on which none of those lies. Each is verified.
+        Vectors z (n,), or `MixedSolution` (u, y) of an `MLCP`: every solution at a regular basis, every isolated one at
+        a singular basis, and one point of each continuum that contains none of these. Each is verified.
     isolated
-        For each of them, whether no other solution lies arbitrarily near.
+        For each of them, whether no other solution is arbitrarily near.
     continuum
         Whether some basis has a set of solutions of positive dimension. Free unknowns that neither w nor the equations
         determine do not count; they are given with least norm.
     complete
-        Whether every basis was decided; False where more singular bases than can be treated were met, or one whose
-        signs are right to rounding and whose residual is not.
+        Whether every basis was decided; False if there were too many singular bases, or one whose signs are right to
+        rounding and whose residual is not.
     bases
         Number of bases tried.
     """
@@ -69,20 +69,20 @@ class EnumerationResult:
     bases: int
 
     def proves(self, problem: Problem) -> bool:
-        """Whether ``problem`` is feasible and has no solution, as this list says: by enumeration done anew.
+        """Return True if ``problem`` is feasible and has no solution, as this list states; the enumeration is repeated.
 
-        A list can be written by hand, and nothing in it tells so. In integers for up to 16 unknowns; where these take
-        too long and for up to 24 pairs basis by basis; never of more.
+        A list could be written by hand, so it is not trusted. Up to 16 unknowns the check is in integers. If these take
+        too long, and up to 24 pairs, it goes basis by basis. Larger problems are not checked.
         """
         lo, hi = bounds_of(problem)
-        # Asked before anything is made dense or kept.
+        # Check before anything is made dense or stored.
         few = int(np.isfinite([lo, hi])[:, lo < hi].sum()) <= _CHECKED
         return self.complete and not self.solutions and few and _unsolvable(problem)
 
 
 @functools.lru_cache(maxsize=1)
 def _unsolvable(problem: Problem) -> bool:
-    """Return True if a problem is again found feasible and without solution; the answer is cached."""
+    """Return True if a new search finds the problem feasible and without solution; the result is cached."""
     from lcp.farkas import EXACT, feasible_point, solve_integer_program, to_mlcp
 
     mixed = to_mlcp(problem)
@@ -105,7 +105,7 @@ def _unsolvable(problem: Problem) -> bool:
 def enumerate_solutions(
     problem: Problem, *, max_n: int = 16, tolerance: float = DEFAULT_TOLERANCE
 ) -> EnumerationResult:
-    """All solutions of a small problem.
+    """Find all solutions of a small problem.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def enumerate_solutions(
     max_n
         Limit on n: 2^n bases are tried.
     tolerance
-        Bound on the backward error of what is called a solution.
+        Bound on the backward error of a solution.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def _boxed(problem: BoxLCP, max_n: int, tolerance: float) -> EnumerationResult:
         z = at_bounds(problem, conversion.recover(np.concatenate([solution.u, solution.y])), tolerance)
         better = refine(problem, z, tolerance)
         if better is None:
-            # A solution of the converted problem that rounding keeps from being one of this.
+            # This is a solution of the converted problem, but because of rounding not of the original one.
             complete = False
         elif not any(_same(better, other) for other in points):
             points.append(better)
@@ -164,7 +164,7 @@ def _same(x: Vector, y: Vector) -> bool:
 
 
 class BasisSearch:
-    """One enumeration in progress: what was found so far and which singular bases wait."""
+    """State of an enumeration: the solutions found, and the singular bases that wait."""
 
     def __init__(self, problem: LCP | MLCP, tolerance: float) -> None:
         self._problem = problem
@@ -173,13 +173,13 @@ class BasisSearch:
         inner: LCP | MLCP = problem
         if isinstance(problem, MLCP) and problem.n_free:
             reduction = reduce(problem)
-            # A regular A is eliminated: smaller bases. Otherwise the free unknowns are in every basis.
+            # A regular A is eliminated, for smaller bases. Otherwise the free unknowns are in every basis.
             if reduction.exact and reduction.consistent:
                 self._reduction, inner = reduction, reduction.lcp
         K, k, m = stacked(inner)
         row, self._column = balanced_scales(K)
         unit = float(np.abs(row * k).max(initial=0.0))
-        # Signs and ranks do not feel the size of the right-hand side: 1 where there is one.
+        # Signs and ranks do not depend on the size of the right-hand side: it is scaled to 1 if it is not zero.
         self._unit = unit if unit > 0.0 else 1.0
         self._K, self._k, self._m = row[:, None] * K * self._column, row * k / self._unit, m
         self._n = problem.n
@@ -190,11 +190,11 @@ class BasisSearch:
         self._complete = True
 
     def regular(self) -> Iterator[Vector]:
-        """Solutions at regular bases, in the order of their codes."""
+        """Find the solutions at regular bases, in the order of their codes."""
         yield from self.regular_in_range(0, 1 << self._n)
 
     def regular_in_range(self, first: int, end: int) -> Iterator[Vector]:
-        """Those at the regular ones of the bases ``first <= code < end``; singular ones are left for `singular`."""
+        """Find solutions at regular bases with ``first <= code < end``; store singular ones for `singular`."""
         from lcp.kernels.bases import CANDIDATE, scan_bases
 
         size, chunk = self._k.shape[0], min(_CHUNK, end - first)
@@ -218,13 +218,13 @@ class BasisSearch:
                     yield self._points[-1]
 
     def singular(self) -> Iterator[Vector]:
-        """Solutions at singular bases that no regular one has, and the continua."""
+        """Find solutions at singular bases that no regular one has, and the continua."""
         programs = 0
         for count, code in enumerate(self._singular):
             try:
                 affine = affine_set(self._K, self._k, self._m, self._active(code), _RANK_TOLERANCE)
             except np.linalg.LinAlgError:
-                # Numbers beyond double precision: the basis stays undecided.
+                # Numbers exceed double precision: the basis remains undecided.
                 self._complete = False
                 continue
             if affine is None:
@@ -238,7 +238,7 @@ class BasisSearch:
                 yield self._points[-1]
 
     def summary(self) -> EnumerationResult:
-        """What was found."""
+        """Return the result."""
         isolated = tuple(
             not any(self._belongs_to_basis(i, code) for code in self._continua) for i in range(len(self._points))
         )
@@ -259,7 +259,7 @@ class BasisSearch:
         if piece.dimension == 0:
             return self._keep(piece.point)
         kept = False
-        # A point of the continuum has to be a verified solution before the continuum is believed.
+        # A point of the continuum must be a verified solution before the continuum is accepted.
         x = self._verified(piece.point)
         if x is not None:
             self._continua.append(code)
@@ -268,12 +268,12 @@ class BasisSearch:
         return kept
 
     def _belongs_to_basis(self, i: int, code: int) -> bool:
-        """Whether solution i belongs to the basis: zero outside, w zero inside."""
+        """Return True if solution i belongs to the basis: zero outside, w zero inside."""
         positive, tight = self._supports[i]
         return positive & ~code == 0 and code & ~tight == 0
 
     def _verified(self, x: Vector) -> Vector | None:
-        """The solution of the original problem at the unknowns x of the scaled one, if it is one."""
+        """Return the solution of the original problem at the unknowns x of the scaled one, or None if it is not one."""
         z = x * self._column * self._unit
         z[self._m :] = np.maximum(z[self._m :], 0.0)
         if self._reduction is not None:
@@ -286,8 +286,8 @@ class BasisSearch:
             refined is None
             and (K @ z + k >= -_WRONG * (np.abs(K) @ np.abs(z) + np.abs(k)))[z.shape[0] - self._n :].all()
         ):
-            # Its signs are right to rounding, its residual is not: whether it is a solution stays open, and with it any
-            # proof that there is none.
+            # Its signs are right to rounding, its residual is not. So it is undecided whether it is a solution, and a
+            # proof that there is none is impossible.
             self._complete = False
         return refined
 
@@ -311,7 +311,7 @@ class BasisSearch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """A nonempty set of solutions of one singular basis: one of its points, and its dimension in (y, w).
+    """Nonempty set of solutions of one singular basis: one of its points, and its dimension in (y, w).
 
     With x the unknowns of the basis, x = x0 + N s solves its equations for every s. The remaining conditions, y >= 0 in
     the basis and w >= 0 outside, are c + G s >= 0: a polyhedron. Along one direction they are an interval; in more
@@ -324,7 +324,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Affine:
-    """Solutions x0 + N s of a singular basis and its sign conditions c + G s >= 0, each known to ``error``."""
+    """Solutions x0 + N s of a singular basis and its sign conditions c + G s >= 0, each with its ``error``."""
 
     point: Vector
     directions: NDArray[np.float64]
@@ -334,18 +334,18 @@ class Affine:
 
     @property
     def n_constrained_directions(self) -> int:
-        """Number of independent directions that any of the conditions feels."""
+        """Number of independent directions on which a condition depends."""
         return int(self.G.shape[1])
 
     def at(self, s: Vector) -> Vector:
-        """The unknowns at s."""
+        """Return the unknowns at s."""
         return self.point + self.directions @ s
 
 
 def affine_set(
     K: NDArray[np.float64], k: Vector, m: int, active: NDArray[np.intp], rank_tolerance: float
 ) -> Affine | None:
-    """The set of a basis of equilibrated data, None where it has no solution or a fixed condition is violated."""
+    """Return the affine set of a basis of equilibrated data; None if it is empty or violates a fixed condition."""
     size = k.shape[0]
     block = K[np.ix_(active, active)]
     U, values, Vt = np.linalg.svd(block)
@@ -369,7 +369,7 @@ def affine_set(
     G = np.where(inside[pairs, None], directions[pairs], moved[pairs])
     x_size = float(np.abs(point).max(initial=0.0))
     error = _ZERO * np.where(inside[pairs], x_size, np.abs(K[pairs]) @ np.abs(point) + np.abs(k[pairs]))
-    # Directions that no condition feels (of free unknowns) are left out; the others are made orthonormal in G.
+    # Directions without effect on the conditions (of free unknowns) are left out; the others are made orthonormal in G.
     _, strength, Wt = np.linalg.svd(G, full_matrices=False)
     felt = int((strength > 1e-9).sum())
     directions, G = directions @ Wt[:felt].T, G @ Wt[:felt].T
@@ -381,7 +381,7 @@ def affine_set(
 
 
 def piece_of(affine: Affine) -> Piece | None:
-    """The nonempty piece of an affine set, or None; a linear program decides where it has two or more directions."""
+    """Return the nonempty piece of an affine set, or None; with two or more directions a linear program decides."""
     if affine.n_constrained_directions == 0:
         return Piece(affine.point, 0)
     return _interval(affine) if affine.n_constrained_directions == 1 else _polyhedron(affine)
@@ -390,7 +390,7 @@ def piece_of(affine: Affine) -> Piece | None:
 def _interval(affine: Affine) -> Piece | None:
     g, c = affine.G[:, 0], affine.c
     rising, falling = g > 0.0, g < 0.0
-    # Each end with the rounding that its condition is known to.
+    # Each end is widened by the rounding error of its condition.
     low = float(np.max(-c[rising] / g[rising], initial=-np.inf))
     high = float(np.min(-c[falling] / g[falling], initial=np.inf))
     slack = float(np.max(affine.error / np.where(g != 0.0, np.abs(g), 1.0), where=g != 0.0, initial=0.0))
@@ -408,11 +408,11 @@ def _interval(affine: Affine) -> Piece | None:
 
 
 def _polyhedron(affine: Affine) -> Piece | None:
-    """Largest possible number of strict conditions: max sum t with c r + G s >= t, 0 <= t <= 1, r >= 1."""
+    """Maximise the number of strict conditions: max sum t with c r + G s >= t, 0 <= t <= 1, r >= 1."""
     count, d = affine.G.shape
     unit = max(float(np.abs(affine.c).max(initial=0.0)), np.finfo(np.float64).tiny)
     c = np.where(np.abs(affine.c) <= affine.error, 0.0, affine.c) / unit
-    # Not an empty piece: that would count as proof.
+    # Do not return an empty piece, which would count as proof.
     check_range("a piece of the solution set", c, affine.G)
     program = linear_program(
         np.concatenate([np.zeros(d + 1), -np.ones(count)]),

@@ -1,4 +1,4 @@
-"""Proof that no feasible point exists: a Farkas vector, found by a linear program and re-checked here."""
+"""Proof that no feasible point exists: a Farkas vector from a linear program, checked again here."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from lcp.residuals import Problem
 from lcp.scaling import scales
 from lcp.status import Status
 
-# Sign conditions may miss by this fraction of their terms: a few roundings of the data. What misses by more is no
-# proof, however little: where columns nearly cancel, a huge z may be feasible. The contradiction itself must be larger
-# than the second fraction of its terms.
+# Sign conditions can be violated by this fraction of their terms: a few roundings of the data. A larger violation is
+# not a proof: if columns nearly cancel, a huge z can be feasible. The contradiction itself must exceed the second
+# fraction of its terms.
 ROUNDING = 2.0**-48
 MIN_MARGIN = 1e-8
 # Rows up to which linear programs are solved in integers.
@@ -29,12 +29,12 @@ EXACT = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Farkas:
-    """Multipliers that add the rows of a problem up to a contradiction.
+    """Multipliers whose combination of the rows of a problem is a contradiction.
 
     For LCP(M, q): y >= 0, M^T y <= 0 and q . y < 0, so that y . (M z + q) < 0 for every z >= 0, and M z + q >= 0 is
-    impossible. For an `MLCP` with v on the equations: A^T v + X2^T y = 0, X1^T v + X3^T y <= 0, a . v + x4 . y < 0;
-    y = 0 and X1^T v = 0
-    then means that the equations contradict each other. For a `BoxLCP` they belong to its `box_to_mlcp`.
+    impossible. For an `MLCP` with v on the equations: A^T v + X2^T y = 0, X1^T v + X3^T y <= 0, a . v + x4 . y < 0; y =
+    0 and X1^T v = 0 then means that the equations contradict each other. For a `BoxLCP` the multipliers belong to its
+    `box_to_mlcp`.
 
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), theorem 2.7.9 (Farkas).
     """
@@ -43,20 +43,20 @@ class Farkas:
     v: Vector
 
     def status(self, problem: Problem) -> Status:
-        """INCONSISTENT where the equations contradict each other for y of any sign, else INFEASIBLE."""
+        """INCONSISTENT if the equations contradict each other for y of any sign, else INFEASIBLE."""
         mixed = to_mlcp(problem)
         bound = np.abs(mixed.X1.T @ self.v) > ROUNDING * (np.abs(mixed.X1).T @ np.abs(self.v))
         return Status.INFEASIBLE if self.y.any() or bound.any() else Status.INCONSISTENT
 
     def proves(self, problem: Problem) -> bool:
-        """Whether the multipliers do what they should on the data of ``problem``, or on data a few roundings away.
+        """Return True if the multipliers prove infeasibility of ``problem``, or of data within a few roundings.
 
-        Sums are formed in twice the working precision. See `proves_exactly` for no roundings at all.
+        Sums are formed in twice the working precision. `proves_exactly` allows no rounding.
         """
         return self._checked(problem, ROUNDING)
 
     def proves_exactly(self, problem: Problem) -> bool:
-        """Whether the multipliers prove the data as they stand to be infeasible, in exact arithmetic."""
+        """Return True if the multipliers prove in exact arithmetic that the data are infeasible."""
         return self._checked(problem, 0.0)
 
     def _checked(self, problem: Problem, slack: float) -> bool:
@@ -73,14 +73,14 @@ class Farkas:
         contradiction = float(k @ x)
         if not contradiction < -MIN_MARGIN * float(np.abs(k) @ np.abs(x)):
             return False
-        # Rows that take no part add nothing: of a sparse M only the others are made dense.
+        # Rows with multiplier zero add nothing: of a sparse M only the other rows are made dense.
         used = np.flatnonzero(x)
         rows = K[used] if isinstance(K, np.ndarray) else K[used].toarray()
         return bool((relative_violation(rows, x[used], m) <= slack).all())
 
 
 def relative_violation(K: Vector, x: Vector, m: int) -> Vector:
-    """By what fraction of their terms K^T x = 0 in its first m entries and K^T x <= 0 in the others are missed.
+    """Return the largest violation of K^T x = 0 (first m entries) and K^T x <= 0 (others), as a fraction of the terms.
 
     Compensated sums give all signs except for sums that vanish to 30 digits; these are formed in integers.
     """
@@ -102,21 +102,21 @@ def relative_violation(K: Vector, x: Vector, m: int) -> Vector:
 
 
 def to_mlcp(problem: Problem) -> MLCP:
-    """Any problem as an `MLCP`."""
+    """Return any problem as an `MLCP`."""
     if isinstance(problem, LCP):
         return lcp_to_mlcp(problem).problem
     return box_to_mlcp(problem).problem if isinstance(problem, BoxLCP) else problem
 
 
 def solve_integer_program(problem: MLCP, time_limit: float = 0.0) -> Branching:
-    """``problem`` searched in integers for so many seconds; without any, whether a point is feasible."""
+    """Search ``problem`` in integers for at most these seconds; without seconds only decide on feasibility."""
     search = Branching(problem._K, problem._k, problem.n_free, time_limit)
     search.run()
     return search
 
 
 def row_proof(problem: LCP) -> Farkas | None:
-    """The proof of a row that no z >= 0 can lift, q_i < 0 beyond its noise and no entry positive; None without one."""
+    """Return the proof of a row with q_i < 0 beyond its noise and no positive entry, or None if there is none."""
     M, q = problem._M, problem._q
     lost = q < 0.0 if problem._q_uncertainty is None else q < -problem._q_uncertainty
     if not lost.any():
@@ -127,7 +127,7 @@ def row_proof(problem: LCP) -> Farkas | None:
 
 
 def infeasibility_proof(problem: Problem, time_limit: float = 60.0) -> Farkas | None:
-    """A verified Farkas vector of ``problem``, or None where a linear program finds none within so many seconds."""
+    """Return a verified Farkas vector of ``problem``, or None if a linear program finds none within these seconds."""
     deadline = cpu_seconds() + time_limit
     mixed = to_mlcp(problem)
     K, k, m = mixed._K, mixed._k, mixed.n_free
@@ -143,7 +143,7 @@ def infeasibility_proof(problem: Problem, time_limit: float = 60.0) -> Farkas | 
     row, column = scales(K)
     scaled = (row[:, None] * K * column).T
     cost = row * k
-    # Every row's own size: a row of small numbers may carry the contradiction.
+    # Each row has its scale, because a row of small numbers can contain the contradiction.
     cost = cost / max(float(np.abs(cost).max()), np.finfo(np.float64).tiny)
     if not (np.isfinite(cost).all() and np.isfinite(scaled).all()):
         return best
@@ -169,7 +169,7 @@ def infeasibility_proof(problem: Problem, time_limit: float = 60.0) -> Farkas | 
 
 
 def candidates(scaled: Vector, cost: Vector, x: Vector, m: int, deadline: float = np.inf) -> Iterator[Vector]:
-    """What the LP found: as whole numbers if it is near such, as it is, balanced to rounding, off the border."""
+    """Yield variants of the LP's multipliers: near whole numbers, unchanged, balanced, and off the border."""
     for unit in np.unique(np.abs(x[x != 0.0])):
         whole = np.round(x / unit)
         if np.abs(x / unit - whole).max() < 1e-6:
@@ -183,7 +183,7 @@ def candidates(scaled: Vector, cost: Vector, x: Vector, m: int, deadline: float 
 
 
 def _interior(scaled: Vector, cost: Vector, x: Vector, m: int, time_limit: float) -> Vector | None:
-    """Multipliers that meet the inequalities with room for rounding, where some do."""
+    """Return multipliers that satisfy the inequalities with a margin for rounding, if they exist."""
     size = x.shape[0]
     if m or size == 0:
         return None
@@ -202,7 +202,7 @@ def _interior(scaled: Vector, cost: Vector, x: Vector, m: int, time_limit: float
 
 
 def balanced(scaled: Vector, x: Vector, m: int) -> Vector:
-    """x with the conditions that hold as equations met to rounding: the LP solver meets them to 1e-7 only."""
+    """Return x with active conditions satisfied to rounding; the LP solver satisfies them to 1e-7 only."""
     columns = scaled @ x
     tight = np.abs(columns) <= 1e-6
     tight[:m] = True
@@ -215,7 +215,7 @@ def balanced(scaled: Vector, x: Vector, m: int) -> Vector:
 
 
 def feasible_point(problem: Problem, time_limit: float = 60.0) -> Vector | None:
-    """(u, y) with y >= 0 that meets the equations and w >= 0 to 1e-8 of their terms; None where none was found."""
+    """Return (u, y) with y >= 0 that satisfies the equations and w >= 0 to 1e-8 of their terms; None if not found."""
     mixed = to_mlcp(problem)
     K, k, m = mixed._K, mixed._k, mixed.n_free
     size = k.shape[0]

@@ -1,8 +1,8 @@
 """Run compiled code in worker threads so that Ctrl-C works, and measure time limits in CPU seconds.
 
-Compiled code, of this package or of a library, handles no signals. What may take long in one piece is therefore done on
-a thread of its own (`run_interruptibly`), while the one that asked waits and hears Ctrl-C at once. What it leaves
-behind ends at its next look at the clock.
+Compiled code, of this package or of a library, handles no signals. Therefore work that can take long runs in a worker
+thread (`run_interruptibly`), while the caller waits and handles Ctrl-C immediately. Abandoned work ends when it next
+reads the clock.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Between two looks at the work of another thread [s].
+#: Seconds between two polls of another thread's work.
 POLL_SECONDS = 0.05
-# What the end of the program waits for code that must not be cut off [s].
+# Seconds that the exit of the program waits for code that must not be cut off.
 _EXIT_WAIT_SECONDS = 15.0
 
 
@@ -34,7 +34,7 @@ class Cancelled(BaseException):
 
 
 class _ThreadState(threading.local):
-    """Of each thread: seconds that others worked for it, and whether somebody waits for it."""
+    """State of a thread: CPU seconds of others that worked for it, and whether its caller still waits."""
 
     elsewhere = 0.0
     given_up: threading.Event | None = None
@@ -44,7 +44,7 @@ _thread_state = _ThreadState()
 
 
 def cpu_seconds() -> float:
-    """Seconds of the processor that this thread has taken, with those taken for it; every limit is measured by it.
+    """Return the CPU seconds of this thread and of the threads that worked for it; all time limits use them.
 
     Long computations call it now and then. Raises `Cancelled` if no thread waits for this one any more.
     """
@@ -54,11 +54,11 @@ def cpu_seconds() -> float:
 
 
 def run_interruptibly(work: Callable[[], T], seconds: float | None = None, *, ends: bool = False) -> T:
-    """Return what ``work`` does, on a thread of its own while this one hears Ctrl-C; it has this one's context.
+    """Return the result of ``work()``, run in a worker thread in this thread's context while this one handles Ctrl-C.
 
-    On a thread other than the main one, which hears none, it is done at once, but where it may take ``seconds`` of the
-    clock at most: a `TimeoutError` after that. ``ends``: it breaks where the program ends under it, which therefore
-    bids it end and waits a little.
+    A thread other than the main one does not handle Ctrl-C, so it runs the work itself, unless ``seconds`` limits the
+    time: then a `TimeoutError` is raised after that. ``ends``: the work fails if the program exits during it; so the
+    exit cancels it and waits a little.
     """
     if seconds is None and threading.current_thread() is not threading.main_thread():
         return work()
@@ -77,13 +77,13 @@ def run_interruptibly(work: Callable[[], T], seconds: float | None = None, *, en
             spent[0] = time.thread_time() + _thread_state.elsewhere
             done.set()
 
-    # A daemon: the end of the program does not wait for compiled code that nobody asks for.
+    # A daemon thread: the exit of the program does not wait for compiled code that nobody needs.
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     end = None if seconds is None else time.monotonic() + seconds
     try:
         while not done.wait(POLL_SECONDS):
-            cpu_seconds()  # this one may be waited for itself
+            cpu_seconds()  # raises if the caller of this thread has stopped waiting
             if end is not None and time.monotonic() > end:
                 raise TimeoutError
     finally:
@@ -97,7 +97,7 @@ def run_interruptibly(work: Callable[[], T], seconds: float | None = None, *, en
 
 
 def interruptible(function: F) -> F:
-    """Let a function be done as by `run_interruptibly`."""
+    """Decorate a function to run by `run_interruptibly`."""
 
     @functools.wraps(function)
     def done(*arguments: Any, **named: Any) -> Any:
@@ -107,15 +107,15 @@ def interruptible(function: F) -> F:
 
 
 def available_cpus() -> int:
-    """Number of processors this process may use; not every system tells."""
+    """Return the number of processors that this process may use; not every system reports it."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def map_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[tuple[int, T]]:
-    """Yield i and what ``work`` does with it, for all i below ``count``, in the order of their ends.
+    """Yield i and the result of ``work(i)``, for all i below ``count``, in the order of completion.
 
-    What it raises goes through. With Ctrl-C, and wherever else the caller leaves, none is begun any more, and those
-    under way, which nobody waits for, end at their next look at the clock.
+    Its exceptions are raised here. After Ctrl-C, and if the caller stops the iteration, no work is started any more,
+    and running work ends when it next reads the clock.
     """
     if threads <= 1 or count <= 1:
         yield from ((i, work(i)) for i in range(count))
@@ -144,40 +144,40 @@ def map_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[
 
 
 class _WorkerThread:
-    """A thread that waits for work, does it and waits again; locks hand it over in some microseconds."""
+    """Thread that waits for work, does it and waits again; locks hand it over in some microseconds."""
 
     def __init__(self) -> None:
         self._go, self._done = threading.Lock(), threading.Lock()
         self._go.acquire()
         self._done.acquire()
-        # What is being done, None for nothing, with which it ends; what it raised. In a list, so that the thread does
-        # not keep this alive.
+        # The present work (None for no work) and its exception. They are in a list, so that the thread keeps no
+        # reference to this object.
         self._work: list[Callable[[], None] | None] = [None]
         self._raised: list[BaseException] = []
-        # A daemon: it waits for ever where nobody ends it before the end of the program.
+        # A daemon thread: without `_end` it waits until the program exits.
         threading.Thread(target=_serve, args=(self._go, self._done, self._work, self._raised), daemon=True).start()
         weakref.finalize(self, _let_go, self._go)
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Begin it; what was begun before has ended."""
+        """Start the work; the previous work has ended."""
         self._work[0] = work
         self._go.release()
 
     def ended(self, seconds: float) -> bool:
-        """Whether it has ended, or does within so many seconds."""
-        # The lock only wakes: Ctrl-C may come between the taking of a lock and whatever would be noted of it.
+        """Return True if the work has ended, or ends within these seconds."""
+        # The lock only wakes: Ctrl-C can come between acquiring a lock and storing a note about it.
         if self._work[0] is not None:
             self._done.acquire(timeout=seconds)
         return self._work[0] is None
 
     def raised(self) -> list[BaseException]:
-        """Take what it raised."""
+        """Return the exception of the work, and forget it."""
         found, self._raised[:] = list(self._raised), []
         return found
 
 
 def _let_go(lock: threading.Lock) -> None:
-    """Release a lock, which at the end of the program may be free."""
+    """Release a lock, which can be free already at the exit of the program."""
     if lock.locked():
         lock.release()
 
@@ -199,13 +199,13 @@ def _serve(
         except BaseException as error:  # noqa: BLE001  handed on
             raised.append(error)
         given[0] = work = None
-        # Nobody else releases it; it is free already where nobody waited the last time.
+        # No other thread releases it; it is already free if no thread waited the last time.
         if done.locked():
             done.release()
 
 
 def _run_member(work: Callable[[int], None], number: int, given_up: threading.Event) -> None:
-    """Do a member's part of what others may give up."""
+    """Do one member's share of work that others can cancel."""
     _thread_state.given_up = given_up
     try:
         work(number)
@@ -214,7 +214,7 @@ def _run_member(work: Callable[[int], None], number: int, given_up: threading.Ev
 
 
 class ThreadTeam:
-    """Threads that stay, for one piece of work after the other: to begin them takes as long as many a piece.
+    """Threads that are reused for successive pieces of work, because starting a thread can take as long as the work.
 
     Parameters
     ----------
@@ -227,19 +227,19 @@ class ThreadTeam:
         self._of_this_process()
 
     def _of_this_process(self) -> None:
-        """Have members: of a process that was forked only the thread that asked for it is left."""
+        """Create the members; in a forked process only the calling thread is left."""
         if self._process != os.getpid():
             self._members = [_WorkerThread() for _ in range(self._others)]
             self._given_up, self._process = threading.Event(), os.getpid()
 
     def work(self, work: Callable[[int], None], threads: int | None = None) -> None:
-        """Do the same work on every thread, given its number, and on so many at most; return when all are done.
+        """Do the same work on at most this many threads, called with their numbers; return when all are done.
 
-        What it raises goes through. With Ctrl-C, and whatever else ends it here, it ends elsewhere at the next look at
-        the clock, which is waited for: whatever it works on is nobody's afterwards.
+        Exceptions are raised here. After Ctrl-C or an exception, the other threads are cancelled and end when they next
+        read the clock, and this call waits for them. Their data are then not used any more.
         """
         self._of_this_process()
-        # Ctrl-C twice leaves some at work.
+        # A second Ctrl-C leaves some threads at work.
         self._wait(self._members)
         members = self._members if threads is None else self._members[: threads - 1]
         try:
@@ -252,14 +252,14 @@ class ThreadTeam:
         self._hand_on()
 
     def begin(self, work: Callable[[int], None], threads: int) -> None:
-        """Start the same work on the other threads that are free, without waiting; see `end`."""
+        """Start the same work on the other free threads, without waiting; see `end`."""
         self._of_this_process()
         for number, member in enumerate(self._members[: threads - 1], 1):
             if member.ended(0.0):
                 member.begin(functools.partial(_run_member, work, number, self._given_up))
 
     def end(self, given_up: bool = False) -> None:
-        """Wait until what was begun has ended, which it does by itself, or at its next look at the clock."""
+        """Wait for the started work; it ends by itself, or when it next reads the clock."""
         self._of_this_process()
         if given_up:
             self._give_up()
@@ -268,12 +268,12 @@ class ThreadTeam:
         self._hand_on()
 
     def _hand_on(self) -> None:
-        """Raise what the first of them raised."""
+        """Raise the first exception of the members."""
         for error in [error for member in self._members for error in member.raised()][:1]:
             raise error
 
     def _give_up(self) -> None:
-        """Bid all end, and wait for it, whatever comes; nobody asks what they raise."""
+        """Cancel all members and wait for them; their exceptions are ignored."""
         given_up, self._given_up = self._given_up, threading.Event()
         given_up.set()
         while not all(member.ended(POLL_SECONDS) for member in self._members):
@@ -282,14 +282,14 @@ class ThreadTeam:
             member.raised()
 
     def _wait(self, members: list[_WorkerThread]) -> None:
-        """Wait until they have ended."""
+        """Wait until all members have ended."""
         for member in members:
             while not member.ended(POLL_SECONDS):
                 cpu_seconds()
 
 
 class _ThreadTeams(threading.local):
-    """Of each thread: of how many its crew is, and the crew."""
+    """Per thread: the size of its team, and the team."""
 
     kept: tuple[int, ThreadTeam | None] = (0, None)
 
@@ -298,7 +298,7 @@ _thread_teams = _ThreadTeams()
 
 
 def thread_team(threads: int) -> ThreadTeam:
-    """A crew of at least so many for this thread alone, kept for the next time: threads take 0.1 ms each to begin."""
+    """Return a team of at least this size for this thread; it is reused, because starting a thread takes 0.1 ms."""
     size, crew = _thread_teams.kept
     if crew is None or size < threads:
         crew = ThreadTeam(threads)
@@ -307,7 +307,7 @@ def thread_team(threads: int) -> ThreadTeam:
 
 
 def _end(thread: threading.Thread) -> None:
-    """Bid a thread end, and wait for it."""
+    """Tell a thread to end, and wait for it."""
     if thread.ident is not None and thread.is_alive():
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Cancelled))
         thread.join(_EXIT_WAIT_SECONDS)

@@ -1,4 +1,4 @@
-"""Linear programs, by HiGHS: within a limit of time, with Ctrl-C heard at once."""
+"""Linear programs by HiGHS, with a time limit and immediate Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lcp.interruptible import run_interruptibly
 
 Bounds = Sequence[tuple[float | None, float | None]] | tuple[float, float]
 
-# Entries up to which a program takes some milliseconds, and no thread of its own.
+# Entries up to which a program takes some milliseconds, and no separate thread.
 _SMALL = 20_000
-# What HiGHS may take beyond its limit before it is left to itself.
+# Seconds that HiGHS can take beyond its limit before it is abandoned.
 _EXTRA_SECONDS = 0.25
 
 
@@ -29,10 +29,10 @@ def linear_program(
     bounds: Bounds,
     time_limit: float = 60.0,
 ) -> Any:
-    """min cost . x with A_ub x <= b_ub, A_eq x = b_eq, bounds: what `scipy.optimize.linprog` answers.
+    """Minimise cost . x with A_ub x <= b_ub, A_eq x = b_eq and bounds; return the result of `scipy.optimize.linprog`.
 
-    None where no point is handed back, as at the end of ``time_limit`` seconds: of the clock, longer the more others
-    work on the machine, so that they are about those of the processor.
+    Returns None if HiGHS returns no point, as at the end of ``time_limit`` seconds. These are wall seconds, extended by
+    the load of the machine, so that they are about CPU seconds.
     """
     from scipy.optimize import linprog
 
@@ -54,7 +54,7 @@ def linear_program(
 
 
 def _load_per_cpu() -> float:
-    """How many share a processor of this machine, as far as the system tells: HiGHS counts seconds of the clock."""
+    """Return the number of processes per processor, if the system reports it, because HiGHS counts wall seconds."""
     with contextlib.suppress(AttributeError, OSError):
         return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     return 1.0

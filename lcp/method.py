@@ -1,6 +1,6 @@
-"""The frame of every solver: one signature, checked options, traits and limits of time.
+"""Base classes of solvers: one signature, checked options, traits and time limits.
 
-What an option may be stands beside its default. A value that is refused is named with the solver and the field.
+Each option states its allowed values with its default. An error about an option names the solver and the field.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from lcp.status import ProblemError
 
 
 class OptionsMeta(ABCMeta):
-    """Of solvers: the object with every option at its default is made, and its options checked, once.
+    """Metaclass of solvers: the object with all default options is made and checked only once.
 
-    A solver is a value that never changes; to make one takes longer than to solve a small problem. One that holds more
-    than its options, as a subclass that counts its calls, is an object of its own each time.
+    A solver is an immutable value; making one takes longer than solving a small problem. A solver with other attributes
+    than options, such as a subclass that counts its calls, is a new object each time.
     """
 
     if not TYPE_CHECKING:
 
         def __call__(cls, *options: Any, **named: Any) -> Any:
-            """Make an object, or hand out the one with the defaults."""
+            """Return a new object, or the shared one with default options."""
             if options or named:
                 return super().__call__(*options, **named)
             plain = cls.__dict__.get("_plain")
@@ -44,16 +44,16 @@ class OptionsMeta(ABCMeta):
 
 
 def _is_value(solver: Any) -> bool:
-    """Whether an object is of a dataclass itself and holds nothing but options that were not made for it."""
+    """Return True if an object is of a dataclass itself and has only options without default factories."""
     options = {option.name for option in fields(solver) if option.default_factory is MISSING}
     return "__dataclass_fields__" in vars(type(solver)) and vars(solver).keys() <= options
 
 
 class Options(metaclass=OptionsMeta):
-    """A frozen dataclass whose fields, made by the functions below, say what they may be."""
+    """Frozen dataclass whose fields, made by the functions below, define their allowed values."""
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
+        """Raise an error for options out of range."""
         kind: Any = type(self)
         for name, check in _checks(kind):
             check(self, name)
@@ -61,33 +61,33 @@ class Options(metaclass=OptionsMeta):
 
 @functools.cache
 def _checks(kind: Any) -> tuple[tuple[str, Callable[[Any, str], None]], ...]:
-    """What the options of a class may be, by name."""
+    """Return the checks of the options of a class, by name."""
     return tuple((option.name, option.metadata["check"]) for option in fields(kind) if "check" in option.metadata)
 
 
 def integer_option(default: int | None, *, least: int = 0, most: int = sys.maxsize) -> Any:
-    """An option that is a whole number in [least, most], or None where that is the default."""
+    """Define an option that is an integer in [least, most], or None if that is the default."""
     return _option(default, functools.partial(check_integer, least=least, most=most, optional=default is None))
 
 
 def real_option(default: float | None, *, least: float, most: float, open_ends: bool = False) -> Any:
-    """An option that is a number in [least, most] (``open_ends``: between), or None where that is the default."""
+    """Define an option that is a number in [least, most] (``open_ends``: between), or None if that is the default."""
     check = functools.partial(check_real, least=least, most=most, open_ends=open_ends, optional=default is None)
     return _option(default, check)
 
 
 def positive_option(default: float) -> Any:
-    """An option that is a number above zero; infinity stands for no limit."""
+    """Define an option that is a positive number; infinity means no limit."""
     return _option(default, check_positive)
 
 
 def bool_option(default: bool) -> Any:
-    """An option that is True or False."""
+    """Define an option that is True or False."""
     return _option(default, check_bool)
 
 
 def choice_option(default: str, choices: tuple[str, ...]) -> Any:
-    """An option that is one of ``choices``."""
+    """Define an option that is one of ``choices``."""
     return _option(default, functools.partial(check_choice, choices=choices))
 
 
@@ -96,7 +96,7 @@ def _option(default: Any, check: Callable[[Any, str], None]) -> Any:
 
 
 def check_integer(owner: Any, name: str, *, least: int = 0, most: int = sys.maxsize, optional: bool = False) -> None:
-    """Refuse ``owner.name`` unless it is a whole number in [least, most] (or None where ``optional``)."""
+    """Raise an error unless ``owner.name`` is an integer in [least, most] (or None if ``optional``)."""
     value: Any = getattr(owner, name)
     if optional and value is None:
         return
@@ -110,7 +110,7 @@ def check_integer(owner: Any, name: str, *, least: int = 0, most: int = sys.maxs
 def check_real(
     owner: Any, name: str, *, least: float, most: float, open_ends: bool = False, optional: bool = False
 ) -> None:
-    """Refuse ``owner.name`` unless it is a real number in [least, most] (``open_ends``: strictly between), or None."""
+    """Raise an error unless ``owner.name`` is a number in [least, most] (``open_ends``: strictly between), or None."""
     value = getattr(owner, name)
     if optional and value is None:
         return
@@ -123,14 +123,14 @@ def check_real(
 
 
 def check_positive(owner: Any, name: str) -> None:
-    """Refuse ``owner.name`` unless it is a number above zero (infinity admitted, for limits)."""
+    """Raise an error unless ``owner.name`` is a positive number (infinity is allowed, for limits)."""
     value = getattr(owner, name)
     if not number(value) > 0.0:
         raise ProblemError(f"{type(owner).__name__}.{name} must be positive, got {value!r}")
 
 
 def number(value: object) -> float:
-    """The value of a real number; NaN of anything else, and of what is beyond double precision."""
+    """Return a real number as a float; NaN for other values, and for numbers beyond double precision."""
     if type(value) is float:
         return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -142,21 +142,21 @@ def number(value: object) -> float:
 
 
 def check_bool(owner: Any, name: str) -> None:
-    """Refuse ``owner.name`` unless it is True or False."""
+    """Raise an error unless ``owner.name`` is True or False."""
     value = getattr(owner, name)
     if not isinstance(value, bool):
         raise ProblemError(f"{type(owner).__name__}.{name} must be True or False, got {value!r}")
 
 
 def check_choice(owner: Any, name: str, choices: tuple[str, ...]) -> None:
-    """Refuse ``owner.name`` unless it is one of ``choices``."""
+    """Raise an error unless ``owner.name`` is one of ``choices``."""
     value = getattr(owner, name)
     if value not in choices:
         raise ProblemError(f"{type(owner).__name__}.{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def check_solver(name: str, solver: Any, example: str = "Lemke()") -> None:
-    """Refuse what has no ``solve``, and a class where one of its objects is meant; ``name`` says what was given."""
+    """Refuse an object without ``solve``, and a class in place of its object; ``name`` is the argument's name."""
     if isinstance(solver, type):
         raise ProblemError(
             f"{name} must be a solver object such as {example}, got the class {solver.__name__}: add (), "
@@ -167,7 +167,7 @@ def check_solver(name: str, solver: Any, example: str = "Lemke()") -> None:
 
 
 def replace_fields(solver: Any, values: Mapping[str, Any]) -> Any:
-    """A copy with other values in these fields. Not `dataclasses.replace`: constructors may take other arguments."""
+    """Return a copy with other field values, also of classes for which `dataclasses.replace` fails."""
     changed = copy.copy(solver)
     for name, value in values.items():
         object.__setattr__(changed, name, value)
@@ -175,12 +175,12 @@ def replace_fields(solver: Any, values: Mapping[str, Any]) -> Any:
 
 
 class Traits(enum.Flag):
-    """Classes of problems a solver is proven for, and abilities.
+    """Problem classes for which a solver is proven, and its abilities.
 
-    BIMATRIX_GAME is M = [[0, A], [B^T, 0]] with A, B > 0 and q < 0, FINITE_BOX a `BoxLCP` with finite bounds and any M,
-    which both have solutions always; the other classes are of M alone. A solver proven for a class finds a solution of
-    every solvable problem with such an M (of copositive ones where q lies in the dual range, as in frictional contact),
-    rounding and iteration limits apart.
+    BIMATRIX_GAME is M = [[0, A], [B^T, 0]] with A, B > 0 and q < 0. FINITE_BOX is a `BoxLCP` with finite bounds and any
+    M. Both always have solutions. The other classes are classes of M. A solver proven for a class finds a solution of
+    every solvable problem with such an M, apart from rounding and iteration limits. For copositive M, q must be in the
+    dual range, as in frictional contact.
     """
 
     POSITIVE_DEFINITE = enum.auto()
@@ -196,13 +196,13 @@ class Traits(enum.Flag):
     SPARSE = enum.auto()
     MIXED = enum.auto()
     BOXED = enum.auto()
-    # Solves friction problems (exact cones), and nothing else.
+    # Solves only friction problems (exact cones).
     CONE = enum.auto()
-    # Solves nonlinear problems (`NCP`, `MCP`), and nothing else.
+    # Solves only nonlinear problems (`NCP`, `MCP`).
     NONLINEAR = enum.auto()
 
 
-#: Classes that solvers are often proven for together.
+#: Classes for which solvers are often proven together.
 MONOTONE = Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE
 SYMMETRIC_MONOTONE = Traits.SYMMETRIC_POSITIVE_DEFINITE | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
 
@@ -216,7 +216,7 @@ _CONTAINED_IN = {
 
 
 def implied(classes: Traits) -> Traits:
-    """The classes a matrix of the given classes belongs to, those included (Cottle, Pang and Stone 1992, chapter 3)."""
+    """Return the given classes and the classes that contain them (Cottle, Pang and Stone 1992, chapter 3)."""
     closed = Traits(0)
     while closed != classes:
         closed = classes
@@ -226,12 +226,12 @@ def implied(classes: Traits) -> Traits:
     return closed
 
 
-#: Kind of problem.
+#: Type variable: the kind of problem.
 P_contra = TypeVar("P_contra", contravariant=True)
 
 
 class SolveRequest(NamedTuple):
-    """What is asked of one solve: the start or None, the bound on the scaled residual, whether to keep a trace."""
+    """Arguments of a solve: the start or None, the bound on the scaled residual, whether to keep a trace."""
 
     z0: Vector | None
     tolerance: float
@@ -239,10 +239,11 @@ class SolveRequest(NamedTuple):
 
 
 class SolverBase(Options, Generic[P_contra]):
-    """A solver of problems of one kind; a method has its options as fields, its ``traits``, and `_claim`.
+    """Base class of solvers for one kind of problem; a method has options as fields, ``traits``, and `_claim`.
 
-    One that has a plain problem's whole solve compiled in one piece, verdict included, has it as ``_solve_and_verify``
-    beside: of a problem, a start or None and a tolerance the result, or None where `_claim` is to be asked.
+    If a solver has a compiled function for the whole solve of a plain problem, with verification, it also has
+    ``_solve_and_verify``. This function gets a problem, a start or None, and a tolerance. It returns the result, or
+    None if `_claim` is needed.
     """
 
     def solve(
@@ -253,7 +254,7 @@ class SolverBase(Options, Generic[P_contra]):
         tolerance: float = DEFAULT_TOLERANCE,
         trace: bool = False,
     ) -> Claim:
-        """The method's claim on a problem; `lcp.solve` checks the arguments and verifies the claim.
+        """Return the method's claim on a problem; `lcp.solve` checks the arguments and verifies the claim.
 
         Parameters
         ----------
@@ -273,7 +274,7 @@ class SolverBase(Options, Generic[P_contra]):
 
 
 def with_time_limit(solver: Any, seconds: float) -> Any:
-    """The solver, and those in its fields, with limits of time of at most so many seconds; itself where they are."""
+    """Return the solver, with time limits of at most these seconds, also in solvers of its fields."""
     if not is_dataclass(solver) or not hasattr(solver, "solve"):
         return solver
     changed: dict[str, Any] = {}

@@ -1,10 +1,9 @@
-"""Solutions as the right-hand side moves along a line: parametric principal pivoting, with turns back followed.
+"""Solutions along a line of right-hand sides: parametric principal pivoting, which follows turning points.
 
-With t as one more variable, w - M z - t d = q and the complementary pairs describe edges that hang together in a path.
-t enters the basis of the solution at t = 0; whatever then blocks leaves, its complement enters, and t, which is free,
-stays. On each edge one variable outside the basis grows, and t grows, falls or rests: for a P-matrix it always grows.
-Ties are broken by the path of the perturbed data q + B (e, e^2, ...), B the first basis, which passes through no vertex
-twice.
+With t as one more variable, w - M z - t d = q and the complementary pairs describe edges of a path. t enters the basis
+of the solution at t = 0. The blocking variable leaves, its complement enters, and t, which is free, stays. On each edge
+one variable outside the basis grows, and t grows, falls or is constant; for a P-matrix it always grows. Ties are broken
+by the path of the perturbed data q + B (e, e^2, ...), B the first basis. This path visits no vertex twice.
 
 R. W. Cottle, Monotone solutions of the parametric linear complementarity problem, Mathematical Programming 3 (1972);
 R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section 4.5 (parametric principal
@@ -31,27 +30,28 @@ from lcp.solvers.enumeration import Enumeration
 from lcp.solvers.lemke import Lemke
 from lcp.status import ProblemError, Status
 
-# What an entry of an entering column must exceed to block, beside the largest; what counts as a tie beside the largest
-# basic variable; part of the way and of z below which a vertex repeats the last one; least entry of a regular factor.
+# Size of an entry of an entering column, relative to the largest, from which it blocks; tolerance of ties relative to
+# the largest basic variable; fractions of the line and of z below which a vertex repeats the last one; least pivot of a
+# regular factor.
 _PIVOT, _TIE, _SAME, _SINGULAR = 1e-11, 1e-13, 1e-12, 1e-14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParametricPath:
-    """A piecewise linear path of solutions of LCP(M, q + t d).
+    """Piecewise linear path of solutions of LCP(M, q + t d).
 
     Attributes
     ----------
     status
-        `SOLVED` where t arrived and every point was verified. `TURNED_BACK` where the path came back to t = 0, or
-        turned at all if turns were not to be followed; `RAY_TERMINATION` where z grew for ever at one t;
-        `ITERATION_LIMIT`; `STALLED` where a point is no solution to the tolerance; that of the first solve where there
-        is nothing to begin with, its result being ``evidence``.
+        `SOLVED` if t reached ``to`` and every point was verified. `TURNED_BACK` if the path returned to t = 0, or had a
+        turning point with ``follow_turns=False``; `RAY_TERMINATION` if z grew without bound at one t;
+        `ITERATION_LIMIT`; `STALLED` if a point is not a solution to the tolerance. If the first solve failed, its
+        status, with its result as ``evidence``.
     detail
-        Where and why, in words.
+        Text with place and reason.
     t, z
         Breakpoints (k,) in the order of the path, and the solutions there (k, n), of an `MLCP` (u, y); read-only.
-        Between two of them z is linear in t; where two have the same t, the segment between them solves at that t.
+        Between two of them z is linear in t; if two have the same t, all points of the segment are solutions at this t.
     bases
         For each segment (k - 1 of them) the indices of the pairs whose z may be positive.
     turning_points
@@ -59,9 +59,9 @@ class ParametricPath:
     backward_errors
         Of every breakpoint (k,), on the data.
     pivots
-        Basis changes, those that degenerate breakpoints cost included.
+        Basis changes, including those at degenerate breakpoints.
     evidence
-        The result of the first solve where that failed.
+        The result of the first solve if it failed.
     """
 
     status: Status
@@ -78,17 +78,17 @@ class ParametricPath:
 
     @property
     def solved(self) -> bool:
-        """Whether the path reached the t that was asked for, verified."""
+        """True if the path reached the requested t and was verified."""
         return self.status is Status.SOLVED
 
     def problem(self, t: float) -> LCP | MLCP:
-        """The problem at t."""
+        """Return the problem at t."""
         return _moved(self._problem, self._direction, t)
 
     def points(self, t: float) -> tuple[Vector, ...]:
-        """Every point of the path at t, in its order: one for a P-matrix, more where the path turned back.
+        """Return all points of the path at t, in its order: one for a P-matrix, more if the path turned back.
 
-        Of a segment at one t its two ends.
+        Of a segment at constant t these are the two ends.
         """
         found: list[Vector] = []
         for k in range(self.t.shape[0]):
@@ -100,12 +100,12 @@ class ParametricPath:
         return tuple(found)
 
     def evaluate(self, t: float) -> Vector:
-        """The solution (n,) that the path meets first at t.
+        """Return the solution (n,) that the path first reaches at t.
 
         Raises
         ------
         ProblemError
-            Where the path does not reach t.
+            If the path does not reach t.
         """
         found = self.points(t)
         if not found:
@@ -124,7 +124,7 @@ def parametric(
     max_pivots: int = 10_000,
     tolerance: float = DEFAULT_TOLERANCE,
 ) -> ParametricPath:
-    """The path of solutions of LCP(M, q + t * direction) from t = 0 to t = ``to``, which may be negative.
+    """Compute the path of solutions of LCP(M, q + t * direction) from t = 0 to t = ``to``, which can be negative.
 
     Each pivot factors a basis anew: n^3 / 3 multiply-adds. M is made dense.
 
@@ -135,9 +135,9 @@ def parametric(
     direction
         Change of q (n,) for t = 1; for an `MLCP` the change of (a, x4).
     to
-        Where to go.
+        Last value of t.
     follow_turns
-        Whether to go on where t turns back. The path may then turn again and arrive.
+        Whether to continue if t turns back. The path can then turn again and reach ``to``.
     max_pivots
         Limit on basis changes.
     tolerance
@@ -168,7 +168,7 @@ def parametric(
             f"breakpoint {worst} at t = {t[worst]:.6g} has backward error {errors[worst]:.1e}",
         )
     if status is not Status.SOLVED:
-        # Bases of triangular matrices may be too ill-conditioned for any factor, and need none.
+        # Bases of triangular matrices can be too ill-conditioned for a factorisation, and need none.
         with np.errstate(all="ignore"):
             path = substitution_path(stacked(problem)[0], k, change, k.shape[0] - problem.n, float(to), max_pivots)
         if path is not None and (found := _errors(problem, change, path.t, path.z)).max() <= tolerance:
@@ -182,7 +182,7 @@ def parametric(
 
 
 def _errors(problem: LCP | MLCP, direction: Vector, t: Vector, z: NDArray[np.float64]) -> Vector:
-    """Backward errors of the points of a path."""
+    """Return the backward errors of the points of a path."""
     return np.array([
         measure(_moved(problem, direction, s), x)[0].backward_error for s, x in zip(t, z, strict=True)
     ])  # fmt: skip
@@ -190,7 +190,7 @@ def _errors(problem: LCP | MLCP, direction: Vector, t: Vector, z: NDArray[np.flo
 
 def _moved(problem: LCP | MLCP, direction: Vector, t: float) -> LCP | MLCP:
     if isinstance(problem, LCP):
-        # A breakpoint is known to the rounding of t.
+        # A breakpoint is known only to the rounding of t.
         rounding = 8.0 * np.finfo(np.float64).eps * (np.abs(problem._q) + np.abs(t * direction)) * (direction != 0.0)
         noise = rounding if problem._q_uncertainty is None else rounding + problem._q_uncertainty
         return LCP(problem._M, problem._q + t * direction, noise)
@@ -199,7 +199,7 @@ def _moved(problem: LCP | MLCP, direction: Vector, t: float) -> LCP | MLCP:
 
 
 class _PathFollower:
-    """One path in progress, in units near one, t in parts of the way. Variables: x_j is j, w_i size + i, t 2 size."""
+    """State of one path, in scaled units, t as a fraction of ``to``. Variables: x_j is j, w_i size + i, t 2 size."""
 
     def __init__(self, problem: LCP | MLCP, direction: Vector, to: float, follow: bool, max_pivots: int) -> None:
         self._problem, self._to, self._follow, self._limit = problem, to, follow, max_pivots
@@ -218,7 +218,7 @@ class _PathFollower:
         self.pivots = 0
 
     def run(self, tolerance: float) -> tuple[Status, str, Any]:
-        """Follow the path; how it ended."""
+        """Follow the path and return its status."""
         first, basis = self._begin(tolerance)
         if basis is None:
             status = Status.SINGULAR_BASIS if first.solved else first.status
@@ -261,13 +261,13 @@ class _PathFollower:
                 return Status.TURNED_BACK, self._first_turn(), None
 
     def _first_turn(self) -> str:
-        """Drop what came behind the turn; words for it."""
+        """Drop the points after the first turning point; return a text about it."""
         end = self.turning_points[-1] + 1
         del self.t[end:], self.z[end:], self.bases[end - 1 :]
         return f"t turns back at {self._to * self.t[-1]:.6g}"
 
     def _solved(self, basis: list[int], right: NDArray[np.float64]) -> NDArray[np.float64]:
-        """B^-1 times one or more columns, with one refinement; NaN where B is singular."""
+        """Return B^-1 times one or more columns, with one refinement; NaN if B is singular."""
         from scipy.linalg.lapack import dgetrf, dgetrs
 
         B = self._columns[:, basis]
@@ -280,13 +280,13 @@ class _PathFollower:
         return refined
 
     def _values(self, basis: list[int], t: float | None) -> Vector:
-        """Basic variables: at t, or None where t is one of them."""
+        """Return the basic variables: at t, or None if t is basic."""
         return self._solved(basis, self._k if t is None else self._k - t * self._columns[:, self._T])
 
     def _begin(self, tolerance: float) -> tuple[Any, list[int] | None]:
-        """A solution at t = 0, and its basis; None where there is no regular one."""
+        """Return a solution at t = 0 and its basis; None if there is no regular basis."""
         first: Any = None
-        # The default may answer between vertices; the others answer at one, if they do.
+        # The default solver can return a point between vertices; the other solvers return a vertex, if they succeed.
         for solver in (None, Lemke(), Enumeration()):
             result: Any = solve(self._problem, solver, tolerance=tolerance)
             first = first or result
@@ -305,8 +305,8 @@ class _PathFollower:
         return first, None
 
     def _leaving(self, basis: list[int], x: Vector, u: Vector, start: NDArray[np.float64]) -> int | None:
-        """Row of the variable that reaches zero first as the entering one grows, ties broken lexicographically."""
-        # t as well: below zero the path is not followed.
+        """Return the row of the variable that first reaches zero as the entering one grows; ties lexicographically."""
+        # t is such a variable too: the path is not followed below zero.
         bounded = np.array([self._m <= j for j in basis])
         rows = np.flatnonzero(bounded & (u > _PIVOT * float(np.abs(u).max(initial=0.0))))
         if rows.shape[0] == 0:
@@ -322,7 +322,7 @@ class _PathFollower:
         return int(rows[np.argmax(u[rows])])
 
     def _keep(self, basis: list[int], x: Vector, t: float, active: tuple[int, ...]) -> bool:
-        """Add a breakpoint, unless it is the last one again; whether t turned back on the way to it."""
+        """Add a breakpoint, unless it repeats the last one; return True if t turned back on the way to it."""
         z = np.zeros(self._size)
         for j, value in zip(basis, x.tolist(), strict=True):
             if j < self._size:
@@ -348,7 +348,7 @@ class _PathFollower:
 
 
 def _least(values: Vector, divisors: Vector, rows: NDArray[np.intp], blur: float) -> NDArray[np.intp]:
-    """The rows whose ratio is least, those as near to it as an error ``blur`` of the values allows among them."""
+    """Return the rows with the least ratio, and rows as near to it as the error ``blur`` of the values allows."""
     ratios, errors = values / divisors, blur / divisors
     best = int(np.argmin(ratios))
     kept: NDArray[np.intp] = rows[ratios - errors <= ratios[best] + errors[best]]
@@ -356,7 +356,7 @@ def _least(values: Vector, divisors: Vector, rows: NDArray[np.intp], blur: float
 
 
 class SubstitutionPath(NamedTuple):
-    """Breakpoints (k,), the solutions there (k, size), and the pairs that are positive between them."""
+    """Breakpoints (k,), the solutions there (k, size), and the positive pairs of each segment."""
 
     t: Vector
     z: NDArray[np.float64]
@@ -366,12 +366,12 @@ class SubstitutionPath(NamedTuple):
 def substitution_path(
     K: NDArray[np.float64], k: Vector, change: Vector, m: int, to: float, most: int
 ) -> SubstitutionPath | None:
-    """The path from t = 0 to ``to``; None for a K that is not triangular or no P-matrix, and beyond ``most`` points.
+    """Return the path from t = 0 to ``to``; None if K is not a triangular P-matrix, or beyond ``most`` points.
 
-    Every unknown of a permuted triangular problem depends on those before it alone. Where all diagonal entries of pairs
-    are positive, M is a P-matrix and z_i(t) = max(0, -load_i(t) / m_ii), load_i being piecewise linear where z_1 ...
-    z_{i-1} are: breakpoints are where its sign changes. No basis is factored, whose condition grows exponentially with
-    n (R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem, 1992, section 3.11).
+    In a permuted triangular problem each unknown depends only on earlier ones. If all diagonal entries of pairs are
+    positive, M is a P-matrix and z_i(t) = max(0, -load_i(t) / m_ii), with load_i piecewise linear if z_1 ... z_{i-1}
+    are: breakpoints are at its changes of sign. No basis is factored; their condition grows exponentially with n (R. W.
+    Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem, 1992, section 3.11).
     """
     order = _chain(K)
     pair = None if order is None else order >= m
@@ -401,7 +401,7 @@ def substitution_path(
 
 
 def _chain(K: NDArray[np.float64]) -> NDArray[np.intp] | None:
-    """Unknowns in an order in which each depends on those before it alone; None where there is none."""
+    """Return an order in which each unknown depends only on earlier ones; None if there is none."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
@@ -418,7 +418,7 @@ def _substitute(
     z: NDArray[np.float64],
     count: int,
 ) -> None:
-    """The first ``count`` unknowns at every t."""
+    """Return the first ``count`` unknowns at every t."""
     for i in range(count):
         x = -(k[i] + t * change[i] + L[i, :i] @ z[:i]) / L[i, i]
         z[i] = np.maximum(x, 0.0) if pair[i] else x

@@ -22,15 +22,15 @@ from lcp.arrays import (
 from lcp.status import ProblemError
 
 _ARRAY, _DOUBLE = np.ndarray, np.dtype(np.float64)
-# Kernels check data only where they are there already: nobody imports a compiler to state a problem.
+# Kernels check data only if they are already imported: stating a problem does not import a compiler.
 _loaded = sys.modules.get
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class AffineRows:
-    """w = M z + q, the rows of a plain and of a boxed problem."""
+    """Rows w = M z + q of a plain or boxed problem."""
 
-    # Writable: a read-only array is another type to the kernels and would compile them twice.
+    # Writable: a read-only array has another type, for which kernels would be compiled again.
     _M: Any = field(repr=False)
     _q: Vector = field(repr=False)
 
@@ -54,12 +54,12 @@ class AffineRows:
         self._keep_rows(matrix, vector)
 
     def _keep_rows(self, matrix: Any, vector: Vector) -> None:
-        """Take data that are checked already, and nobody else's."""
+        """Store data that are already checked and owned."""
         self.__dict__.update(_M=matrix, _q=vector)
 
     @cached_property
     def _row_size(self) -> Vector:
-        """Largest |M_ij| of each row."""
+        """Return the largest |M_ij| of each row."""
         return row_abs_max(self._M)
 
     @property
@@ -69,7 +69,7 @@ class AffineRows:
 
     @property
     def sparse(self) -> bool:
-        """Whether M is stored sparse."""
+        """True if M is stored sparse."""
         return not isinstance(self._M, np.ndarray)
 
 
@@ -84,8 +84,8 @@ class LCP(AffineRows):
     q
         Vector (n,). Copied.
     q_uncertainty
-        How far each entry of q may be from what it stands for, (n,) and >= 0, where its maker knows: a verdict takes
-        no notice of less. None where every digit of q is meant.
+        Error bound of each entry of q, (n,) and >= 0, if it is known: residuals below it do not count. None if every
+        digit of q is exact.
 
     Raises
     ------
@@ -100,13 +100,13 @@ class LCP(AffineRows):
     _q_uncertainty: Vector | None = field(repr=False)
 
     def __init__(self, M: Any, q: ArrayLike, q_uncertainty: ArrayLike | None = None) -> None:
-        # Arrays as they should be need few looks: to take in four unknowns takes as long as to solve for them.
+        # Arrays of the right form need few checks: accepting four unknowns takes as long as solving for them.
         if (
             q_uncertainty is None and type(M) is _ARRAY and type(q) is _ARRAY and M.dtype is _DOUBLE and q.dtype is
             _DOUBLE and q.ndim == 1 and M.shape == q.shape * 2
         ):  # fmt: skip
             matrix, vector = M.copy(), q.copy()
-            # Another thread may be importing them: what they have so far is not all.
+            # Another thread may be importing them, with only a part of their names defined.
             all_finite = getattr(_loaded("lcp.kernels.residuals"), "all_finite", None)
             if all_finite is not None and all_finite(matrix, vector):
                 own = self.__dict__
@@ -121,11 +121,11 @@ class LCP(AffineRows):
 
     @cached_property
     def q_uncertainty(self) -> Vector | None:
-        """How far entries of q may be from what they stand for, read-only; None where every digit is meant."""
+        """Errors of the entries of q, read-only; None if every digit is exact."""
         return None if self._q_uncertainty is None else read_only(self._q_uncertainty)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Copies are made anew: field by field, M and _M would be two arrays and the first of them writable.
+        # Copies are built again: field by field, M and _M would be two arrays and the first of them writable.
         return type(self), (self._M, self._q, *(() if self._q_uncertainty is None else (self._q_uncertainty,)))
 
     def __repr__(self) -> str:
@@ -133,14 +133,14 @@ class LCP(AffineRows):
 
 
 def lcp_from_checked(M: Vector, q: Vector) -> LCP:
-    """An `LCP` of dense data that are checked already, and that nobody changes."""
+    """Return an `LCP` of dense data that are already checked, and that no code changes."""
     problem = object.__new__(LCP)
     problem.__dict__.update(_M=M, _q=q, _q_uncertainty=None)
     return problem
 
 
 def kernel_arrays(problem: LCP) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """M and q as dense, contiguous, writable-typed arrays for the kernels, which do not modify them."""
+    """Return M and q as dense, contiguous arrays of writable type; the kernels do not modify them."""
     matrix = np.ascontiguousarray(problem._M.toarray()) if problem.sparse else problem._M
     return matrix, problem._q
 
@@ -148,7 +148,7 @@ def kernel_arrays(problem: LCP) -> tuple[NDArray[np.float64], NDArray[np.float64
 def csr_arrays(
     problem: Any,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """(indptr, indices, data) of the M of an `LCP` or `BoxLCP`, int64 and writable-typed, for the sparse kernels."""
+    """Return (indptr, indices, data) of the M of a problem, int64 and of writable type, for sparse kernels."""
     from scipy import sparse
 
     matrix = problem._M if problem.sparse else sparse.csr_matrix(problem._M)
@@ -157,7 +157,7 @@ def csr_arrays(
 
 
 def dense_bytes(problem: Any) -> int:
-    """Memory a dense M of this problem takes."""
+    """Return the memory that a dense M of this problem takes."""
     return 8 * int(problem.n) ** 2
 
 
@@ -192,8 +192,8 @@ class MLCP:
     X3: NDArray[np.float64]
     a: NDArray[np.float64]
     x4: NDArray[np.float64]
-    # [[A, X1], [X2, X3]] and [a; x4], writable-typed for the kernels, which do not modify them; the six above are
-    # read-only views of them.
+    # [[A, X1], [X2, X3]] and [a; x4], of writable type for the kernels, which do not modify them; the six attributes
+    # above are read-only views of them.
     _K: NDArray[np.float64] = field(repr=False)
     _k: NDArray[np.float64] = field(repr=False)
 
@@ -221,7 +221,7 @@ class MLCP:
 
     @property
     def n_free(self) -> int:
-        """Number of free unknowns, which is the number of equations."""
+        """Number of free unknowns and equations."""
         return int(self.a.shape[0])
 
     @property
@@ -230,7 +230,7 @@ class MLCP:
         return int(self.x4.shape[0])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As in `LCP`: copies are made anew.
+        # As in `LCP`: copies are built again.
         return type(self), (self.A, self.X1, self.X2, self.X3, self.a, self.x4)
 
     def __repr__(self) -> str:
@@ -238,7 +238,7 @@ class MLCP:
 
 
 def stacked(problem: LCP | MLCP) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Matrix, vector and number of free unknowns, which come first, of either kind."""
+    """Return matrix, vector and number of free unknowns (which come first) of either kind of problem."""
     if isinstance(problem, MLCP):
         return problem._K, problem._k, problem.n_free
     K, k = kernel_arrays(problem)
@@ -256,7 +256,7 @@ class BoxLCP(AffineRows):
     q
         Vector (n,). Copied.
     lo, hi
-        Bounds (n,), or one number for all; -inf and inf mean none. Where lo_i = hi_i, z_i is given and w_i arbitrary.
+        Bounds (n,), or one number for all; -inf and inf mean none. If lo_i = hi_i, z_i is given and w_i arbitrary.
 
     Raises
     ------
@@ -278,7 +278,7 @@ class BoxLCP(AffineRows):
         object.__setattr__(self, "hi", read_only(high))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As in `LCP`: copies are made anew.
+        # As in `LCP`: copies are built again.
         return type(self), (self._M, self._q, self.lo, self.hi)
 
     def __repr__(self) -> str:
@@ -286,7 +286,7 @@ class BoxLCP(AffineRows):
 
 
 def checked_bounds(lo: ArrayLike, hi: ArrayLike, n: int) -> tuple[Vector, Vector]:
-    """Both bounds as vectors (n,), or a `ProblemError` naming the entry that bounds nothing or exceeds the other."""
+    """Return both bounds as vectors (n,); a `ProblemError` names an invalid bound, or an entry with lo > hi."""
     low, high = _bound("lo", lo, n), _bound("hi", hi, n)
     for name, bound, wrong in (("lo", low, np.inf), ("hi", high, -np.inf)):
         bad = np.isnan(bound) | (bound == wrong)
@@ -308,7 +308,7 @@ def _bound(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
 
 
 def bounds_of(problem: LCP | MLCP | BoxLCP) -> tuple[Vector, Vector]:
-    """Lower and upper bounds of z: 0 and infinity for an `LCP`; for an `MLCP` the bounds of (u, y), u being free."""
+    """Return the bounds of z: 0 and infinity for an `LCP`; for an `MLCP` the bounds of (u, y), u being free."""
     if isinstance(problem, BoxLCP):
         return problem.lo, problem.hi
     if isinstance(problem, MLCP):

@@ -7,10 +7,10 @@ with MM = X3 - X2 A^+ X1, qq = x4 - X2 A^+ a. A regular A leaves no t and no C: 
 singular one, N spans the right null space of A, L the left one, B = X2 N, C = L^T X1 and c = L^T a.
 
 * C = 0 and c = 0: the redundant equations drop out (duplicated joints).
-* C = 0 and c != 0: no u and y satisfy the equations: inconsistent. So it is where c is not in the range of C.
-* B = 0: w does not feel t; t = 0 makes u the one of least norm.
-* C or B not zero: some equations bind y itself, or some part of u only shows in w. LCP(MM, qq) alone is then only a
-  guess. What is left is a small mixed problem in (t, y), `Reduction.core`, with a zero in place of A: an exact one, to
+* C = 0 and c != 0, or c not in the range of C: no u and y satisfy the equations: inconsistent.
+* B = 0: w does not depend on t; t = 0 gives the u of least norm.
+* C or B not zero: some equations constrain y, or w depends on t. LCP(MM, qq) is then only a
+  guess. The rest is a small mixed problem in (t, y), `Reduction.core`, with a zero in place of A. It is exact, to
   be solved by `mlcp_to_lcp` or by enumeration. `lcp.solve` tries the guess first, then the core.
 """
 
@@ -33,31 +33,31 @@ from lcp.status import ProblemError, Status
 
 Matrix = NDArray[np.float64]
 RANK_TOLERANCE = 1e-12
-# Entries below this fraction of the terms they are sums of are zero: null vectors are exact to rounding over gap.
+# Entries below this fraction of the terms of their sum are zero: null vectors are exact to rounding over the gap of R.
 _ZERO = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """A mixed problem with its free unknowns eliminated.
+    """Mixed problem with its free unknowns eliminated.
 
     Attributes
     ----------
     lcp
         LCP(MM, qq) in y.
     rank
-        Rank of A (equilibrated, so that units do not matter).
+        Rank of A (equilibrated, so that it does not depend on units).
     consistent
         Whether some u and y satisfy the equations A u + X1 y + a = 0.
     residual
-        How far they are from it: the part of a outside the range of (A, X1), in units of its terms.
+        Distance from consistency: the part of a outside the range of (A, X1), in units of its terms.
     exact
-        Whether ``lcp`` is solved exactly where the mixed problem is; False only for a singular A whose null spaces
-        couple to y or w.
+        Whether solutions of ``lcp`` are exactly the solutions of the mixed problem; False only for a singular A whose
+        null spaces couple to y or w.
     core
-        What is left of the mixed problem where ``exact`` is False: free unknowns t, the same y.
+        The remaining mixed problem if ``exact`` is False: free unknowns t, the same y.
     evidence
-        Farkas vector with y = 0 that proves the equations inconsistent; None where they are not.
+        Farkas vector with y = 0 that proves the equations inconsistent; None if they are consistent.
     null
         Right null space of A, (n_free, n_free - rank), orthonormal columns.
     """
@@ -74,7 +74,7 @@ class Reduction:
     _inverse: _Inverse = field(repr=False)
 
     def recover(self, y: Matrix, t: Matrix | None = None) -> Matrix:
-        """The free unknowns (n_free,) that go with y (n,): of least norm, or with the null space part N t added."""
+        """Return the free unknowns (n_free,) for y (n,): of least norm, or with the null space part N t added."""
         y = checked_vector("y", y, self._problem.n)
         p = self._problem
         right = -(p.a + p.X1 @ y)
@@ -102,7 +102,7 @@ class _Inverse:
         if self.rows.shape[0] == 0:
             return np.zeros((self.columns.shape[0], *right.shape[1:]))
         right = right - self.left @ (self.left.T @ right)
-        # Overflow is found by the users of the result.
+        # Callers find an overflow in the result.
         solved: Matrix = self.columns @ lu_solve(self.lu, self.rows @ right, check_finite=False)
         return solved - self.null @ (self.null.T @ solved)
 
@@ -159,13 +159,13 @@ def reduce(problem: MLCP, *, rank_tolerance: float = RANK_TOLERANCE) -> Reductio
 
 
 def _skew(C: Matrix, B: Matrix) -> Matrix:
-    """A regular T with T C = -B^T if there is one, else the identity; T C y + T c = 0 are the same equations.
+    """Return a regular T with T C = -B^T if there is one, else the identity; T C y + T c = 0 are the same equations.
 
-    The core of a monotone problem then is monotone itself, as Lemke's method and the QP solvers want it.
+    Then the core of a monotone problem is monotone too, as Lemke's method and the QP solvers need it.
     """
     d = C.shape[0]
     T = np.asarray(np.linalg.lstsq(C.T, -B, rcond=1e-12)[0].T, dtype=np.float64)
-    # Rows that C has none of, T is free to map as it is.
+    # T can map directions outside the rows of C arbitrarily.
     U, values, _ = np.linalg.svd(C)
     spare = U[:, int((values > 1e-12 * max(float(values.max(initial=0.0)), 1e-300)).sum()) :]
     T = T + (np.eye(d) - T) @ spare @ spare.T
@@ -177,7 +177,7 @@ def _skew(C: Matrix, B: Matrix) -> Matrix:
 
 
 def _factor(A: Matrix, tolerance: float) -> _Inverse:
-    """Generalised inverse of A, with its left and right null spaces (orthonormal columns)."""
+    """Return the generalised inverse of A, with its left and right null spaces (orthonormal columns)."""
     from scipy.linalg import lu_factor, qr
 
     m = A.shape[0]
@@ -205,9 +205,9 @@ def _factor(A: Matrix, tolerance: float) -> _Inverse:
 
 
 def _zero_rounding(vectors: Matrix, unit: NDArray[np.float64]) -> Matrix:
-    """Null vectors with exact zeros where an entry, in its own unit, is rounding beside the largest of its column.
+    """Return null vectors with zeros in place of entries that are rounding compared with the largest of their column.
 
-    Left in, such an entry makes a row that takes no part look like one, and contradictory equations consistent.
+    Otherwise such an entry couples a row without part in the null vector, and contradictory equations seem consistent.
     """
     share = np.abs(vectors) / unit[:, None]
     return np.where(share < 1e-13 * share.max(axis=0, initial=0.0), 0.0, vectors)
@@ -216,7 +216,7 @@ def _zero_rounding(vectors: Matrix, unit: NDArray[np.float64]) -> Matrix:
 def _consistency(
     problem: MLCP, left: Matrix, C: Matrix, C_size: Matrix, c: Matrix, c_size: Matrix
 ) -> tuple[bool, float, Farkas | None]:
-    """Whether C y + c = 0 has a solution y of any sign, how far it is from one, and the proof where it has none."""
+    """Return whether C y + c = 0 has a solution y of any sign, the distance from one, and a proof if there is none."""
     columns = np.abs(C).max(axis=0, initial=0.0)
     unit = np.where(columns > 0.0, columns, 1.0)
     y = np.linalg.lstsq(C / unit, -c, rcond=1e-12)[0] / unit if C.size else np.zeros(C.shape[1])
@@ -225,9 +225,10 @@ def _consistency(
     residual = float(np.max(np.abs(gap) / np.where(sizes > 0.0, sizes, 1.0), initial=0.0))
     if residual <= _ZERO:
         return True, residual, None
-    # The least-squares gap is orthogonal to the range of C: as a combination of null vectors it is the contradiction.
+    # The least-squares residual is orthogonal to the range of C: as a combination of null vectors it is the
+    # contradiction.
     v = -left @ gap
-    # Rows that take no part do so exactly, in units of their own.
+    # Rows without part have exact zeros, in their units.
     row = scales(problem._K[: problem.n_free, : problem.n_free])[0]
     share = np.abs(v) / row
     v = np.where(share > 1e-12 * share.max(), v, 0.0)
@@ -235,14 +236,14 @@ def _consistency(
     rounded = candidates(columns, problem.a, v / np.abs(v).max(), columns.shape[0])
     for multipliers in itertools.chain(_contradiction(problem), rounded):
         proof = Farkas(y=np.zeros(problem.n), v=multipliers)
-        # Not one that only holds for y >= 0.
+        # Not a contradiction that is true only for y >= 0.
         if proof.proves(problem) and proof.status(problem) is Status.INCONSISTENT:
             return False, residual, proof
     return True, residual, None
 
 
 def _contradiction(problem: MLCP) -> Iterator[Vector]:
-    """Multipliers of few equations that contradict each other exactly."""
+    """Return multipliers of few equations that contradict each other exactly."""
     if problem.n_free <= EXACT:
         whole, row, _ = to_scaled_integers(np.column_stack([problem.A, problem.X1, problem.a]))
         x, _, v = nonnegative(np.hstack([whole[:, :-1], -whole[:, :-1]]), -whole[:, -1])

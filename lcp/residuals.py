@@ -1,7 +1,8 @@
-"""How well a vector solves a problem, plain, mixed or boxed: the one place where "solved" is decided.
+"""Residuals of a vector in a plain, mixed or boxed problem: the only module that decides on "solved".
 
-Always on the original data, by the backward error; compiled steps accept by measures in their own units. Where a solve
-is compiled in one piece the same kernels measure, and `lcp.kernels.backward_error.verdict` is `lcp.claims.status_of`.
+The decision uses the original data and the backward error; compiled steps accept by measures in their units. If a solve
+is compiled as a whole, the same kernels measure, and `lcp.kernels.backward_error.verdict` replaces
+`lcp.claims.status_of`.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ Judged = Problem | CoupledBoxLCP
 class Residuals:
     """Measures of z as a solution of LCP(M, q), with w = M z + q.
 
-    For an `MLCP` z is y, w = X2 u + X3 y + x4, and the equations are measured beside them. For a `BoxLCP` the two-sided
-    measures take the middle one of z - lo, w and z - hi in place of min(z, w).
+    For an `MLCP` z is y, w = X2 u + X3 y + x4, and the equations have separate measures. For a `BoxLCP` the two-sided
+    measures use the median of z - lo, w and z - hi in place of min(z, w).
 
-    For a `CoupledBoxLCP` the bounds are those that z sets.
-    For an `MCP` w = F(z) in the two-sided measures, and the backward error is that of the problem linearised at z.
+    For a `CoupledBoxLCP` the bounds are the ones that z sets. For an `MCP` w = F(z) in the two-sided measures, and the
+    backward error is the error of the problem linearised at z.
 
     Attributes
     ----------
     backward_error
-        The one that decides: by what part of themselves M, q (beyond its ``q_uncertainty``) and bounds have to change
-        for z, its negligible entries put onto their bounds, to be exact. Other units of rows or unknowns leave it as it
-        is. With s = |M| |z| + |q|, of each pair the lesser counts of |w_i| / s_i and max_k |M_ki z_i| / s_k; see
+        The measure that decides: the smallest relative change of M, q (beyond its ``q_uncertainty``) and bounds for
+        which z, with negligible entries at their bounds, is exact. It does not depend on units of rows or unknowns.
+        With s = |M| |z| + |q| it is the largest min(|w_i| / s_i, max_k |M_ki z_i| / s_k) of a pair; see
         ``docs/theory/certificates.md``.
     natural_map
         max_i |min(z_i, w_i)|.
@@ -52,9 +53,9 @@ class Residuals:
     min_z, min_w
         Smallest entries (boxed: ``min_z`` is the smallest distance to a bound, negative outside).
     gap
-        |z . w| (boxed: sum of |w_i| times the distance to the bound that admits its sign, or 1 where there is none).
+        |z . w| (boxed: sum of |w_i| times the distance to the bound that admits its sign, or 1 if there is none).
     equations
-        max |A u + X1 y + a|; 0 where there are no equations.
+        max |A u + X1 y + a|; 0 if there are no equations.
     equations_scaled
         The same with row i in units of |a_i| + max_j |A_ij| max_j |u_j| + max_j |X1_ij| max_j |y_j|.
     """
@@ -70,16 +71,16 @@ class Residuals:
     equations_scaled: float = 0.0
 
     def solved(self, tolerance: float = DEFAULT_TOLERANCE) -> bool:
-        """Whether these measures make a solution: the backward error is within the tolerance."""
+        """Return True if the backward error is within the tolerance."""
         return self.backward_error <= tolerance
 
     @property
     def finite(self) -> bool:
-        """Whether the natural map and the equations are numbers."""
+        """Return True if the natural map and the equations are finite."""
         return bool(np.isfinite(self.natural_map) and np.isfinite(self.equations))
 
     def text(self, tolerance: float) -> str:
-        """The measures beside the bound; equations only where there are any to speak of."""
+        """Return the measures beside the bound; equations only if there are any."""
         text = (
             f"backward error {self.backward_error:.1e} (bound {tolerance:.0e}), scaled residual {self.scaled:.1e}, "
             f"natural map {self.natural_map:.1e}"
@@ -90,11 +91,11 @@ class Residuals:
 
     @property
     def short_text(self) -> str:
-        """The backward error and the natural map."""
+        """Return the backward error and the natural map as text."""
         return f"backward_error={self.backward_error:.1e}, natural_map={self.natural_map:.1e}"
 
 
-#: The measures of what has no finite ones.
+#: Measures of a vector without finite ones.
 NOT_FINITE = Residuals(np.inf, np.inf, np.inf, -np.inf, -np.inf, np.inf, np.inf)
 
 
@@ -132,17 +133,17 @@ def residuals(problem: Judged | MCP, z: ArrayLike, u: ArrayLike | None = None) -
 
 
 def measure_nonlinear(problem: MCP, z: Vector, w: Vector, J: Any) -> Residuals:
-    """The measures of z, where F is w and its Jacobian J."""
+    """Return the measures of z, with w = F(z) and its Jacobian J."""
     return _measure_box(problem.linearised(z, w, J), z, w)[0]
 
 
 def measure(problem: Judged, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
-    """The measures of a checked z, of an `MLCP` (u, y) in one vector, and w."""
+    """Return the measures of a checked z, of an `MLCP` (u, y) in one vector, and w."""
     if not isinstance(problem, LCP):
         if isinstance(problem, MLCP):
             return _measure_mixed(problem, z)
         if isinstance(problem, CoupledBoxLCP):
-            # A z that is no number has no bounds; it is measured, as infinite, by those of zero.
+            # A z that is not finite sets no bounds; it is measured, as infinite, with the bounds of zero.
             return _measure_box(problem.with_bounds_at(z if np.isfinite(z).all() else np.zeros_like(z)), z)
         return _measure_box(problem, z)
     if problem.sparse:
@@ -157,14 +158,14 @@ def measure(problem: Judged, z: NDArray[np.float64]) -> tuple[Residuals, NDArray
 
 @functools.cache
 def _kernel() -> ModuleType:
-    """The kernel's module, imported when first needed (an import statement at every solve costs a microsecond)."""
+    """Return the kernel's module, imported on first use (an import statement at every solve costs a microsecond)."""
     from lcp.kernels import backward_error as measures
 
     return measures
 
 
 def backward_error(problem: Problem, z: NDArray[np.float64]) -> float:
-    """The backward error of a z of the right length, of an `MLCP` (u, y) in one vector."""
+    """Return the backward error of a z of the right length, of an `MLCP` (u, y) in one vector."""
     lo, hi = bounds_of(problem)
     q, size = (problem._k if isinstance(problem, MLCP) else problem._q), z.shape[0]
     noise = getattr(problem, "_q_uncertainty", None)
@@ -173,13 +174,13 @@ def backward_error(problem: Problem, z: NDArray[np.float64]) -> float:
         return sparse_backward_error(problem._M, q, noise, lo, hi, z)
     from lcp.kernels.backward_error import backward_error as kernel
 
-    # Writable copies: read-only arrays are another type to the kernels.
+    # Writable copies: read-only arrays have another type for the kernels.
     M = problem._K if isinstance(problem, MLCP) else problem._M
     return float(kernel(M, q, noise, lo.copy(), hi.copy(), z.copy(), np.empty(size), np.empty(4 * size)))
 
 
 def verified(problem: Problem, z: NDArray[np.float64], tolerance: float) -> bool:
-    """Whether z is finite and solves, for solvers that shift or guess and judge their own candidates."""
+    """Return True if z is finite and a solution, for solvers that check their candidates."""
     return bool(np.isfinite(z).all()) and measure(problem, z)[0].solved(tolerance)
 
 
@@ -188,12 +189,12 @@ def _largest(x: NDArray[np.float64]) -> float:
 
 
 def _relative(x: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x / unit, and zero where the unit, which bounds x, is zero."""
+    """Return x / unit, and zero if the unit, which bounds x, is zero."""
     return np.divide(x, unit, out=np.zeros_like(x), where=unit > 0.0)
 
 
 def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
-    """The measures of (u, y), row by row as for an LCP, each row's terms in u and in y having a unit of their own."""
+    """Return the measures of (u, y), row by row as for an LCP; the terms of a row in u and in y have separate units."""
     m = problem.n_free
     u, y = x[:m], x[m:]
     with np.errstate(invalid="ignore", over="ignore"):
@@ -225,12 +226,12 @@ def _one_sided(z: Vector, w: Vector, scaled: Vector, error: float) -> Residuals:
 
 
 def _middle(low: NDArray[np.float64], w: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The middle one of three, given low >= high."""
+    """Return the median of three numbers, given low >= high."""
     return np.maximum(high, np.minimum(low, w))
 
 
 def _measure_box(problem: BoxLCP, z: Vector, w: Vector | None = None) -> tuple[Residuals, Vector]:
-    """The two-sided measures: z - mid(lo, hi, z - w) in place of min(z, w); w as given, or M z + q."""
+    """Return the two-sided measures: z - mid(lo, hi, z - w) in place of min(z, w); w as given, or M z + q."""
     if w is None:
         with np.errstate(invalid="ignore", over="ignore"):
             w = np.asarray(problem._M @ z + problem._q)
@@ -238,7 +239,7 @@ def _measure_box(problem: BoxLCP, z: Vector, w: Vector | None = None) -> tuple[R
         return NOT_FINITE, w
     above, below = z - problem.lo, z - problem.hi
     z_size = _largest(z)
-    # A z of nothing but zeros has no size: the way to its nearest bound then is the unit.
+    # If z is zero it has no size; the distance to its nearest bound is then the unit.
     nearest = np.minimum(np.abs(above), np.abs(below))
     z_unit = np.maximum(z_size, np.where(np.isfinite(nearest), nearest, 0.0))
     safe = np.where(z_unit > 0.0, z_unit, 1.0)
@@ -259,14 +260,14 @@ def _measure_box(problem: BoxLCP, z: Vector, w: Vector | None = None) -> tuple[R
 
 
 def _fischer(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """a + b - sqrt(a^2 + b^2), which tends to b as a grows without bound."""
+    """Return a + b - sqrt(a^2 + b^2), which tends to b as a grows without bound."""
     finite = np.isfinite(a)
     safe = np.where(finite, a, 1.0)
     return np.where(finite, safe + b - np.hypot(safe, b), b)
 
 
 def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
-    """The same measures without forming a dense matrix."""
+    """Return the same measures without forming a dense matrix."""
     M, q = problem._M, problem._q
     with np.errstate(invalid="ignore", over="ignore"):
         w: NDArray[np.float64] = M @ z + q
@@ -278,7 +279,7 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
 
 
 def sparse_backward_error(M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> float:
-    """The backward error of `lcp.kernels.backward_error` for M in CSR: the same rules, entry by entry."""
+    """Return the backward error of `lcp.kernels.backward_error` for M in CSR: the same rules, entry by entry."""
     from lcp.kernels.backward_error import TINY
 
     if not z.shape[0]:
@@ -296,13 +297,13 @@ def sparse_backward_error(M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vect
 
 @dataclass(frozen=True, eq=False)
 class _RowSums:
-    """Rows at z: w, their terms and loads; and the entries that z meets."""
+    """Rows at z: w, their terms and loads; and the nonzero products with z."""
 
     M: Any
     w: Vector
     terms: Vector
     loads: Vector
-    #: row, column, size: Places and |M_ij z_j| of the entries that are not zero.
+    #: row, column, size: indices and |M_ij z_j| of the entries that are not zero.
     row: NDArray[np.intp]
     column: NDArray[np.intp]
     size: Vector
@@ -326,7 +327,7 @@ class _RowSums:
         return cls(M, w, terms, loads, row[met], column[met], size[met])
 
     def error(self, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> float:
-        """The backward error of z as it is."""
+        """Return the backward error of the present z."""
         from lcp.kernels.backward_error import EXCUSABLE, LOADLESS, ROUNDED, reach
 
         w, terms, loads = self.w, self.terms, self.loads
@@ -337,11 +338,11 @@ class _RowSums:
         part[spoilt] = np.maximum(part[spoilt], miss[spoilt] / loads[spoilt])
         part[(loads == 0.0) & run_away] *= LOADLESS
         above, below = z - lo, z - hi
-        # What rests on the bound that the sign of its row asks for has nothing to answer for.
+        # An unknown at the bound that agrees with the sign of its row has no error.
         part[((above == 0.0) & (w > 0.0)) | ((below == 0.0) & (w < 0.0))] = 0.0
         columns = None
         worst = 0.0
-        # From the largest on: most others cannot be worse than what is found then.
+        # In descending order: most later ones cannot be worse than the largest error so far.
         for i in np.argsort(-np.where((above < 0.0) | (below > 0.0), np.inf, part)):
             if part[i] <= worst and above[i] >= 0.0 and below[i] <= 0.0:
                 break
@@ -357,7 +358,7 @@ class _RowSums:
         return float(worst)
 
     def _all_heard(self) -> NDArray[np.bool_]:
-        """Rows in which every unknown with a say is of a size that loads determine."""
+        """Return the rows in which every significant unknown has a size determined by loads."""
         from scipy import sparse
         from scipy.sparse.csgraph import connected_components
 
@@ -366,7 +367,7 @@ class _RowSums:
         has_say = self.size > HEARD * self.terms[self.row]
         row, column = self.row[has_say], self.column[has_say]
         n = self.w.shape[0]
-        # Rows and unknowns, joined where one has a say in the other: a load reaches all that hang together.
+        # Rows and unknowns are joined if one is significant in the other: a load reaches all connected ones.
         joined = sparse.coo_array((np.ones(row.shape[0]), (row, n + column)), shape=(2 * n, 2 * n))
         part = connected_components(joined, directed=False)[1]
         reached = np.zeros(2 * n, dtype=bool)
@@ -376,7 +377,7 @@ class _RowSums:
         return whole
 
     def without_dust(self, lo: Vector, hi: Vector, z: Vector) -> tuple[Vector, float]:
-        """z with its dust put to zero, and the largest part of a row that this was; negative where there was none."""
+        """Return z without negligible entries, and their largest fraction of a row; negative if there are none."""
         from lcp.kernels.backward_error import DUST, EXCUSABLE
 
         load = self.loads[self.row]

@@ -1,4 +1,4 @@
-"""What `lcp.solve` returns, and what a solver hands to it."""
+"""Results of `lcp.solve`, and the claims that solvers return to it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Trace:
     Attributes
     ----------
     iterations
-        Iteration (pivot, sweep) after which each number was taken, ascending.
+        Iteration (pivot, sweep) after which each number was recorded, ascending.
     seconds
         Time since the solver began.
     values
         The numbers.
     quantity
-        What they are: "natural map" or "scaled residual" on the problem's own data, "artificial variable" of Lemke's
+        Name of the quantity: "natural map" or "scaled residual" on the problem's data, "artificial variable" of Lemke's
         path.
     """
 
@@ -44,7 +44,7 @@ class Trace:
 
 @dataclass(eq=False)
 class TraceRecorder:
-    """Collects a `Trace` during one solve; with ``wanted`` False it does nothing and gives None."""
+    """Recorder of a `Trace` during one solve; if ``wanted`` is False it records nothing and returns None."""
 
     wanted: bool
     quantity: str = "natural map"
@@ -52,12 +52,12 @@ class TraceRecorder:
     _start: float = field(default_factory=time.perf_counter)
 
     def add(self, iteration: int, value: float) -> None:
-        """Keep one number."""
+        """Record one number."""
         if self.wanted:
             self._rows.append((iteration, time.perf_counter() - self._start, value))
 
     def trace(self) -> Trace | None:
-        """What was collected."""
+        """Return the recorded trace."""
         if not self.wanted:
             return None
         rows = np.array(self._rows, dtype=np.float64).reshape((-1, 3))
@@ -66,28 +66,28 @@ class TraceRecorder:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A solver's own account of a solve. It is only a claim: `lcp.solve` verifies z on the original data.
+    """A solver's report of a solve. It is only a claim: `lcp.solve` verifies z on the original data.
 
     Attributes
     ----------
     z
-        The vector (n,); the best candidate where none is claimed to solve.
+        The vector (n,); the best candidate if no solution is claimed.
     status
-        How the solver believes it ended.
+        The solver's own status.
     iterations
         Pivots or iterations spent.
     detail
-        A few words for the list of attempts ("warm basis accepted", "2 restarts").
+        Short text for the list of attempts ("warm basis accepted", "2 restarts").
     evidence
         What supports a failure: a `Ray`, a `Farkas` vector, an `EnumerationResult` list of bases.
     regularization
         Largest diagonal shift used.
     trace
-        A `Trace`, where asked for and available.
+        A `Trace`, if requested and available.
     attempts
-        Of a solver that tries others: what was tried, each measured on the original data.
+        Of a solver that calls others: its attempts, each measured on the original data.
     solver
-        Of a solver that tries others: the one that gave z.
+        Of a solver that calls others: the one that returned z.
     """
 
     z: NDArray[np.float64]
@@ -102,24 +102,24 @@ class Claim:
 
 
 class ResidualsLike(Protocol):
-    """What every kind of residual can say: whether it makes a solution, and a few words and numbers on it."""
+    """Interface of all kinds of residuals: a decision on solved, and texts."""
 
     @property
     def finite(self) -> bool:
-        """Whether the measures are numbers."""
+        """True if the measures are numbers."""
         ...
 
     def solved(self, tolerance: float) -> bool:
-        """Whether they make a solution."""
+        """Return True if the measures are within the bounds of a solution."""
         ...
 
     def text(self, tolerance: float) -> str:
-        """The measures beside their bounds, for a sentence."""
+        """Return the measures beside their bounds, for a sentence."""
         ...
 
     @property
     def short_text(self) -> str:
-        """The two measures that matter, for a repr."""
+        """Return the two main measures, for a repr."""
         ...
 
 
@@ -127,7 +127,7 @@ R = TypeVar("R", bound=ResidualsLike)
 
 
 class SolveError(RuntimeError):
-    """A solve that did not end in a verified solution; ``result`` tells how it ended."""
+    """Error of a solve without a verified solution; ``result`` has the outcome."""
 
     def __init__(self, message: str, result: ResultBase[Any]) -> None:
         super().__init__(message)
@@ -136,7 +136,7 @@ class SolveError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class AttemptBase(Generic[R]):
-    """One solver that was tried, and how it ended; ``false_claim``: it said SOLVED, and the data deny it."""
+    """One attempted solver and its outcome; ``false_claim``: it claimed SOLVED, and the data contradict it."""
 
     solver: Any
     status: Status
@@ -148,12 +148,12 @@ class AttemptBase(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Attempt(AttemptBase[Residuals]):
-    """One solver that was tried on a complementarity problem, and how it ended."""
+    """One attempted solver of a complementarity problem and its outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ray:
-    """A secondary ray: from the last basis (w, z, t) can grow for ever along this direction, staying complementary.
+    """Secondary ray: from the last basis (w, z, t) can grow without bound along this direction, staying complementary.
 
     For copositive-plus M it proves that no z >= 0 has M z + q >= 0 (Cottle, Pang and Stone 1992, theorem 4.4.11); for
     other M it proves nothing.
@@ -164,19 +164,19 @@ class Ray:
     t: float
 
 
-# Rows of a table in a notebook.
+# Maximum number of rows of a table in a notebook.
 MAX_ROWS = 40
 
 
 def html_table(title: str, rows: Sequence[Sequence[object]], head: Sequence[str] = ()) -> str:
-    """Return a table under a title; of more than 40 rows the first, and how many there are.
+    """Return a table under a title; of more than 40 rows the first ones, and their number.
 
     Parameters
     ----------
     title
         Written above.
     rows
-        A line each; what is in it is written as `str` has it.
+        Lists of cells, written by `str`.
     head
         Names of the columns.
     """
@@ -187,7 +187,7 @@ def html_table(title: str, rows: Sequence[Sequence[object]], head: Sequence[str]
     return f"<div><b>{escape(title)}</b><table>{''.join(lines)}</table>{more}</div>"
 
 
-# Fields of solvers that limit what they spend.
+# Fields of solvers that limit their work.
 _LIMITS = ("max_pivots", "max_iterations", "max_iter", "time_limit")
 _FALSE_CLAIM = (
     "The answer is no solution of the data passed. Far above the bound the solver or its own test is wrong for this "
@@ -198,7 +198,7 @@ _FALSE_CLAIM = (
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class ResultBase(Generic[R]):
-    """What every kind of result has, documented at `Result`, and can say about itself."""
+    """Fields and methods of every kind of result; `Result` documents the fields."""
 
     status: Status
     iterations: int
@@ -212,11 +212,11 @@ class ResultBase(Generic[R]):
 
     @property
     def solved(self) -> bool:
-        """Whether the answer was verified to solve the original problem."""
+        """True if the solution was verified on the original problem."""
         return self.status is Status.SOLVED
 
     def raise_for_status(self) -> None:
-        """Raise `SolveError`, with the reason and what to try, unless solved."""
+        """Raise `SolveError`, with the reason and advice, unless solved."""
         if not self.solved:
             raise SolveError(f"{self.describe()} {self.advice}", self)
 
@@ -237,7 +237,7 @@ class ResultBase(Generic[R]):
         )
 
     def describe(self) -> str:
-        """One sentence: solver, status, details of the attempts, residual."""
+        """Return one sentence: solver, status, details of the attempts, residual."""
         details = self._details()
         ended = "claimed SOLVED, but the residual is above its bound" if self._claimed_falsely else self.status.value
         return (
@@ -247,18 +247,18 @@ class ResultBase(Generic[R]):
 
     @property
     def message(self) -> str:
-        """The same as `describe` says."""
+        """The text of `describe`."""
         return self.describe()
 
     def __str__(self) -> str:
-        """The repr; unless solved, what the attempts say as well."""
+        """Return the repr and, if it is not solved, the details of the attempts."""
         return repr(self) if self.solved else f"{self!r}: {self._details() or self.status.value}"
 
     def _details(self) -> str:
         return "; ".join(dict.fromkeys(attempt.detail for attempt in self.attempts if attempt.detail))
 
     def _repr_html_(self) -> str:
-        """Return what notebooks show: how it ended, what to try, and the attempts."""
+        """Return the HTML for notebooks: the outcome, advice, and the attempts."""
         rows: list[tuple[str, object]] = [("status", self.status.value)]
         if not self.solved:
             rows.append(("try", self.advice))
@@ -274,7 +274,7 @@ class ResultBase(Generic[R]):
         )
 
 
-#: How parts of a result are made of what a solve has left packed, by name.
+#: Functions, by name, that make parts of a result from the packed output of a compiled solve.
 Parts = Mapping[str, Callable[[Any, Any], Any]]
 _NOTHING_PACKED: tuple[Parts, None] = ({}, None)
 
@@ -282,7 +282,8 @@ _NOTHING_PACKED: tuple[Parts, None] = ({}, None)
 def lazy_result(parts: Parts, packed: Any, known: dict[str, Any], clock: float) -> Result:
     """Return a result with the fields ``known``; each of ``parts`` is computed from ``packed`` on first access.
 
-    ``clock`` is when the solve began. A solve of four unknowns takes a microsecond, and each object of a result half.
+    ``clock`` is the start time of the solve. A solve of four unknowns takes a microsecond, and each object of a result
+    half of one.
     """
     result = object.__new__(Result)
     own = result.__dict__
@@ -294,24 +295,24 @@ def lazy_result(parts: Parts, packed: Any, known: dict[str, Any], clock: float) 
 
 @dataclass(frozen=True, repr=False)
 class Result(ResultBase[Residuals]):
-    """Answer to an `LCP` or, with z between its bounds, to a `BoxLCP`.
+    """Result for an `LCP`, or for a `BoxLCP` with z between its bounds.
 
     Attributes
     ----------
     z, w
-        The vector (n,) and w = M z + q (n,), read-only. Where the solve failed, the best candidate met.
+        The vector (n,) and w = M z + q (n,), read-only. If the solve failed, the best candidate found.
     status
-        `Status.SOLVED` only if ``residual`` says so on the original data, at ``tolerance``.
+        `Status.SOLVED` only if ``residual`` on the original data is within ``tolerance``.
     iterations
         Pivots or iterations, all attempts together.
     residual
         `Residuals` of z.
     solver
-        The solver that gave z.
+        The solver that returned z.
     attempts
         Every solver tried, in order.
     solve_time
-        Seconds, compilation excluded only if it happened earlier.
+        Seconds, with compilation if it was necessary.
     regularization
         Diagonal shift under which z was found; 0 for the original problem.
     evidence
@@ -319,7 +320,7 @@ class Result(ResultBase[Residuals]):
     tolerance
         The bound on the backward error that decided ``status``.
     trace
-        The `Trace` where ``trace=True`` was asked for and the solver keeps one.
+        The `Trace`, if ``trace=True`` was given and the solver keeps one.
     """
 
     z: NDArray[np.float64]
@@ -332,7 +333,7 @@ class Result(ResultBase[Residuals]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Parts that a compiled solve has left packed; all others are found before this is asked.
+            # Parts that a compiled solve has left packed; Python finds all other attributes before it calls this.
             packed = self.__dict__.get("_packed", _NOTHING_PACKED)
             if name not in packed[0]:
                 text = f"{type(self).__name__!r} object has no attribute {name!r}"
@@ -347,13 +348,13 @@ class Result(ResultBase[Residuals]):
 
 @dataclass(frozen=True, repr=False)
 class MLCPResult(ResultBase[Residuals]):
-    """Answer to a mixed problem.
+    """Result for a mixed problem.
 
     Attributes
     ----------
     u, y, w
-        Free unknowns (n_free,), constrained unknowns (n,), and w = X2 u + X3 y + x4 (n,), read-only. Where the solve
-        failed, the best candidate met.
+        Free unknowns (n_free,), constrained unknowns (n,), and w = X2 u + X3 y + x4 (n,), read-only. If the solve
+        failed, the best candidate found.
     status, iterations, residual, solver, attempts, solve_time, regularization, evidence, tolerance, trace
         As in `Result`; ``residual`` measures the equations A u + X1 y + a = 0 as well.
     """

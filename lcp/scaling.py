@@ -16,7 +16,7 @@ from lcp.problem import LCP, BoxLCP, bounds_of
 
 
 def scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Powers of two (row, column) that bring the largest entries of K, and of its rows and columns, near one."""
+    """Return powers of two (row, column) that scale the largest entries of K, and of its rows and columns, near one."""
     from lcp.kernels.equilibrate import equilibrate
 
     n = K.shape[0]
@@ -29,11 +29,12 @@ def scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 def balanced_scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """As `scales`, after bringing the geometric means of the smallest and largest entries of rows and columns to one.
+    """Do the same as `scales`, after scaling the geometric means of extreme entries of rows and columns to one.
 
-    Largest entries alone cannot tell units apart: in [[h/m, 1], [mu, 0]] every row and column already holds a one, and
-    the first entry of a heavy body stays lost beside them. R. Fourer, Solving staircase linear programs by the simplex
-    method, Mathematical Programming 23 (1982). Entries that are rounding beside their row or column do not count.
+    Largest entries do not show all differences of units: in [[h/m, 1], [mu, 0]] every row and column already has a one,
+    and the first entry of a heavy body remains tiny. R. Fourer, Solving staircase linear programs by the simplex
+    method, Mathematical Programming 23 (1982). Entries that are rounding compared with their row or column do not
+    count.
     """
     n = K.shape[0]
     row: NDArray[np.float64] = np.ones(n)
@@ -54,7 +55,7 @@ def balanced_scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
 
 
 def entrywise_scales(M: Any, *, congruent: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Powers of two (row, column) that bring the largest entries of rows and columns of M, dense or sparse, near one.
+    """Return powers of two (row, column) that scale the largest entries of rows and columns of M near one.
 
     Rows and columns are divided by the square roots of their largest entries, six times. ``congruent`` requires that
     row and column are the same.

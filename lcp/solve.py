@@ -1,4 +1,4 @@
-"""The entry point: a problem and a solver in, a result verified on the original data out."""
+"""The entry point `solve`: calls a solver, and verifies the result on the original data."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from lcp.result import MCPResult, MLCPResult, Result
 from lcp.solvers import Cascade
 from lcp.status import ProblemError, Status
 
-#: Smallest tolerance that can be asked for: a few units of rounding.
+#: Smallest accepted tolerance: a few units of rounding.
 MIN_TOLERANCE = 1e-14
 _NO_TRAITS = Traits(0)
 _OTHER_KINDS = Traits.CONE | Traits.NONLINEAR
-#: Unknowns from which single pieces of compiled code, factorisations above all, take so long that Ctrl-C would wait.
+#: Unknowns from which on single pieces of compiled code, mostly factorisations, take so long that Ctrl-C would wait.
 LARGE = 1000
 
 
 @runtime_checkable
 class FrictionSolver(Protocol):
-    """Anything with this method solves friction problems; nothing needs to be subclassed."""
+    """Any object with this method solves friction problems; no base class is needed."""
 
     def solve(
         self, problem: FrictionProblem, *, z0: NDArray[np.float64] | None, tolerance: float, trace: bool
     ) -> FrictionClaim:
-        """Try ``problem``, perhaps from ``z0``, and say how it ended."""
+        """Try to solve ``problem``, from ``z0`` if given, and return a claim."""
         ...
 
 
 def default_friction_solver() -> ContactStrategies:
-    """The solver used where none is named; see `ContactStrategies`."""
+    """Return the default solver for friction; see `ContactStrategies`."""
     return ContactStrategies()
 
 
@@ -61,10 +61,10 @@ def default_solver() -> Cascade:
 
 
 def check_tolerance(tolerance: float) -> None:
-    """Refuse a tolerance that is no number between `MIN_TOLERANCE` and 1."""
+    """Refuse a tolerance that is not a number between `MIN_TOLERANCE` and 1."""
     value: object = tolerance  # whatever the caller's types say
     if not isinstance(value, numbers.Real) or not MIN_TOLERANCE <= tolerance < 1.0:
-        # Below, rounding alone decides, and "no basis is a solution" would be no proof of anything.
+        # Below this limit only rounding decides, and "no basis is a solution" would not be a proof.
         raise ProblemError(f"tolerance must lie between {MIN_TOLERANCE:.0e} and 1, got {tolerance!r}")
 
 
@@ -112,26 +112,26 @@ def solve(
     tolerance: float | None = None,
     trace: bool = False,
 ) -> Result | MLCPResult | FrictionResult | MCPResult:
-    """Solve a complementarity or friction problem and verify the answer on its original data.
+    """Solve a complementarity or friction problem and verify the result on its original data.
 
     Parameters
     ----------
     problem
-        The `LCP`, `MLCP` or `BoxLCP`. A solver of plain problems meets a mixed one reduced (`reduce`; where a singular
-        A loses something, with the rest of the free unknowns split), a boxed one converted (`box_to_mlcp`). A
-        `CoupledBoxLCP` is put to it by `coupled_to_box`, a `HorizontalLCP` by `horizontal_to_mlcp`. Or a
-        `FrictionProblem` or `GlobalFrictionProblem`, whose exact cones ask for solvers of their own
-        (`ALL_FRICTION_SOLVERS`); they meet a global one reduced. Or an `NCP` or `MCP`, for `JosephyNewton`.
+        The `LCP`, `MLCP` or `BoxLCP`. For a solver of plain problems a mixed one is reduced (`reduce`; if this is not
+        exact for a singular A, the remaining free unknowns are split), and a boxed one converted (`box_to_mlcp`). A
+        `CoupledBoxLCP` is converted by `coupled_to_box`, a `HorizontalLCP` by `horizontal_to_mlcp`. Or a
+        `FrictionProblem` or `GlobalFrictionProblem` with exact cones, for separate solvers (`ALL_FRICTION_SOLVERS`); a
+        global one is reduced for them. Or an `NCP` or `MCP`, for `JosephyNewton`.
     solver
-        A solver object, its options being its fields; None for `default_solver` or `default_friction_solver`.
+        A solver object, whose fields are its options; None for `default_solver` or `default_friction_solver`.
     z0
-        Start (n,), e.g. the solution of a neighbouring problem (the y of an `MLCP`), or the previous result, whose z
-        y or r it then is (one that is not finite is no start). Solvers without warm start ignore it.
+        Start (n,), e.g. the solution of a neighbouring problem (the y of an `MLCP`), or the previous result, whose z, y
+        or r is used if it is finite. Solvers without warm start ignore it.
     tolerance
-        Bound on the backward error under which the result is called solved; 1e-9 if not given. Of friction problems
-        that on both of their measures (`lcp.friction.residuals`); 1e-8 if not given.
+        Bound on the backward error of a solved result; 1e-9 by default. For friction problems the bound on their
+        measures (`lcp.friction.residuals`); 1e-8 by default.
     trace
-        Keep one number per iteration where the solver can.
+        Keep one number per iteration if the solver can.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def solve(
 
 
 def check_method(solver: Any) -> None:
-    """Refuse what is no solver of problems without cones and nonlinear functions."""
+    """Refuse an object that does not solve problems without cones and nonlinear functions."""
     check_solver("solver", solver)
     if (abilities := getattr(solver, "traits", _NO_TRAITS)) & _OTHER_KINDS:
         kind = "friction" if abilities & Traits.CONE else "nonlinear"
@@ -186,7 +186,7 @@ def check_method(solver: Any) -> None:
 
 
 def solve_checked(problem: Judged, solver: Any, request: SolveRequest) -> Result | MLCPResult:
-    """As `solve`, behind its checks: the claim of a solver that is none of friction, and the verdict on it."""
+    """Do the same as `solve` after its checks: call the solver (not for friction) and verify its claim."""
     return (
         _solved(problem, solver, request)
         if problem.n < LARGE
@@ -196,7 +196,7 @@ def solve_checked(problem: Judged, solver: Any, request: SolveRequest) -> Result
 
 def _solved(problem: Judged, solver: Any, request: SolveRequest) -> Result | MLCPResult:
     clock = time.perf_counter()
-    # Data near the ends of double precision overflow somewhere; that is a status, not a warning.
+    # Data near the ends of double precision overflow somewhere; the result is a status, not a warning.
     with np.errstate(all="ignore"):
         return result_from_claim(problem, solver, call_any_solver(problem, solver, request), request.tolerance, clock)
 
@@ -241,7 +241,7 @@ def _solved_friction(
             detail = "the equations M v = H r + f + G lambda, G' v + b = 0 have no solution"
             claim = FrictionClaim(np.zeros(local.m), Status.INCONSISTENT, 0, detail)
         elif not local._q.any():
-            # r = 0 whatever W is: homogeneous.
+            # r = 0 solves it for any W, because the problem is homogeneous.
             claim = FrictionClaim(np.zeros(local.m), Status.SOLVED, 0, "q = 0" if local.m else "no contact")
         else:
             claim = call_friction_solver(local, solver, SolveRequest(start, bound, trace))
@@ -272,6 +272,6 @@ def _start(
     if isinstance(z0, Result | MLCPResult | FrictionResult | MCPResult):
         z0 = z0.y if isinstance(z0, MLCPResult) else z0.z
         if not np.isfinite(z0).all():
-            # A solve that failed must not make the next one raise.
+            # A failed solve must not make the next one raise an error.
             return None
     return checked_vector("z0", z0, n)

@@ -1,6 +1,6 @@
-"""How a solve ended, in words, with what to try next; and the errors of `lcp`.
+"""Statuses of a solve with their texts and advice; and the errors of `lcp`.
 
-Input that is ill-formed raises `ProblemError` at once. A solve that fails does not raise: its status says why.
+Ill-formed input raises `ProblemError` immediately. A failed solve does not raise: its status has the reason.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from lcp import kernels
 
 
 class ProblemError(ValueError):
-    """A problem, start or option that is not what it must be; the text names the entry."""
+    """Invalid problem, start or option; the text names the entry."""
 
 
 class OutOfRangeError(ProblemError):
-    """A problem whose converted or reduced form is beyond double precision; `solve` makes it NOT_FINITE instead."""
+    """A converted or reduced problem exceeds double precision; `solve` returns NOT_FINITE in place of this."""
 
 
 class DomainError(ArithmeticError):
-    """A nonlinear function asked for a point where it is not defined; `solve` shortens steps or makes it a status."""
+    """A nonlinear function was evaluated outside its domain; `solve` shortens steps or returns a status."""
 
 
 class Status(enum.Enum):
-    """Outcome of a solve; the value is the explanation and `advice` what to try."""
+    """Outcome of a solve; the value is the explanation, and `advice` has recommendations."""
 
     SOLVED = "the solution was verified on the original data"
     INFEASIBLE = "no z >= 0 has M z + q >= 0; the evidence is a verified Farkas vector"
@@ -39,7 +39,7 @@ class Status(enum.Enum):
 
     @property
     def advice(self) -> str:
-        """What to try next."""
+        """Recommendations for this status."""
         return _ADVICE[self]
 
 
@@ -61,7 +61,7 @@ _ADVICE = {
     Status.INCONSISTENT: "Remove or correct the contradicting equality rows.",
 }
 
-#: What the integers that kernels return stand for.
+#: Statuses by the integers that kernels return.
 STATUS_OF_CODE = {
     kernels.SOLVED: Status.SOLVED,
     kernels.RAY: Status.RAY_TERMINATION,
@@ -69,5 +69,5 @@ STATUS_OF_CODE = {
     kernels.SINGULAR_BASIS: Status.SINGULAR_BASIS,
     kernels.STALLED: Status.STALLED,
     kernels.NOT_FINITE: Status.NOT_FINITE,
-    kernels.RUNNING: Status.ITERATION_LIMIT,  # the time limit cut the path short
+    kernels.RUNNING: Status.ITERATION_LIMIT,  # the time limit ended the path early
 }

@@ -1,6 +1,6 @@
 """Acceleration-level constraint problem data: contact forces at one instant, without a step.
 
-With a the generalised acceleration, the rows say
+With a the generalised acceleration, the rows are
 
     0 <= fN  _|_  N a + kN >= 0       contacts do not accelerate into each other
     0 <= fL  _|_  L a + kL >= 0       limits

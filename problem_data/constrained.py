@@ -29,7 +29,7 @@ from problem_data.validation import (
 
 Blocks = TypeVar("Blocks", VelocityBlocks, AccelerationBlocks)
 
-# Thing that has one entry in a vector k or gamma.
+# Object with one entry in a vector k or gamma.
 _ROW = {"N": "contact", "F": "row of F", "L": "row of L", "G": "row of G", "B": "row of B"}
 
 
@@ -90,7 +90,7 @@ class ConstrainedDynamics(ABC, Generic[Blocks]):
     def blocks(self) -> Blocks:
         """Return the operators evaluated into dense arrays: computed once, then the same arrays at every call.
 
-        The arrays are for reading; see `VelocityBlocks` for why they are not flagged so.
+        Do not write to the arrays; `VelocityBlocks` explains why they are not read-only.
         """
         return self._evaluated
 
@@ -153,9 +153,9 @@ def rows_of_blocks(J: FloatArray, k: FloatArray, counts: tuple[int, ...]) -> dic
 class ConstraintForces:
     """Forces (or impulses) along the rows of the problem they belong to.
 
-    Newtons or newton metres for a discretised or acceleration-level problem; newton seconds or newton metre seconds
-    for an impact problem. The signs are not checked here: whether a solution is acceptable is its certificate's
-    business. To numpy they are the vector `packed`: ``np.asarray(forces)`` is [fN | fF | fL | fG | fB].
+    Newtons or newton metres for a discretised or acceleration-level problem; newton seconds or newton metre seconds for
+    an impact problem. The signs are not checked here; the certificate of a solution checks them. To numpy they are the
+    vector `packed`: ``np.asarray(forces)`` is [fN | fF | fL | fG | fB].
 
     Parameters
     ----------

@@ -78,8 +78,8 @@ BLOCK_BYTES = 1 << 24
 _LOCAL_HEADER, _ZIP64_EXTRA = 30, 20
 _PADDING_ID = 0xD935
 
-# What numpy and zipfile raise for a file that is cut short, is no zip, is encrypted, holds pickles, lies about its
-# sizes or has a garbled array header (which numpy parses as Python text). Found by changing every byte of a good file.
+# Errors of numpy and zipfile for a file that is truncated, not a zip file, encrypted, with pickles, with wrong sizes,
+# or with a damaged array header (which numpy parses as Python text). Found by changing every byte of a valid file.
 _UNREADABLE = (
     ValueError,
     TypeError,
@@ -94,9 +94,9 @@ _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-# The two that numpy writes; decoders of other methods have errors of their own.
+# The two methods that numpy writes; decoders of other methods have other errors.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_DENSEST = 1032  # bytes that one deflated byte can stand for
+_DENSEST = 1032  # largest number of bytes that one deflated byte represents
 _MAX_MEMBERS = 1000
 
 
@@ -109,7 +109,7 @@ class Source(NamedTuple):
 
     @classmethod
     def of(cls, array: NDArray[Any]) -> Source:
-        """Return an array that is there already as its only part."""
+        """Return the source of an existing array, which is its only part."""
         return cls(array.dtype, array.shape, (array,))
 
 
@@ -117,8 +117,8 @@ class Source(NamedTuple):
 class Member:
     """An array of a file: type, shape, offset of its numbers (-1: compressed), and their checksum.
 
-    ``columns`` says that they stand column by column. ``head`` is the length of its own header, which ends at
-    ``start``; ``crc`` the checksum of header and numbers; ``file_name`` its name within the file.
+    With ``columns`` the numbers are stored column by column. ``head`` is the length of its header, which ends at
+    ``start``; ``crc`` is the checksum of header and numbers, ``file_name`` its name within the file.
     """
 
     file_name: str
@@ -138,9 +138,9 @@ class Member:
 class NpzFile:
     """The arrays of one ``.npz`` file by name; opened for each reading, so that any number of files may be held.
 
-    The zip's directory is read once: what is not compressed is then read from its known place. ``error`` makes what
-    every method raises of a file that is not there, truncated, damaged or foreign. ``renamed`` gives the names of
-    arrays that older files have under other names, by the old name.
+    The zip's directory is read once; uncompressed arrays are then read from their known positions. ``error`` makes the
+    error that every method raises for a missing, truncated, damaged or foreign file. ``renamed`` maps names of arrays
+    in older files to the present names.
     """
 
     def __init__(self, path: Path, error: ErrorFactory, renamed: Mapping[str, str] | None = None) -> None:
@@ -254,7 +254,7 @@ def write_npz(path: Path, sources: Mapping[str, Source], *, compress: bool) -> N
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all; raises as `write_npz`."""
+    """Write a file completely or not at all; raises as `write_npz`."""
     _write(path, lambda file: file.write(content))
 
 
@@ -280,7 +280,7 @@ def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
         error.filename = error.filename or os.fspath(path)
         raise
     finally:
-        # A disk that refuses to write may refuse this, too, and the first refusal is the one to tell.
+        # A disk that cannot be written may fail here, too; the first error is the one to raise.
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
 
@@ -320,7 +320,7 @@ def _array_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[An
     if version not in read:
         raise ValueError(f"format {version} of an array is not known")
     shape, fortran, dtype = read[version](stream)
-    # One axis, or none, is stored the same way round either way.
+    # With one axis, or none, both orders are the same.
     return shape, fortran and len(shape) > 1, dtype, stream.tell()
 
 

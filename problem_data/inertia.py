@@ -29,7 +29,7 @@ InertiaSolve = VectorFunction | SparseMatrix | ScipyLinearOperator | ArrayLike
 
 # Both relative to sqrt(M_ii M_jj), so that units and mass ratios do not matter.
 SYMMETRY_TOLERANCE = 1e-9
-# A solve may lose digits to an ill-conditioned M, and the difference between its two triangles with them.
+# With an ill-conditioned M a solve loses digits, which then differ between its two triangles.
 SOLVE_SYMMETRY_TOLERANCE = 1e-6
 
 
@@ -90,12 +90,12 @@ class FunctionInertia:
 
 
 def inertia_solve(solve: InertiaSolve | None, M: ArrayLike | None, nv: int) -> SolveInertia:
-    """Checked inertia solve, B -> M^-1 B for B (nv,) and (nv, m), from exactly one of the two ways of giving it.
+    """Return the checked inertia solve, B -> M^-1 B for B (nv,) and (nv, m), from exactly one of ``solve`` and M.
 
     An array, a sparse matrix or a LinearOperator ``solve`` is the inverse; M (nv, nv) is symmetric positive definite.
     """
     if isinstance(solve, CholeskyInertia) and (M is None or M is solve.M):
-        # dataclasses.replace hands both back: they are one and the same.
+        # dataclasses.replace passes both, which are then the same inertia.
         if solve.M.shape != (nv, nv):
             raise ProblemDataError(
                 "M", f"shape {solve.M.shape}, wanted ({nv}, {nv}): one row and column per generalised velocity"
@@ -111,10 +111,10 @@ def inertia_solve(solve: InertiaSolve | None, M: ArrayLike | None, nv: int) -> S
 
 
 def cholesky_inertia(M: ArrayLike, nv: int) -> CholeskyInertia:
-    """Factor a mass matrix, naming the fault of one that is not symmetric positive definite."""
+    """Factor a mass matrix; the error for one that is not symmetric positive definite names the fault."""
     matrix = float_array("M", M, (nv, nv), "one row and column per generalised velocity")
     scale = check_symmetric_with_positive_diagonal("M", matrix, SYMMETRY_TOLERANCE)
-    scaled = matrix / np.outer(scale, scale)  # unit diagonal: pivots then tell rank whatever the units
+    scaled = matrix / np.outer(scale, scale)  # unit diagonal: pivots then show the rank in any units
     try:
         pivots = np.diagonal(np.linalg.cholesky(scaled)) ** 2
         definite = bool((pivots > 4 * nv * np.finfo(np.float64).eps).all())

@@ -48,9 +48,9 @@ from problem_data.velocity import ConstraintVelProblemData
 ACCELERATION_FORMAT = "problem_data.ConstraintAccelProblemData"
 VELOCITY_FORMAT = "problem_data.ConstraintVelProblemData"
 VERSION = 1
-# A user's own inertia solve may be this far from the matrix it was sampled into.
+# Largest difference of a user's inertia solve from the matrix sampled from it.
 RESPONSE_TOLERANCE = 1e-6
-# A row that is zero except for rounding, beside the largest.
+# Size of a row that is rounding, relative to the largest row.
 CANCELLED = 1e-13
 # Relative to |N| + mu |Q|. The rows may come from compiled code that rounds once when numpy rounds twice.
 SLIDING_ROW_TOLERANCE = 1e-14
@@ -337,8 +337,8 @@ def inertia_from(arrays: Members, nv: int) -> SolveInertia:
 def check_response(arrays: Members, forces: str, response: str) -> None:
     """Refuse a file whose ``response`` is not M^-1 times its ``forces`` (one vector, or one per row), rounding apart.
 
-    If M is known, the backward error |M y - f| is compared with |M| |y|, so that a badly conditioned M is no excuse
-    and no obstacle.
+    If M is known, the backward error |M y - f| is compared with |M| |y|, so that the condition of M has no effect on
+    the test.
     """
     f = np.atleast_2d(member(arrays, forces)).astype(np.float64)
     y = np.atleast_2d(member(arrays, response)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Constraint Jacobians as linear maps, from any of the forms a user may hold them in.
+"""Constraint Jacobians as linear maps, from any of the forms that users have.
 
 A Jacobian is used as ``N @ v`` and ``N.T @ f``, with one vector or with several as columns. Four forms are
 accepted: an array, a scipy.sparse matrix, a scipy ``LinearOperator`` (anything with ``shape``, ``matvec`` and
@@ -151,9 +151,9 @@ def as_linear_map(
 ) -> LinearMap:
     """Checked linear map from any accepted form; None, a missing class of constraints, is a map with 0 rows.
 
-    ``rows`` None: the map itself defines their number, and ``pair_rows`` the number for a pair of callables, which has
-    no shape of its own; ``why`` says, in errors, where the number comes from. Arrays and sparse matrices are copied:
-    the result is a read-only array, a CSR matrix or a `FunctionMap`.
+    With ``rows`` None the map defines the number of rows, and ``pair_rows`` does so for a pair of callables, which has
+    no shape. ``why`` is the origin of the number, for error messages. Arrays and sparse matrices are copied: the result
+    is a read-only array, a CSR matrix or a `FunctionMap`.
     """
     if value is None:
         if rows:

@@ -21,12 +21,12 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def format_entry(field: str, array: NDArray[np.generic], index: tuple[int, ...]) -> str:
-    """Text ``field[i, j] = value`` for one entry of an array."""
+    """Return the text ``field[i, j] = value`` for one entry of an array."""
     return f"{field}[{', '.join(str(i) for i in index)}] = {array[index]!s}"
 
 
 def real_numbers(field: str, value: ArrayLike) -> NDArray[np.generic]:
-    """New array of real numbers of any shape, infinities and NaN included."""
+    """Return a new array of real numbers of any shape, with infinities and NaN allowed."""
     try:
         array = np.array(value, copy=True, subok=False)
     except (ValueError, TypeError) as error:
@@ -56,9 +56,9 @@ def check_finite(field: str, array: FloatArray) -> None:
 
 
 def float_array(field: str, value: ArrayLike, shape: tuple[int | None, ...], why: str = "") -> FloatArray:
-    """Finite float64 array of the wanted shape, owned, C-contiguous and writable.
+    """Return a finite float64 array of the required shape, owned, C-contiguous and writable.
 
-    None in ``shape`` stands for any length; ``why`` says, in errors, where the wanted shape comes from.
+    None in ``shape`` means any length; ``why`` is the origin of the required shape, for error messages.
     """
     numbers = real_numbers(field, value)
     check_shape(field, numbers.shape, shape, why)
@@ -77,7 +77,7 @@ def check_shape(field: str, met: tuple[int, ...], wanted: tuple[int | None, ...]
 
 
 def vector(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray:
-    """Finite vector of ``size`` entries; zeros if it is missing."""
+    """Return a finite vector of ``size`` entries; zeros if it is missing."""
     if value is None:
         return np.zeros(size)
     return float_array(field, value, (size,), why)
@@ -89,19 +89,19 @@ def check_nonnegative(field: str, array: FloatArray) -> None:
 
 
 def nonnegative(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray:
-    """Finite vector of ``size`` entries, all at least 0; zeros if it is missing."""
+    """Return a finite vector of ``size`` entries, all at least 0; zeros if it is missing."""
     array = vector(field, value, size, why)
     check_nonnegative(field, array)
     return array
 
 
 def optional_vector(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray | None:
-    """Finite vector of ``size`` entries; None if it is missing."""
+    """Return a finite vector of ``size`` entries; None if it is missing."""
     return None if value is None else float_array(field, value, (size,), why)
 
 
 def row_scales(value: ArrayLike | None, nb: int) -> FloatArray | None:
-    """Positive scales of nb rows; None if they are missing."""
+    """Return positive scales of nb rows; None if they are missing."""
     scales = optional_vector("scaleG", value, nb, "one entry per row of G")
     if scales is not None:
         raise_for_entries("scaleG", scales, scales <= 0.0, "> 0")
@@ -117,15 +117,15 @@ def position_errors(value: ArrayLike | None, scales: FloatArray | None, nb: int)
 
 
 def length(field: str, value: ArrayLike | None) -> int | None:
-    """Number of entries of a vector that may be missing."""
+    """Return the number of entries of a vector that may be missing."""
     return None if value is None else float_array(field, value, (None,)).size
 
 
 def integer_vector(field: str, value: ArrayLike, size: int | None, wanted: str, why: str = "") -> IntArray:
-    """Vector of whole numbers, at least 0; floats that hold whole numbers are as good as integers.
+    """Return a vector of whole numbers, at least 0; floats with whole values are accepted.
 
-    ``size`` None: any number of entries. ``wanted`` and ``why`` say, in errors, what an entry should be and where the
-    size comes from.
+    With ``size`` None any number of entries is accepted. ``wanted`` and ``why`` are, for error messages, the required
+    kind of entry and the origin of the size.
     """
     numbers = float_array(field, value, (size,), why)
     # 2**53: beyond it float64 no longer holds every whole number, and no problem has so many rows.
@@ -134,10 +134,10 @@ def integer_vector(field: str, value: ArrayLike, size: int | None, wanted: str, 
 
 
 def direction_counts(r: ArrayLike, mu: FloatArray, mu_field: str = "mu") -> IntArray:
-    """Spanning directions per contact: whole numbers, at least 1 wherever the contact has friction.
+    """Return the spanning directions per contact: whole numbers, at least 1 if the contact has friction.
 
     0 marks a contact without friction rows and is accepted only if ``mu``, already checked, is 0, because a friction
-    coefficient without a direction to act along would be dropped in silence.
+    coefficient without a direction would be ignored without notice.
     """
     counts = integer_vector("r", r, mu.size, "a whole number of directions", f"one entry per entry of {mu_field}")
     idle = (counts < 1) & (mu > 0.0)
@@ -180,7 +180,7 @@ def checked_cone_contacts(value: ArrayLike, mu: FloatArray | None) -> IntArray:
         raise ProblemDataError("mu", "missing, wanted one entry per entry of cone_contacts")
     cones = integer_vector("cone_contacts", value, mu.size, "a contact's number", "one entry per entry of mu")
     own = cones == np.arange(cones.size)
-    nc = cones.size if own.all() else int(np.argmin(own))  # number of the contacts' own cones
+    nc = cones.size if own.all() else int(np.argmin(own))  # number of the contacts' sliding cones
     wrong = ~own & (cones >= nc)
     if wrong.any():
         i = int(np.argmax(wrong))
@@ -226,7 +226,7 @@ def friction_law(value: object) -> str:
 def check_cones(r: IntArray, nc: int, gammaE: FloatArray) -> None:
     """Refuse data that the exact cone does not support: cones of moments, wrong numbers of tangents, softened slack.
 
-    ``r`` are the directions of all cones, of which the first ``nc`` are the contacts' own.
+    ``r`` are the directions of all cones; the first ``nc`` are the sliding cones of the contacts.
     """
     how = 'friction="cone" needs two orthonormal tangents per contact (r = 2), or one each in planar data (r = 1)'
     not_here = 'friction="cone" does not know them; use friction="pyramid"'
@@ -273,14 +273,14 @@ def _force_bound(field: str, value: ArrayLike | None, size: int, wrong: float) -
     check_shape(field, numbers.shape, (size,), "one entry per row of B")
     with np.errstate(over="ignore"):
         array = np.ascontiguousarray(numbers, dtype=np.float64)
-    # A wider float that overflows float64 is no bound that someone meant to be infinite.
+    # A wider float that overflows float64 is not a bound that was meant to be infinite.
     bad = np.isnan(array) | (array == wrong) | (np.isinf(array) & np.isfinite(numbers))
     raise_for_entries(field, array, bad, "a number or -inf" if field == "lo" else "a number or inf", counted=True)
     return array
 
 
 def split_contacts(sliding: ArrayLike | None, non_sliding: ArrayLike | None, nc: int) -> tuple[IntArray, IntArray]:
-    """Both lists, each ascending, which together name every one of nc contacts once.
+    """Return both lists, each ascending; together they contain each of nc contacts once.
 
     A missing list is the complement of the other one; without both, no contact slides.
     """
@@ -319,7 +319,7 @@ def _ascending(field: str, value: ArrayLike, nc: int) -> IntArray:
 
 
 def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """View of the array through which it cannot be written."""
+    """Return a read-only view of the array."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,15 +1,15 @@
 """Velocity-level constraint problem data: impacts and discretised (time-stepping) problems.
 
-With v+ the velocity after the impact or step, the rows say
+With v+ the velocity after the impact or step, the rows are
 
     0 <= fN  _|_  N v+ + kN + gammaN fN >= 0       contacts do not approach
     0 <= fL  _|_  L v+ + kL + gammaL fL >= 0       limits
     G v+ + kG = 0                                  bilateral constraints
     s = B v+ + kB + gammaB fB,  lo <= fB <= hi     boxed rows: s >= 0 where fB = lo, s <= 0 where fB = hi, else s = 0
 
-and friction opposes F v+ + kF, at each contact within mu fN >= sum of |fF|, a pyramid, or, if ``friction`` says
-"cone", within mu fN >= |fF|, Coulomb's exact cone over two tangents. Further cones of friction, such as cones of
-the moments of torsional and rolling friction, may lean on the same normal forces.
+Friction opposes F v+ + kF. At each contact it is within the pyramid mu fN >= sum of |fF| or, with ``friction="cone"``,
+within Coulomb's exact cone mu fN >= |fF| over two tangents. Further cones, such as the cones of moments of torsional
+and rolling friction, can be bounded by the same normal forces.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         without friction rows, accepted if mu is 0: its cone row then reads mu fN >= 0 and the problem stays well
         posed. Without it all contacts must have mu = 0 and F must be missing.
     cone_contacts : array_like of int, shape (ncone,)
-        The contact on whose normal force each friction cone leans: 0, 1, ..., nc - 1, the contacts' own cones, then
-        one number 0 .. nc - 1 for each further one. Without it there are none. A torsional cone has one direction, a
-        row of relative angular velocity along the normal, and a length [m] for mu; a rolling one has directions
-        across the normal.
+        The contact whose normal force bounds each friction cone: 0, 1, ..., nc - 1 for the contacts' sliding cones,
+        then one number 0 .. nc - 1 for each further cone. Without it there are none. A torsional cone has one
+        direction, a row of relative angular velocity along the normal, and a length [m] for mu; a rolling one has
+        directions across the normal.
     kN, kF, kL, kG, kB : array_like, shapes (nc,), (nr,), (nl,), (nb,), (nbox,)
         Velocity terms of the rows, in each row's own unit (m/s or rad/s); zeros if missing.
     scaleG : array_like, shape (nb,)
@@ -88,16 +88,16 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         entries below 1e-10 of it are rounding, for any size of other rows. Without it only the size of G is known:
         entries below eps max(nb, nv) of the largest row count as zero, as in `numpy.linalg.lstsq`.
     errorG : array_like, shape (nb,)
-        Position errors of the bilateral rows [m, rad], for which scaleG is needed: a mechanism that is not quite
-        assembled has rows that depend on each other, and terms kG that agree, no better than these errors tell.
+        Position errors of the bilateral rows [m, rad], which require scaleG. In a mechanism that is not assembled
+        exactly, redundant rows and their terms kG agree only to the accuracy of these errors.
     gammaN, gammaF, gammaE, gammaL, gammaB : array_like, shapes (nc,), (nr,), (ncone,), (nl,), (nbox,)
         Softening, >= 0, in row velocity per force unit of the problem (1/kg for an impact, s/kg for a discretised
         problem); gammaF serves both signs of a direction, gammaE is on the diagonal of the friction slack. Zeros
         if missing.
     lo, hi : array_like, shape (nbox,)
-        Bounds of the forces of the boxed rows, in the force unit of the problem (N or N m; N s or N m s for an
-        impact); required if B has rows. -inf and inf mean no bound, lo = hi a given force. A bound that no force
-        will reach is better infinite than huge: forces are counted from a finite one.
+        Bounds of the forces of the boxed rows, in the force unit of the problem (N or N m; N s or N m s for an impact);
+        required if B has rows. -inf and inf mean no bound, lo = hi a given force. Use an infinite bound in place of a
+        huge one, because forces are counted from a finite bound.
     solve_inertia : callable or operator
         B -> M^-1 B for B (nv,) and (nv, m); a callable that takes only one of the two is adapted. An array is taken
         as the inverse of M.
@@ -184,7 +184,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         nv = momentum.size
         solve = inertia_solve(solve_inertia, M, nv)
 
-        # mu before everything else of a contact: its length defines nc. k before its pair of callables.
+        # mu comes first, because its length defines nc. k comes before its pair of callables.
         given = None if mu is None else nonnegative("mu", mu, float_array("mu", mu, (None,)).size)
         cones = None if cone_contacts is None else checked_cone_contacts(cone_contacts, given)
         contacts = given.size if given is not None and cones is None else None

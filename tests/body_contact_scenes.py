@@ -66,7 +66,7 @@ def pendulum_and_box() -> World:
 
 
 def collision_in_space(mu: float = 0.3, restitution: float = 0.5) -> World:
-    """Two turning boxes, alike about all axes, that fly into each other; no gravity, no ground."""
+    """Two rotating boxes, equal about all axes, that fly into each other; no gravity, no ground."""
     builder = WorldBuilder((0.0, 0.0, 0.0))
     material = Material(mu, restitution)
     half = (0.2, 0.1, 0.15)

@@ -70,12 +70,12 @@ def feet(mu: float = 0.5, normal: np.ndarray | tuple[float, ...] = (0.0, 0.0, 1.
 
 
 def brakes(model: UrdfModel) -> list[VelocityDrive]:
-    """Every joint held at rest, whatever it takes."""
+    """Brakes at every joint, without bounds on their forces."""
     return [VelocityDrive(name) for name, data in model.joint_data.items() if data.v.stop > data.v.start]
 
 
 def holding_torque(model: UrdfModel, q: np.ndarray) -> np.ndarray:
-    """Joint torques (18,) that keep the stance on its feet: those of the smallest foot forces that carry the trunk."""
+    """Return joint torques (18,) that keep the stance on its feet, with the smallest foot forces for the trunk."""
     kin = kinematics(model, q, np.zeros(model.nv))
     J = np.concatenate([point_jacobian(model, kin, f"{leg}_foot", np.zeros(3)) for leg in LEGS])
     load = nonlinear_effects(model, kin, kin.v)

@@ -18,14 +18,14 @@ import pytest
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATIENCE = 60.0  # seconds; graphics are computed by the processor
 WIDTHS = {"desk": (1400, 900), "phone": (390, 844)}
-# Of Chromium's own making, where there is no graphics card.
+# Chromium's software renderer, if there is no graphics card.
 HARMLESS = ("favicon", "GPU stall", "WebGL", "GL Driver", "software")
 
 needs_chromium = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed")
 
 
 class Page:
-    """One page: `errors` are the console's and the exceptions nobody caught."""
+    """A page: `errors` are the console's errors and uncaught exceptions."""
 
     def __init__(self, address: str) -> None:
         from websockets.sync.client import connect
@@ -37,7 +37,7 @@ class Page:
             self.ask(f"{domain}.enable")
 
     def ask(self, method: str, **parameters: object) -> dict:
-        """Send one command and return its answer; what happens meanwhile is noted."""
+        """Send one command and return its answer; events in the meantime are recorded."""
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
@@ -71,7 +71,7 @@ class Page:
         return answer["result"].get("value")
 
     def until(self, script: str, holds: Callable[[object], bool] = bool) -> object:
-        """Ask until the answer holds."""
+        """Poll until the expression is true."""
         end = time.monotonic() + PATIENCE
         while not holds(found := self.run(script)):
             assert time.monotonic() < end, f"{script}: still {found!r}"
@@ -84,7 +84,7 @@ class Page:
             self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=f"Key{key.upper()}")
 
     def picture(self) -> bytes:
-        """What is seen, as PNG."""
+        """Return the visible page, as PNG."""
         return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
 
 

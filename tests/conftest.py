@@ -1,4 +1,4 @@
-"""What every test shares: compiled kernels, one BLAS thread, the hypothesis profiles, and the folder of shared data."""
+"""Fixtures of all tests: compiled kernels, one BLAS thread, the hypothesis profiles, and the folder of shared data."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     whole = not own and not os.environ.get("NUMBA_DISABLE_JIT")
     if not whole or hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         return
-    # -P: the kernels of the package that is tested, which need not be that of the folder.
+    # -P: the kernels of the tested package, which can differ from the package in this folder.
     command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup"]
     if subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode:
         pytest.exit("contactlab warmup failed: see above", returncode=pytest.ExitCode.INTERNAL_ERROR)

@@ -1,4 +1,4 @@
-"""Scenes whose steps are differentiated: a world, how it is stepped, what drives it, and states along its motion."""
+"""Scenes whose steps are differentiated: a world, its stepper, its actuation, and states along its motion."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class Motion:
     Parameters
     ----------
     name
-        What it is called in tables.
+        Its name in tables.
     world
         Bodies and surroundings.
     h, steps
-        Size of a step [s], and how many there are to see.
+        Size of a step [s], and the number of steps.
     targets
-        Of the drives, (nd,) at a time; None for those of the world.
+        Targets of the drives, (nd,) at each time; None for the world's.
     frictions
-        Laws of friction that make a difference to it.
+        Laws of friction that change its motion.
     first
-        The first step whose state is worth a look.
+        The first step whose state is of interest.
     given
-        How it is stepped, but for erp, where that is its own.
+        The stepper, except for erp, if it is not the usual one.
     """
 
     name: str
@@ -59,19 +59,19 @@ class Motion:
     given: TimeStepping | None = None
 
     def stepper(self, friction: str = "pyramid", erp: float = 1.0) -> TimeStepping:
-        """How it is stepped."""
+        """Return the stepper of the scene."""
         if self.given is not None:
             return replace(self.given, erp=erp)
         return TimeStepping(self.h, friction=friction, erp=erp)
 
     def targets_at(self, time: float) -> Array | None:
-        """What is wanted of the drives in the step that begins at a time."""
+        """Return the targets of the drives in the step that begins at a given time."""
         return None if self.targets is None else self.targets(time)
 
     def run(
         self, stepper: TimeStepping, start: StepperState | None = None
     ) -> Iterator[tuple[StepperState, Simulation]]:
-        """Every state, and the run behind the step from it."""
+        """Return every state, and the run of the step from it."""
         run = Simulation(self.world, stepper, start)
         for _ in range(self.steps):
             before = run.state
@@ -79,7 +79,7 @@ class Motion:
             yield before, run
 
     def states(self, stepper: TimeStepping, count: int) -> Iterator[StepperState]:
-        """So many states, evenly from the first one worth a look to the last, each with the forces that led to it."""
+        """Return this many states, evenly from the first relevant one to the last, each with the previous forces."""
         wanted = set(np.linspace(self.first, self.steps - 1, count).astype(int).tolist())
         for i, (state, _) in enumerate(self.run(stepper)):
             if i in wanted:
@@ -87,7 +87,7 @@ class Motion:
 
 
 def perturbed(world: World, state: StepperState, random: np.random.Generator, q: float, v: float) -> StepperState:
-    """A state near by: dq and dv drawn around 0 with these spreads."""
+    """Return a nearby state: dq and dv are drawn around 0 with these spreads."""
     return moved(world, state, np.concatenate((q * random.normal(size=world.nv), v * random.normal(size=world.nv))))
 
 
@@ -105,7 +105,7 @@ def _example(name: str) -> ModuleType:
 
 
 def tumbling_cube() -> Motion:
-    """A cube thrown onto a floor, edge over edge until it lies."""
+    """A cube thrown onto a floor, where it tumbles over its edges until it comes to rest."""
     half = (0.05, 0.05, 0.05)
     builder, material = WorldBuilder(), Material(0.2)
     builder.add_half_space("floor", HalfSpace(), material)
@@ -116,19 +116,19 @@ def tumbling_cube() -> Motion:
 
 
 def trot() -> Motion:
-    """A quadruped of 14 degrees of freedom that walks, drives on its joints."""
+    """A walking quadruped of 14 degrees of freedom, with drives on its joints."""
     example = _example("24_trot")
     return Motion("trot", example.robot(), 2e-3, 400, example.angles)
 
 
 def quadruped() -> Motion:
-    """A quadruped from a file, dropped onto its feet: servos of limited strength, stops of the joints."""
+    """A quadruped from a file, dropped onto its feet: servos of limited strength, joint limits."""
     scene = load_scene(EXAMPLES / "scenes" / "quadruped.toml")
     return Motion("quadruped", scene.world, 2e-3, 400, first=20)
 
 
 def plate() -> Motion:
-    """A plate whose centre of mass is aside, dropped on a corner."""
+    """A plate with its centre of mass off the middle, dropped on a corner."""
     half = (0.2, 0.15, 0.02)
     box = RigidInertia.solid_box(1.5, half)
     aside = RigidInertia(box.mass, (0.07, -0.04, 0.005), inertia=box.inertia)
@@ -150,7 +150,7 @@ def bouncing_rod() -> Motion:
 
 
 def two_spheres() -> Motion:
-    """A turning ball on a second one, both on the floor in the end."""
+    """A rotating ball on a second one; in the end both lie on the floor."""
     builder, material = WorldBuilder(), Material(0.5)
     builder.add_half_space("floor", HalfSpace(), material)
     ball = RigidInertia.solid_sphere(0.5, 0.1)
@@ -161,7 +161,7 @@ def two_spheres() -> Motion:
 
 
 def soft_floor() -> Motion:
-    """A brick on a floor that gives way like a spring with a damper."""
+    """Return a brick on a floor with a spring and a damper."""
     half = (0.1, 0.08, 0.05)
     builder, material = WorldBuilder(), Material(0.5, stiffness=2e4, dissipation=40.0)
     builder.add_half_space("floor", HalfSpace(), material)
@@ -172,7 +172,7 @@ def soft_floor() -> Motion:
 
 
 def _arm() -> WorldBuilder:
-    """An arm of two links that swing about y, to be completed."""
+    """An arm of two links that rotate about y, to be completed."""
     model, link = ModelBuilder(), RigidInertia(0.5, (0.2, 0.0, 0.0), inertia=np.diag([1e-3, 8e-3, 8e-3]))
     model.add_body("upper", joint=joints.Revolute((0, 1, 0)), inertia=link)
     place = Transform(p=(0.4, 0, 0))
@@ -183,7 +183,7 @@ def _arm() -> WorldBuilder:
 
 
 def stops() -> Motion:
-    """An arm that falls into the stops of its joints, one of which throws it back."""
+    """Return an arm that falls against its joint limits, one with restitution."""
     builder = _arm()
     builder.add_joint_limit(JointLimit("upper", -1.0, 0.8, restitution=0.4))
     builder.add_joint_limit(JointLimit("lower", -0.2, 0.6))
@@ -191,7 +191,7 @@ def stops() -> Motion:
 
 
 def bounded_drives() -> Motion:
-    """An arm whose drives are too weak for what is asked of them now and then."""
+    """Return an arm whose drives are sometimes too weak for their targets."""
     builder = _arm()
     builder.add_drive(PositionDrive("upper", 0.0, 200.0, 4.0, max_force=5.0))
     builder.add_drive(PositionDrive("lower", 0.0, 50.0, 1.0, max_force=1.5))
@@ -208,19 +208,19 @@ def loop() -> Motion:
 
 
 def grasp() -> Motion:
-    """A box in a grip: lifted, carried and set down."""
+    """A gripped box: lifted, carried and set down."""
     example = _example("18_grasp")
     world = example.gantry_and_box()
     laws = example.targets()
-    # In the order in which arrays of targets have them.
+    # In the order of the arrays of targets.
     names = [drive.name for drive in world.joint_actions.drives]
     return Motion("grasp", world, 2e-3, 1400, lambda time: np.array([laws[name](time) for name in names]), first=60)
 
 
 def _bin(name: str, shape: Sphere | Capsule | Box, count: int, pitch: float, half: float, first: int) -> Motion:
-    """Bodies of 1 kg that fall into a bin so wide, in layers, each moved and tilted a little.
+    """Bodies of 1 kg that fall into a bin of this width, in layers, each displaced and tilted a little.
 
-    The first state is of the first impacts: a heap of so many bodies nearly always stands on some kink.
+    The first state is at the first impacts: a heap of so many bodies is nearly always at some kink.
     """
     random, builder, material = np.random.default_rng(3), WorldBuilder(), Material(0.5)
     for side, normal in {"floor": (0, 0, 1), "left": (1, 0, 0), "front": (0, 1, 0)}.items():
@@ -253,7 +253,7 @@ def boxes() -> Motion:
 
 
 def stack() -> Motion:
-    """Equal boxes, one on the other."""
+    """Equal boxes, one on top of the other."""
     builder, material, half = WorldBuilder(), Material(0.5), (0.1, 0.1, 0.1)
     builder.add_half_space("floor", HalfSpace(), material)
     for i in range(6):
@@ -262,7 +262,7 @@ def stack() -> Motion:
     return Motion("stack of 6", builder.build(), 2e-3, 100)
 
 
-#: All of them, small ones first.
+#: All scenes, small ones first.
 MOTIONS: dict[str, Callable[[], Motion]] = {
     "cube": tumbling_cube,
     "plate": plate,
@@ -283,6 +283,6 @@ MOTIONS: dict[str, Callable[[], Motion]] = {
 
 
 def settled(motion: Motion, stepper: TimeStepping, steps: int) -> StepperState:
-    """The state so many steps on."""
+    """Return the state after this many steps."""
     *_, (_, run) = replace(motion, steps=steps).run(stepper)
     return run.state

@@ -1,4 +1,4 @@
-"""Independent answers to small friction problems: every assignment of modes, each solved by a general root finder."""
+"""Independent solutions of small friction problems: every assignment of modes, each solved by a general root finder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guides for those who come from other libraries: what the tables name on our side exists and can be called so."""
+"""Guides for users of other libraries: all names on our side of the tables exist and can be called as shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contactlab.multibody import joints
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CODE = re.compile(r"`([^`]+)`")
-#: What an expression of the guide is a value of, where no signature tells.
+#: Types of expressions of the guide without a type in a signature.
 KNOWN = {
     "model": multibody.UrdfModel,
     "builder": multibody.ModelBuilder,
@@ -93,7 +93,7 @@ class Reader:
                 self.meaning(node, code)
 
     def meaning(self, node: ast.expr, code: str) -> Any:
-        """What a node stands for; None for a value of unknown type."""
+        """Return the object that a node names; None for a value of unknown type."""
         text = ast.unparse(node)
         if text in self.known:
             return self.known[text]

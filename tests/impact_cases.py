@@ -11,7 +11,7 @@ from problem_data import ConstraintVelProblemData
 
 
 def two_balls(m1: float, m2: float, v1: float, v2: float) -> ConstraintVelProblemData:
-    """Ball 1 behind ball 2 on a line."""
+    """Ball 1 hits ball 2 on a line."""
     M = np.diag([m1, m2])
     return ConstraintVelProblemData(M=M, Mv=M @ [v1, v2], N=[[-1.0, 1.0]])
 

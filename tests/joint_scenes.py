@@ -97,7 +97,7 @@ def gripper(force: float = 8.0) -> World:
     builder = WorldBuilder((0.0, 0.0, -G))
     builder.add_model(Model.from_urdf(GRIPPER), [0.048, 0.048])
     grip = Material(0.8)
-    # Round tips: pads leave it open which of their corners press, and then how much they resist turning.
+    # Round tips: with pads the load of their corners is not unique, and neither is their resistance to rotation.
     for finger, side in (("left", -0.01), ("right", 0.01)):
         builder.add_shape(finger, Sphere(0.01), grip, placement=Transform(p=(side, 0, 0)))
     builder.add_free_body("cube", RigidInertia.solid_box(0.2, (0.03,) * 3), Box((0.03,) * 3), grip)

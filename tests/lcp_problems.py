@@ -1,4 +1,4 @@
-"""Problems of known classes for the solvers of complementarity problems, and independent measures of their answers."""
+"""Problems of known classes for complementarity solvers, and independent measures of their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small worlds whose steps are differentiated, and what their derivatives are held to."""
+"""Small worlds whose steps are differentiated, and comparisons of their derivatives with differences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOLERANCES = {("boxes", "cone"): 1e-4, ("capsules", "cone"): 1e-5}
 
 
 def scaled(found, expected):
-    """The largest error, relative where the entry is above 1."""
+    """The largest error, relative for entries above 1."""
     return float((np.abs(found - expected) / np.maximum(1.0, np.abs(expected))).max(initial=0.0))
 
 
@@ -37,7 +37,7 @@ def differences(world, stepper, state, targets=None, tau=None, step=1e-6):
 
 
 def assert_agrees(world, stepper, state, targets=None, tau=None, *, steps=(1e-6, 1e-7), tolerance=1e-6):
-    """A, B and targets agree with centred differences, A with those of one of these steps."""
+    """A, B and targets agree with centred differences, A with differences of one of these steps."""
     found = linearize(world, stepper, state, tau, targets)
     errors = {}
     for step in steps:
@@ -52,14 +52,14 @@ def assert_agrees(world, stepper, state, targets=None, tau=None, *, steps=(1e-6,
 
 
 def stepped(world, stepper, state, targets=None):
-    """Where a step ends."""
+    """The state after a step."""
     run = Simulation(world, stepper, state)
     run.step(targets=targets)
     return run.q.copy(), run.v.copy()
 
 
 def slope(world, stepper, state, one, targets=None, way=None, sides=(1, -1)):
-    """The column of a parameter by differences of worlds, to the sides given."""
+    """The column of a parameter by differences of worlds, on the given sides."""
     way = way or 1e-5 * one.scale
     ends = [stepped(one.world(one.value + side * way), stepper, state, targets) for side in sides]
     change = np.concatenate((difference(world.model, ends[1][0], ends[0][0]), ends[0][1] - ends[1][1]))
@@ -78,7 +78,7 @@ def assert_parameters_agree(world, stepper, state, wrt, targets=None, *, toleran
 
 
 def whys(linear, row=False):
-    """Why, and of which contact or row, for all kinks on which it stands."""
+    """Return reason and contact or row of all kinks at the state."""
     return {(kink.reason, kink.row if row else kink.contact) for kink in linear.kinks if kink.state_distance <= 1e-6}
 
 
@@ -93,13 +93,13 @@ def assert_one_sided(world, stepper, state, directions, targets=None, tau=None, 
 
 
 def signed(n, *columns):
-    """Both directions of each of these columns of n, and some at random."""
+    """Both directions of each of these columns of n, and some random ones."""
     ways = [sign * np.eye(n)[column] for column in columns for sign in (1.0, -1.0)]
     return [*ways, *np.random.default_rng(1).normal(size=(6, n))]
 
 
 def later(world, stepper, steps):
-    """The state so many steps on."""
+    """Return the state after this many steps."""
     run = Simulation(world, stepper)
     for _ in range(steps):
         run.step()

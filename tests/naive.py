@@ -37,7 +37,7 @@ def solvable_bases(
     a: NDArray[np.float64],
     x4: NDArray[np.float64],
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """One solution (u, y) of each basis that has any, by a linear program per basis: singular ones are no exception."""
+    """Return one solution (u, y) of each basis that has any, by a linear program per basis, also for singular ones."""
     from scipy.optimize import linprog
 
     m, n = len(a), len(x4)

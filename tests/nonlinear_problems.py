@@ -1,4 +1,4 @@
-"""Nonlinear complementarity problems of the literature beyond `lcp.nonlinear.catalog`, with known answers."""
+"""Nonlinear complementarity problems of the literature beyond `lcp.nonlinear.catalog`, with known solutions."""
 
 from __future__ import annotations
 

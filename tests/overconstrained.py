@@ -47,7 +47,7 @@ class Mechanism:
 
 
 def turned(rng: np.random.Generator) -> Transform:
-    """A frame turned and moved anyhow."""
+    """Return a frame rotated and moved at random."""
     axis = rng.normal(size=3)
     return Transform.rotation(axis / np.linalg.norm(axis), rng.uniform(0.0, 3.1)) @ Transform(p=rng.normal(size=3))
 
@@ -107,12 +107,12 @@ def planar(
 
 
 def chain_in_the_plane(rng: np.random.Generator) -> Mechanism:
-    """A planar chain of three to six bodies in a frame turned anyhow, its end on the world by a hinge."""
+    """Return a planar chain of three to six bodies in a random frame, with its end hinged to the world."""
     builder = mb.ModelBuilder(gravity=GRAVITY)
     names = planar(rng, turned(rng), int(rng.integers(3, 7)), "b", builder, None)
     model = builder.build()
     q = rng.uniform(-1.5, 1.5, size=model.nq)
-    # The end's own frame, about whose y axis it turns: the rows of this frame are those of the plane.
+    # The frame of the end, which rotates about its y axis: the rows of this frame are rows of the plane.
     end = (names[-1], Transform(p=(rng.uniform(0.2, 0.8), 0.0, 0.0)), "world")
     rows = mixed(rng, subset(rng, (3, 5), (0, 2, 4)))
     return moving(rng, "planar chain", model, q, closed(model, q, [end], [rows]))
@@ -167,7 +167,7 @@ def along_its_own_hinge(rng: np.random.Generator) -> Mechanism:
 
 
 def parallel_links(rng: np.random.Generator) -> Mechanism:
-    """A parallelogram with one to three links more than it needs, in a frame turned anyhow."""
+    """Return a parallelogram with one to three redundant links, in a random frame."""
     builder = mb.ModelBuilder(gravity=GRAVITY)
     base, arm, hinge = turned(rng), rng.uniform(0.2, 0.6), Revolute((0, 1, 0))
     places = [0.0, *np.sort(rng.uniform(0.3, 1.5, size=rng.integers(2, 5)))]
@@ -279,7 +279,7 @@ def mechanism(seed: int) -> Mechanism:
 
 
 def free_projection(M: Array, Z: Array, x: Array) -> Array:
-    """The vector of the form Z y that M x makes: what constraints leave of a motion x."""
+    """Return the vector of the form Z y with the image M x: the part of a motion x that the constraints admit."""
     if Z.shape[1] == 0:
         return np.zeros(len(M))
     scale = 1.0 / np.sqrt(np.diag(Z.T @ M @ Z))
@@ -307,7 +307,7 @@ DRIVERS = "simulate beside ConstraintSolver"
 
 
 def ways(one: Mechanism) -> dict[str, Callable[[], Pair]]:
-    """Every way to the motion of a mechanism by its name: what it gives and what it should."""
+    """Return every method for the motion of a mechanism by its name, with its result and the right one."""
     model, q, v, nv = one.model, one.q, one.v, one.model.nv
     cs = ConstraintSet(model, list(one.loops))
     G, sizes = dense(model, q, one.loops)
@@ -333,7 +333,7 @@ def ways(one: Mechanism) -> dict[str, Callable[[], Pair]]:
         for loop in one.loops:
             world.add_loop(loop)
         built = world.build()
-        # A world has its bodies in an order of its own.
+        # A world has its bodies in another order.
         order = np.concatenate([np.arange(nv)[model.v_slice(name)] for name in built.model.names])
         return simulate(built, TimeStepping(h=H), duration=H).v[-1], beside[order]
 

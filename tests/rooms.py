@@ -1,7 +1,7 @@
-"""Which tests are about which room: of the rooms that a file of tests imports, the highest in the order of the layers.
+"""The room that each file of tests is about: among the rooms it imports, the highest in the order of the layers.
 
-``pytest --room impact`` runs those of one; ``python tests/rooms.py`` prints the table of `docs/tests.md`;
-``python tests/rooms.py SUITE.xml ...``, of runs with ``pytest --junitxml=SUITE.xml``, minutes by room.
+``pytest --room impact`` runs the tests of one room; ``python tests/rooms.py`` prints the table of `docs/tests.md`;
+``python tests/rooms.py SUITE.xml ...`` reads runs with ``pytest --junitxml=SUITE.xml`` and prints minutes by room.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 TESTS = Path(__file__).parent
-#: Runs anything, so that no room is above it: what reads the package as a whole, pages and commands.
+#: Modules that use everything, so that no package is above them: they read the whole package, pages and commands.
 WHOLE = "whole"
-#: Rooms that look at what was simulated.
+#: Rooms that analyse simulations.
 ABOVE_STEPS = ("linearization", "verification", "event_driven", "recording")
 
 
 @functools.cache
 def order() -> list[str]:
-    """Rooms from top to bottom, as the contract of the layers has them, then the packages that know no mechanics."""
+    """Rooms from top to bottom, as in the contract of the layers, then the packages that know no mechanics."""
     project = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     (layers,) = (one["layers"] for one in contracts if one.get("containers") == ["contactlab"])
@@ -32,14 +32,14 @@ def order() -> list[str]:
 
 @functools.cache
 def imported(path: Path) -> frozenset[str]:
-    """Rooms that a file imports, by itself or by the helpers beside it."""
+    """Rooms that a file imports, directly or through the helpers beside it."""
     found: set[str] = set()
     for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
         names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [node.module]
         if isinstance(node, ast.ImportFrom) and node.module in ("contactlab", "contactlab.simulation"):
-            # By the doors: where the things are at home.
+            # Re-exported names count for the module that defines them.
             names = [homes().get(one.name, f"contactlab.{one.name}") for one in node.names]
         for name in names:
             parts = name.split(".")
@@ -63,14 +63,14 @@ def statements(block: ast.AST) -> Iterator[ast.AST]:
 
 @functools.cache
 def homes() -> dict[str, str]:
-    """Modules of the names that `contactlab.simulation` hands on."""
+    """Modules of the names that `contactlab.simulation` re-exports."""
     door = TESTS.parent / "contactlab" / "simulation" / "__init__.py"
     found = [node for node in ast.parse(door.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
     return {one.name: str(node.module) for node in found for one in node.names}
 
 
 def room_of(path: Path) -> str:
-    """The room that a file of tests is about; most simulate to have something to look at, which makes no difference."""
+    """The room of a file of tests; most files simulate only to have a result to analyse, which does not count."""
     found = [room for room in order() if room in imported(path)]
     if found[:1] == ["simulation"] and found[1:2] and found[1] in ABOVE_STEPS:
         return found[1]
@@ -78,7 +78,7 @@ def room_of(path: Path) -> str:
 
 
 def table() -> str:
-    """The rooms and their tests, as the page has them."""
+    """The rooms and their tests, as on the page."""
     files = sorted(TESTS.glob("test_*.py"))
     rows = [f"| `{room}` | {_names([file for file in files if room_of(file) == room])} |" for room in (*order(), WHOLE)]
     return "\n".join(["| room | tests |", "| --- | --- |", *(row for row in rows if not row.endswith("|  |"))]) + "\n"
@@ -89,7 +89,7 @@ def _names(files: list[Path]) -> str:
 
 
 def minutes(reports: Iterable[Path]) -> str:
-    """Minutes of the tests of each room in junit's reports, one worker, and the file that takes most of them."""
+    """Minutes of the tests of each room in junit's reports, one worker, and its slowest file."""
     seconds: dict[str, dict[str, float]] = {}
     for report in reports:
         for case in ElementTree.parse(report).iter("testcase"):

@@ -1,9 +1,10 @@
 """Time steps of stacks of boxes whose masses differ by many powers of ten: the hard set of contact problems.
 
-Boxes stand on one another, four contacts per interface, each turned about the vertical and shifted at random. The
-matrix is that of Stewart and Trinkle (1996) and Anitescu and Potra (1997), unknowns in the order normal impulses,
-``nd`` tangential impulses per contact, one lambda per contact; it is copositive and q lies in its dual range, so each
-of these problems has a solution, which Lemke's method finds in exact arithmetic (Anitescu and Potra, theorem 2.2).
+Boxes stand on one another, with four contacts per interface, each rotated about the vertical and displaced at random.
+The matrix is the one of Stewart and Trinkle (1996) and Anitescu and Potra (1997), with unknowns in the order normal
+impulses, ``nd`` tangential impulses per contact, one lambda per contact; it is copositive and q lies in its dual range,
+so each of these problems has a solution, which Lemke's method finds in exact arithmetic (Anitescu and Potra, theorem
+2.2).
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def assemble(N: Array, D: Array, inverse: Array, mu: float, v: Array, gap_rate: 
 
 
 def masses(rng: np.random.Generator, k: int, ratio: float, pattern: str) -> Array:
-    """Masses of k boxes: light and heavy in turn ("heavy", "light": ratio up or down), one heavy, or at random."""
+    """Masses of k boxes: alternately light and heavy ("heavy", "light": ratio up or down), one heavy, or at random."""
     turn = np.arange(k) % 2
     if pattern in ("heavy", "light"):
         return np.where(turn == 1, ratio if pattern == "heavy" else 1.0 / ratio, 1.0)
@@ -93,7 +94,7 @@ def stack(
 ) -> Data:
     """One time step of a stack of k boxes with nd friction directions; unknowns in N s, or in N with ``impulses`` off.
 
-    In newtons h multiplies the Delassus matrix, and the entries of a heavy body are lost beside the ones of E.
+    In newtons h multiplies the Delassus matrix, and the entries of a heavy body are lost in rounding beside those of E.
     """
     N, D, unit = jacobians(rng, k, nd, turned=turned)
     mass = masses(rng, k, ratio, pattern)

@@ -16,7 +16,7 @@ G = 9.81
 
 
 class Outside:
-    """Lemke's method as a user's solver: the compiled loop does not know it and asks Python for every solve."""
+    """Lemke's method as a user's solver: the compiled loop does not have it and calls Python for every solve."""
 
     def solve(self, problem, *, z0, tolerance, trace):
         """Delegate."""

@@ -1,4 +1,4 @@
-"""Differences of a time step, many states in one `Batch`: what derivatives of a step are compared with."""
+"""Differences of a time step for many states in one `Batch`, as a reference for derivatives."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Array = np.ndarray
 
 
 def moved(world: World, state: StepperState, change: Array) -> StepperState:
-    """The state with (dq, dv) added, dq along `integrate`; the forces that the step starts from stay."""
+    """The state with (dq, dv) added, dq along `integrate`; the initial forces of the step stay as they are."""
     nv = world.nv
     q = integrate(world.model, state.q, change[:nv], 1.0) if change[:nv].any() else state.q
     return replace(state, q=q, v=state.v + change[nv:])
 
 
 class Steps:
-    """The map from one state to a later one, at many states near to each other.
+    """The map from one state to a later one, at many nearby states.
 
     Parameters
     ----------
@@ -40,14 +40,15 @@ class Steps:
     def ends(
         self, states: Sequence[StepperState], taus: Array | None = None, targets: Array | None = None, n: int = 1
     ) -> tuple[Array, Array]:
-        """Where each state is n steps on: q (B, nq) and v (B, nv), NaN where a step failed.
+        """The states after n steps: q (B, nq) and v (B, nv), NaN where a step failed.
 
-        ``taus`` (B, nv) and ``targets`` (B, nd) hold in all of them; with an axis more, (B, n, ...), each in its own.
+        ``taus`` (B, nv) and ``targets`` (B, nd) are the same in all steps; with one more axis, (B, n, ...), each step
+        has its own.
         """
         batch = self._batches.setdefault(len(states), Batch(self.world, self.stepper, states, threads=self.threads))
         batch.reset(states=states)
         by_step = (taus is not None and taus.ndim == 3) or (targets is not None and targets.ndim == 3)
-        # What is to be doubted of a run a millionth beside one that is looked at elsewhere is no news.
+        # Notices about runs this close to a checked one are not needed.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ImplausibleWarning)
             batch.rollout(taus, targets, n) if by_step else batch.step(taus, targets, n)
@@ -63,9 +64,9 @@ class Steps:
         targets: Array | None = None,
         n: int = 1,
     ) -> Array:
-        """How far the end moves (k, 2 nv), by changes (k, 2 nv) of the start; the end of no change is the origin.
+        """Changes of the end (k, 2 nv) for changes (k, 2 nv) of the start; the origin is the end of the unchanged run.
 
-        ``tau`` and ``targets`` are those of the one run, (nv,) and (nd,), or (n, nv) and (n, nd).
+        ``tau`` and ``targets`` belong to that run: (nv,) and (nd,), or (n, nv) and (n, nd).
         """
         states = [state, *(moved(self.world, state, change) for change in changes)]
         taus, aims = (None if x is None else np.tile(x, (len(states), *[1] * np.ndim(x))) for x in (tau, targets))
@@ -88,7 +89,7 @@ class Steps:
         step: float = 1e-6,
         n: int = 1,
     ) -> tuple[Array, Array]:
-        """One-sided differences (k, 2 nv) along directions (k, 2 nv): ahead, and behind."""
+        """Return one-sided differences (k, 2 nv) along directions (k, 2 nv): forward, and backward."""
         found = self.changes(state, np.vstack((step * directions, -step * directions)), tau, targets, n)
         ahead, behind = np.split(found / step, 2)
         return ahead, -behind
@@ -119,7 +120,7 @@ class Kink:
 
 @dataclass(frozen=True)
 class Differenced:
-    """What `contactlab.simulation.Linearization` says, by differences of the step."""
+    """The contents of `contactlab.simulation.Linearization`, by differences of the step."""
 
     A: Array
     B: Array
@@ -132,7 +133,7 @@ class Differenced:
 def linearized(
     steps: Steps, state: StepperState, tau: Array | None = None, targets: Array | None = None, *, step: float = 2e-6
 ) -> Differenced:
-    """Linearize a step by its differences; unique where both sides agree, to 1e-4 of a column."""
+    """Linearize a step by its differences; unique if both sides agree, to 1e-4 of a column."""
     ahead, behind = steps.sides(state, np.eye(2 * steps.world.nv), tau, targets, step=step)
     middle = 0.5 * (ahead + behind)
     off = np.abs(ahead - behind).max(axis=1) > 1e-4 * np.maximum(1.0, np.abs(middle).max(axis=1))

@@ -38,7 +38,7 @@ def area(circle: Circle) -> dict[str, Any]:
 
 
 def poison(task: dict[str, Any]) -> dict[str, Any]:
-    """What a task can do to whoever runs it."""
+    """Effects that a task can have on its process."""
     kind = task["kind"]
     if kind == "raise":
         raise ValueError("the well is poisoned")
@@ -87,7 +87,7 @@ def die_once(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def kill_parent(task: dict[str, Any]) -> dict[str, Any]:
-    """End the worker of the cluster that runs this task's process, unless told to be harmless."""
+    """End the worker of the cluster that runs this task's process, unless ``harmless`` is set."""
     if task["harmful"]:
         os.kill(os.getppid(), signal.SIGKILL)
         time.sleep(60.0)

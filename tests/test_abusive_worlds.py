@@ -1,4 +1,4 @@
-"""Worlds that no one should ask for end soon, certified or with an error of a type that says what to do."""
+"""Random extreme worlds end soon, certified or with a typed error that gives advice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_doubtful_record_is_found_out():
 
 @pytest.fixture
 def asked(monkeypatch):
-    """How often a solver outside the loop was asked; who waits for the one inside has no patience."""
+    """Return the list of calls of solvers outside the loop; the wait for the one inside ends at once."""
     calls = []
     solve = IslandView.solve
 
@@ -73,7 +73,7 @@ def pivoted() -> World:
 
 
 def test_pivoting_that_takes_too_long_goes_to_other_solvers(asked):
-    """They answer, and the record is as good."""
+    """The solvers succeed, and the record is as good."""
     recording = simulate(pivoted(), TimeStepping(2e-3, strategies=()), steps=1)
     assert len(asked) == 1
     assert verify(recording).holds

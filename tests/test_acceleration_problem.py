@@ -17,7 +17,7 @@ from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, P
 
 
 def solve(data: ConstraintAccelProblemData) -> AccelerationSolution:
-    """Solve; the answer must be certified."""
+    """Solve; the solution must be certified."""
     solution = ConstraintSolver().solve_constraint_problem(data)
     assert solution.certificate.worst < 1e-10, str(solution.certificate)
     return solution
@@ -134,7 +134,7 @@ FRAME = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 def solve_scene(data: ConstraintAccelProblemData) -> AccelerationSolution:
-    """Solve; what was enforced is certified, the helpers give the same acceleration, forces have full length."""
+    """Solve; the enforced conditions are certified, the helpers give the same acceleration, forces have full length."""
     solution = ConstraintSolver().solve_constraint_problem(data)
     certificate = solution.certificate
     assert set(certificate.violated(1e-12)) <= set(certificate.not_enforced), str(certificate)
@@ -149,7 +149,7 @@ def solve_scene(data: ConstraintAccelProblemData) -> AccelerationSolution:
 @both_sides
 @pytest.mark.parametrize("kN", [G, 0.0, -G])
 def test_upright_rod_sticks_when_its_foot_is_pulled(kN: float, mirrored: bool, copies: int, more: int) -> None:
-    """Friction balances 100 N at the foot; kN = +|g| needs no force, -|g| asks for twice the weight."""
+    """Friction balances 100 N at the foot; kN = +|g| needs no force, -|g| needs twice the weight."""
     rod = Rod(np.pi / 2, load=(100.0, 0.0, 100.0), copies=copies, more=more, mirrored=mirrored)
     data = rod.sticking(15.0, kN)
     solution = solve_scene(data)
@@ -173,7 +173,7 @@ def test_upright_rod_sticks_when_its_foot_is_pulled(kN: float, mirrored: bool, c
 @both_sides
 @pytest.mark.parametrize("k", [G, 0.0, -G])
 def test_one_sliding_point_and_one_limit(k: float, mirrored: bool, complementarity: bool) -> None:
-    """The leading end posed as a limit: two numbers carry the rod, the vertical acceleration is what k asks."""
+    """With the leading end as a limit two forces carry the rod, and its vertical acceleration equals the given one."""
     rod = Rod(0.0, v=(1.0, 0.0, 0.0), mirrored=mirrored)
     N, F = rod.rows()
     data = ConstraintAccelProblemData(
@@ -207,12 +207,12 @@ def test_a_limit_that_forbids_lifting_beside_sticking_contacts(complementarity: 
     solution = solve_scene(data)
     assert solution.forces.packed().shape == (5,)
     assert np.abs(solution.acceleration[:2]).max() < EPS * 5
-    # Of all forces that balance, the linear path gives those of least norm, and these pull at the limit.
+    # Of all balancing forces the linear path gives the ones of least norm, and these pull at the limit.
     assert solution.certificate.violated() == (() if complementarity else ("force_sign",))
 
 
 def solve_impact(data: ConstraintVelProblemData) -> ImpactSolution:
-    """Solve; the answer is certified and v+ is that of the static helpers."""
+    """Solve; the solution is certified and v+ equals the one of the static helpers."""
     solution = ConstraintSolver().solve_impact_problem(data)
     assert solution.certificate.worst < 1e-12, str(solution.certificate)
     change = ConstraintSolver.compute_generalized_velocity_change(data, solution.forces)
@@ -225,7 +225,7 @@ def solve_impact(data: ConstraintVelProblemData) -> ImpactSolution:
 @both_sides
 @pytest.mark.parametrize("kN", [1.0, 0.0, -1.0])
 def test_lying_rod_lands_and_goes_on_sliding(kN: float, mirrored: bool, copies: int, more: int) -> None:
-    """Friction 1e-4 is at its bound and does not reverse the slip; kN = 1 asks no impulse, kN = -1 for a speed of 1."""
+    """Friction 1e-4 is at its bound and does not reverse the slip; kN = 1 needs no impulse, kN = -1 a speed of 1."""
     rod = Rod(0.0, v=(1.0, -1.0, 0.0), copies=copies, more=more, mirrored=mirrored)
     data = rod.at_velocity_level(1e-4, kN)
     solution = solve_impact(data)
@@ -249,7 +249,7 @@ def test_lying_rod_lands_and_goes_on_sliding(kN: float, mirrored: bool, copies: 
 @both_sides
 @pytest.mark.parametrize("kN", [1.0, 0.0, -1.0])
 def test_lying_rod_lands_and_sticks(kN: float, mirrored: bool, copies: int, more: int) -> None:
-    """Friction 15 stops the slip: velocity zero, or straight up at the speed that kN asks."""
+    """Friction 15 stops the slip: velocity zero, or straight up at the speed in kN."""
     rod = Rod(0.0, v=(1.0, -1.0, 0.0), copies=copies, more=more, mirrored=mirrored)
     solution = solve_impact(rod.at_velocity_level(15.0, kN))
     if kN > 0.0:

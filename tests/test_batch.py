@@ -131,7 +131,7 @@ def test_a_run_that_fails_stops_alone_until_it_is_reset() -> None:
 
 
 def test_runs_that_are_not_chosen_stay_where_they_are() -> None:
-    """With their time and their steps; the others have the bits that they have without them."""
+    """Their time and their steps stay; the other runs have the same bits as without them."""
     world, stepper, taus = crate(), TimeStepping(H), np.zeros((3, 6))
     batch = Batch(world, stepper, [world.initial_state()] * 3, threads=2)
     for mask in ([True, True, False], [False, True, False], [False, False, False], [True, True, True]):
@@ -313,7 +313,7 @@ def test_a_batch_that_is_interrupted_goes_on(threads: int) -> None:
 
 
 def test_ctrl_c_between_two_worlds_leaves_none_in_the_others_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run had gone on with the friction of another one."""
+    """A run would have continued with the friction of another one."""
     worlds, stepper, taus = [crate(mu=mu) for mu in (0.1, 0.9)], TimeStepping(H), np.zeros((2, 6))
     taus[:, 0] = 4.0
     batch = Batch(worlds, stepper, threads=1)
@@ -336,7 +336,7 @@ def test_ctrl_c_between_two_worlds_leaves_none_in_the_others_place(monkeypatch: 
 
 
 def test_what_another_thread_raises_while_runs_pass_goes_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every run stands where a run alone has been, and goes on."""
+    """Every run is in a state of a single run, and continues."""
     world, stepper = crate(), TimeStepping(H)
     batch = Batch(world, stepper, [world.initial_state()] * 64, threads=2)
     for _ in range(3):

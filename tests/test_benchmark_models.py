@@ -1,4 +1,4 @@
-"""What benchmarks compare is one scene: MuJoCo's model of it has the masses and inertias that ours has."""
+"""The benchmarks compare one scene: MuJoCo's model of it has the masses and inertias of ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("mujoco")
 FOLDER = Path(limited.__file__).parent
-# In a process of its own: the tests have a module of the same name as that of the scenes.
+# In a separate process: the tests have a module with the same name as the module of the scenes.
 MATRICES = f"""
 import sys
 sys.path.insert(0, {str(FOLDER)!r})
@@ -84,7 +84,7 @@ np.testing.assert_allclose(np.trace(second) * np.eye(3) - second, np.diag(stone.
 
 
 def test_a_stone_of_the_arch_has_the_mass_and_inertia_of_its_corners() -> None:
-    """Mass, centre and moments by closed form are those of the tetrahedra of its hull."""
+    """Mass, centre and moments in closed form equal the sums over the tetrahedra of its hull."""
     subprocess.run([sys.executable, "-c", VOUSSOIR], check=True)
 
 

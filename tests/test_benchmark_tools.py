@@ -38,7 +38,7 @@ def test_a_child_that_works_too_long_leaves_what_it_told(script):
 
 
 def test_how_a_child_ends_is_told(script):
-    """By itself, with an error, killed after a time."""
+    """A child ends normally, with an error, or killed after a time."""
     assert list(told(script("tell(a=sys.argv[1])"), ["x"], 60.0)) == [{"a": "x"}]
     assert list(told(script("raise ValueError('no such scene')"), [], 60.0)) == [{"died": "ValueError: no such scene"}]
     asleep = list(told(script("import time; time.sleep(60)"), [], 0.5))
@@ -59,7 +59,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 def test_islands_are_solved_anew_from_their_files(tmp_path):
-    """Of two small piles, by the cone and by the pyramid; peers that are not here are named."""
+    """Islands of two small piles are solved with the cone and with the pyramid; missing peers are named."""
     run("islands.py", "--solver", "ContactStrategies", "Lemke", "--out", str(tmp_path / "islands"))
     rows = table(tmp_path / "islands.csv")
     assert len(rows) > 12
@@ -73,7 +73,7 @@ def test_islands_are_solved_anew_from_their_files(tmp_path):
 
 @pytest.mark.slow
 def test_a_scene_that_is_ended_leaves_its_rows(tmp_path):
-    """Whatever was measured before the limit, and the reason for what was not."""
+    """The rows have all measurements before the limit, and the reason for missing ones."""
     run("simulation.py", "--scene", "stack of 10", "--rounds", "1", "--limit", "2", "--out", str(tmp_path / "speed"))
     rows = table(tmp_path / "speed.csv")
     assert {"contactlab, 8 edges", "contactlab, 4 edges"} <= {row["engine"] for row in rows}
@@ -103,7 +103,7 @@ def page_of(name: str) -> Path:
 
 
 def maker(command: str) -> str:
-    """What a page has to name: the script, or the command."""
+    """Return the text that a page must contain: the script, or the command."""
     words = command.split()
     return " ".join(words[:2]) if words[0] == "contactlab" else words[0]
 

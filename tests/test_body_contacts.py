@@ -92,7 +92,7 @@ def test_links_of_one_tree_touch(recordings):
     for i in np.unique(recording.contacts.step):
         before = momentum(model, recording.q[i], recording.v[i])
         after = momentum(model, recording.q[i], recording.v[i + 1])
-        # At one configuration: what is left is the step of the bias forces, the same without contacts.
+        # At one configuration: the difference is the step of the bias forces, the same without contacts.
         M, h = mass_matrix(model, recording.q[i]), recording.h[i]
         v_free = recording.v[i] - h * np.linalg.solve(M, nonlinear_effects(model, recording.q[i], recording.v[i]))
         np.testing.assert_allclose(after, momentum(model, recording.q[i], v_free), atol=1e-12)
@@ -191,7 +191,7 @@ def test_numbers_of_contacts_ascend_and_stay():
 
 
 def test_buffers_grow_without_a_trace(monkeypatch):
-    """Room for one pair, one contact of it and one in all: the loop asks for more in mid-step."""
+    """If buffers hold one pair, one contact of a pair and one contact in all, the loop enlarges them within a step."""
     world, stepper = stack(4), TimeStepping(1e-3)
     roomy = simulate(world, stepper, steps=20)
     monkeypatch.setattr(memory, "FIRST_CONTACTS", 1)
@@ -229,7 +229,7 @@ def test_bodies_in_contact_hold(name):
 
 @pytest.mark.parametrize("array", ["contact_z", "contact_gap", "contact_normal", "v"])
 def test_a_changed_number_between_bodies_is_found(array):
-    """As it is where a body touches the ground."""
+    """The change is found, as for a body on the ground."""
     recording = simulate(ball_on_a_moving_box(), TimeStepping(0.01, edges=4), steps=40)
     rows = {name: np.array(value) for name, value in recording.rows.items()}
     between = np.flatnonzero((rows["contact_body_a"] >= 0) & (rows["contact_impulse_normal"] > 0.0))

@@ -50,7 +50,7 @@ def resting(builder, name="body", steps=50):
 )
 @pytest.mark.parametrize("ground", ["half-space", "fixed box", "fixed half-space", "height field"])
 def test_every_shape_rests_on_every_ground(shape, height, ground):
-    """With its own weight on it, and no motion."""
+    """The contacts carry its weight, and it does not move."""
     builder = WorldBuilder()
     if ground == "half-space":
         builder.add_half_space("ground", HalfSpace(), ROUGH)
@@ -68,7 +68,7 @@ def test_every_shape_rests_on_every_ground(shape, height, ground):
 
 
 def test_placed_shapes_have_materials_and_numbers_of_their_own():
-    """A body on an icy and on a rough foot: mu is that of the foot, shape_b says which."""
+    """A body on an icy and on a rough foot: each contact has the mu of its foot, and shape_b names the foot."""
     builder = WorldBuilder()
     builder.add_half_space("ground", HalfSpace(), Material(1.0))
     model = ModelBuilder()
@@ -163,7 +163,7 @@ def test_reduced_contacts_carry_the_same_load():
 
 
 def test_reduced_contacts_with_half_spaces_are_four_of_each_shape():
-    """Of a puck of 40 points in two layers, on the ground and in a corner; the record holds, and it comes to rest."""
+    """A puck of 40 points in two layers, on the ground and in a corner, verifies and comes to rest."""
     angles = 2 * np.pi * np.arange(20) / 20
     disc = ConvexPoints([(0.1 * np.cos(a), 0.1 * np.sin(a), z) for z in (-0.1, 0.1) for a in angles])
     builder = WorldBuilder()
@@ -187,7 +187,7 @@ def test_reduced_contacts_with_half_spaces_are_four_of_each_shape():
 
 @pytest.mark.nojit
 def test_what_is_refused():
-    """Grounds that would move, and what is no shape; the builder is left as it was."""
+    """Grounds that would move, and objects that are not shapes, are refused; the builder is unchanged."""
     builder = WorldBuilder()
     cases = [([], "empty"), ([Sphere(0.1), 3], "int")]
     for shape, said in cases:
@@ -245,7 +245,7 @@ FALLEN = 0.5 * 9.81 * 0.06**2
     ],
 )
 def test_a_pair_needs_both_masks(first, second, ground, expected):
-    """Of bodies, and of a body and a half-space; what does not meet falls freely."""
+    """Filters of bodies, and of a body and a half-space: bodies that do not collide fall freely."""
     found = heights(world(first, second, ground))
     # The step is first order: a free fall is off by g h t / 2.
     assert found == pytest.approx(expected, abs=4e-4)

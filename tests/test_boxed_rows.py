@@ -31,12 +31,12 @@ from problem_data import ConstraintVelProblemData, ProblemDataError
         (0.0, -9.0, 5.0, -0.04),
         (1.0, 0.0, -5.0, 0.95),  # slides and slows down
         (-1.0, 2.0, 5.0, -0.93),
-        (0.04, 0.0, -4.0, 0.0),  # comes to rest within the step
+        (0.04, 0.0, -4.0, 0.0),  # stops within the step
         (0.0, 0.0, 0.0, 0.0),
     ],
 )
 def test_dry_friction_of_a_joint(v: float, push: float, force: float, v_plus: float) -> None:
-    """|fB| <= 5 N: what stops the mass if it is less, else 5 N against the motion."""
+    """|fB| <= 5 N: the force that stops the mass if it is less, else 5 N against the motion."""
     solution = ConstraintSolver().solve_discretized_problem(slider(v, push, lo=[-5.0], hi=[5.0]), H)
     np.testing.assert_allclose(solution.forces.fB, [force], atol=1e-14)
     np.testing.assert_allclose(solution.v_plus, [v_plus], atol=1e-15)
@@ -91,7 +91,7 @@ def test_the_lcp_of_one_row_of_each_kind() -> None:
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(("nb", "soft"), [(0, True), (2, True), (2, False)])
 def test_all_classes_solve_the_dense_mixed_problem(seed: int, nb: int, soft: bool) -> None:
-    """Contacts, friction, a limit, bilateral and boxed rows: the answer meets the problem as it is stated."""
+    """With contacts, friction, a limit, bilateral and boxed rows the solution satisfies the stated problem."""
     data = random_problem(seed, nb=nb, soft=soft)
     solution = ConstraintSolver().solve_discretized_problem(data, H)
     residuals = lcp.residuals(dense_box(data, H), dense_vector(data, solution))
@@ -122,7 +122,7 @@ BOX = st.one_of(
 def test_enumeration_finds_the_same_forces(
     seed: int, nc: int, nl: int, nb: int, boxes: list[tuple[float, float]], soft: bool
 ) -> None:
-    """Every basis of the dense problem tried: our answer is among its solutions, and the only one without friction.
+    """Every basis of the dense problem is tried: our solution is among these, and the only one without friction.
 
     Where a box is so narrow that rounding hides a solution the enumeration says that its list is not complete.
     """
@@ -145,7 +145,7 @@ def test_enumeration_finds_the_same_forces(
         assert len(found.solutions) == 1
 
 
-# --- what must not matter ---------------------------------------------------------------------------------------------
+# --- transformations without effect -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -220,7 +220,7 @@ def test_limits_and_equations_are_boxed_rows_too(seed: int) -> None:
 @pytest.mark.parametrize("box", [{"lo": [-5.0], "hi": [5.0]}, {"lo": [-5.0], "hi": [INF]}, {"lo": [-INF], "hi": [INF]}])
 @pytest.mark.parametrize("kB", [-1.0, 1.0])
 def test_a_row_that_equations_hold(box: dict[str, list[float]], kB: float) -> None:
-    """Nothing moves: a drive pushes with all it has, and without a bound there is no solution, which is said."""
+    """No motion is possible: a drive pushes with its bound; without a bound an error reports no solution."""
     data = slider(1.0, 0.0, G=[[1.0]], kB=[kB], **box)
     bound = np.array(box["hi"] if kB < 0.0 else box["lo"])
     if np.isinf(bound).any():

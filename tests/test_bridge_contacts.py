@@ -58,7 +58,7 @@ def two_contacts(model: Model, q, **options) -> list[ContactPoint]:
 
 
 def test_acceleration_level_equals_data_built_by_hand() -> None:
-    """N, Q, kN, mu and tau are those of point Jacobians, bias accelerations and the equations of motion."""
+    """N, Q, kN, mu and tau equal the values from point Jacobians, bias accelerations and the equations of motion."""
     model = random_tree(7)
     q, v, tau = state(model)
     contacts = two_contacts(model, q)
@@ -130,7 +130,7 @@ def test_velocity_level_equals_data_built_by_hand() -> None:
 
 
 def test_impact_problem_has_momentum_closed_contacts_and_restitution() -> None:
-    """Without h: Mv = M v, only closed contacts, kN = e N v where the approach is faster than restitution_threshold."""
+    """It has no h: Mv = M v, only closed contacts, kN = e N v for approaches faster than restitution_threshold."""
     model = free_box()
     q = np.array([0, 0, 0.1, 1, 0, 0, 0.0])
     v = np.array([2.0, 0, -1.0, 0, 0, 0])
@@ -253,7 +253,7 @@ def test_what_bears_on_a_is_right_opposite_the_point_of_b() -> None:
 
 
 def test_stabilisation_of_contacts_is_none_an_erp_or_a_spring() -> None:
-    """By default a penetration stays; erp phi/h pushes out; stiffness and dissipation give gamma and their own erp."""
+    """By default a penetration remains; erp phi/h pushes out; stiffness and dissipation give gamma and their erp."""
     model, h, depth = free_box(), 0.01, 1e-3
     q = np.array([0, 0, 0.1 - depth, 1, 0, 0, 0.0])
 
@@ -325,7 +325,7 @@ def test_a_spinning_ball_stops_when_the_moment_has_taken_its_spin():
 
 
 def test_without_load_nothing_holds():
-    """A bound of 0 is no row; both kinds together are three."""
+    """A bound of 0 gives no row; both kinds together give three."""
     model, q, v = ball(), [0, 0, R, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1.0]
     free = problem_data_from(model, q, v, contacts=touching(torsional=1e-3), h=1e-3, loads={"floor": 0.0})
     assert len(free.rows.velocity.B) == 0
@@ -367,7 +367,7 @@ def test_moments_bear_on_both_bodies():
 
 
 def test_what_is_missing_or_unknown_is_named():
-    """Loads without, of nobody, negative; the other level."""
+    """Missing loads, loads of unknown contacts, negative loads, and the other level raise."""
     model, q, v = ball(), [0, 0, R, 1, 0, 0, 0], np.zeros(6)
     assert_messages(
         BridgeError,

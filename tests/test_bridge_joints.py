@@ -170,7 +170,7 @@ def test_mimic_relations_are_bilateral_rows() -> None:
 
 
 def test_what_gives_way_does_not_bounce_besides() -> None:
-    """A kind of rows that is soft leaves no restitution to its members: the damper says what is lost."""
+    """A soft kind of rows has no restitution of its members: the damper determines the loss."""
     limit = JointLimit("cart", upper=0.3, restitution=0.5)
     how = {"limits": Stabilisation(stiffness=1e4, dissipation=20.0)}
     soft = pushed(0.0, q=[0.2999], v=[1.0], limits=[limit], stabilisation=how)
@@ -183,7 +183,7 @@ def test_what_gives_way_does_not_bounce_besides() -> None:
 
 
 def test_two_drives_of_one_joint_have_two_labels() -> None:
-    """Forces are found by label, so labels differ: numbers behind those that nobody named, and an error for names."""
+    """Forces are found by label, so labels are unique: numbers are added to default names, equal names are an error."""
     pair_of = [VelocityDrive("cart", max_force=3.0), VelocityDrive("cart", max_force=4.0)]
     problem = pushed(9.0, drives=pair_of)
     assert problem.rows.velocity.labels == ("drive of cart", "drive of cart (2)")
@@ -325,7 +325,7 @@ def test_arguments_that_do_not_fit_are_named(field, text, options) -> None:
     ],
 )
 def test_states_that_do_not_fit_are_named(field, arguments, options) -> None:
-    """Wrong shapes and entries that are not finite in q, v, tau and f_ext are those of the multibody functions."""
+    """Wrong shapes and infinite entries of q, v, tau and f_ext raise the errors of the multibody functions."""
     assert_fields(
         MultibodyError,
         (field, lambda: problem_data_from(MODEL, *arguments, **options)),
@@ -333,7 +333,7 @@ def test_states_that_do_not_fit_are_named(field, arguments, options) -> None:
 
 
 def test_the_problem_owns_its_arguments() -> None:
-    """Arrays changed afterwards change nothing, although each level is stated only when it is asked for."""
+    """Arrays that are changed later have no effect, although each level is formed on request."""
     q, v, tau = np.array([0.1, 0.2]), np.zeros(2), np.ones(2)
     problem = problem_data_from(MODEL, q, v, tau, h=1e-3)
     expected = problem_data_from(MODEL, q.copy(), v.copy(), tau.copy(), h=1e-3).velocity.Mv

@@ -69,7 +69,7 @@ def dense_answer(model, q, v, tau, cs):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_acceleration_level_is_constrained_forward_dynamics(seed) -> None:
-    """With bilateral rows alone, kG = -gamma: motion and forces are those of the constrained equations to 1e-9."""
+    """With only bilateral rows kG = -gamma: motion and forces equal the constrained equations to 1e-9."""
     model, q, v, tau, cs = case(seed)
     problem = problem_data_from(model, q, v, tau, loops=cs)
     np.testing.assert_allclose(problem.acceleration.kG, -constraint_gamma(model, q, v, cs), atol=1e-12)
@@ -94,7 +94,7 @@ def test_velocity_level_converges_to_acceleration_level() -> None:
 
 
 def test_rows_of_the_end_leave_baumgarte_out() -> None:
-    """The term of a step is that of the rows' own turning: stabilisation of accelerations is not part of it."""
+    """The term of a step is the one of the rows' rotation: stabilisation of accelerations is not part of it."""
     model, q, v, tau, plain = case(3, baumgarte=None)
     pulled = plain.with_baumgarte("ball", 0.05)
     terms = [problem_data_from(model, q, v, tau, loops=cs, h=1e-3, rows_at="end").velocity.kG for cs in (plain, pulled)]
@@ -163,7 +163,7 @@ class Lift(CustomConstraint):
 
 
 def test_time_varying_rows_bring_their_rate() -> None:
-    """KG of the velocity level is phi_t: the step ends at the speed asked for at time t."""
+    """At velocity level kG is phi_t: the step ends at the prescribed speed at time t."""
     model, q, v, tau, _ = case(3)
     cs = ConstraintSet(model, [Lift()])
     problem = problem_data_from(model, q, v, tau, loops=cs, h=1e-3, t=0.5)
@@ -173,7 +173,7 @@ def test_time_varying_rows_bring_their_rate() -> None:
 
 
 def test_rows_of_accelerations_alone_change_velocities_by_h_gamma() -> None:
-    """A constraint without velocity level asks for G v+ = G v + h gamma over a step, and for nothing in an impact."""
+    """A constraint without velocity level gives G v+ = G v + h gamma over a step, and no row in an impact."""
     model, q, v, tau, _ = case(3)
     cs = ConstraintSet(model, [Lift("acceleration")])
     G, h, t = constraint_jacobian(model, q, cs), 1e-3, 0.9
@@ -270,7 +270,7 @@ def test_branches_that_share_nothing_do_not_couple() -> None:
     model, q, contacts = pile(20, height=2)
     problem = problem_data_from(model, q, np.zeros(model.nv), contacts=contacts, h=1e-2)
     W = problem.delassus("N").matrix()
-    # Per tower of two: four contacts on the ground and four between, all of which share the lower box.
+    # Per tower of two: four contacts on the ground and four between, and all eight involve the lower box.
     assert W.nnz <= 10 * 8 * 8
     towers = np.arange(80) // 8
     i, j = W.nonzero()
@@ -304,7 +304,7 @@ def test_a_frictionless_pile_of_a_thousand_boxes_is_stated_and_solved() -> None:
 
 
 def test_a_pile_with_friction_is_solved_without_a_dense_matrix(monkeypatch) -> None:
-    """200 boxes, 800 contacts that give way alike: each corner of a face carries a quarter of what is above."""
+    """200 boxes, 800 contacts of equal compliance: each corner of a face carries a quarter of the load above."""
     model, q, contacts = pile(200)
     rubbing = [ContactPoint(c.body_b, c.point, c.normal, body_a=c.body_a, mu=0.5) for c in contacts]
     problem = problem_data_from(model, q, np.zeros(model.nv), contacts=rubbing, h=1e-2)

@@ -43,7 +43,7 @@ def check_cone(problem, solution, mu: float) -> None:
 
 
 def test_standing_on_brakes_balances_forces_and_moments(model, q) -> None:
-    """With its joints locked it is a rigid body: forces and moments of the feet about the centre of mass balance it."""
+    """With locked joints it is a rigid body: forces and moments of the feet about the centre of mass balance it."""
     from contactlab.multibody import center_of_mass
 
     problem = problem_data_from(model, q, np.zeros(model.nv), contacts=feet(), drives=brakes(model), h=1e-3)
@@ -115,7 +115,7 @@ def servos(model, q, v):
 
 
 def test_both_levels_converge_to_each_other_at_first_order(model, q) -> None:
-    """Moving on its feet, held by stiff servos, (v+ - v)/h and the forces approach those of the instant like h."""
+    """Moving on its feet, held by stiff servos, (v+ - v)/h and the forces converge to the instant's with order h."""
     v = moving_state(model, q)
     steps = np.array([1e-3, 5e-4, 2.5e-4, 1.25e-4, 6.25e-5])
     errors = []

@@ -129,7 +129,7 @@ def test_each_condition_sees_its_own_fault(change: dict[str, float], condition: 
 
 
 def test_a_limit_that_is_passed_is_seen() -> None:
-    """Without its force the limit's gap is negative, in the limit's own unit."""
+    """Without its force the limit's gap is negative, in the unit of the limit."""
     data = particle(vx=0.0, pull=-5.0)
     z = solution(data)
     assert z[6] > 0.0
@@ -201,6 +201,6 @@ def test_a_certificate_prints_as_a_table() -> None:
 
 
 def test_a_check_without_a_scale_is_met_exactly_or_not_at_all() -> None:
-    """0/0 is no violation; anything over 0 is infinite."""
+    """0/0 is not a violation; other values over 0 are infinite."""
     assert Check(0.0, 0.0).scaled == 0.0
     assert Check(1e-300, 0.0).scaled == math.inf

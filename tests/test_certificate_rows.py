@@ -187,7 +187,7 @@ def test_boxed_rows_show_in_their_own_conditions(
 
 
 def acceleration_certificate(fields: dict[str, Any], **changes: Any) -> Certificate:
-    """Solve the problem, change its data, certify the answer against the changed data."""
+    """Solve the problem, change its data, certify the solution on the changed data."""
     solution = ConstraintSolver().solve_constraint_problem(ConstraintAccelProblemData(**fields))
     changed = ConstraintAccelProblemData(**(fields | changes))
     return certify_accelerations(changed, solution.result.z, solution.forces.packed(), solution.acceleration)

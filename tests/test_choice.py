@@ -1,4 +1,4 @@
-"""What records and solutions say of their forces: selected, certified but not selected, or any that solve."""
+"""The force choice of records and solutions: selected, certified but not selected, or any."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_drives_alone_leave_nothing_to_select():
 
 
 def test_a_pile_tells_its_fall_backs():
-    """Any forces that solve an island, where those selected were not found, are told."""
+    """Islands without the selected forces are marked."""
     recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3), steps=100)
     table = recording.certificates
     missed = table.choice == ForceChoice.OTHER_SOLUTION

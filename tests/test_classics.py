@@ -42,14 +42,14 @@ def test_chalk_hop__flies_in_closed_form(classic: ModuleType) -> None:
 
 
 def test_rocking_block__keeps_what_housner_says(classic: ModuleType) -> None:
-    """The amplitudes come to those of the closed form."""
+    """The amplitudes converge to the closed form."""
     found = classic.errors((1e-3, 2.5e-4))
     assert found[0] < 4e-3
     assert found[1] < 0.5 * found[0]
 
 
 def test_newtons_cradle__is_a_matter_of_the_law(classic: ModuleType) -> None:
-    """Each law keeps momentum and energy; which balls swing differs, as published; the step comes to the sequence."""
+    """Each law conserves momentum and energy; swinging balls differ, as published; the step tends to the sequence."""
     found = classic.laws()
     np.testing.assert_allclose(found["at once"], (-0.6, 0.4, 0.4, 0.4, 0.4), atol=1e-6)
     np.testing.assert_allclose(found["one after the other"], (0, 0, 0, 0, 1), atol=1e-6)
@@ -92,7 +92,7 @@ def test_tippe_top__rises_as_the_differential_equation_does(classic: ModuleType)
 
 
 def test_eulers_disk_end__comes_as_the_square_of_the_time_left(classic: ModuleType) -> None:
-    """First order to the differential equation; exponent and end are those of the balance of energy."""
+    """The error to the differential equation is of first order; exponent and end follow from the balance of energy."""
     assert falls_by_half(classic.errors((2e-4, 1e-4)), within=(1.5, 2.4))
     power, end = classic.exponent(1e-4)
     assert power == pytest.approx(2.0, abs=0.03)
@@ -102,7 +102,7 @@ def test_eulers_disk_end__comes_as_the_square_of_the_time_left(classic: ModuleTy
 
 
 def test_card_house__stands_from_its_least_friction_on(classic: ModuleType) -> None:
-    """1 % above it keeps still, 1 % below it slides; of two cards the least is that of the closed form."""
+    """With 1 % more friction it is at rest, with 1 % less it slides; for two cards the least is the closed form."""
     for degrees in (10.0, 20.0):
         t = math.radians(degrees)
         assert classic.least(t, 1) == pytest.approx(classic.closed_form(t), rel=1e-5)
@@ -114,7 +114,7 @@ def test_card_house__stands_from_its_least_friction_on(classic: ModuleType) -> N
 
 
 def test_tippedisk__is_stable_inverted_beyond_its_critical_spin(classic: ModuleType) -> None:
-    """Growth of the slow mode comes to that of the linearized equation; spun faster it inverts."""
+    """The growth of the slow mode converges to the linearized equation; spun faster the disk inverts."""
     assert falls_by_half(classic.errors((2e-3, 1e-3)))
     limit = classic.critical()
     assert classic.growth(5e-4, limit - 2) > 0.1
@@ -129,7 +129,7 @@ def test_tippedisk__does_not_invert_below_its_critical_spin(classic: ModuleType)
 
 
 def test_silo__keeps_weight_from_its_floor_and_runs_out_by_width(classic: ModuleType) -> None:
-    """Of few grains the floor carries nearly all, of many two thirds; a wider opening lets out more than its share."""
+    """The floor carries nearly all of few grains, and two thirds of many; the rate grows faster than the opening."""
     assert classic.carried(10) > 0.8 * classic.masses(10).sum()
     assert classic.carried(45) < 0.7 * classic.masses(45).sum()
     width = 10 * classic.DIAMETER

@@ -207,7 +207,7 @@ def test_a_slow_run_says_so_on_a_terminal_alone(capsys: pytest.CaptureFixture[st
 
 
 def test_help_needs_nothing_heavy() -> None:
-    """The command answers before any compiler or picture library is imported."""
+    """The command returns before any compiler or picture library is imported."""
     code = (
         "import sys; from contactlab.cli import main\n"
         "try: main(['toss', '--help'])\n"

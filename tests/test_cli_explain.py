@@ -21,7 +21,7 @@ def failed(tmp_path):
 
 
 def test_the_problem_with_its_record(failed, tmp_path, capsys):
-    """Step, time, contacts, sizes, what the solver said, advice; status 1, and no file added."""
+    """It prints step, time, contacts, sizes, the solver's text and advice; status 1, and no file is added."""
     before = sorted(tmp_path.rglob("*"))
     assert main(["explain", str(failed.problem_path)]) == 1
     printed = capsys.readouterr().out
@@ -37,7 +37,7 @@ def test_the_problem_with_its_record(failed, tmp_path, capsys):
 
 
 def test_a_problem_on_its_own(failed, tmp_path, capsys):
-    """Without the record there is no time and no contact; the default solver solves it, status 0."""
+    """Without the record there is no time and no contact; the default solver solves the problem, status 0."""
     alone = tmp_path / "elsewhere" / "problem.npz"
     alone.parent.mkdir()
     alone.write_bytes(failed.problem_path.read_bytes())
@@ -56,7 +56,7 @@ def test_a_run_that_did_not_fail(tmp_path, capsys):
 
 
 def test_files_that_are_neither(tmp_path, capsys):
-    """One line and status 2, with the file's name; a problem of accelerations is no step."""
+    """One line and status 2, with the file's name; an acceleration problem is not a step."""
     junk, accelerations = tmp_path / "junk.npz", tmp_path / "a.npz"
     junk.write_bytes(b"PK nothing")
     empty = problem_data.ConstraintAccelProblemData(tau=np.zeros(1), M=np.eye(1))

@@ -9,7 +9,7 @@ from contactlab.viewer import show
 
 
 def test_run_writes_a_record(tmp_path, capsys):
-    """Of the scene's duration; the account is printed, and nothing on standard error unless asked for."""
+    """The record has the scene's duration; the summary is printed, and standard error is empty by default."""
     out = tmp_path / "run.npz"
     assert main(["run", str(write(tmp_path)), "--out", str(out)]) == 0
     printed = capsys.readouterr()
@@ -72,7 +72,7 @@ def test_replay_writes_html_and_picture(tmp_path, capsys):
 
 
 def test_the_live_replay_serves_this_machine_only(tmp_path):
-    """It answers at 127.0.0.1 and ends when told to."""
+    """The server listens at 127.0.0.1 and ends on request."""
     out = tmp_path / "run.npz"
     assert main(["run", str(write(tmp_path)), "--out", str(out)]) == 0
     told, pictures = [], iter([True, True, True, False])
@@ -102,7 +102,7 @@ def test_a_run_is_gone_on_with(tmp_path, capsys):
 
 
 def test_a_record_that_is_there_is_kept(tmp_path, capsys):
-    """Without a word about it the run ends before it begins; with one it goes on, or begins anew."""
+    """Without an option the command stops before the run; with one it resumes the run or begins again."""
     scene, out = write(tmp_path), tmp_path / "run.npz"
     assert main(["run", str(scene), "--out", str(out), "--duration", "0.02"]) == 0
     before = out.read_bytes()

@@ -105,7 +105,7 @@ def test_all_joints_and_applied_forces_hold():
     ],
 )
 def test_a_changed_number_is_found(recording, array, condition):
-    """Whatever is changed by a millionth is found, where it is."""
+    """A change of any number by a millionth is found, with its location."""
     touched = int(np.argmax(recording.contacts.impulse_normal))
     step = int(recording.contacts.step[touched])
     island = int(np.flatnonzero(recording.rows["island_step"] == step)[0])
@@ -143,7 +143,7 @@ def test_bodies_that_spin_fast_hold(seed, turn):
 
 
 def test_balls_that_roll_without_load_hold():
-    """A slip that is nothing but the rounding of v and r omega is no violation, at whatever speed."""
+    """A slip that is only rounding of v and r omega is not a violation, at any speed."""
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), Material(0.5))
     inertia, ball = RigidInertia.solid_sphere(0.5, 0.08), Sphere(0.08)
@@ -179,7 +179,7 @@ def test_a_contact_left_out_is_found(recording):
     "array", ["contact_z", "contact_point", "contact_impulse", "contact_gap", "kinetic", "potential", "v", "q"]
 )
 def test_numbers_that_are_none_fail(recording, array, value):
-    """NaN is no small violation, and no number ends the verification."""
+    """NaN does not count as a small violation, and no number stops the verification."""
     entry = (20, *(0 for _ in recording.rows[array].shape[1:]))
     assert not verify(tampered(recording, **{array: (entry, value)})).holds
 

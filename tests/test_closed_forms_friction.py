@@ -1,4 +1,4 @@
-"""Friction with a known answer: slopes, tipping, the facets of the pyramid, rolling, a plate that accelerates."""
+"""Friction in closed form: slopes, tipping, the facets of the pyramid, rolling, a plate that accelerates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def brick_on_slope(half, theta, mu, speed=0.0):
 
 
 def certified(recording):
-    """The recording, every step of which was solved."""
+    """Return the recording, in which every step was solved."""
     worst = recording.worst_certificate()
     assert worst.scaled <= 1e-9
     assert worst.mechanical <= 1e-9
@@ -97,7 +97,7 @@ def test_a_tall_brick_tips_or_slides_at_its_threshold(mu, slope, outcome):
 @pytest.mark.parametrize("edges", [4, 8, 16])
 @pytest.mark.parametrize("between", [False, True])
 def test_the_pyramid_falls_short_of_the_cone_by_its_facets(edges, between):
-    """It holds mu m g along an edge, cos(pi / k) of that midway between two, and gives way along the push."""
+    """Friction holds mu m g along an edge, cos(pi / k) of it midway between two, and yields along the push."""
     mu, mass, half = 0.4, 2.0, (0.2, 0.2, 0.02)
     world = one_body(Box(half), RigidInertia.solid_box(mass, half), mu=mu, q=(0, 0, half[2], 1, 0, 0, 0))
     directions = edge_directions((0.0, 0.0, 1.0), edges)

@@ -1,4 +1,4 @@
-"""Impacts with a known answer: bounces, pairs, rows of balls, a block that rocks."""
+"""Impacts in closed form: bounces, pairs, rows of balls, a rocking block."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_bouncing_ball_rises_to_its_apexes():
 
 @pytest.mark.parametrize("e", [1.0, 0.6, 0.0])
 def test_two_bodies_part_as_newton_says(e):
-    """v1' = ((m1 - e m2) v1 + (1 + e) m2 v2) / (m1 + m2), and alike for the other; momentum to rounding."""
+    """v1' = ((m1 - e m2) v1 + (1 + e) m2 v2) / (m1 + m2), and similarly for the other; momentum to rounding."""
     (m1, v1), (m2, v2) = (0.3, 1.5), (2.0, -0.4)
     builder, material = WorldBuilder((0.0, 0.0, 0.0)), Material(0.5, e)
     for name, mass, x, v in (("left", m1, -0.2, v1), ("right", m2, 0.1, v2)):
@@ -94,7 +94,7 @@ def rocking_block(b, h, *, gravity=G, angle=0.0, rate=0.0):
 
 @pytest.mark.parametrize(("b", "h"), [(0.1, 0.5), (0.1, 0.3), (0.1, 0.15)])
 def test_a_rocking_block_changes_corners_as_housner_says(b, h):
-    """It goes on about the other corner at 1 - 3/2 sin^2 alpha of its rate, to rounding."""
+    """It continues about the other corner at 1 - 3/2 sin^2 alpha of its rate, to rounding."""
     eta = 1 - 1.5 * math.sin(math.atan(b / h)) ** 2
     world = rocking_block(b, h, gravity=0.0, rate=-0.5)
     result = TimeStepping(1e-4).step(world, world.initial_state())

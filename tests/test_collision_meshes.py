@@ -63,7 +63,7 @@ def test_a_flat_mesh_is_a_plane(floor, body, gap):
 
 
 def test_a_tilted_box_has_the_gaps_of_its_corners(floor):
-    """As over the half-space, far corners included."""
+    """The gaps equal the half-space's, also at far corners."""
     pose = Transform(p=(0.013, 0.02, 0.1 + 1e-4)) @ Transform.rotation((1, 0.5, 0), 2e-3)
     found = collide(floor, Transform(), CUBE, pose, margin=1e-3)
     wanted = [c for c in collide(HalfSpace(), Transform(), CUBE, pose, margin=1e-3)]
@@ -109,7 +109,7 @@ def test_a_step_has_a_tread_and_a_riser():
     assert [c.gap for c in up] == pytest.approx([2e-5] * 4, abs=1e-9)
     assert [c.gap for c in out] == pytest.approx([1e-5] * 4, abs=1e-9)
     assert collide(block, Transform(), CUBE, Transform(p=(0.3, 0.0, 0.8)), margin=1e-3) == ()
-    # On the upper edge: the wall below says nothing of its own.
+    # On the upper edge the wall below adds no contact.
     over = collide(block, Transform(), CUBE, Transform(p=(0.0, 0.0, 1.1 - 1e-6)), margin=1e-3)
     assert all(c.normal == pytest.approx((0, 0, 1), abs=1e-6) for c in over)
     assert [c.gap for c in over] == pytest.approx([-1e-6] * len(over), abs=1e-9)
@@ -157,7 +157,7 @@ def test_gaps_agree_with_coal():
 
 
 def test_meshes_move_and_turn():
-    """A mesh at a pose of its own, on either side of the call, gives the same contacts in its frame."""
+    """A mesh at a given pose, as either argument, gives the same contacts in its frame."""
     block = notched_block()
     turn = Transform.rotation((1, 2, 3), 0.7)
     frame = Transform(turn.R, (0.3, -0.2, 0.5))
@@ -171,7 +171,7 @@ def test_meshes_move_and_turn():
 
 
 def test_a_mesh_without_area_is_refused():
-    """Degenerate triangles are passed over; where there is nothing else the error says so."""
+    """Degenerate triangles are skipped; if there are no others an error reports it."""
     with pytest.raises(ContactError, match="no area"):
         collide(Mesh(np.zeros((3, 3)), [[0, 1, 2]]), Transform(), CUBE, Transform())
 
@@ -181,7 +181,7 @@ CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], dtype=float)
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """A folder of kernels of its own, with that of the hulls in it."""
+    """Return a separate folder of kernels, with the folder of hulls in it."""
     import lcp.compiler.cache
 
     (tmp_path / "cache" / "kernels").mkdir(parents=True)
@@ -198,7 +198,7 @@ def part(tmp_path):
 
 
 def same(points, wanted):
-    """Whether two sets of points are the same, in whatever order; COLLADA is read in single precision."""
+    """Return True if two sets of points are equal in any order; COLLADA is read in single precision."""
     return np.array_equal(np.unique(np.round(points, 5), axis=0), np.unique(np.round(wanted, 5), axis=0))
 
 
@@ -260,7 +260,7 @@ def test_nodes_that_multiply_are_stopped(part):
 
 
 def test_without_pycollada_the_error_names_the_extra(part, monkeypatch):
-    """As without trimesh."""
+    """The error is the same as without trimesh."""
     monkeypatch.setitem(sys.modules, "collada", None)
     with pytest.raises(ContactError, match="collision"):
         load_mesh(part)
@@ -292,7 +292,7 @@ def test_a_hull_is_computed_once(part, cache, monkeypatch):
     ],
 )
 def test_a_damaged_cache_is_computed_again(part, cache, damage):
-    """In silence, and mended."""
+    """The hull is computed again without a message, and the cache repaired."""
     load_hull(part)
     (entry,) = cache.iterdir()
     whole = entry.read_bytes()
@@ -337,14 +337,14 @@ def test_faces_of_random_hulls_bound_their_points():
 
 @pytest.mark.parametrize("points", [np.zeros((4, 3)), np.outer(np.arange(5.0), (1, 2, 3))])
 def test_what_bounds_nothing_is_named(points):
-    """Coincident points, and points in a line, as the hull of a mesh; what else to do."""
+    """Coincident points, and points in a line, raise as the hull of a mesh, with alternatives."""
     with pytest.raises(ContactError, match="coincide or lie in a line.*go without") as caught:
         coarse_hull(points)
     assert caught.value.field == "points"
 
 
 def test_a_plate_is_a_hull_of_two_faces():
-    """Flat is no fault."""
+    """A flat mesh is accepted."""
     square = np.array([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 0)], dtype=float)
     assert len(coarse_hull(square).points) == 4
 

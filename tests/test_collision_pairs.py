@@ -74,7 +74,7 @@ def test_capsule_through_a_box_leaves_by_the_shortest_way():
 
 @pytest.mark.parametrize("turn", [0.0, 1e-17, -3e-13, 1e-10])
 def test_equal_boxes_stacked_touch_in_their_four_corners(turn):
-    """Faces that coincide give the four corners, whatever the last digits of the pose are."""
+    """Coinciding faces give the four corners, for any last digits of the pose."""
     pose = Transform(Transform.rotation((1.0, 2.0, 3.0), turn).R, (0.0, 0.0, 1.99))
     contacts = collide(Box.cube(1.0), HERE, Box.cube(1.0), pose)
     expected = [[x, y, 0.995] for x in (-1, 1) for y in (-1, 1)]
@@ -112,7 +112,7 @@ def test_boxes_edge_on_edge_touch_once():
 
 
 def test_boxes_corner_by_corner_have_the_distance_of_the_corners():
-    """For boxes apart the largest separation is too small: the distance is that of the closest points."""
+    """For boxes apart the largest separation is too small: the distance is the one of the closest points."""
     found = distance(Box.cube(1.0), HERE, Box.cube(1.0), at(3.0, 4.0, 4.0))
     assert found.gap == pytest.approx(3.0, abs=1e-12)
     np.testing.assert_allclose(found.normal, [1 / 3, 2 / 3, 2 / 3], atol=1e-12)
@@ -130,7 +130,7 @@ def test_parallel_edges_touch_along_the_edge():
 
 @pytest.mark.nojit
 def test_cylinder_stands_on_three_points_and_lies_on_two():
-    """What rests must be held: a triangle around the axis, or both ends of a line."""
+    """A resting shape has enough contacts: a triangle around the axis, or both ends of a line."""
     floor, cylinder = HalfSpace(), Cylinder(0.5, 1.0)
     standing = collide(floor, HERE, cylinder, at(z=0.99))
     assert len(standing) == 3
@@ -198,7 +198,7 @@ def test_placed_shapes_stand_at_their_pose_in_the_body():
 @pytest.mark.parametrize("make", [Sphere, lambda s: Capsule(s, s), Box.cube, lambda s: Cylinder(s, s)])
 @pytest.mark.parametrize("other", [Sphere, lambda s: Capsule(s, s), Box.cube, lambda s: Cylinder(s, s)])
 def test_coinciding_shapes_of_any_size_have_a_finite_depth_and_a_unit_normal(make, other, size):
-    """Concentric, aligned, tiny or huge: every pair has an answer."""
+    """Concentric, aligned, tiny or huge: every pair has a result."""
     for factor in (1.0, 1e-3, 1e3):
         for contact in collide(make(size), HERE, other(size * factor), HERE):
             assert math.isfinite(contact.gap)

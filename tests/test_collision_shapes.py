@@ -74,7 +74,7 @@ def test_bad_values_raise_and_name_the_field(make, field):
 
 
 def test_meshes_say_what_they_need(monkeypatch):
-    """Without coal the error names the extra to install."""
+    """Without coal the error names the extra."""
     monkeypatch.setitem(sys.modules, "coal", None)
     with pytest.raises(ContactError, match="collision") as caught:
         collide(TRIANGLE, HERE, TRIANGLE, HERE)
@@ -143,7 +143,7 @@ def test_corners_of_a_box_come_in_the_documented_order():
 
 
 def test_half_space_normal_is_normalised_and_the_offset_is_a_distance():
-    """The offset counts along the unit normal, whatever the length given."""
+    """The offset is along the unit normal, for a given normal of any length."""
     plane = HalfSpace((0.0, 0.0, 2.0), 1.0)
     np.testing.assert_array_equal(plane.normal, [0.0, 0.0, 1.0])
     assert plane.offset == 1.0
@@ -222,7 +222,7 @@ def test_flat_terrain_is_a_half_space(shape):
 
 @pytest.mark.nojit
 def test_a_ridge_meets_the_middle_of_a_capsule_and_the_underside_of_a_box():
-    """What stands out of the terrain touches between the ends of a capsule, and inside the face of a box."""
+    """Terrain that rises between the ends of a capsule, or inside the face of a box, touches it."""
     heights = np.zeros((5, 5))
     heights[2, 2] = 1.0
     field = HeightField(heights, 1.0)
@@ -238,7 +238,7 @@ def test_a_ridge_meets_the_middle_of_a_capsule_and_the_underside_of_a_box():
 
 @pytest.mark.nojit
 def test_nothing_beyond_the_edges_and_a_cylinder_by_its_rims():
-    """Outside the grid there is no ground; a cylinder stands on points of its rim."""
+    """Outside the grid there is no ground; a cylinder rests on points of its rim."""
     assert collide(FLAT, Transform(), Sphere(0.5), Transform(p=(-2.0, 1.0, -0.2))) == ()
     standing = collide(FLAT, Transform(), Cylinder(0.4, 0.5), Transform(p=(2.0, 2.0, 0.49)))
     assert len(standing) == 8
@@ -289,7 +289,7 @@ def test_features_persist_while_the_same_corners_touch():
 
 
 def scattered_shapes(kind, n, seed):
-    """Shapes and poses: alike in a cube, of all sizes in a layer, spread far and wide."""
+    """Shapes and poses: equal ones in a cube, of all sizes in a layer, widely spread."""
     rng = np.random.default_rng(seed)
     if kind == "alike":
         shapes, places = [Box.cube(0.5)] * n, rng.uniform(0.0, 1.3 * n ** (1 / 3), (n, 3))

@@ -111,7 +111,7 @@ def test_joints_and_contact(name):
 
 
 def test_a_loop_of_unequal_bars_opens_at_our_defaults():
-    # The gap and its limit are told in docs/conformance.md.
+    # docs/conformance.md has the gap and its limit.
     (row,) = conform(["ours"], ["unequal"]).rows
     opened, drifted = row.measures
     assert 1e-4 < opened.value < 5e-3

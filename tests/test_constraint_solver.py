@@ -19,7 +19,7 @@ H = 1e-4
 
 
 def solve(data: ConstraintVelProblemData, h: float = H) -> Solution:
-    """Solve with the default solver; whatever it returns must be certified."""
+    """Solve with the default solver; the solution must be certified."""
     solution = ConstraintSolver().solve_discretized_problem(data, h)
     assert solution.certificate.worst < 1e-12, str(solution.certificate)
     return solution
@@ -185,7 +185,7 @@ def test_a_limit_that_no_force_can_meet_is_refused() -> None:
 
 
 def test_contradicting_equations_have_their_status() -> None:
-    """The error's result says INCONSISTENT, whatever became of the LCP behind it."""
+    """The error's result has INCONSISTENT, for any outcome of the LCP."""
     data = ConstraintVelProblemData(M=np.eye(2), Mv=[0.0, -1.0], G=[[1.0, 1.0], [1.0, 1.0]], kG=[0.5, 1.0])
     with pytest.raises(ConstraintSolveError) as caught:
         ConstraintSolver().solve_impact_problem(data)

@@ -105,7 +105,7 @@ def test_loops_close_from_far_away_at_the_nearest_place(kind: str, seed: int) ->
 
 @pytest.mark.parametrize("apart", [0.0, 3.0])
 def test_a_rod_is_put_together_from_anywhere(apart: float) -> None:
-    """Along the line where there is one, any way where the points coincide."""
+    """The direction is along the line if there is one, and arbitrary if the points coincide."""
     builder = ModelBuilder()
     for name in ("a", "b"):
         builder.add_body(name, joint=joints.FloatingBase(), inertia=RigidInertia.solid_sphere(1.0, 0.1))
@@ -121,7 +121,7 @@ def test_a_rod_is_put_together_from_anywhere(apart: float) -> None:
 
 
 def test_a_solution_is_left_as_it_is() -> None:
-    """A start that satisfies the constraints is the answer, without a step."""
+    """A start that satisfies the constraints is returned, without a step."""
     bar = FourBar()
     model = bar.model()
     q0 = bar.configuration(0.7)
@@ -131,7 +131,7 @@ def test_a_solution_is_left_as_it_is() -> None:
 
 
 def test_unit_weight_keeps_and_zero_weight_lets_go() -> None:
-    """With weight on the crank alone the crank stays, and the other angles are those of the closed form."""
+    """With weight on the crank only, the crank stays, and the other angles equal the closed form."""
     bar = FourBar()
     model = bar.model()
     found = assemble_q(model, [0.7, 0.3, 1.2], bar.constraints(model), [1.0, 0.0, 0.0])
@@ -169,7 +169,7 @@ def test_out_of_reach_is_told_with_the_least_error() -> None:
 
 
 def test_far_from_the_origin_rounding_is_allowed_for() -> None:
-    """A kilometre away an error of 1e-12 m cannot be had, and is not asked for."""
+    """At a distance of a kilometre an error of 1e-12 m is impossible, and not required."""
     body = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
     model = ModelBuilder().add_body("body", joint=joints.FloatingBase(), inertia=body).build()
     place = Transform.rotation((1.0, 2.0, 3.0), 0.5, (4321.1, -8765.3, 1234.7))
@@ -257,7 +257,7 @@ def wheel() -> Model:
 
 
 def test_rolling_wheel_is_put_on_the_ground() -> None:
-    """A constraint of velocities has a condition of its own for the position, and another for the velocity."""
+    """A constraint on velocities has separate conditions for position and velocity."""
     model = wheel()
     cs = ConstraintSet(model, [Rolling()])
     placed = assemble_q(model, [0.3, 2.0, 0.1], cs, np.ones(3))

@@ -1,4 +1,4 @@
-"""Constraints of the user's own making and the check of them: what is asked of them, and what is refused."""
+"""Custom constraints and their check: the required methods, and the refusals."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_time_is_passed_where_it_is_declared(tree: Model) -> None:
 
 
 def test_levels_have_the_errors_they_can_have(tree: Model) -> None:
-    """Below position level position errors are zero, at acceleration level velocity errors too, stabilisation alike."""
+    """Below position level position errors are zero, at acceleration level velocity errors and stabilisation too."""
     q, v, _ = state(tree, 4)
     pin = Pin("b0", "b3", 0.1)
     phi, phid = (
@@ -134,7 +134,7 @@ def test_levels_have_the_errors_they_can_have(tree: Model) -> None:
 
 
 def test_a_jacobian_may_depend_on_the_velocity(tree: Model) -> None:
-    """Rows that are not linear in v get it, from the argument or from kinematics, and say so where there is none."""
+    """Rows that are not linear in v get v from the argument or from kinematics, and report it if there is none."""
     q, v, _ = state(tree, 5)
     cs = ConstraintSet(tree, [Speed()])
     expected = 2.0 * point_velocity(tree, q, v, "b1", A_POINT) @ point_jacobian(tree, q, "b1", A_POINT)
@@ -332,7 +332,7 @@ def test_a_forgotten_time_term_is_found_out(tree: Model) -> None:
 
 
 def test_the_report_is_a_frozen_table(tree: Model) -> None:
-    """Its text has a line for each check and each run; it cannot be changed, and asks only for checks there are."""
+    """Its text has a line for each check and each run; it is immutable, and has only existing checks."""
     report = check_constraint(tree, Pin("b0", "b3"), samples=1)
     assert len(str(report).splitlines()) == len(report.checks) + len(report.runs)
     assert "ok" in str(report)

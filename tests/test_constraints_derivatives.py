@@ -139,7 +139,7 @@ def test_rows_of_ones_own() -> None:
 
 
 def test_identities() -> None:
-    """Of da/dtau = M^-1 without the rows' motion: symmetric, a projection, and the forces bear what it leaves."""
+    """da/dtau is M^-1 without the rows' motion: symmetric, a projection; the forces carry the rest."""
     model, cs = walker()
     q, v, tau = state(model, 2)
     found = forward_dynamics_constraints_derivatives(model, kinematics(model, q, v), None, tau, cs)

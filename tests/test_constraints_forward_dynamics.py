@@ -1,4 +1,4 @@
-"""Forward dynamics and impulses with constraints: four methods, one answer, that of the dense equations."""
+"""Forward dynamics and impulses with constraints: four methods with one result, which equals the dense equations."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_without_the_compiler(method):
 @pytest.mark.parametrize("method", ALL)
 @pytest.mark.parametrize("linear_solver", ["lu", "qr", "colpiv_qr", "complete_orthogonal", "svd"])
 def test_choice_of_factorisation(method, linear_solver):
-    """Every factorisation gives the same answer, with a row twice as well."""
+    """Every factorisation gives the same result, also with a repeated row."""
     model = random_tree(6, bodies=6)
     q, v, tau = state(model, 6)
     rows = contacts(model, 6, 4)
@@ -154,7 +154,7 @@ class Driven(CustomConstraint):
 
 @pytest.mark.parametrize("method", GENERAL)
 def test_custom_rows_get_the_time(method):
-    """A coordinate driven in time accelerates as its motion says, whatever else acts."""
+    """A coordinate driven in time has the acceleration of its motion, for any other forces."""
     model = random_tree(3, bodies=5, kinds=("revolute",))
     q, v, tau = state(model, 3)
     cs = ConstraintSet(model, [Driven(), *contacts(model, 4, 1)])
@@ -167,7 +167,7 @@ def test_custom_rows_get_the_time(method):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_delassus_matrix(seed):
-    """By unit forces it is G M^-1 G^T, for loops, several branches and redundant rows too."""
+    """It equals G M^-1 G^T by unit forces, for loops, several branches and redundant rows too."""
     model = random_tree(seed, bodies=8)
     q, _, _ = state(model, seed)
     cs = ConstraintSet(model, [*loops(model, q, seed, [0, 3, 5]), *contacts(model, seed, 6), *contacts(model, seed, 1)])
@@ -178,7 +178,7 @@ def test_delassus_matrix(seed):
 
 @pytest.mark.parametrize("method", ALL)
 def test_errors_name_what_is_wrong(method):
-    """Lengths, entries, quaternions, sets and names: typed errors, whatever the method."""
+    """Lengths, entries, quaternions, sets and names: typed errors, for every method."""
     model = random_tree(1, bodies=3, kinds=("floating",), fixed=False)
     q, v, tau = state(model, 1)
     cs = ConstraintSet(model, contacts(model, 1, 2))
@@ -218,7 +218,7 @@ def test_errors_name_what_is_wrong(method):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_pinocchio(seed):
-    """Accelerations and forces are those of pinocchio's constraint dynamics with point contacts."""
+    """Accelerations and forces equal pinocchio's constraint dynamics with point contacts."""
     pin = pytest.importorskip("pinocchio")
     rng = np.random.default_rng(seed)
     pair = random_pair(pin, rng, 16)
@@ -265,7 +265,7 @@ def ball(height=0.0):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(5))
 def test_momentum_and_energy(method, seed):
-    """H (v_after - v_minus) = G^T p and G v_after = v_plus; with v_plus = 0 the energy lost is that of the change."""
+    """H (v_after - v_minus) = G^T p and G v_after = v_plus; with v_plus = 0 the change has the lost energy."""
     model = random_tree(seed, bodies=6)
     q, v, _ = state(model, seed)
     cs = ConstraintSet(model, independent_contacts(model, seed, 3))
@@ -298,7 +298,7 @@ def test_redundant_rows_share_the_impulse(method):
 
 
 class Belt(CustomConstraint):
-    """The first coordinate's speed is 2 + t: a constraint whose error has a part of its own in time."""
+    """The first coordinate's speed is 2 + t: a constraint whose error has an explicit part in time."""
 
     name = "belt"
     rows = 1
@@ -346,7 +346,7 @@ def test_errors_of_impulses_name_what_is_wrong():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_pinocchio_of_impulses(seed):
-    """The velocity after the impact is that of pinocchio's impulse dynamics."""
+    """The velocity after the impact equals pinocchio's impulse dynamics."""
     pin = pytest.importorskip("pinocchio")
     rng = np.random.default_rng(seed)
     pair = random_pair(pin, rng, 14)

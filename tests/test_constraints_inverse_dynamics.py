@@ -72,7 +72,7 @@ def permitted(model: Model, q: np.ndarray, v: np.ndarray, cs: ConstraintSet, see
 
 
 def test_crank_torque_is_that_of_the_single_coordinate() -> None:
-    """The drive torque of a four-bar equals that of its equation of motion in the crank's angle alone."""
+    """The drive torque of a four-bar equals the one of its equation of motion in the crank's angle only."""
     model, q, v, cs = moving_four_bar()
     actuated = np.array([True, False, False])
     for wanted in (0.0, 7.0):
@@ -99,7 +99,7 @@ def test_walking_machine_with_more_drives_than_freedom(legs: tuple[str, ...]) ->
 
 
 def test_forces_are_the_shortest_of_those_that_fit() -> None:
-    """Of the foot forces between which drives can shift the load, the least squares are returned."""
+    """If drives can shift load between foot forces, the ones of least squares are returned."""
     model, q, v, cs, actuated = walking()
     found = inverse_dynamics_constraints(model, q, v, permitted(model, q, v, cs), cs, actuated)
     system = constrained_system(model, q, v, np.zeros(model.nv), cs)
@@ -110,7 +110,7 @@ def test_forces_are_the_shortest_of_those_that_fit() -> None:
 
 
 def test_accelerations_that_contradict_the_constraints_are_met_as_nearly_as_can_be() -> None:
-    """Two drives of a four-bar with wishes that cannot both hold: constraints hold, the miss is least and told."""
+    """Two drives of a four-bar with conflicting wishes: constraints hold, the deviation is minimal and reported."""
     model, q, v, cs = moving_four_bar()
     actuated = np.array([True, False, True])
     wanted = np.array([4.0, -3.0])
@@ -219,7 +219,7 @@ def test_relaxed_is_the_quadratic_program(case: str, weight: float | str | None)
     ],
 )
 def test_ill_formed_arguments_are_named(change: dict[str, Any], field: str) -> None:
-    """What cannot be used raises, naming itself."""
+    """Invalid arguments raise an error that names them."""
     model, q, v, cs = moving_four_bar()
     given: dict[str, Any] = {"q": q, "v": v, "a_desired": [1.0], "actuated": [True, False, False], **change}
     assert_fields(

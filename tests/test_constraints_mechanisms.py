@@ -130,7 +130,7 @@ def test_slider_without_mass_is_a_contact(method: Method, crank: float) -> None:
 
 
 def pendulum() -> tuple[RigidInertia, Transform]:
-    """A body of three different moments, and where it is pinned: a point and a direction of its own."""
+    """A body of three different moments, pinned at a point and along a direction."""
     inertia = RigidInertia.solid_box(1.3, (0.1, 0.2, 0.4)).moved(Transform(p=(0.05, 0.0, -0.4)))
     return inertia, Transform.rotation((0.3, 1.0, 0.2), 0.4, (0.1, -0.05, 0.2))
 

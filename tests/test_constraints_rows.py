@@ -77,7 +77,7 @@ def test_rows_of_a_closed_loop_are_the_rates_of_its_errors(seed: int) -> None:
 @settings(max_examples=15)
 @given(st.integers(0, 10_000))
 def test_translation_of_a_sliding_loop_is_the_rate_of_its_error_anywhere(seed: int) -> None:
-    """With sliding, translation rows are derivatives of their errors however far the frames' origins are apart."""
+    """With sliding, translation rows are derivatives of their errors at any distance of the frames' origins."""
     model = random_tree(seed)
     q, v, a = state(model, seed)
     rng = np.random.default_rng(seed)
@@ -101,7 +101,7 @@ def test_a_distance_is_the_integral_of_its_row(seed: int) -> None:
 
 @pytest.mark.nojit
 def test_points_that_coincide_have_no_row() -> None:
-    """There is no line: row and bias are 0, whatever the speed."""
+    """Without a line row and bias are 0, at any speed."""
     model = pendulum()
     cs = ConstraintSet(model, [DistanceConstraint("world", (2.0, 0, 0), "rod", (2.0, 0, 0), 0.5)])
     assert constraint_jacobian(model, [0.0], cs)[0, 0] == 0.0

@@ -104,7 +104,7 @@ def test_rows_of_one_name_are_a_group(model: Model) -> None:
 
 
 def test_contact_rows_of_one_point_are_one_group(model: Model) -> None:
-    """As in RBDL, under any names, each of which finds all rows; another point, body or id is another group."""
+    """Groups are as in RBDL; each of their names finds all rows; another point, body or id is another group."""
     names = ("normal", "along", "across")
     rows = [contact(name, normal=n) for name, n in zip(names, (Z, X, Y), strict=True)]
     rows += [
@@ -140,7 +140,7 @@ def test_contact_rows_of_one_point_are_one_group(model: Model) -> None:
 
 
 def test_a_points_wrench_is_the_sum_of_its_rows(model: Model) -> None:
-    """Whatever the rows are called: the wrench found by any name is that of all rows of the point."""
+    """The wrench found by any name of a point is the wrench of all rows of the point."""
     from contactlab.constraints import group_wrenches
 
     q, _, _ = state(model, 4)
@@ -213,7 +213,7 @@ def test_pairs_that_are_none(pair: tuple[float, float]) -> None:
 
 
 def test_bad_contacts_and_loops_are_refused() -> None:
-    """What cannot be a row is refused where it is made, with the number that is wrong."""
+    """An invalid row is refused where it is made, and the error has the wrong number."""
     cases = [
         ("normal: must be a unit vector, has length 2", lambda: ContactConstraint("b1", (0, 0, 0), (0, 0, 2))),
         ("normal: must be a unit vector, has length 0", lambda: ContactConstraint("b1", (0, 0, 0), (0, 0, 0))),
@@ -242,7 +242,7 @@ def test_bad_contacts_and_loops_are_refused() -> None:
 
 
 def test_bad_sets_are_refused(model: Model) -> None:
-    """What cannot be a set is refused when it is put together, naming the row or the group at fault."""
+    """An invalid set is refused when it is made, and the error names the row or the group."""
     other = LoopConstraint("b0", "b22", None, None, SIX[0])
     rod = DistanceConstraint("b0", Z, "b22", Z, 1.0)
     cases = [
@@ -297,7 +297,7 @@ def post():
 
 @pytest.mark.parametrize("method", get_args(Method))
 def test_a_model_that_cannot_move_does_not(method) -> None:
-    """Empty lists are vectors of length 0; rows on what is fixed hold nothing and bear nothing."""
+    """Empty lists are vectors of length 0; rows on fixed bodies have no effect and no force."""
     model = post()
     rows = [DOWN] if method == "kokkevis" else [DOWN, LoopConstraint("post", "world", axis=(0, 0, 0, 1, 0, 0))]
     found = forward_dynamics_constraints(model, [], [], [], ConstraintSet(model, rows), method=method)

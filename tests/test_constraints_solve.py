@@ -93,7 +93,7 @@ def test_nearly_dependent_rows(method, angle):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("angle", [1e-4, 1e-5, 1e-6, 1e-7])
 def test_nearly_dependent_rows_that_leave_no_freedom(method, angle):
-    """As many rows as unknowns, two of them nearly alike: no method loses more digits than the rows themselves do."""
+    """As many rows as unknowns, two of them nearly equal: no method loses more digits than the rows themselves do."""
     for seed in range(20):
         H, G, c, _ = system(seed, 4, 4)
         G[1] = G[0] + angle * G[1]
@@ -117,7 +117,7 @@ def test_singular_matrix_whose_last_pivot_is_rounding(method, linear_solver):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_closer_than_the_tolerance_count_as_one(method):
-    """An angle of 1e-13 between two rows is rounding, not a constraint of its own; the tolerance is the caller's."""
+    """An angle of 1e-13 between two rows is rounding, not a separate constraint; the caller sets the tolerance."""
     H, G, c, gamma = system(5, 6, 2)
     G[1] = G[0] + 1e-13 * np.eye(6)[3]
     gamma[1] = gamma[0]
@@ -295,7 +295,7 @@ def four_bar(turn):
 @pytest.mark.parametrize("method", GENERAL)
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_planar_loop_closed_in_space(method, seed):
-    """Rows out of the plane are rounding of a turned mechanism, not constraints: the planar answer, rank two."""
+    """Rows out of the plane are rounding of a rotated mechanism, not constraints: the planar solution, rank two."""
     from contactlab.spatial import quaternion
 
     turn = np.eye(3) if seed is None else quaternion.to_matrix(np.random.default_rng(seed).standard_normal(4))

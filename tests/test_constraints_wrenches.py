@@ -1,4 +1,4 @@
-"""Wrenches of groups: what forces along rows do to the bodies."""
+"""Wrenches of groups: the effect of forces along rows on the bodies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from contactlab.multibody import Model, body_pose, point_jacobian_6d, point_posi
 
 
 def generalised(model: Model, q: np.ndarray, entry: BodyWrench, frame: str) -> np.ndarray:
-    """What one entry does to the joints, from its frame and wrench alone."""
+    """Return the effect of one entry on the joints, from its frame and wrench only."""
     body = body_pose(model, q, entry.body)
     in_world = entry.frame if frame == "world" else body @ entry.frame
     wrench = np.concatenate([in_world.R @ entry.wrench[:3], in_world.R @ entry.wrench[3:]])

@@ -195,6 +195,6 @@ def test_an_impact_rebounds_at_e_times_the_approach(drop, e):
 
 @pytest.mark.nojit
 def test_an_inelastic_impact_closes_its_gap():
-    """With e = 0 like any other contact; where the law is that of older records it stops at a distance."""
+    """With e = 0 a contact closes as any other; with the law of older records it stops at a distance."""
     assert rigid_contact_law(0.5, -400.0, -400.0, 0.002, 0.0, 0.01, 0.0, 1.0) == pytest.approx(250.0)
     assert rigid_contact_law(0.5, -400.0, -400.0, 0.002, 0.0, 0.01, 0.0, math.inf) == 0.0

@@ -53,7 +53,7 @@ def test_they_are_what_a_step_from_there_sees(world):
 
 
 def test_of_resting_bodies_they_are_all_that_the_next_step_takes():
-    """Without velocities the two rules are one: also islands and restitution."""
+    """Without velocities the two rules agree, also islands and restitution."""
     world = stack(3)
     result = TimeStepping(1e-3).step(world, world.initial_state())
     found = find_contacts(world, world.initial_q)

@@ -16,12 +16,12 @@ from contactlab.world.surface import ALL
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "control_reference.md").read_text(encoding="utf-8")
 CONTROL = (DOCS / "control.md").read_text(encoding="utf-8")
-#: What is given and not called, and what builds a world from another's.
+#: Arguments that are given and not called, and functions that build a world from another one.
 SPECIAL = {"WorldBuilder.gravity", "WorldBuilder.add_actions"}
 
 
 def signatures():
-    """Module, name, arguments (None for what is no call) and what is returned, as written."""
+    """Return module, name, arguments (None for a name that is not called) and the return value, as written."""
     for block in re.findall(r"^```text\n# (.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL):
         module, _, lines = block.partition("\n")
         for one in re.sub(r"\n +", " ", lines).splitlines():
@@ -31,7 +31,7 @@ def signatures():
 
 
 def found(module, name):
-    """What the page names."""
+    """Return the names in the page."""
     thing = importlib.import_module(module)
     for part in name.split("."):
         thing = getattr(thing, part)
@@ -57,7 +57,7 @@ def test_signatures_are_as_written(module, name, arguments, returned):
 
 
 def test_what_control_calls_is_written():
-    """All that a builder and a run do, and whatever `control.md` imports, has its line."""
+    """All methods of builder and run, and all imports of `control.md`, have a line."""
     written = {name.removeprefix("sensors.") for _, name, _, _ in signatures()}
     for owner in (WorldBuilder, Simulation):
         of_it = {f"{owner.__name__}.{name}" for name in dir(owner) if not name.startswith("_")}

@@ -1,4 +1,4 @@
-"""What joins bodies in worlds: constraints of the user, rods, springs between points, joints that follow a curve."""
+"""Connections of bodies in worlds: custom constraints, rods, springs between points, joints that follow a curve."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def carts():
 
 @pytest.mark.parametrize(("bodies", "trees"), [(None, (0, 2)), (["a", "c"], (0, 2)), (["a", "b", "c"], (0, 1, 2))])
 def test_a_constraint_joins_the_trees_it_acts_on(bodies, trees):
-    """Those that are named, or else those that its Jacobian tells; the motion is the same."""
+    """The named bodies, or else the ones in its Jacobian, are used; the motion is the same."""
     builder = carts()
     builder.add_loop(Together("a", "c"), bodies=bodies)
     world = builder.build()
@@ -83,7 +83,7 @@ def test_a_constraint_joins_the_trees_it_acts_on(bodies, trees):
 
 @pytest.mark.parametrize("bodies", [None, ["a"]])
 def test_a_constraint_that_leaves_its_trees_stops_the_run(bodies):
-    """The error names the body and what to give; with all bodies named the run goes on."""
+    """The error names the body and the missing argument; with all bodies named the run continues."""
     builder = carts()
     builder.add_loop(Together("a", "c", since=1.0), bodies=bodies)
     with pytest.raises(SimulationConfigError, match=r"Together acts on 'c' at time 1.*bodies=") as caught:
@@ -95,7 +95,7 @@ def test_a_constraint_that_leaves_its_trees_stops_the_run(bodies):
 
 
 class Fragile(Together):
-    """One that cannot be asked away from the start."""
+    """A constraint that cannot be evaluated away from the start."""
 
     def jacobian(self, model, q, t=0.0):
         if np.abs(q).max() > 0.2:
@@ -245,7 +245,7 @@ def test_any_stiffness_is_stable_along_the_spring() -> None:
 
 
 def test_a_pendulum_on_a_spring_hangs_at_its_length() -> None:
-    """Of a link and the world: a bar on a hinge is held level by a spring from above, off the frames' origins."""
+    """A spring between a link and the world, attached away from their frames' origins, keeps a hinged bar level."""
     model, builder = ModelBuilder((0, 0, -G)), WorldBuilder((0, 0, -G))
     bar = RigidInertia(2.0, (0.5, 0, 0), inertia=np.diag([0.01, 0.2, 0.2]))
     model.add_body("bar", joint=joints.Revolute((0, 1, 0)), inertia=bar)
@@ -288,7 +288,7 @@ def test_batches_have_the_bits_of_single_runs_and_records_keep_springs(tmp_path:
 
 
 def test_its_law_is_that_of_mujocos_tendons_through_two_sites() -> None:
-    """Of turned bodies in motion, off their origins: the forces on all coordinates."""
+    """For rotated bodies in motion, off their origins: the forces on all coordinates."""
     mujoco = pytest.importorskip("mujoco")
     body = (
         '<body name="{0}" pos="{1} 0 0"><freejoint/><geom type="sphere" size=".1"/><site name="{0}" pos="{2}"/></body>'
@@ -361,7 +361,7 @@ def coupled_carts(polynomial: JointPolynomial, start=(0.1, 0.0), speed=(0.0, 0.0
 
 
 def test_jacobian_and_gamma_are_the_derivatives_of_the_error():
-    """By finite differences, and in a run of its own whose energy stays."""
+    """Tested by finite differences, and in a run with constant energy."""
     constraint = JointPolynomial("tail", "lead", CURVE)
     report = check_constraint(coupled_carts(constraint).model, constraint)
     assert report.ok, report
@@ -391,7 +391,7 @@ def test_the_motion_is_that_of_the_reduced_system(coefficients):
 
 
 def test_a_joint_that_follows_none_is_held():
-    """Whatever pushes it, and the other one runs."""
+    """It does not move under any push, and the other joint does."""
     world = coupled_carts(JointPolynomial("tail", None, [0.1]))
     recording = simulate(world, TimeStepping(1e-3), steps=100, tau=[5.0, 2.0])
     np.testing.assert_allclose(recording.q[-1, 0], 0.1, atol=1e-14)
@@ -417,7 +417,7 @@ TEXT = """<mujoco><compiler angle="radian"/><option timestep="0.0005"/><worldbod
 
 
 def test_equalities_of_a_mujoco_file_are_taken(tmp_path):
-    """Its soft rows, made as hard as its step allows, move alike: two hundred steps to what they give."""
+    """Its compliant rows, as stiff as its step allows, move in the same way for two hundred steps."""
     mujoco = pytest.importorskip("mujoco")
     from contactlab.world.mjcf import load_mjcf
 

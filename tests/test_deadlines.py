@@ -1,4 +1,4 @@
-"""Limits of time hold, inside libraries too, and Ctrl-C is heard at once, whatever compiled code is at work."""
+"""Time limits are respected, also inside libraries, and Ctrl-C is handled immediately, in any compiled code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="sends itself
 
 
 def random_problem(n, seed=0):
-    """Of no class, too large for a linear program to be done with soon."""
+    """A problem of no class, too large for a fast linear program."""
     rng = np.random.default_rng(seed)
     return lcp.LCP(rng.standard_normal((n, n)), rng.standard_normal(n))
 
@@ -146,7 +146,7 @@ def test_verification_of_fast_bodies_takes_no_minutes():
     ids=["linear program", "default", "classes", "run", "rollout"],
 )
 def test_ctrl_c_is_heard_at_once(work):
-    """In the midst of compiled code, ours as that of libraries."""
+    """Limits end compiled code, ours and libraries'."""
     assert interrupted(work) < 1.0
 
 
@@ -169,7 +169,7 @@ def test_what_is_left_behind_ends_at_its_next_look_at_the_clock():
 
 
 def test_work_on_another_thread_has_its_context_and_is_counted():
-    """Results and errors are those of the work; the seconds of the processor it took are this thread's."""
+    """Results and errors are those of the work; its CPU seconds count for this thread."""
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
         run_interruptibly(lambda: np.ones(1) / 0.0)
 

@@ -140,7 +140,7 @@ def test_solve_inverts_the_block_system(nb: int) -> None:
 @pytest.mark.nojit
 @pytest.mark.parametrize("nb", [0, 2])
 def test_forces_recovered_from_an_lcp_vector_move_the_rows_as_the_lcp_says(nb: int) -> None:
-    """For any z, the rates N v+ + kN + gammaN fN (and those of F, L) are the entries of MM z + qq."""
+    """For any z, the rates N v+ + kN + gammaN fN (and the rates of F, L) are the entries of MM z + qq."""
     data = random_problem(7, nb=nb)
     discretized = form_discretized_lcp(data, H)
     z = np.random.default_rng(1).uniform(size=len(discretized.qq))

@@ -1,4 +1,4 @@
-"""A disk that is full, or a kill, at any operation whatever: nothing told is lost, and everything resumes to its bits.
+"""A full disk, or a kill, at any operation: no reported result is lost, and everything resumes to the same bits.
 
 `benchmarks/kills.py` does it by the hundred, with kills from outside, too.
 """
@@ -45,7 +45,7 @@ def run(path, told, resume=False, **more):
 
 
 def begun(kind, path):
-    """What stands at the path before: nothing, the packed record of an earlier run, or the chunks of one stopped."""
+    """Existing data at the path: none, the packed record of an earlier run, or the chunks of a stopped one."""
     if kind == "packed":
         simulate(scenes.tumble(), STEPPER, steps=5, path=path)
     elif kind == "stopped":
@@ -78,7 +78,7 @@ def some(operations, seed):
 )
 @pytest.mark.slow
 def test_a_run_at_any_operation(kind, before, resume, tmp_path, whole):
-    """What was told is on disk and opens, with the same bits; nothing half-written is read; going on ends the same."""
+    """Reported steps open from disk, with the same bits; partial files are not read; resumed runs end the same."""
     clean = tmp_path / "clean"
     clean.mkdir()
     begun(before, clean / "a.npz")
@@ -105,7 +105,7 @@ def test_a_run_at_any_operation(kind, before, resume, tmp_path, whole):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sweep_at_every_operation(kind, tmp_path):
-    """Rows that were told are not computed again; the others are; the table is the same."""
+    """Reported rows are not computed again; the others are; the table is the same."""
     reference = sweep(sweep_tasks.walk, WALKS, out=tmp_path / "clean", jobs=1).rows
     with faulty(tmp_path / "counted") as disk:
         sweep(sweep_tasks.walk, WALKS, out=tmp_path / "counted", jobs=1)
@@ -124,7 +124,7 @@ def test_a_sweep_at_every_operation(kind, tmp_path):
 
 
 def test_going_on_where_nothing_is_left_writes_nothing(tmp_path, whole):
-    """However often; and a file without a step, as earlier releases wrote then, keeps nobody from going on."""
+    """Any number of times; a file without a step, as earlier releases wrote, does not prevent resuming."""
     path, told = tmp_path / "a.npz", []
     with faulty(tmp_path, None) as disk:
         run(path, told)
@@ -144,7 +144,7 @@ def test_going_on_where_nothing_is_left_writes_nothing(tmp_path, whole):
 
 
 def test_a_description_without_a_state_is_no_record(tmp_path, whole):
-    """Earlier releases left one where they were killed at the very start; it keeps nobody from beginning."""
+    """Earlier releases left one if killed at the very start; it does not prevent a new run."""
     path = tmp_path / "a.npz"
     begun("stopped", path)
     for chunk in chunk_folder(path).glob("chunk_*.npz"):
@@ -155,7 +155,7 @@ def test_a_description_without_a_state_is_no_record(tmp_path, whole):
 
 
 def test_a_torn_row_is_not_gone_on_with_by_the_sweep_that_tore_it(tmp_path):
-    """The error names the file; what was finished before stands."""
+    """The error names the file; data finished before remain."""
     with faulty(tmp_path / "out") as disk:
         sweep(sweep_tasks.walk, WALKS, out=tmp_path / "out", jobs=1)
     first_write = disk.operations.index("fsync")
@@ -171,7 +171,7 @@ def test_a_torn_row_is_not_gone_on_with_by_the_sweep_that_tore_it(tmp_path):
 @pytest.mark.parametrize("kind", [kills.Run, kills.Sweep, kills.Race], ids=lambda kind: kind.name)
 @pytest.mark.slow
 def test_a_dozen_kills(kind):
-    """As `benchmarks/kills.py` makes them by the hundred: of races, too, whatever they keep."""
+    """A dozen of the random kills of `benchmarks/kills.py`, also of races, with any stored data."""
     row, rng = dict.fromkeys(kills.HEAD, 0), np.random.default_rng(1)
     while row["kills"] < 12:
         kills.by_faults(kind, rng, row, 12)

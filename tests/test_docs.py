@@ -31,7 +31,7 @@ def test_every_page_is_in_a_table_of_contents() -> None:
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.stem)
 def test_pages_that_are_named_exist(page: Path) -> None:
-    """What a page calls `docs/NAME.md` or `NAME.md` is a page, and its pictures are files."""
+    """All `docs/NAME.md` and `NAME.md` in a page are pages, and its pictures are files."""
     text = page.read_text(encoding="utf-8")
     for named in re.findall(r"`([\w/]+\.md)`", text):
         places = (ROOT, DOCS, page.parent)
@@ -56,7 +56,7 @@ def test_gallery_has_its_pictures(kind: str, sources: str) -> None:
 
 
 def test_titles_of_cards_are_short() -> None:
-    """What stands under a picture of the gallery is five words at most, and no two examples have one number."""
+    """The title under a picture of the gallery has at most five words, and no two examples have one number."""
     scripts = sorted((ROOT / "examples").glob("*.py"))
     for script in scripts:
         title = (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").partition(": ")[0]
@@ -65,7 +65,7 @@ def test_titles_of_cards_are_short() -> None:
 
 
 def test_pictures_of_modes_have_the_colours_of_the_legend() -> None:
-    """Full colour: what the legend of a picture says is grey, green and vermilion is drawn so."""
+    """Grey, green and vermilion of a picture's legend are drawn in full colour."""
     image = pytest.importorskip("PIL.Image")
     for name in ("scenes/arch", "scenes/terrain", "scenes/quadruped", "tutorial_simulate"):
         pixels = np.asarray(image.open(DOCS / "images" / f"{name}.png").convert("RGB")).astype(int)
@@ -89,7 +89,7 @@ def test_what_the_readme_shows_first() -> None:
 
 
 def test_no_picture_is_left_over() -> None:
-    """What lies among the pictures is shown by a page; the gallery shows its own."""
+    """Every file among the pictures is shown by a page; the gallery shows its own."""
     shown = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *PAGES])
     lying = [path.name for path in (DOCS / "images").iterdir() if path.is_file()]
     assert [name for name in lying if f"images/{name}" not in shown] == []
@@ -145,7 +145,7 @@ def sections() -> dict[str, list[tuple[str, str]]]:
 @pytest.mark.parametrize("package", ADAPTERS)
 @pytest.mark.slow
 def test_adapter_runs(package: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The block on top and the package's own run from top to bottom, and print what stands behind them."""
+    """The first block and the package's blocks run from top to bottom, and print the text blocks after them."""
     pytest.importorskip(package)
     page = sections()
     values: dict[str, Any] = {"__name__": "page"}

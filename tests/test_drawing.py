@@ -1,4 +1,4 @@
-"""What is drawn of a world: solids of every shape, the stage, arrows, the states shown."""
+"""The drawing of a world: solids of every shape, the stage, arrows, the states shown."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_colour_of_light_looks_as_the_legend_says(color):
 
 
 def test_no_body_has_the_colour_of_a_mode():
-    """Else an arrow could be taken for a part of a body."""
+    """Otherwise an arrow could look like a part of a body."""
     assert not set(BODIES) & set(MODE_COLORS.values())
 
 
@@ -162,7 +162,7 @@ def test_clip_keeps_the_outside() -> None:
 
 
 def test_patch_lies_under_the_motion_and_outside_the_others() -> None:
-    """Every corner is on the plane; what another half-space buries is cut away; grid lines stay on the patch."""
+    """Every corner is on the plane; parts inside another half-space are cut away; grid lines stay on the patch."""
     up, slope = np.array([0.0, 0.0, 1.0]), np.array([-0.6, 0.0, 0.8])
     around = np.array([(-1.0, 0.0, 1.0), (3.0, 1.0, 1.0)])
     floor = patch(up, 0.0, around, 0.5, [(slope, -0.6)])

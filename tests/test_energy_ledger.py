@@ -121,7 +121,7 @@ def test_sticking_costs_nothing():
 
 @pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
 def test_a_bounce_loses_its_share(e):
-    """Of what an impact absorbs, e^2 is returned, exactly; both tend to the closed form with h."""
+    """An impact returns exactly e^2 of the absorbed energy; both converge to the closed form with h."""
     inertia = RigidInertia.solid_sphere(0.5, 0.1)
     errors = []
     for h in (2e-4, 1e-4):
@@ -140,8 +140,8 @@ def test_a_bounce_loses_its_share(e):
         assert errors[0] < 5e-3
         assert errors[0] / errors[1] == pytest.approx(2.0, rel=1e-6)
     else:
-        # Nothing is lost: what is absorbed and what is returned are each the kinetic energy of 2.25 J, a rounded sum of
-        # products; their difference is rounding of that, and which bit it is depends on the processor.
+        # No energy is lost: the absorbed and the returned energy are each the kinetic energy of 2.25 J, a rounded sum
+        # of products. Their difference is rounding of that, in bits that depend on the processor.
         assert max(errors) <= 4.0 * np.finfo(float).eps * 2.25
 
 

@@ -1,4 +1,4 @@
-"""Event-driven runs at their closed forms, and their records on disk."""
+"""Event-driven runs compared with closed forms, and their records on disk."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def dropped(height, e, mu=0.0):
 
 
 def cradle(n, speed=1.0):
-    """n balls in a row without gravity, all but the first touching."""
+    """n balls in a row without gravity; all except the first touch."""
     builder = WorldBuilder((0, 0, 0))
     for i in range(n):
         q = (0.2 * i - (0.05 if i == 0 else 0.0), 0, 0, 1, 0, 0, 0)
@@ -45,7 +45,7 @@ def cradle(n, speed=1.0):
 
 
 def rod(angle, mu, speed=-1.0, spin=0.0):
-    """A uniform rod of half length 0.5 m whose low end slides on the ground, away from under its centre."""
+    """A uniform rod of half length 0.5 m whose lower end slides on the ground, away from the centre of the rod."""
     half = 0.5
     q = (half * math.cos(angle), 0, half * math.sin(angle), math.cos(angle / 2), 0, -math.sin(angle / 2), 0)
     v = (speed + spin * half * math.sin(angle), 0, -spin * half * math.cos(angle), 0, spin, 0)
@@ -54,7 +54,7 @@ def rod(angle, mu, speed=-1.0, spin=0.0):
 
 
 def tilted_block(b, h, angle):
-    """A block of half width b and half height h that stands on its right edge, at rest."""
+    """A block of half width b and half height h, at rest on its right edge."""
     c, s = math.cos(angle), math.sin(angle)
     centre = -np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]) @ [b, 0, -h]
     q = (centre[0], 0, centre[2], math.cos(angle / 2), 0, math.sin(angle / 2), 0)
@@ -67,7 +67,7 @@ def times(recording, kind):
 
 
 def test_block_slides_to_rest_at_its_time_and_place():
-    """Stop after v0 / (mu g) and v0^2 / (2 mu g), to rounding; at rest it stays."""
+    """It stops after v0 / (mu g) and v0^2 / (2 mu g), up to rounding, and stays at rest."""
     recording = EventDriven().run(scenes.block(0.3, 1.0), 0.5)
     assert times(recording, EventKind.STICK) == pytest.approx([1.0 / (0.3 * G)], abs=1e-12)
     assert recording.q[-1, 0] == pytest.approx(1.0 / (0.6 * G), abs=1e-12)
@@ -76,7 +76,7 @@ def test_block_slides_to_rest_at_its_time_and_place():
 
 
 def test_ball_slides_until_it_rolls():
-    """Rolling at 5/7 of its speed from 2 v0 / (7 mu g) on; energy kept 5/7; no force of friction afterwards."""
+    """It rolls at 5/7 of its speed from 2 v0 / (7 mu g) on; 5/7 of the energy is kept; no friction force afterwards."""
     recording = EventDriven().run(scenes.ball(0.2, 1.0), 0.3)
     assert times(recording, EventKind.STICK) == pytest.approx([2.0 / (7.0 * 0.2 * G)], abs=1e-10)
     assert recording.v[-1, 0] == pytest.approx(5.0 / 7.0, abs=1e-10)
@@ -87,7 +87,7 @@ def test_ball_slides_until_it_rolls():
 @pytest.mark.parametrize(("ratio", "sticks"), [(0.99, False), (1.01, True)])
 @pytest.mark.slow
 def test_brick_on_its_slope(ratio, sticks):
-    """Friction just below and just above tan theta: g (sin - mu cos), or nothing at all."""
+    """Friction just below and just above tan theta: acceleration g (sin - mu cos), or none at all."""
     theta = math.radians(20.0)
     mu = ratio * math.tan(theta)
     recording = EventDriven().run(scenes.incline(theta, mu), 0.2)
@@ -96,7 +96,7 @@ def test_brick_on_its_slope(ratio, sticks):
 
 
 def test_ball_bounces_as_often_as_it_must_and_rests():
-    """Apex n at h e^(2 n), rest from the Zeno time t0 (1 + e) / (1 - e) on."""
+    """Apex n at h e^(2 n); at rest from the Zeno time t0 (1 + e) / (1 - e) on."""
     h, e = 1.0, 0.5
     recording = EventDriven().run(dropped(h, e), 1.6)
     impacts = times(recording, EventKind.IMPACT)
@@ -117,14 +117,14 @@ def test_ball_bounces_as_often_as_it_must_and_rests():
         (None, (-0.5, 0.5, 0.5, 0.5), 9),
         (Newton(1.0, "sequential"), (0, 0, 0, 1), 9),
         (Stronge(1.0, "sequential"), (0, 0, 0, 1), 9),
-        # Of an integration, told to six digits.
+        # By an integration, to six digits.
         (Stronge(), (-0.071085, -0.029626, 0.109739, 0.990973), 6),
     ],
 )
 def test_cradle_follows_its_law(law, wanted, digits):
-    """At once: Moreau's answer, or Hertz's by stiffness; one after the other: the last ball leaves.
+    """Simultaneous: Moreau's solution, or Hertz's by stiffness; sequential: only the last ball leaves.
 
-    A law without restitution has that of the materials, 1. Momentum and energy are kept by all.
+    A law without its own restitution uses the materials', 1. All laws keep momentum and energy.
     """
     recording = EventDriven(impact=law).run(cradle(4), 0.2)
     np.testing.assert_allclose(recording.v[-1].reshape(4, 6)[:, 0], wanted, atol=10.0**-digits)
@@ -133,7 +133,7 @@ def test_cradle_follows_its_law(law, wanted, digits):
 
 
 def test_a_cube_that_falls_flat_stays_flat():
-    """All at once it keeps e^2 of its energy and does not turn; corner after corner it tumbles, and that is said."""
+    """Simultaneous impacts keep e^2 of the energy, no rotation; sequential ones make it tumble, with a warning."""
     half = (0.05, 0.05, 0.05)
     world = scenes.one_body(
         Box(half), RigidInertia.solid_box(1.0, half), mu=0.5, q=(0, 0, 0.15, 1, 0, 0, 0), restitution=0.5
@@ -163,7 +163,7 @@ def test_block_rocks_as_housner_says():
 
 
 def test_event_driven_and_time_stepping_meet():
-    """The difference of a spinning ball that slides until it rolls falls in proportion to the step: order 1."""
+    """For a spinning ball that slides until it rolls, the difference is proportional to the step: order 1."""
     world = scenes.one_body(Sphere(0.1), BALL, mu=0.3, q=(0, 0, 0.1, 1, 0, 0, 0), v=(2.0, 0.0, 0.0, 0.0, 3.0, 0.0))
     exact = EventDriven().run(world, 0.3)
     sizes, errors = [4e-3, 2e-3, 1e-3], []
@@ -176,7 +176,7 @@ def test_event_driven_and_time_stepping_meet():
 
 
 def test_slip_turns_with_its_direction_in_space():
-    """A spinning ball's slip curves; friction always opposes it: the energy lost is friction's work, to 1e-8."""
+    """A spinning ball's slip curves and friction always opposes it: the lost energy is friction's work, to 1e-8."""
     world = scenes.one_body(Sphere(0.1), BALL, mu=0.2, q=(0, 0, 0.1, 1, 0, 0, 0), v=(1.0, 0.0, 0.0, 15.0, 0.0, 0.0))
     recording = EventDriven(output_step=1e-3).run(world, 0.35)
     assert recording.energy[-1] < recording.energy[0]
@@ -184,13 +184,13 @@ def test_slip_turns_with_its_direction_in_space():
     stick = times(recording, EventKind.STICK)[0]
     slipping = recording.time < stick - 1e-6
     np.testing.assert_allclose(np.linalg.norm(force[slipping, :2], axis=1), 0.2 * G, rtol=1e-9)
-    # Angular momentum about a point of the ground along the path of contact is kept: v_x + (2/5) r w_y.
+    # Angular momentum about a point of the ground along the path of contact is conserved: v_x + (2/5) r w_y.
     kept = recording.v[:, 0] + 0.4 * 0.1 * recording.v[:, 4]
     assert kept.std() < 0.5
 
 
 def test_rods_paradox_is_named_at_its_threshold():
-    """mu = 4/3 at 63.4 degrees: an acceleration below, none above; the rod passes by an impulse, and in time steps."""
+    """mu = 4/3 at 63.4 degrees: below, an acceleration; above, none: the rod continues by an impulse."""
     angle = math.atan(2.0)
     below = EventDriven().run(rod(angle, 4.0 / 3.0 - 1e-5), 1e-4)
     assert below.force(below.contact_names[0])[0, 2] > 1e4
@@ -208,7 +208,7 @@ def test_rods_paradox_is_named_at_its_threshold():
 
 
 def test_of_two_accelerations_the_open_one_may_be_taken():
-    """Beyond the threshold, turning fast enough to lift its end: it leaves, or jams; below, nothing is to choose."""
+    """Beyond the threshold, rotating fast enough to lift its end, it leaves or jams; below, there is no choice."""
     angle = math.atan(2.0)
     turning = rod(angle, 1.5, spin=8.0)
     with pytest.raises(InconsistentContact, match="2 accelerations") as caught:
@@ -220,12 +220,12 @@ def test_of_two_accelerations_the_open_one_may_be_taken():
     np.testing.assert_allclose(left.v[-1, [2, 4]], [left.v[0, 2] - G * 1e-2, 8.0], rtol=1e-9)
     jammed = EventDriven(on_inconsistency="impulse").run(turning, 1e-3)
     assert jammed.of_kind(EventKind.JAM)
-    # Where there is none, the impulse.
+    # If there is none, the impulse.
     assert EventDriven(on_inconsistency="open").run(rod(angle, 1.5), 1e-3).of_kind(EventKind.JAM)
 
 
 def test_energy_never_grows_while_bodies_tumble():
-    """A box thrown on the ground: total energy falls, at impacts by the law, between them by friction alone."""
+    """A box thrown on the ground loses energy: at impacts by the law, between them only by friction."""
     half = (0.1, 0.08, 0.05)
     world = scenes.one_body(
         Box(half),
@@ -241,7 +241,7 @@ def test_energy_never_grows_while_bodies_tumble():
 
 
 def test_output_step_and_repeatability():
-    """Rows at the times asked for and at events; the same run twice is the same to the last bit."""
+    """Rows are at the requested times and at events; the same run twice gives the same bits."""
     runs = [EventDriven(output_step=0.05).run(dropped(0.5, 0.4), 0.6) for _ in range(2)]
     np.testing.assert_array_equal(runs[0].q, runs[1].q)
     assert set(np.round(0.05 * np.arange(13), 12)) <= set(np.round(runs[0].time, 12))
@@ -249,7 +249,7 @@ def test_output_step_and_repeatability():
 
 
 def test_what_cannot_be_run_is_refused():
-    """Options, shapes that are not known, and a run that would not end name what is wrong."""
+    """Wrong options, unknown shapes, and a run that would not end are refused with a reason."""
     for field, value in {
         "rtol": 0.0,
         "max_step": -1.0,
@@ -283,7 +283,7 @@ def bounces():
 
 
 def test_a_run_is_read_back_bit_for_bit(bounces, tmp_path):
-    """States, events, their problems, and what is computed from the world."""
+    """States, events, their problems, and quantities computed from the world."""
     bounces.save(tmp_path / "run.npz")
     again = EventRecording.open(tmp_path / "run.npz")
     for name in ("time", "q", "v", "kinetic", "potential", "forces", "gaps"):
@@ -303,7 +303,7 @@ def test_a_run_is_read_back_bit_for_bit(bounces, tmp_path):
 
 
 def test_contacts_carry_the_momentum(bounces):
-    """What the contacts give a ball, with its weight, is its change of momentum, impact by impact."""
+    """At each impact, the impulses of a ball's contacts and its weight equal its change of momentum."""
     table, n = bounces.contacts, len(bounces.time) - 1
     given = np.zeros((n, 3))
     np.add.at(given, table.step, table.impulse_on(0))
@@ -331,7 +331,7 @@ def test_a_sliding_block_has_the_contacts_of_a_stepped_one():
 
 
 def test_balls_touch_between_them():
-    """Newton's cradle: pairs of balls, the point between, and no half-space."""
+    """Newton's cradle: pairs of balls, the contact point between them, and no half-space."""
     table = EventDriven().run(cradle(3), 0.2).contacts
     assert len(table)
     assert (table.half_space == -1).all()
@@ -364,7 +364,7 @@ def test_damaged_files_are_refused_by_name(bounces, tmp_path, name, array, said)
 
 
 def test_no_file_and_a_foreign_file(tmp_path):
-    """Told of, not read."""
+    """Both are reported, not read."""
     with pytest.raises(RecordError, match="no such record"):
         EventRecording.open(tmp_path / "none.npz")
     (tmp_path / "text.npz").write_text("no zip")

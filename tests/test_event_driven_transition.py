@@ -108,9 +108,10 @@ def test_two_bounces_at_their_closed_form(tilt, mu, v, sticks, duration):
 def test_optimal_control_of_two_balls(part):
     """Task 3 of arXiv 2207.05060: at the control known to be best every gradient of the cost is zero.
 
-    The cost is |x2(T)|^2 + eps integral of |u|^2 until the balls meet, at s, with eps = 0.1; best is a u linear in time
-    (Hu et al., arXiv 2205.08622). Its gradient by u(t) is 2 eps u(t), that of |x2(T)|^2 by the velocity at t, and
-    eps |u(s)|^2 times that of s, which is -(s - t) / (2 v) of each component, with v the speed along x at s.
+    The cost is |x2(T)|^2 + eps integral of |u|^2 until the balls meet, at s, with eps = 0.1; the best u is linear in
+    time (Hu et al., arXiv 2205.08622). Its gradient by u(t) is the sum of 2 eps u(t), the gradient of |x2(T)|^2 by the
+    velocity at t, and eps |u(s)|^2 times the gradient of s, which is -(s - t) / (2 v) for each component, with v the
+    speed along x at s.
     """
     from scipy.optimize import brentq
 
@@ -221,7 +222,7 @@ def test_a_growing_force_starts_slip_or_lifts(direction):
 
 
 def test_a_ball_that_has_come_to_rest_forgets_how_high_it_was():
-    """Behind the accumulation of impacts height and its speed depend on nothing, and along the ground all is kept."""
+    """After the accumulation of impacts height and its speed depend on nothing; along the ground all is conserved."""
     recording = EventDriven().run(ball((0, 0, 0.3), (0.2, 0, 0, 0, 0, 0), e=0.3), 1.0)
     assert recording.of_kind(EventKind.ZENO)
     found = transition(recording)
@@ -231,7 +232,7 @@ def test_a_ball_that_has_come_to_rest_forgets_how_high_it_was():
 
 @pytest.mark.parametrize("law", [Stronge(0.8), Poisson(0.8), Newton(0.8, "sequential"), Poisson(), Newton([0.8])])
 def test_laws_that_agree_have_one_derivative(law):
-    """Without friction every law is Newton's, its derivatives by the start and by restitution too."""
+    """Without friction every law equals Newton's, also in its derivatives by the start and by restitution."""
     world = ball((0, 0, 0.5), (0.3, 0, -0.5, 0, 1, 0), e=0.8, normal=(0.2, 0, 1))
     wanted, found = (transition(EventDriven(impact=one).run(world, 0.6), ("restitution",)) for one in (None, law))
     np.testing.assert_allclose(found.matrix, wanted.matrix, atol=1e-9)

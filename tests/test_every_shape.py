@@ -1,4 +1,4 @@
-"""What holds for every shape there is: files keep it, its drawing, bounds, inertia and support are of one solid."""
+"""Properties of all shapes: files store them; drawing, bounds, inertia and support describe one solid."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_scene_has_every_shape_by_its_fields(kind, tmp_path):
 @pytest.mark.nojit
 @every_convex_shape
 def test_the_inertia_is_that_of_the_solid(shape):
-    """Volume, centre and moments of the solid drawn, summed over tetrahedra, are those stated, but for cuts."""
+    """Volume, centre and moments of the drawn solid, summed over tetrahedra, are the stated ones, up to facets."""
     stated = shape.inertia()
     if stated is None:
         pytest.skip("no volume is stated")

@@ -59,7 +59,7 @@ def run():
 
 
 def test_supplied_corners_do_what_the_half_space_does(run):
-    """Motion, impulses and table are those of the floor."""
+    """Motion, impulses and table equal those with the floor."""
     floor = simulate(cube(floor=True), TimeStepping(H), steps=300)
     assert np.allclose(run.q, floor.q, rtol=0, atol=1e-9)
     assert np.allclose(run.contacts.impulse, floor.contacts.impulse, rtol=0, atol=1e-9)
@@ -168,7 +168,7 @@ def test_contacts_between_bodies_exchange_momentum():
     ],
 )
 def test_what_cannot_be_used_is_named(contacts, field, match):
-    """The function's answer is checked in every step."""
+    """The function's result is checked in every step."""
     with pytest.raises(SimulationConfigError, match=match) as caught:
         simulate(cube(), TimeStepping(H), steps=1, contacts=contacts)
     assert caught.value.field.startswith(field)
@@ -316,7 +316,7 @@ def test_meshes_are_read_from_files(tmp_path, name, text):
     ],
 )
 def test_files_that_are_no_meshes_are_refused(tmp_path, name, text, match):
-    """By name, with the reason."""
+    """They are refused by name, with the reason."""
     pytest.importorskip("trimesh")
     if text is not None:
         (tmp_path / name).write_text(text)

@@ -1,4 +1,4 @@
-"""Mistakes of a first hour: what is wrong, and what to write instead, stands in the message."""
+"""Mistakes of a first hour: the message has the fault, and the right code."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def box_at(z: float) -> World:
 
 
 def test_a_robot_stands_with_joints_at_angles() -> None:
-    """Positions by joint leave the base to `pose` and `stand_on`; a whole q places it, and says what else there is."""
+    """Positions by joint leave the base to `pose` and `stand_on`; a whole q places it; errors list alternatives."""
     builder = ground()
     builder.add_urdf(DOG, floating_base=True, stand_on="floor", pose=Transform(p=(1, 0, 0)), q={"hip": np.pi / 3})
     start = builder.build().initial_q
@@ -79,7 +79,7 @@ def test_a_robot_stands_with_joints_at_angles() -> None:
 
 
 def test_a_quaternion_is_told_its_order_or_has_none() -> None:
-    """What has another length is told w, x, y, z; a `Transform` says a pose without any order."""
+    """The error for another length names w, x, y, z; a `Transform` states a pose without an order."""
     inertia, turn = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1)), Transform.rotation((1, 0, 0), 0.2, p=(0, 0, 1))
     builder = ground()
     with pytest.raises(MultibodyError, match=r"the quaternion of 'box', have length 2, not 1: w, x, y, z"):

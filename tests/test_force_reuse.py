@@ -44,7 +44,7 @@ WORLDS = (boxes_at_rest(1), boxes_at_rest(3), one_box(slope=0.35, mu=0.2), contr
 
 @pytest.mark.parametrize("world", WORLDS, ids=["box", "boxes", "slides", "contradicts"])
 def test_where_a_run_is_resumed_does_not_show(world: World) -> None:
-    """What is kept from step to step is no state: from any state alone the steps have the same bits and counts."""
+    """Values kept from step to step are not part of the state: from any state steps have the same bits and counts."""
     stepper = TimeStepping(2e-3)
     whole = simulate(world, stepper, steps=80)
     begun = simulate(world, stepper, steps=60)
@@ -59,7 +59,7 @@ def test_where_a_run_is_resumed_does_not_show(world: World) -> None:
 
 
 def test_forces_that_solve_the_problem_but_are_not_those_selected_are_not_held() -> None:
-    """A load that the corners of a box bear against one another changes no motion, and is gone in the next step."""
+    """A self-stress between the corners of a box changes no motion, and is gone in the next step."""
     run = Simulation(boxes_at_rest(1), TimeStepping(2e-3))
     run.step(n=50)
     state = run.state

@@ -1,4 +1,4 @@
-"""Four formulas of Drake's code that depart from its own mathematics: each answer here is right, and theirs is not.
+"""Four formulas of Drake's code that differ from its documentation: the results here are right, and theirs wrong.
 
 Every test states a scene with a closed form, shows that the solver meets it, and that the formula as Drake's code has
 it (written out here) does not.

@@ -155,7 +155,7 @@ def test_energy_and_momentum_of_free_flight_are_kept_as_h_shrinks():
 
 
 def test_symmetric_top_precesses_at_its_closed_form_rate():
-    """Without torque a symmetric body's omega turns about the axis, in body axes, at (I3 - I1)/I1 omega3."""
+    """Without torque a symmetric body's omega rotates about the axis, in body axes, at (I3 - I1)/I1 omega3."""
     model = free_bodies(RigidInertia(1.0, inertia=np.diag([1.0, 1.0, 1.6])), gravity=(0, 0, 0))
     v0 = np.array([0.0, 0.0, 0.0, 0.5, 0.0, 2.0])
     angle = 0.6 * 2.0
@@ -280,7 +280,7 @@ def test_implicit_flips_and_keeps_the_energy():
 
 
 def test_explicit_flips_and_gains_energy_in_every_step():
-    """Of first order in h: by 3.6 % over 10 s at h = 10 ms, a tenth of it at 1 ms."""
+    """The gain is of first order in h: 3.6 % over 10 s at h = 10 ms, a tenth of it at 1 ms."""
     recording = wing_nut("explicit", duration=10.0)
     assert turns_over(recording) >= 1
     assert np.all(np.diff(recording.kinetic) >= 0.0)
@@ -292,7 +292,7 @@ def test_explicit_flips_and_gains_energy_in_every_step():
 
 
 def test_off_keeps_the_angular_velocity_and_never_flips():
-    """Bit for bit: what DART and Bullet do without their gyroscopic option."""
+    """Without the gyroscopic term the motion equals DART's and Bullet's default to the bit."""
     recording = wing_nut("off")
     assert turns_over(recording) == 0
     np.testing.assert_allclose(recording.v, np.broadcast_to(recording.v[0], recording.v.shape), rtol=0, atol=1e-12)
@@ -372,7 +372,7 @@ ROD = RigidInertia(0.05, (0.05, 0, 0), np.diag([4e-6, 4.5e-5, 4.5e-5]))
 
 
 def hinged_chain(n: int, joint: joints.Joint, base: joints.Joint | None = None) -> Model:
-    """Rods of 0.1 m one behind the other, the first on ``base``, by default a joint as all the others."""
+    """Rods of 0.1 m in a chain, the first on ``base``, by default a joint as all the others."""
     builder = ModelBuilder()
     for i in range(n):
         place = Transform(p=(0.1 if i else 0.0, 0, 0))
@@ -561,7 +561,7 @@ def spinning_wing_nut(spin):
     """A body alone in space, at a rate in body axes."""
     builder = WorldBuilder((0.0, 0.0, 0.0))
     inertia = RigidInertia(1.0, inertia=np.diag(INERTIAS))
-    # Points far apart, none of which meets anything.
+    # Points far apart, which meet no body.
     builder.add_free_body("nut", inertia, Sphere(0.1), Material(0.5), None, (0, 0, 0, *spin))
     return builder.build()
 

@@ -100,7 +100,7 @@ def test_without_friction_all_solvers_agree(seed: int) -> None:
 
 @pytest.mark.parametrize("qp", QPS, ids=["OSQP", "CVXPY"])
 def test_with_friction_a_qp_solver_names_the_backends(qp: lcp.Solver) -> None:
-    """A QP solver in the place of an LCP solver ends in an error that says what to use instead."""
+    """A QP solver in place of an LCP solver ends in an error that names the alternative."""
     with pytest.raises(ConstraintSolveError, match="ConvexRelaxation and StaggeredProjections") as caught:
         solve(particle(1.0), qp)
     assert caught.value.result.status is lcp.Status.UNSUITABLE
@@ -193,7 +193,7 @@ def test_a_box_on_its_corners(v: tuple[float, ...], feet: int) -> None:
 def test_the_relaxation_imposes_all_but_normal_complementarity(
     seed: int, gammaN: float, gammaF: float, gammaE: float
 ) -> None:
-    """With limits, bilateral rows and softening of any kind; and v+ does not depend on the solver, as it is unique."""
+    """Limits, bilateral rows and any softening are included; v+ is unique and does not depend on the solver."""
     sizes = random_problem(seed)
     softening = {
         "gammaN": np.full(sizes.nc, gammaN),
@@ -226,7 +226,7 @@ def test_staggered_projections_take_every_class_of_rows(seed: int) -> None:
 
 
 def test_impacts_go_through_backends_too() -> None:
-    """Impulses at one instant: those of the LCP by staggered projections, marked ones by the relaxation."""
+    """Impulses at one instant: equal to the LCP's by staggered projections, marked ones by the relaxation."""
     data = particle(1.0, Mv=[MASS * 1.0, -MASS * 0.5])
     wanted = ConstraintSolver().solve_impact_problem(data)
     staggered = ConstraintSolver(StaggeredProjections()).solve_impact_problem(data)

@@ -1,4 +1,4 @@
-"""The law of friction that problem data name: who fills it, who keeps it, and who solves by it."""
+"""The law of friction in problem data: the functions that set it, that keep it, and that solve with it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_files_keep_the_law_and_older_ones_have_pyramids(tmp_path: Path) -> None
 
 
 def test_the_solver_takes_the_law_of_the_data() -> None:
-    """With the cone a particle keeps its heading, with four edges it turns; what is said to the solver goes first."""
+    """With the cone a particle keeps its heading, with four edges it turns; the solver's argument comes first."""
     cone, pyramid = particle(friction="cone"), particle()
     for solver in (ConstraintSolver(), ConstraintSolver(EqualCompliance())):
         assert heading(solver.solve_discretized_problem(cone, H).v_plus) == pytest.approx(OBLIQUE, abs=1e-9)

@@ -84,7 +84,7 @@ def test_kinds_of_problem_and_of_solver_do_not_mix() -> None:
 
 
 class Impostor:
-    """Claims that whatever it is given is solved by its own r."""
+    """Solver that claims its fixed r solves every problem."""
 
     def __init__(self, r: Any) -> None:
         self.r = r
@@ -268,7 +268,7 @@ def natural_map(problem: lcp.FrictionProblem, r: Any) -> float:
 
 
 def false_claims(seed: int, problems: int) -> tuple[list[str], int]:
-    """What was called solved and is not, and how often something was called solved."""
+    """Return false claims of a solution, and the number of claims."""
     rng = np.random.default_rng(seed)
     wrong, solved = [], 0
     for number in range(problems):
@@ -293,7 +293,7 @@ def test_nothing_false_is_called_solved() -> None:
 
 
 def test_forces_that_hide_a_velocity() -> None:
-    """W singular, forces of 1e15 in which a penetration of 1786 is lost: the measure of zero is no answer."""
+    """W singular, with forces of 1e15 that hide a penetration of 1786: the zero measure is not a solution."""
     rng = np.random.default_rng(1)
     problem = [draw(rng) for _ in range(4)][3]
     result = lcp.solve(problem, SOLVERS[2])
@@ -325,7 +325,7 @@ def test_forces_that_grow_without_bound(solver: Any, contacts: int) -> None:
 
 
 def test_lists_are_measured() -> None:
-    """And what is no such vector is refused by name."""
+    """A list is measured, and an invalid vector is refused by name."""
     problem = lcp.FrictionProblem(np.eye(3), [-1.0, 0.0, 0.0], [0.5])
     residual, u = lcp.friction_residuals(problem, [1.0, 0.0, 0.0])
     assert residual.solved(1e-12)

@@ -94,7 +94,7 @@ def test_other_units_and_another_order_change_nothing() -> None:
 
 @pytest.mark.parametrize("mu", [0.1, 0.5, 1.2])
 def test_towers_of_cubes(mu: float) -> None:
-    """Rigid, four contacts to a face: W has half the rank. Full answer by the default, sparse as dense."""
+    """Rigid, four contacts per face: W has half the rank. The default solves it fully, sparse as dense."""
     problem = rigid_pile(np.random.default_rng(int(10 * mu)), 5, mu)
     result = lcp.solve(problem)
     assert result.solved, result.describe()
@@ -195,7 +195,7 @@ def test_redundant_piles_of_bodies_are_solved_and_share_their_loads(seed: int) -
 
 
 def test_a_face_at_rest_presses_with_all_its_corners() -> None:
-    """A box falls flat: any three corners could carry it, the interior answer is the one that uses all alike."""
+    """A box falls flat: any three corners could carry it; the interior solution loads all equally."""
     problem = pile_of_bodies(1, 0)
     M = problem.M
     flat = lcp.GlobalFrictionProblem(M, problem.H, M @ [0, 0, 0, 0, 0, -1.0], problem.w, problem.mu)
@@ -214,7 +214,7 @@ def test_problems_without_bodies_or_beyond_numbers_end_with_a_status() -> None:
 
 
 def test_frictionless_contacts_slide_at_any_angle() -> None:
-    """mu = 0, tangential speeds alike: the slope of the friction disc is 0 there."""
+    """mu = 0 with equal tangential speeds: the slope of the friction disc is 0 there."""
     problem = pile_of_bodies(2, 0)
     smooth = lcp.GlobalFrictionProblem(problem.M, problem.H, problem.f, problem.w, np.zeros(problem.nc))
     result = lcp.solve(smooth, lcp.ContactStrategies())

@@ -1,4 +1,4 @@
-"""The guides from RBDL and Pinocchio and the answers to foreign names: what they name exists, and code runs."""
+"""The guides from RBDL and Pinocchio and the messages for foreign names: all named objects exist, and the code runs."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_every_name_on_our_side_exists(heading: str, head: str, text: str) -> No
 
 @pytest.fixture(scope="module")
 def page() -> dict[str, Any]:
-    """What the page's code leaves, its own assertions having held."""
+    """Return the variables of the page's code, whose assertions have passed."""
     pytest.importorskip("pinocchio", reason="pinocchio is not installed (extra peers)")
     values: dict[str, Any] = {}
     for block in re.findall(
@@ -215,7 +215,7 @@ MEMBERS = set(
 
 
 def resolved(address: str) -> Any:
-    """What stands at the beginning of an address: a thing, or an annotated field of a class."""
+    """Return the object at the start of an address, or an annotated field of a class."""
     path = re.match(r"[\w.]+", address)
     assert path is not None
     parts = path[0].split(".")
@@ -264,7 +264,7 @@ def test_every_answer_is_there(name: str, library: str, meant: str) -> None:
     ],
 )  # fmt: skip
 def test_packages_answer(package: str, name: str, words: str) -> None:
-    """An AttributeError says what the name is called here, with its address; the name is in it for tools."""
+    """The AttributeError has the name used here, with its address; its attribute is the name, for tools."""
     with pytest.raises(AttributeError, match=words) as caught:
         getattr(importlib.import_module(package), name)
     assert caught.value.name == name
@@ -279,7 +279,7 @@ def test_private_names_are_refused_at_once() -> None:
 
 @pytest.mark.parametrize("guide", ["from_rbdl.md", "from_drake.md"])
 def test_functions_of_the_guides_are_answered(guide: str) -> None:
-    """Every function and class in the first columns has an answer, and it is one that its row names."""
+    """Every function and class in the first columns has a message, with a name of its row."""
     library = "RBDL's" if guide == "from_rbdl.md" else "Drake's"
     known, head, heading = foreign_names(), "", ""
     checked = 0
@@ -307,7 +307,7 @@ def test_functions_of_the_guides_are_answered(guide: str) -> None:
 
 
 def test_tables_of_lcp_and_contactlab_agree() -> None:
-    """Both answer alike for what Drake's solvers of LCPs are."""
+    """Both packages give the same message for Drake's LCP solvers."""
     import lcp
 
     for here, names in lcp._FOREIGN["Drake's"].items():

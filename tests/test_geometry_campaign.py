@@ -1,4 +1,4 @@
-"""Contacts of every pair of shapes, each answer proved; the whole campaign is `benchmarks/geometry_campaign.py`."""
+"""Contacts of every pair of shapes, each result proved; the whole campaign is `benchmarks/geometry_campaign.py`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_support_of_a_cylinder_stays_on_it():
 
 
 def test_a_proof_finds_what_is_wrong():
-    """A gap, a normal and a point off, a contact left out, one where there is none."""
+    """Each wrong result is found: a wrong gap, normal or point, a missing contact, a false contact."""
     a, b = (Body.of(Box((1.0, 2.0, 0.5)), np.eye(3), np.array([0.0, 0.0, z])) for z in (0.0, 1.0 + 1e-4))
     found = collide(a.shape, a.pose, b.shape, b.pose, margin=0.01)
     assert prove(a, b, 0.01, found).holds
@@ -91,7 +91,7 @@ def test_least_overlaps_are_those_of_closed_forms():
 
 
 def test_no_corner_is_nearer_than_the_closest_points():
-    """Two boxes a micrometre apart, near a corner of each: what their faces share is no contact of another normal."""
+    """Two boxes a micrometre apart, near a corner of each: their shared faces give no contact with another normal."""
     halves = (
         (0.10492856984324858, 0.17862026159963246, 0.10034219549718833),
         (0.10435202492568009, 0.09587229612669647, 0.10197993108376346),

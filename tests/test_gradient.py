@@ -1,4 +1,4 @@
-"""Gradients of costs over whole runs: beside differences of the runs, and of what they may be asked."""
+"""Gradients of costs over whole runs, compared with differences of the runs; and the refusals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def place(i, q, v):
 
 
 def of_world(world, stepper, n, cost, *, state=None, tau=None, targets=None, at=None):
-    """What a run costs."""
+    """Return the cost of a run."""
     state = state or world.initial_state()
     run = simulate(world, stepper, steps=n, state=state, tau=tau, targets=targets)
     states = range(n + 1) if at is None else at
@@ -208,7 +208,7 @@ def test_steps_on_kinks_are_named():
 
 
 def test_costs_and_records_that_cannot_be_used():
-    """A cost that is no number, gradients of another shape, states there are none of, contacts from outside."""
+    """A cost that is not a number, gradients of another shape, missing states, and external contacts raise."""
     world, stepper = falling_cube(), TimeStepping(H)
     run = simulate(world, stepper, steps=25)
     for call, field in (
@@ -235,7 +235,7 @@ def test_costs_and_records_that_cannot_be_used():
 
 
 def test_targets_of_the_record_are_taken():
-    """A run with targets of its own is made again with these, whatever the world says."""
+    """A run with given targets is repeated with these, independent of the world's."""
     motion = bounded_drives()
     stepper = motion.stepper()
     run = simulate(motion.world, stepper, steps=50, targets=lambda time, q, v: motion.targets_at(time))

@@ -1,4 +1,4 @@
-"""Parameters from recordings: what is planted is found, intervals hold it, and what cannot be found is said."""
+"""Parameters from recordings: known parameters are found, intervals contain them, and others are reported."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_linear_problem_gives_the_least_squares_of_all_unknowns_at_once() -> N
 
 
 def test_intervals_hold_what_was_planted_in_nineteen_of_twenty_sets() -> None:
-    """Of 400 sets of few windows 92 to 98 % have the truth in each interval."""
+    """In 92 to 98 % of 400 sets of few windows each interval contains the true value."""
     held = [identify(lines(seed, windows=12)).intervals for seed in range(400)]
     shares = np.mean([(one[:, 0] <= [2.0, -1.0]) & (one[:, 1] >= [2.0, -1.0]) for one in held], axis=0)
     assert np.all((shares >= 0.92) & (shares <= 0.98)), shares
@@ -91,7 +91,7 @@ def test_windows_that_follow_another_law_do_not_decide() -> None:
     ],
 )
 def test_a_verdict_says_why(problem: Problem, verdict: IdentificationVerdict, words: str) -> None:
-    """What cannot be believed has a verdict with a reason and advice."""
+    """An unreliable result has a verdict with a reason and advice."""
     found = identify(problem)
     assert found.verdict is verdict
     assert words in found.why
@@ -138,7 +138,7 @@ def test_windows_without_a_prediction_are_left_out() -> None:
 
 
 def test_planted_impacts_are_held_by_their_intervals() -> None:
-    """Of 60 sets of planar impacts at least 54 hold each number; the campaign has 200 of all kinds."""
+    """Of 60 sets of planar impacts at least 54 contain each number; the campaign has 200 of all kinds."""
     rows = [sets.covered(sets.impact_set(seed)) for seed in range(60)]
     for name in ("mu", "restitution", "found"):
         assert np.mean([row[name] for row in rows]) >= 0.9
@@ -148,7 +148,7 @@ def test_planted_impacts_are_held_by_their_intervals() -> None:
 def test_the_tangent_lever_has_the_sign_of_the_balance(
     change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """mu comes back from a file of either sign; from spins of the other sense, which fit neither, nothing is found."""
+    """mu is found from a file of either sign; from spins of the other sense, which fit neither, nothing is found."""
     data, (_, truth, _) = sets.impacts_of(3), sets.impact_set(3)
     sign = [1.0, 1.0, -1.0]
     arrays = {"pre_vel": data.before, "post_vel": data.after, "jac_normal": data.normal, "jac_tangent": data.tangent}
@@ -172,7 +172,7 @@ def test_the_tangent_lever_has_the_sign_of_the_balance(
 
 @pytest.mark.parametrize("kind", ["cube", "arm"])
 def test_planted_numbers_are_found(kind: str) -> None:
-    """Of a small set of simulated recordings every number is within three half widths of its interval."""
+    """For a small set of simulated recordings every number is within three half widths of its interval."""
     recordings, truth, start = sets.KINDS[kind](5)
     found = fit(recordings, np.arange(len(recordings)), names=tuple(truth), values=start)
     assert found.verdict is IdentificationVerdict.FOUND
@@ -185,7 +185,7 @@ def test_planted_numbers_are_found(kind: str) -> None:
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", list(sets.KINDS))
 def test_intervals_are_honest_in_two_hundred_sets(kind: str) -> None:
-    """Of 200 sets 90 to 98 % hold each planted number."""
+    """Of 200 sets 90 to 98 % contain each true number."""
     rows = [sets.covered(sets.KINDS[kind](seed)) for seed in range(200)]
     for name in rows[0]:
         share = np.mean([row[name] for row in rows])
@@ -324,7 +324,7 @@ def test_elbow_tosses_are_scored_as_their_description_says(shared: Path, tmp_pat
 
 
 def test_early_tosses_of_the_elbow_are_in_axes_of_the_board() -> None:
-    """What lies on the leaning board where the toss is expected to end is level; later recordings stay as they are."""
+    """Recordings on the leaning board become level at the expected end of the toss; later recordings are unchanged."""
     rng = np.random.default_rng(0)
     quat = rng.standard_normal((1, 4, 4))
     quat /= np.linalg.norm(quat, axis=2, keepdims=True)

@@ -19,7 +19,7 @@ from problem_data import ConstraintVelProblemData
 
 
 def test_lines_of_the_diagram_are_where_velocities_vanish():
-    """u_t = 0 on the line of sticking, u_n = 0 on that of compression; the course ends on the latter at e = 0."""
+    """u_t = 0 on the line of sticking, u_n = 0 on the line of compression; at e = 0 the path ends on the latter."""
     diagram = impact.routh_diagram(rod(0.7, 0.4), restitution=0.0)
     W, u = diagram.contact.W, diagram.u_minus
     for p_n in (0.1, 1.0):
@@ -60,7 +60,7 @@ def kanes_rods() -> tuple[ConstraintVelProblemData, ConstraintVelProblemData]:
 
 
 def test_a_mechanism_in_a_plane_has_planar_contacts(tmp_path):
-    """Its second row of friction is 0: diagram, kink, picture and every law are those of the planar rows."""
+    """Its second row of friction is 0: diagram, kink, picture and every law equal those of the planar rows."""
     found, hand = kanes_rods()
     assert (found.r.tolist(), found.M) == ([2], None)
     diagram, wanted = (impact.routh_diagram(data, restitution=0.5) for data in (found, hand))
@@ -79,7 +79,7 @@ def test_a_mechanism_in_a_plane_has_planar_contacts(tmp_path):
 
 @pytest.mark.parametrize("law", [law for law in ALL_LAWS if law is not Newton])
 def test_a_line_of_slip_may_lie_across_the_tangents(law):
-    """Bodies that move along one line, at any angle to the pyramid's directions, have a planar contact, whatever mu."""
+    """Bodies that move along one line, at any angle to the pyramid's directions, have a planar contact, for any mu."""
     rng = np.random.default_rng(7)
     for mu in (0.1, 1.0):
         A, N, row = rng.normal(size=(4, 4)), rng.normal(size=(1, 4)), rng.normal(size=4)
@@ -194,7 +194,7 @@ def test_rigid_laws_refuse_soft_and_boxed_rows(law):
 
 
 def test_irregular_directions_are_refused_where_tangents_are_needed():
-    """Three directions that are no regular pyramid have no two tangents."""
+    """Three directions that are not a regular pyramid have no two tangents."""
     F = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 2.0, 0.0]]
     data = ConstraintVelProblemData(M=np.eye(3), Mv=[1.0, 0.0, -1.0], N=[[0.0, 0.0, 1.0]], F=F, mu=[0.5], r=[3])
     with pytest.raises(ImpactError, match="regular pyramid"):

@@ -344,7 +344,7 @@ def test_tangential_restitution_stays_within_friction():
 
 @pytest.mark.parametrize("directions", [1, 4])
 def test_chatterjee_and_ruinas_law_has_both_coefficients_and_gains_no_energy(directions):
-    """Within the cone u_n+ = -e u_n-, u_t+ = -e_t u_t- but for coupling; else on it, between (1 + e) P_I and that."""
+    """In the cone u_n+ = -e u_n-, u_t+ = -e_t u_t- up to coupling; else cut to the cone, towards (1 + e) P_I."""
     rng = np.random.default_rng(17)
     gripped = 0
     for _ in range(200):
@@ -402,7 +402,7 @@ def test_compressed_contacts_grip_as_well_along_any_tangent(turn):
 
 
 def test_a_restitution_that_is_not_solved_carries_its_problem():
-    """The momentum of the second LCP is that of its velocity, so that the error's problem can be solved again."""
+    """The momentum of the second LCP belongs to its velocity, so that the error's problem can be solved again."""
 
     class Once(lcp.Lemke):
         def solve(self, problem, **options):

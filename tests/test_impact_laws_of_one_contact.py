@@ -39,7 +39,7 @@ def ball(slip, mu, kappa=0.4):
 @pytest.mark.parametrize("directions", [1, 4])
 @pytest.mark.parametrize("law", LAWS)
 def test_energy_is_never_gained_and_friction_stays_within_its_cone(law, directions):
-    """Random inertia and rows, a third of them with e = 1, in the plane and in space; none is without an answer."""
+    """Random inertia and rows, a third of them with e = 1, in the plane and in space; every one has a solution."""
     rng = np.random.default_rng(directions)
     for i in range(120):
         data, e = random_impact(rng, 1, directions), 1.0 if i % 3 == 0 else rng.uniform(0.0, 1.0)
@@ -135,7 +135,7 @@ def test_smiths_ball_is_a_root_of_a_cubic(slip):
 
 
 def test_smith_without_slip_before_is_coulombs():
-    """No slip before: what friction can hold does not slip, in the plane and in space."""
+    """Without slip before the impact, a contact that friction can hold does not slip, in the plane and in space."""
     for directions in (1, 4):
         rng, held = np.random.default_rng(3), 0
         for _ in range(40):
@@ -163,9 +163,9 @@ def test_a_superball_is_one_whose_springs_swing_together():
 @pytest.mark.parametrize("e", [1.0, 0.6])
 @pytest.mark.parametrize("slip", [0.05, 0.2])
 def test_a_rough_ball_that_slides_at_the_end_only(slip, e):
-    """It holds until Omega t_s, then slides: s = s_0 cos Omega t_s + W_tt mu (what is left of the normal impulse).
+    """It sticks until Omega t_s, then slides: s = s_0 cos Omega t_s + W_tt mu (the remaining normal impulse).
 
-    Stronge's solution of a ball, eta^2 = 1.21: F_n = sin t, then cos((t - pi/2) / e) as it parts;
+    Stronge's solution of a ball, eta^2 = 1.21: F_n = sin t, then cos((t - pi/2) / e) in restitution;
     F_t = s_0 sin(Omega t) Omega / W_tt.
     """
     mu, W_tt = 0.3, 3.5

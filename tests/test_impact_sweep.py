@@ -1,4 +1,4 @@
-"""Families of impacts: every point is what its law says, failures are told, maps are drawn."""
+"""Families of impacts: every point agrees with its law, failures are reported, maps are drawn."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_point_is_its_law() -> None:
 
 
 def test_a_mechanism_and_a_law_of_ones_own() -> None:
-    """A double pendulum that strikes a wall, from its model; parting, and orders that decide, are told apart."""
+    """A double pendulum strikes a wall, from its model; separation, and orders that decide, are distinguished."""
     builder = ModelBuilder()
     inertia = RigidInertia(1.0, (0.0, 0.0, -0.5), np.eye(3) / 12.0)
     builder.add_body("upper", joint=joints.Revolute((0, 1, 0)), inertia=inertia)
@@ -99,7 +99,7 @@ def test_processes_give_the_same_map(jobs: int, tmp_path: Path) -> None:
 
 
 def test_bad_families_are_refused() -> None:
-    """By name, with the parameters."""
+    """They are refused by name, with the parameters."""
     for call, field in (
         (lambda: impact_map(rod, {}), "axes"),
         (lambda: impact_map(rod, {"angle": [], "mu": [0.1]}), "axes"),
@@ -112,7 +112,7 @@ def test_bad_families_are_refused() -> None:
 
 
 def test_maps_are_drawn(tmp_path: Path) -> None:
-    """Of two parameters; of others it is said."""
+    """Maps of two parameters are drawn; others are refused."""
     pytest.importorskip("matplotlib")
     from contactlab.plotting import plot_impact_map
 

@@ -15,7 +15,7 @@ ALONE = ("interior_point",)
 
 @pytest.mark.parametrize("seed", range(12))
 def test_rows_of_every_kind_of_bounds_are_pairs(seed: int) -> None:
-    """Limits, drives, bounds on one side and none, a given force: v+ is that of pivoting."""
+    """With limits, drives, bounds on one side and none, and a given force, v+ equals the result of pivoting."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((9, 9))
     data = ConstraintVelProblemData(
@@ -46,7 +46,7 @@ def test_exact_cones_of_piles(seed: int) -> None:
 
 
 def test_it_begins_at_the_forces_given() -> None:
-    """Of piles whose loads have changed by a tenth: forces of before save systems."""
+    """In piles whose loads have changed by a tenth the previous forces save systems."""
     solver = lcp.ContactStrategies(strategies=("active_set", *ALONE))
     spent = {"cold": 0, "warm": 0}
     for seed in range(12):

@@ -77,7 +77,7 @@ def gripped_wall(layers: int = 6, columns: int = 5, *, follower: bool = False, t
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_the_forces_are_those_of_one_tree(scene):
-    """Without the trees of a problem its matrix is dense: other bits, the same forces."""
+    """Without the trees of a problem its matrix is dense: bits differ, but the forces agree."""
     of_world, of_stepper = SCENES[scene]
     recording = simulate(gripped_wall(2, 15, **of_world), TimeStepping(H, **of_stepper), steps=6)
     solver = recording.stepper.constraint_solver

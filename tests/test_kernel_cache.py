@@ -97,7 +97,7 @@ def fresh(tmp_path: Path, text: str = KERNEL) -> Any:
 
 
 def taken(function: Any, *arguments: Any) -> tuple[Any, bool]:
-    """What a kernel returns, and whether its code came from the disk."""
+    """Return the result of a kernel, and whether its code came from the disk."""
     value = function(*arguments)
     return value, sum(function.stats.cache_hits.values()) > 0
 
@@ -144,7 +144,7 @@ def test_code_of_other_sources_and_other_versions_is_compiled_again(
     assert taken(fresh(tmp_path, KERNEL.replace("2.0", "4.0")), 3.0) == (12.0, True)
     monkeypatch.setattr("numba.__version__", "0.1.0")
     assert taken(fresh(tmp_path), 3.0) == (6.0, False)
-    # What no index names any more goes, an hour later.
+    # Code that no index names is removed, an hour later.
     for file in stored.rglob("*.nbc"):
         os.utime(file, (1.0, 1.0))
     assert taken(fresh(tmp_path), 3.0) == (6.0, True)
@@ -211,7 +211,7 @@ def test_files_of_another_user_are_not_read(tmp_path: Path, stored: Path, monkey
 
 @pytest.mark.slow
 def test_ten_processes_that_compile_at_once(tmp_path: Path, stored: Path) -> None:
-    """Each has the right answers, whoever writes first, for signatures of its own and for shared ones."""
+    """Each process has the right results, with any order of writing, for separate and for shared signatures."""
     (tmp_path / "doubling.py").write_text(KERNEL.replace("x: float", "x").replace("2.0 * x", "2.0 * x[0]"))
     script = (
         "import sys; from doubling import twice; n = int(sys.argv[1]);"

@@ -1,4 +1,4 @@
-"""Kernels compiled in the project's way do what they say, from whoever calls them and whether compiled or cached."""
+"""Kernels compiled with the project's options give right results, for any caller, compiled or cached."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CALL = "import numpy as np; from kernels_on_disk import *; print({}(np.array([3.
 
 
 def call(folder: Path, function: str) -> tuple[str, bool]:
-    """What a kernel of SOURCE prints in a process of its own, and whether it was compiled for that."""
+    """Return the output of a kernel of SOURCE in a separate process, and whether it was compiled for that."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
     environment["PYTHONPATH"] = os.pathsep.join([str(folder), *sys.path])
     command = [sys.executable, "-P", "-c", CALL.format(function)]
@@ -119,7 +119,7 @@ def test_numba_and_the_collector_are_left_as_they_were() -> None:
 
 
 def test_who_uses_numba_beside_kernels_counts_from_the_end() -> None:
-    """Kernels index from the start; what else numba compiles is as it was, before and after."""
+    """Kernels index from the start; other code that numba compiles is unchanged, before and after."""
     import numba
 
     @kernel

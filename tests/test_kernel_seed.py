@@ -44,7 +44,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(code: str, sources: Path | None = None, **variables: str) -> tuple[list[str], str]:
-    """What a process prints that takes `lcp` from ``sources``, and what it says."""
+    """Return the output of a process that imports `lcp` from ``sources``, and its messages."""
     places = [] if sources is None else [str(sources)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*places, *sys.path])} | variables
     command = [sys.executable, "-P", "-c", code]
@@ -85,7 +85,7 @@ def test_a_seed_is_read_and_never_written(copied: Path, tmp_path: Path) -> None:
     assert run(SOLVE, copied, NUMBA_CACHE_DIR=str(empty), CONTACTLAB_KERNELS=str(into))[1] == ""
     assert {path: path.stat().st_mtime_ns for path in into.rglob("*")} == before
     assert not list(empty.rglob("*.nbc"))
-    # What the seed lacks is compiled, and kept in the cache.
+    # Kernels missing in the seed are compiled, and stored in the cache.
     more = SOLVE.replace("Murty", "ProjectedGaussSeidel")
     assert "compiling" in run(more, NUMBA_CACHE_DIR=str(empty), CONTACTLAB_KERNELS=str(into))[1]
     assert list(empty.rglob("*.nbc"))

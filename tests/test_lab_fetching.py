@@ -67,7 +67,7 @@ def test_a_file_is_downloaded_once(server: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", ["other.hdf5", "a.hdf5"])
 def test_what_cannot_be_had_is_said(server: str, tmp_path: Path, file: str) -> None:
-    """Not there, or with another checksum; what to do stands in the text, and nothing in the cache."""
+    """For a missing file, or another checksum, the text has advice, and the cache stays empty."""
     pytest.importorskip("pooch", reason="pooch is missing: pip install '.[lab]'")
     sources = {"a": Source("a file", ("set/a.hdf5",), f"{server}/{file}", "0" * 64)}
     with pytest.raises(DatasetError, match=r"cannot be had from http.*set CONTACTLAB_DATA to a folder with set/a"):
@@ -92,7 +92,7 @@ def test_a_folder_of_ones_own_comes_first(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_unknown_and_unpublished_names() -> None:
-    """The one suggests, the other says what to set and where the originals are."""
+    """The first error suggests names, the second gives the setting and the source of the originals."""
     with pytest.raises(DatasetError, match="did you mean 'cube_toss'"):
         fetch("cube_tos")
     with pytest.raises(DatasetError, match=r"set CONTACTLAB_DATA to a folder with cube_toss \(torch tensors"):
@@ -115,7 +115,7 @@ def test_every_source_is_whole() -> None:
 def test_commands_and_readers_take_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`contactlab toss cube_toss`, and problems of a set; without the folder one line says what to do."""
+    """`contactlab toss cube_toss`, and problems of a set, work; without the folder one line has advice."""
     monkeypatch.chdir(tmp_path)
     assert main(["toss", "cube_toss"]) == 2
     assert "set CONTACTLAB_DATA" in capsys.readouterr().err

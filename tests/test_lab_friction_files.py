@@ -71,7 +71,8 @@ def test_other_storages(tmp_path: Path, nz: str) -> None:
             values: dict[str, Any] = {"p": store.indptr, "i": store.indices, "x": store.data, "nz": [-2]}
         else:
             store = sparse.coo_matrix(problem.W)
-            # The first entry in two parts, and room behind the last: duplicates add, what is behind nz does not count.
+            # The first entry is in two parts, and there is space after the last: duplicates add, entries beyond nz do
+            # not count.
             row, col, x = (np.concatenate([a[:1], a, [0, 0]]) for a in (store.row, store.col, store.data))
             x[:2] *= 0.5
             values = {"i": row, "p": col, "x": x, "nz": [store.nnz + 1]}

@@ -113,7 +113,7 @@ def test_formulas_are_the_laws_of_the_package(law: Any, mu: float) -> None:
 
 
 def test_fit_finds_the_numbers_and_the_sense_of_rotation(file: Path) -> None:
-    """With the lever turned back the truth is found to rounding; as stored a gross error remains."""
+    """With the corrected lever the fit finds the truth to rounding; as stored a large error remains."""
     data = load_planar_impacts(file)
     assert (len(data), data.left_out) == (118, 2)
     np.testing.assert_allclose(momentum_balance(data).values, [1.0, -1.0, 0.0], atol=1e-9)
@@ -206,7 +206,7 @@ def test_command_fits_in_the_reading_that_the_balance_supports(
 
 
 def test_balance_tells_what_cannot_be_rigid(file: Path) -> None:
-    """Levers in mm, spin of the other sense: contradicted; next to no friction, or no lever: not told."""
+    """Levers in mm and spin of the other sense are contradicted; hardly any friction, or no lever, gives no verdict."""
     data = load_planar_impacts(file)
     assert momentum_balance(data).contradiction() == ""
     wrong = replace(data, normal=data.normal * [1.0, 1.0, 1e3], tangent=data.tangent * [1.0, 1.0, 1e3])
@@ -259,7 +259,7 @@ def test_frozen_numbers_are_scored_and_not_fitted(
 
 
 def test_paired_intervals_see_what_separate_ones_do_not() -> None:
-    """Errors that differ by 0.01 on every item, between items by 1: told apart; the same ones are not."""
+    """Models whose errors differ by 0.01 on every item (items by 1) are distinguished; equal models are not."""
     rng = np.random.default_rng(2)
     common = rng.exponential(1.0, 300)
     found = paired_difference(common + 0.01 + rng.normal(0.0, 0.01, 300), common)
@@ -297,7 +297,7 @@ def test_friction_of_each_impact_is_found_with_its_likelihood(file: Path) -> Non
     assert np.count_nonzero(told) > 30
     assert np.mean((found.low <= truth + 5e-3) & (truth - 5e-3 <= found.high)) > 0.9
     assert "likeliest" in format_friction([found])
-    # One mu for all, no noise beyond that of the fit: no spread to speak of.
+    # One mu for all, and no noise beyond the noise of the fit: a negligible spread.
     p = planar_impulses("Stronge", W, u, 0.15, np.full(len(data), 0.55))
     data.after[:] = data.before + np.einsum("nij,ni->nj", J, p) / data.mass + noise
     assert friction_by_impact(data, score_frozen(data, model, np.array([0.15, 0.55]))).spread < 0.02

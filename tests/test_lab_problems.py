@@ -112,7 +112,7 @@ def test_foreign_files(tmp_path: Path) -> None:
 
 
 def test_siconos_lcp(tmp_path: Path) -> None:
-    """Dense, column by column; whatever stands behind the numbers is a comment."""
+    """Dense, column by column; text after the numbers is a comment."""
     path = tmp_path / "a.dat"
     path.write_text(f"3\n0\n3\n3\n3\t3\n{numbers(M)}\n{numbers(Q)}\n# from a book\n")
     found = load_siconos(path)
@@ -124,7 +124,7 @@ def test_siconos_lcp(tmp_path: Path) -> None:
 
 
 def test_siconos_blocks(tmp_path: Path) -> None:
-    """A matrix of 2 by 2 blocks, of 1 and 2 rows, of which the upper right one is zero and not stored."""
+    """Return a matrix of 2 by 2 blocks, of 1 and 2 rows, whose upper right block is zero and not stored."""
     path = tmp_path / "blocks.dat"
     wanted = M.copy()
     wanted[0, 1:] = 0.0
@@ -177,7 +177,7 @@ def test_siconos_mlcp(tmp_path: Path) -> None:
     ],
 )
 def test_siconos_files_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:
-    """The error names the part at fault."""
+    """The error names the faulty part."""
     path = tmp_path / "bad.dat"
     path.write_text(text)
     with pytest.raises(DatasetError, match=message):

@@ -1,4 +1,4 @@
-"""Recorded square drops: what is put right in them, a fit that finds the truth, a reader that refuses bad files."""
+"""Recorded square drops: corrections of the data, a fit that finds the truth, a reader that refuses bad files."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_lost_frames_wild_samples_and_quarter_turns_are_put_right(file: Path, po
 
 
 def test_sense_of_rotation_comes_from_momentum_not_from_heights(file: Path) -> None:
-    """As stored a = b = 1; with the angle mirrored b alone turns round, and the corners keep their heights."""
+    """As stored a = b = 1; with a mirrored angle only b changes its sign, and the corners keep their heights."""
     drops = load_square_drops(file)
     a, b, count = rotation_sense(drops, prepare(drops, CAMERA, 9.81), CAMERA)
     assert count >= 2
@@ -145,7 +145,7 @@ def test_errors_are_those_of_the_metric(file: Path) -> None:
 
 
 def test_fit_finds_the_numbers_the_drops_were_made_with(file: Path) -> None:
-    """At the truth the paths are the recorded ones but for the fitted start; the grid's choice is the truth."""
+    """At the true numbers the paths equal the recorded ones except for the fitted start; the grid chooses the truth."""
     drops = load_square_drops(file)
     paths = prepare(drops, CAMERA, 9.81)
     report = run_squares(drops, paths, TRUTH, CAMERA, threads=1)

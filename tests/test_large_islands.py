@@ -95,7 +95,7 @@ def test_panels_solve_as_a_dense_matrix_does(seed):
 
 @pytest.mark.parametrize(("kind", "count", "edges", "steps"), [("spheres", 40, 4, 180), ("boxes", 20, 8, 120)])
 def test_piles_hardly_need_a_pivot(kind, count, edges, steps):
-    """The active set goes round in circles on many of these islands; the central path tells their modes."""
+    """The active set cycles on many of these islands; the central path finds their modes."""
     stepper = TimeStepping(H, edges=edges)
     recording = simulate(bin_of(kind, count, 3, 1), stepper, steps=steps)
     assert (recording.pivots > 0).mean() <= 0.03
@@ -109,7 +109,7 @@ def test_piles_hardly_need_a_pivot(kind, count, edges, steps):
 
 
 def test_a_problem_of_one_tree_has_the_same_answer():
-    """Without its trees the matrix is dense: other bits, the same forces."""
+    """Without its trees the matrix is dense: bits differ, but the forces agree."""
     recording = simulate(bin_of("boxes", 9, 3, 2), TimeStepping(H), steps=30)
     data = recording.problem(29)
     blocks = data.blocks()

@@ -1,4 +1,4 @@
-"""Problems that have a solution whatever the numbers: bimatrix games, and boxes with finite bounds."""
+"""Problems that always have a solution: bimatrix games, and boxes with finite bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def game(A: Matrix, B: Matrix) -> lcp.LCP:
 
 
 def costs(rng: np.random.Generator, kind: str, n: int) -> tuple[Matrix, Matrix]:
-    """Uniform ones, small integers with many ties, and of a player who is paid for doing as the other does."""
+    """Return the costs of a game: uniform, small integers with many ties, or gains by imitation."""
     if kind == "uniform":
         return rng.uniform(0.1, 1.0, (n, n)), rng.uniform(0.1, 1.0, (n, n))
     A = rng.integers(1, 4, (n, n)).astype(float)
@@ -34,7 +34,7 @@ def costs(rng: np.random.Generator, kind: str, n: int) -> tuple[Matrix, Matrix]:
 @pytest.mark.parametrize("n", [10, 20, 40])
 @pytest.mark.parametrize("kind", ["uniform", "integers", "imitation"])
 def test_every_game_is_solved_by_the_default(kind: str, n: int) -> None:
-    """By pivots of Lemke and Howson alone; what comes out is an equilibrium: no strategy is better than those used."""
+    """Only pivots of Lemke and Howson; the result is an equilibrium: no strategy is better than the ones in use."""
     rng = np.random.default_rng([n, len(kind)])
     for _ in range(6):
         A, B = costs(rng, kind, n)
@@ -86,14 +86,14 @@ def test_zeros_among_the_costs() -> None:
     ],
 )
 def test_what_is_no_game_is_told(M: list[list[float]], q: list[float]) -> None:
-    """Left to other solvers, and told in words."""
+    """Other solvers solve it, and the text gives the reason."""
     result = lcp.solve(lcp.LCP(M, q), lcp.LemkeHowson())
     assert result.status is lcp.Status.UNSUITABLE
     assert "not of the form of a game" in result.describe()
 
 
 def test_a_label_beyond_the_problem_is_refused() -> None:
-    """With both numbers."""
+    """The error has both numbers."""
     with pytest.raises(lcp.ProblemError, match=r"LemkeHowson.label is 4, the problem has 4"):
         lcp.solve(game(np.ones((2, 2)), np.ones((2, 2))), lcp.LemkeHowson(label=4))
 
@@ -108,7 +108,7 @@ def box(rng: np.random.Generator, kind: str, n: int) -> lcp.BoxLCP:
 @pytest.mark.parametrize("n", [10, 20, 50])
 @pytest.mark.parametrize("kind", ["normal", "integers"])
 def test_every_finite_box_is_solved(kind: str, n: int) -> None:
-    """By the method alone from its first path, and by the default."""
+    """The method solves it on its first path, and so does the default."""
     rng = np.random.default_rng([n, len(kind)])
     for _ in range(6):
         problem = box(rng, kind, n)
@@ -136,7 +136,7 @@ def every_solution(problem: lcp.BoxLCP) -> list[Matrix]:
 
 
 def test_boxes_against_all_choices_of_bounds() -> None:
-    """n = 4: the answer is one of those that trying everything finds, and there always is one."""
+    """n = 4: the result is one of those found by enumeration, and there always is one."""
     rng = np.random.default_rng(8)
     for _ in range(15):
         problem = box(rng, "normal", 4)
@@ -170,7 +170,7 @@ def test_a_ray_is_called_a_ray() -> None:
 
 
 def test_unknowns_without_bounds_that_have_no_pivot() -> None:
-    """Their block is singular: told, and solved by the default, which meets the problem converted."""
+    """Their block is singular: this is reported, and the default solves the converted problem."""
     problem = lcp.BoxLCP([[0.0, 1.0], [1.0, 1.0]], [-0.5, 1.0], [-INF, 0.0], [INF, 1.0])
     result = lcp.solve(problem, lcp.BoxLemke())
     assert result.status is lcp.Status.UNSUITABLE

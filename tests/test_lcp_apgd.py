@@ -40,7 +40,7 @@ def test_the_objective_never_rises() -> None:
 
 
 def test_it_accelerates() -> None:
-    """Twice the nodes a side: iterations grow about twofold, not fourfold as those of plain descent or sweeps do."""
+    """With twice the nodes per side iterations grow about twofold, not fourfold as for plain descent or sweeps."""
     counts = [lcp.solve(membrane(m), APGD()).iterations for m in (25, 50, 100)]
     assert counts[2] < 3.0 * counts[1] < 9.0 * counts[0]
     assert counts[2] < 0.3 * lcp.solve(membrane(100), ProjectedGaussSeidel(relaxation=1.0)).iterations
@@ -65,7 +65,7 @@ def test_matrices_that_are_not_symmetric_are_refused(stored: type) -> None:
 
 @pytest.mark.nojit
 def test_the_bound_of_curvature_holds() -> None:
-    """No direction has a larger one in the metric of the diagonal, dense or sparse alike."""
+    """No direction has a larger one in the metric of the diagonal, for dense and sparse M."""
     rng = np.random.default_rng(0)
     for seed in range(5):
         problem = semidefinite(seed)

@@ -1,4 +1,4 @@
-"""The backward error: what "solved" asks, whatever the units of rows and unknowns."""
+"""The backward error: the condition of "solved", for any units of rows and unknowns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TWO_ISLANDS = lcp.LCP(np.eye(2), [-1e10, -1.0])
 
 
 def test_the_small_island_beside_a_large_one_has_to_be_solved() -> None:
-    """Its row is measured by its own terms: q = -1 beside -1e10 is no rounding."""
+    """A row is measured by its terms: q = -1 beside -1e10 is not rounding."""
     for problem in (TWO_ISLANDS, lcp.LCP(sp.eye_array(2, format="csr"), TWO_ISLANDS.q)):
         assert lcp.residuals(problem, [1e10, 0.0]).backward_error == 1.0
         assert not lcp.residuals(problem, [1e10, 0.0]).solved(1e-9)
@@ -29,7 +29,7 @@ SOLVERS = [*(cls() for cls in lcp.ALL_SOLVERS if cls is not lcp.LemkeHowson), lc
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 @pytest.mark.parametrize("size", [1e-10, 1e10])
 def test_every_solver_solves_both_islands_or_says_that_it_did_not(solver: Any, size: float) -> None:
-    """Two decoupled pairs of contacts, one with loads 1e10 times the other's: no certified answer leaves one out."""
+    """Two decoupled pairs of contacts, one with loads 1e10 times the other's: no certified solution omits one."""
     block = np.array([[2.0, 1.0], [1.0, 2.0]])
     M = np.block([[block, np.zeros((2, 2))], [np.zeros((2, 2)), block]])
     result = lcp.solve(lcp.LCP(M, [-5.0, -6.0, -5.0 * size, -6.0 * size]), solver)
@@ -38,7 +38,7 @@ def test_every_solver_solves_both_islands_or_says_that_it_did_not(solver: Any, s
 
 
 def test_the_noise_of_a_load_is_not_held_against_an_answer() -> None:
-    """A load of -1e-12 is answered exactly, unless its maker says that it stands for zero."""
+    """A load of -1e-12 is balanced exactly, unless it is stated to be zero."""
     M, q, z = [[1.0, 0.0], [-1.0, 1.0]], [-1.0, -1e-12], [1.0, 1.0]
     exact = lcp.residuals(lcp.LCP(M, q), z)
     assert exact.backward_error == pytest.approx(1.0)
@@ -62,7 +62,7 @@ def test_a_load_counts_however_large_the_terms_beside_it() -> None:
 
 
 def test_dust() -> None:
-    """An unknown is left out where no row feels it, and nothing is asked of a row that holds nothing else.
+    """An unknown is left out if no row depends on it; rows that contain only such unknowns are not checked.
 
     In rows without load it counts 1024-fold; one that no row knows at all is never left out.
     """
@@ -91,7 +91,7 @@ def test_mixed_problems_measure_every_equation_by_its_own_terms() -> None:
 
 
 def test_boxed_problems_measure_the_way_to_a_bound_by_what_it_does() -> None:
-    """On a bound up to rounding of the bound; a row between bounds by its terms; outside by the way back."""
+    """At a bound, up to rounding of the bound; a row between bounds by its terms; outside by the distance back."""
     problem = lcp.BoxLCP(np.eye(2), [-3e10, -0.5], 0.0, [1e10, 1.0])
     assert lcp.residuals(problem, [1e10, 0.5]).backward_error == 0.0
     assert lcp.residuals(problem, [1e10 * (1 - 1e-13), 0.5]).backward_error == pytest.approx(1e-13, rel=1e-2)
@@ -102,6 +102,6 @@ def test_boxed_problems_measure_the_way_to_a_bound_by_what_it_does() -> None:
 
 @pytest.mark.parametrize("solver", lcp.ALL_FRICTION_SOLVERS)
 def test_forces_that_drown_the_motion_solve_no_friction_problem(solver: Any) -> None:
-    """W = 0 and a contact that closes: no force helps, and r = 3e14 in which u is lost is no solution."""
+    """W = 0 and a contact that closes: no force helps, and r = 3e14, in which u is lost, is not a solution."""
     problem = lcp.FrictionProblem(np.zeros((3, 3)), [-0.026, 0.872, 0.989], [0.1])
     assert not lcp.solve(problem, solver()).solved

@@ -1,4 +1,4 @@
-"""Every solver meets awkward input: an answer that holds, or a status that says why not; never NaN, never a hang."""
+"""Every solver gets unusual input: it returns a right result, or a status with the reason; never NaN, never a hang."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Z3 = np.array([1.25, 0.0, 1.5])  # w_2 = 1.25 + 2 + 1.5 > 0
 
 
 def honest(result: lcp.Result) -> None:
-    """Finite vectors and a status that the residual bears out."""
+    """Assert finite vectors and a status that agrees with the residual."""
     assert np.isfinite(result.z).all()
     assert result.solved == result.residual.solved(result.tolerance)
     assert result.status.advice
@@ -212,7 +212,7 @@ def test_a_masked_array_is_refused(name: str, make: Callable[[], object]) -> Non
 
 @pytest.mark.filterwarnings("error")
 def test_one_entry_near_the_end_of_double_precision() -> None:
-    """Anywhere in M or q: an answer or a status, no exception from integers beyond double precision."""
+    """Anywhere in M or q: a result or a status, and no exception from integers beyond double precision."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         M, q = rng.standard_normal((3, 3)), rng.standard_normal(3)
@@ -225,7 +225,7 @@ def test_one_entry_near_the_end_of_double_precision() -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_a_row_that_nothing_lifts_is_proof_at_once(form: Callable[[object], object]) -> None:
-    """Before any solver is asked, and the proof needs no dense copy of a sparse M."""
+    """Before any solver is called; the proof needs no dense copy of a sparse M."""
     n = 5000 if form is sp.csr_array else 40
     M = sp.csr_array((n, n)) if form is sp.csr_array else np.zeros((n, n))
     problem = lcp.LCP(M, -np.ones(n))
@@ -238,6 +238,6 @@ def test_a_row_that_nothing_lifts_is_proof_at_once(form: Callable[[object], obje
 
 
 def test_rounding_of_q_lifts_no_proof() -> None:
-    """A row that its maker knows to be zero is no contradiction."""
+    """A row that is stated to be zero is not a contradiction."""
     problem = lcp.LCP(np.zeros((30, 30)), np.full(30, -1e-17), q_uncertainty=np.full(30, 1e-16))
     assert lcp.solve(problem).solved

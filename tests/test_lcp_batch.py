@@ -1,4 +1,4 @@
-"""Many problems in one call: the answers of one call each, on any number of threads."""
+"""Many problems in one call: the results of one call each, on any number of threads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_answers_are_those_of_single_solves_bit_for_bit() -> None:
 
 
 def test_batches_asked_from_several_threads_at_once() -> None:
-    """Each has threads of its own, kept from call to call; the answers are the same."""
+    """Each call has separate threads, reused from call to call; the results are the same."""
     M, q = some(2000, 4, 5)
     one = lcp.solve_batch(M, q, lcp.Lemke(), threads=1)
     with ThreadPoolExecutor(3) as pool:
@@ -49,7 +49,7 @@ def test_batches_asked_from_several_threads_at_once() -> None:
 
 
 def test_large_arrays_of_large_numbers_are_finite() -> None:
-    """Entries whose sum overflows are no fault, one that is not finite is, and is named."""
+    """Entries whose sum overflows are accepted; one that is not finite is refused, and named."""
     M, q = np.tile(1e307 * np.eye(4), (1000, 1, 1)), np.full((1000, 4), -1e307)
     np.testing.assert_array_equal(lcp.solve_batch(M, q, lcp.Lemke()).z, np.ones((1000, 4)))
     M[900, 2, 1] = np.inf
@@ -65,7 +65,7 @@ def test_one_matrix_for_all() -> None:
 
 
 def test_starts_are_used() -> None:
-    """The answers of the last call, given as starts, need no pivots."""
+    """The results of the last call, given as starts, need no pivots."""
     M, q = some(30, 5, 4)
     cold = lcp.solve_batch(M, q)
     warm = lcp.solve_batch(M, q, z0=cold.z)
@@ -74,7 +74,7 @@ def test_starts_are_used() -> None:
 
 
 def test_what_lemke_leaves_the_cascade_settles() -> None:
-    """Without a solver, an infeasible and an unsolvable problem are named so beside a solved one."""
+    """Without a solver an infeasible and an unsolvable problem have these statuses beside a solved one."""
     M = np.array([[[2.0, 0.0], [0.0, 2.0]], [[1.0, -1.0], [-1.0, 1.0]], [[-2.0, 1.0], [-2.0, 2.0]]])
     q = np.array([[-2.0, 1.0], [-1.0, -1.0], [-2.0, -2.0]])
     batch = lcp.solve_batch(M, q)
@@ -89,7 +89,7 @@ def test_what_lemke_leaves_the_cascade_settles() -> None:
 
 
 def test_any_solver_is_called_once_for_each() -> None:
-    """A solver that is not compiled gives the same kind of answer."""
+    """A solver that is not compiled gives the same kind of result."""
     M, q = some(5, 4, 5)
     batch = lcp.solve_batch(M, q, lcp.Enumeration())
     np.testing.assert_allclose(batch.z, lcp.solve_batch(M, q).z, atol=1e-10)
@@ -142,7 +142,7 @@ def test_inputs_of_any_layout() -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in lcp.ALL_SOLVERS if kind is not lcp.LemkeHowson])
 def test_a_batch_takes_no_more_than_single_solves(kind: type) -> None:
-    """Of no solver does a batch take more of Python than as many solves by themselves, and of Lemke's nearly none."""
+    """A batch takes no more Python code than single solves for any solver, and nearly none for Lemke."""
     count = 12 if kind is lcp.CVXPY else 24  # its modelling takes a million instructions
     M, q = some(count, 4, 7)
     solver = kind()

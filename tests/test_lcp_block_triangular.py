@@ -22,7 +22,7 @@ def triangular(seed: int, n: int = 80) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("seed", range(8))
 def test_permuted_triangular_p_matrices_are_solved(seed: int, kind: Any) -> None:
-    """By the default, where Lemke's path alone is lost to rounding; dense and sparse."""
+    """The default solves them, where Lemke's path is lost to rounding; dense and sparse."""
     M, q = triangular(seed)
     result = lcp.solve(lcp.LCP(kind(M), q))
     assert result.solved
@@ -36,7 +36,7 @@ def test_lemke_alone_is_lost_on_one_of_them() -> None:
 
 @pytest.mark.parametrize("form", ["plain", "boxed", "mixed", "sparse"])
 def test_blocks_are_solved_in_their_order(form: str) -> None:
-    """Ten definite blocks of three in a random order, each bound to those before: the answer is that of the whole."""
+    """Ten definite blocks of three in a random order, each coupled to earlier ones: the result solves the whole."""
     rng = np.random.default_rng(5)
     M = np.tril(rng.standard_normal((30, 30)), -1)
     for b in range(0, 30, 3):
@@ -70,7 +70,7 @@ def test_rows_of_one_sign_are_fixed_first() -> None:
 
 
 def test_what_it_cannot_do_it_says() -> None:
-    """One block is no case for it; a block without solution is no proof, for one before it may have another."""
+    """It refuses a single block; a block without solution is no proof, because an earlier one may have another."""
     assert (
         lcp.solve(lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-1.0, -1.0]), lcp.BlockTriangular()).status
         is lcp.Status.UNSUITABLE

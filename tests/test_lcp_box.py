@@ -38,8 +38,8 @@ def obeys(problem: lcp.BoxLCP, z: np.ndarray, tolerance: float = 1e-8) -> bool:
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=80)
-@example(seed=548)  # q = 0: what roundings leave of z = 0 is measured against itself
-@example(seed=16721)  # z = 0 at the upper bound, of which the QP leaves 1e-16
+@example(seed=548)  # q = 0: rounding errors of z = 0 are measured relative to themselves
+@example(seed=16721)  # z = 0 at the upper bound, where the QP leaves 1e-16
 @example(seed=170656)  # z = 0 between the bounds, as a difference of two unknowns
 def test_definite_problems_have_their_one_solution(seed: int) -> None:
     """For positive definite M every route gives the same z, and it obeys the definition."""

@@ -75,7 +75,7 @@ def test_small_problems_agree_with_trying_every_basis(seed: int, kind: str) -> N
 
 
 def test_independent_blocks_multiply() -> None:
-    """Thirty relays of two solutions each, in any order: a thousand million, counted and formed as asked for."""
+    """Thirty relays of two solutions each, in any order: a thousand million, counted, and formed on request."""
     rng = np.random.default_rng(2)
     order = rng.permutation(60)
     M = np.kron(np.eye(30), [[-1.0, 0.5], [0.0, 2.0]])[np.ix_(order, order)]
@@ -103,7 +103,7 @@ def test_no_solution_is_proven() -> None:
 
 
 def test_what_was_not_searched_is_told() -> None:
-    """A limit on nodes: what was found is so, how many bases are left is said, and nothing is called complete."""
+    """With a limit on nodes the listed solutions are right, open bases are counted, and nothing is complete."""
     A, B = np.random.default_rng(1).standard_normal((2, 8, 8))
     found = lcp.all_solutions(game(A, B), max_nodes=40)
     assert not found.complete

@@ -1,4 +1,4 @@
-"""Many small random problems of known classes: no false answer, none missed. The long run: `-m campaign`."""
+"""Many small random problems of known classes: no false result, none missed. The long run: `-m campaign`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def draw(rng: np.random.Generator, kind: str) -> Data:
 
 
 def run(seed: int, problems: int) -> list[tuple[int, int]]:
-    """Solve and check, a seventh of the problems with a common factor between 1e-8 and 1e8; what Lemke alone missed.
+    """Solve and check; a seventh of the problems have a common factor of 1e-8 to 1e8. Return those that Lemke missed.
 
     The default cascade must solve what Lemke's method misses.
     """

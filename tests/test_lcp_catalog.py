@@ -1,4 +1,4 @@
-"""Every solver meets every catalog problem of its classes; the catalog's own answers are checked by enumeration."""
+"""Every solver solves the catalog problems of its classes; enumeration checks the catalog's solutions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_catalog_answers_agree_with_enumeration(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_the_default_cascade_settles_every_entry(entry: Entry) -> None:
-    """What is solvable is solved, what is not is proved so, by name."""
+    """Solvable problems are solved, unsolvable ones proved so, by name."""
     result = lcp.solve(entry.problem)
     assert result.status is entry.outcome
     assert [attempt.status for attempt in result.attempts][-1] is entry.outcome
@@ -106,7 +106,7 @@ def test_exponential_families_have_their_known_answer() -> None:
 
 
 def test_named_lists_what_there_is() -> None:
-    """An unknown name is answered with the names."""
+    """The error for an unknown name lists the names."""
     assert named("murty_3").problem.n == 3
     with pytest.raises(KeyError, match="kostreva_cycle"):
         named("murty_4")

@@ -1,4 +1,4 @@
-"""Regularized, Fallback, Refined and the default cascade: what was tried is told, and the original data judge."""
+"""Regularized, Fallback, Refined and the default cascade: attempts are listed, and the original data decide."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SKEW = lcp.LCP([[0.0, 3.0], [-3.0, 0.0]], [-6.0, 3.0])
 
 
 def test_regularized_solves_the_original_problem() -> None:
-    """What the inner solver cannot do plainly it does under a shift, and the answer solves M itself."""
+    """If the inner solver fails without a shift, it succeeds with one, and the result solves M itself."""
     assert lcp.solve(SKEW, WantsDiagonal()).status is lcp.Status.SINGULAR_BASIS
     result = lcp.solve(SKEW, lcp.Regularized(WantsDiagonal()))
     result.raise_for_status()
@@ -67,7 +67,7 @@ def test_regularized_solves_the_original_problem() -> None:
 
 
 def test_regularized_without_polish_accepts_only_small_shifts() -> None:
-    """A large shift changes the answer: unpolished it is refused on the original data."""
+    """A large shift changes the solution: unpolished it is refused on the original data."""
     assert lcp.solve(SKEW, lcp.Regularized(WantsDiagonal(), exponents=(-14,), polish=False)).solved
     coarse = lcp.solve(SKEW, lcp.Regularized(WantsDiagonal(), exponents=(-4,), polish=False))
     assert not coarse.solved
@@ -75,7 +75,7 @@ def test_regularized_without_polish_accepts_only_small_shifts() -> None:
 
 
 def test_regularized_never_trusts_the_shifted_problem() -> None:
-    """Without a solution, tiny shifts give answers of size 1/shift: none of them passes."""
+    """Without a solution tiny shifts give vectors of size 1/shift: none of them passes."""
     for M, q in (
         ([[1.0, -1.0], [-1.0, 1.0]], [-1.0, -1.0]),
         (np.zeros((2, 2)), [-1.0, 0.0]),
@@ -85,7 +85,7 @@ def test_regularized_never_trusts_the_shifted_problem() -> None:
 
 
 def test_regularized_heeds_its_limit_between_shifts() -> None:
-    """After the limit no further shift is tried, which the detail tells; a solution found by then counts."""
+    """After the limit no further shift is tried, as the detail reports; a solution found by then counts."""
     late = lcp.solve(lcp.LCP([[-1.0]], [-1.0]), lcp.Regularized(Fails(), time_limit=1e-9))
     assert late.status is lcp.Status.ITERATION_LIMIT
     assert late.iterations == 3  # one attempt
@@ -95,7 +95,7 @@ def test_regularized_heeds_its_limit_between_shifts() -> None:
 
 
 def test_shifts_are_in_units_of_M() -> None:
-    """The same exponents work whatever the unit of M is."""
+    """The same exponents work for any unit of M."""
     for s in (1e-9, 1.0, 1e9):
         result = lcp.solve(lcp.LCP(s * SKEW.M, SKEW.q), lcp.Regularized(WantsDiagonal(), exponents=(-10,)))
         assert result.solved
@@ -103,7 +103,7 @@ def test_shifts_are_in_units_of_M() -> None:
 
 
 def test_refined_restores_the_digits() -> None:
-    """An answer right to four digits is polished to the last; a wrong one is left as it is."""
+    """A result right to four digits is polished to the last; a wrong one is unchanged."""
     problem = definite(8)
     assert lcp.solve(problem, Rounded()).status is lcp.Status.STALLED
     result = lcp.solve(problem, lcp.Refined(Rounded()))
@@ -114,7 +114,7 @@ def test_refined_restores_the_digits() -> None:
 
 
 def test_refined_handles_redundant_unknowns() -> None:
-    """Duplicated rows make the active block singular; the answer stays near where the solver left it."""
+    """Duplicated rows make the active block singular; the result stays near the inner solver's."""
     A = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     problem = lcp.LCP(A @ A.T, [-1.0, -1.0, -2.0])
 
@@ -157,7 +157,7 @@ def test_fallback_ends_at_an_answer_or_a_proof() -> None:
 
 
 def test_combinators_nest() -> None:
-    """A fallback within a fallback, a polished regularisation: attempts are flattened, answers judged."""
+    """A fallback within a fallback, a polished regularisation: attempts are flattened, results are judged."""
     inner = lcp.Fallback(Fails(), lcp.Refined(lcp.Regularized(lcp.Lemke())))
     result = lcp.solve(definite(4), lcp.Fallback(Fails(), inner))
     assert result.solved
@@ -190,6 +190,6 @@ def test_the_default_cascade_tells_its_steps() -> None:
     ],
 )
 def test_options_out_of_range_are_named(make: object, text: str) -> None:
-    """Each option says what it must be."""
+    """Each option's error has its allowed values."""
     with pytest.raises(lcp.ProblemError, match=text):
         make()  # type: ignore[operator]

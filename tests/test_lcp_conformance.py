@@ -31,7 +31,7 @@ NOTHING = Traits(0)
 
 @dataclass(frozen=True)
 class Altered:
-    """Lemke's method, with something done to its answers."""
+    """Lemke's method with altered results."""
 
     alter: Callable[[lcp.LCP, lcp.Claim], Any]
     traits: Traits = NOTHING
@@ -54,7 +54,7 @@ def test_a_plain_object_conforms() -> None:
 
 
 def test_false_claims_are_found() -> None:
-    """Who calls everything solved is caught on the problems where it is not."""
+    """A solver that always claims SOLVED fails on the problems where this is false."""
     found = failed(Altered(lambda p, claim: lcp.Claim(np.zeros(p.n), lcp.Status.SOLVED, 0)))
     assert "catalog: infeasible_psd" in found
     assert "catalog: murty_3" in found
@@ -62,7 +62,7 @@ def test_false_claims_are_found() -> None:
 
 
 def test_broken_promises_are_found() -> None:
-    """Traits without the answers: the named problems and the random ones of that class."""
+    """A solver with traits but wrong results fails the named problems and the random ones of that class."""
     found = failed(Altered(lambda p, claim: lcp.Claim(np.zeros(p.n), lcp.Status.STALLED, 0), Traits.POSITIVE_DEFINITE))
     assert "promise: POSITIVE_DEFINITE" in found
     assert "catalog: diagonal_nine" in found
@@ -81,14 +81,14 @@ def test_exceptions_are_findings() -> None:
 
 @pytest.mark.parametrize("answer", [None, np.zeros(3), "solved"])
 def test_what_is_no_claim_is_found(answer: Any) -> None:
-    """A vector, or nothing, is no claim; the finding says what came."""
+    """A vector, or None, is not a claim; the finding names the result."""
     report = conformance.check(Altered(lambda p, claim: answer), problems=2)
     assert f"a {type(answer).__name__}, not an lcp.Claim" in report.failures[0].detail
 
 
 @pytest.mark.parametrize("answer", [None, lcp.Claim(np.zeros(99), lcp.Status.SOLVED, 1)])
 def test_a_broken_solver_makes_a_short_report(answer: Any) -> None:
-    """What fails alike is one line with a count; the solver goes by its own name; the total says of how many."""
+    """Equal failures are one line with a count; the solver has its own name; the total has the number of checks."""
     report = conformance.check(Altered(lambda p, claim: answer), problems=2)
     text = str(report)
     assert "_Witness" not in text
@@ -130,14 +130,14 @@ def test_answers_that_change_are_found() -> None:
 
 
 def test_a_class_is_no_solver() -> None:
-    """The object is asked for."""
+    """The error requires the object."""
     with pytest.raises(lcp.ProblemError, match="solver object"):
         conformance.check(lcp.Lemke)
 
 
 @pytest.mark.parametrize("trait", [*CLASSES, Traits.COPOSITIVE], ids=lambda trait: str(trait.name))
 def test_random_problems_are_of_their_class_and_solvable(trait: Traits) -> None:
-    """By the exact classification, and by the default solver."""
+    """Their class agrees with the exact classification, and the default solver solves them."""
     names = {Traits.H_PLUS: "h_plus", Traits.P_MATRIX: "p", Traits.COPOSITIVE: "copositive"}
     for problem in random_problems(trait, 4, 7):
         if problem.n <= 6:
@@ -151,7 +151,7 @@ def test_random_problems_are_of_their_class_and_solvable(trait: Traits) -> None:
 @pytest.mark.parametrize("status", [lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE, lcp.Status.INCONSISTENT])
 @pytest.mark.parametrize("evidence", [None, "take my word", lcp.Farkas(y=np.array([1.0, 1.0]), v=np.zeros(0))])
 def test_nobody_is_believed_that_there_is_no_solution(status: lcp.Status, evidence: Any) -> None:
-    """M = [[2, 1], [1, 2]] is positive definite: without evidence that holds the claim is STALLED, and others go on."""
+    """M = [[2, 1], [1, 2]] is positive definite: a claim without true evidence is STALLED, and others continue."""
     liar = Altered(lambda problem, claim: lcp.Claim(np.zeros(problem.n), status, 1, evidence=evidence))
     problem = lcp.LCP([[2, 1], [1, 2]], [-5, -6])
     result = lcp.solve(problem, liar)
@@ -173,7 +173,7 @@ def test_a_claim_ends_in_a_status() -> None:
 
 @pytest.mark.parametrize("n", [2, 17])
 def test_a_forged_enumeration_is_not_believed(n: int) -> None:
-    """That no basis is a solution is tried again, in integers up to 16 unknowns; the result says what did not hold."""
+    """A proof that no basis is a solution is repeated, in integers up to 16 unknowns; the result names failures."""
     empty = lcp.EnumerationResult((), (), continuum=False, complete=True, bases=2**n)
     liar = Altered(lambda problem, claim: lcp.Claim(0.0 * claim.z, lcp.Status.UNSOLVABLE, 1, evidence=empty))
     problem = lcp.LCP(np.eye(n), -np.ones(n))

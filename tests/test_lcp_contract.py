@@ -32,7 +32,7 @@ from lcp import Traits
 from lcp.catalog import fathi, murty
 from lcp.method import implied
 
-#: Solvers whose answer is that of a method with a tolerance of its own.
+#: Solvers whose results depend on a separate tolerance.
 ROUGH = (lcp.InteriorPoint(polish=False), lcp.FischerNewton(polish=False))
 VARIANTS = (*ROUGH, lcp.MinMapNewton(smoothing=False), lcp.FischerNewton(penalty=0.05))
 SWEEPS = (lcp.ProjectedGaussSeidel(), lcp.APGD(), lcp.NonsmoothNonlinearCG())
@@ -63,7 +63,7 @@ def limited(solver: Any, limit: int) -> Any:
 
 
 def close(solver: Any, found: np.ndarray, wanted: np.ndarray) -> bool:
-    """Whether two answers are equal within what the solver's tolerance leaves."""
+    """Return True if two results are equal within the solver's tolerance."""
     share = 1e-4 if solver in ROUGH else 1e-6
     return np.allclose(found, wanted, rtol=share, atol=share * max(1.0, np.abs(wanted).max(initial=0.0)))
 
@@ -94,7 +94,7 @@ def test_redundant_contacts_have_the_same_motion_whatever_the_solver(solver: Any
 
 @over(GENERAL)
 def test_shared_problems_of_its_classes_are_solved(solver: Any, shared: Any) -> None:
-    """What is not solvable is never called so."""
+    """Unsolvable problems are never called solved."""
     classes = {
         "SPD": Traits.SYMMETRIC_POSITIVE_DEFINITE,
         "PSD": Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE,
@@ -146,7 +146,7 @@ def test_units_and_order_change_nothing(solver: Any) -> None:
 @over(having(Traits.BOXED))
 @pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_boxes_agree_with_their_conversion(solver: Any, stored: Any) -> None:
-    """Bounds of every kind: no answer leaves them, and the answer is that of the mixed problem."""
+    """Bounds of every kind: no result violates them, and it equals the result of the mixed problem."""
     makes = (
         (definite_box, random_box) if solver.traits & (Traits.P_MATRIX | Traits.POSITIVE_DEFINITE) else (definite_box,)
     )
@@ -278,7 +278,7 @@ def test_limits_are_heeded_and_named(solver: Any) -> None:
 
 @over(having(Traits.POSITIVE_DEFINITE))
 def test_a_trace_ends_at_the_solution_and_changes_none(solver: Any) -> None:
-    """Without being asked for there is none."""
+    """By default there is no trace."""
     problem = definite(4)
     plain, traced = lcp.solve(problem, solver), lcp.solve(problem, solver, trace=True)
     assert plain.trace is None
@@ -335,7 +335,7 @@ def test_a_ray_is_a_ray(solver: Any) -> None:
 @over(having(Traits.WARM_START))
 @pytest.mark.nojit
 def test_no_answer_depends_on_what_memory_held_before(solver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Status, answer and trace are the same after other numbers."""
+    """Status, result and trace are the same with other numbers in memory before."""
     problem, empty = definite(12, 8), np.empty
     first = lcp.solve(problem, solver, trace=True)
 

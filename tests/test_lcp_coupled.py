@@ -46,7 +46,7 @@ def obeys(problem: lcp.CoupledBoxLCP, z: np.ndarray, tolerance: float = 1e-8) ->
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=80, deadline=None)
 def test_frictional_contacts_are_solved_as_they_are_coupled(seed: int) -> None:
-    """The answer obeys the definition with the bounds that it sets itself, and residuals agree with the definition."""
+    """The result obeys the definition with the bounds that it sets, and residuals agree with the definition."""
     problem = contacts(seed)
     result = lcp.solve(problem)
     assert result.solved, result.describe()
@@ -68,7 +68,7 @@ def test_block_on_a_table(push: float) -> None:
 
 
 def test_engines_that_fix_the_bounds_solve_another_problem() -> None:
-    """With the bounds of the frictionless normal force the answer is wrong, and the coupled residual says so."""
+    """With the bounds of the frictionless normal force the result is wrong, and the coupled residual shows it."""
     M = np.array([[2.0, 1.0], [1.0, 2.0]])
     problem = lcp.CoupledBoxLCP(M, [-4.0, -9.0], 0.0, np.inf, [-1, 0], 0.5)
     normal = lcp.solve(lcp.LCP(M[:1, :1], [-4.0])).z[0]
@@ -97,7 +97,7 @@ def test_the_default_solves_what_conformance_lists() -> None:
 
 
 def test_conversion_has_a_way_back_and_a_start() -> None:
-    """`coupled_to_box` from its answer to the coupled one and back to a start that is the answer already."""
+    """`coupled_to_box` maps its solution to the coupled one, and back to a start that is already the solution."""
     problem = contacts(11)
     conversion = lcp.coupled_to_box(problem)
     x = lcp.solve(conversion.problem).z
@@ -149,7 +149,7 @@ def column_representatives(N: np.ndarray, M: np.ndarray) -> list[float]:
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
 def test_horizontal_problems_and_their_column_w_property(seed: int) -> None:
-    """Column-W is what the determinants say; there is then one answer, and both conversions give it."""
+    """Column-W agrees with the determinants; then there is one solution, and both conversions give it."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 5))
     N, M = rng.integers(-2, 3, (2, n, n)).astype(float)

@@ -108,7 +108,7 @@ def test_bounds_hold_and_are_sharp(kind: str, size: float) -> None:
 
 
 def test_far_vectors_and_each_class_alone() -> None:
-    """Anything may be asked about; each class on its own bounds what it should, far from the solution too."""
+    """Any vector can be given; each class bounds what it should, far from the solution too."""
     rng = np.random.default_rng(3)
     seen = set()
     for _ in range(60):
@@ -126,7 +126,7 @@ def test_far_vectors_and_each_class_alone() -> None:
 
 
 def test_degenerate_solutions() -> None:
-    """z_i = w_i = 0, where the active set cannot be told: the bound of the class remains, and holds."""
+    """z_i = w_i = 0, where the active set is uncertain: the bound of the class remains, and is true."""
     rng = np.random.default_rng(9)
     for _ in range(25):
         n = int(rng.integers(2, 6))
@@ -165,7 +165,7 @@ def test_boxed_and_mixed_problems() -> None:
 
 
 def test_none_available_with_a_reason() -> None:
-    """Singular, indefinite, not P: infinite, with the reason; a local bound only where asked for, and it holds."""
+    """Singular, indefinite, not P: infinite, with the reason; a local bound only on request, and it is true."""
     cases = {
         "minor": lcp.LCP([[1.0, 1.0], [1.0, 1.0]], [-1.0, -1.0]),
         "negative": lcp.LCP([[1.0, 2.0], [2.0, 1.0]], [-1.0, -2.0]),

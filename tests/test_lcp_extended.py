@@ -97,7 +97,7 @@ def test_ill_conditioned_bases_are_solved_to_the_last_digit(n: int, error: float
 
 @pytest.mark.nojit
 def test_a_basis_by_mask_by_indices_and_of_a_mixed_problem() -> None:
-    """What is not active is zero; an empty basis is zero; a singular one is refused."""
+    """Inactive entries are zero; an empty basis gives zero; a singular one is refused."""
     M, q = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]), np.array([-3.0, -3.0, -1.0])
     problem = lcp.LCP(M, q)
     for active in (np.array([True, True, False]), np.array([0, 1])):
@@ -125,7 +125,7 @@ def cases() -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
 
 
 def test_small_monotone_problems_against_exact_pivoting_and_enumeration() -> None:
-    """Solved wherever exact Lemke solves, to the last digits; where bases are regular the answer is among theirs."""
+    """Solved whenever exact Lemke solves, to the last digits; with regular bases the result is one of theirs."""
     for M, q in cases():
         result = lcp.solve(lcp.LCP(M, q), ExtendedLemke())
         outcome, _, _ = exact_lemke(M, q)

@@ -65,7 +65,7 @@ def test_feasible_problems_have_no_proof(seed: int, n: int) -> None:
 @pytest.mark.nojit
 @pytest.mark.parametrize("e", [1e-6, 1e-9, 1e-12, 1e-13])
 def test_columns_that_nearly_cancel_are_no_proof(e: float) -> None:
-    """[[1, -1], [e - 1, 1]], q = -1, is a P-matrix: z of size 2 / e solves, whatever rounding suggests."""
+    """[[1, -1], [e - 1, 1]], q = -1, is a P-matrix: z of size 2 / e is a solution, in spite of rounding."""
     problem = lcp.LCP([[1.0, -1.0], [e - 1.0, 1.0]], [-1.0, -1.0])
     claim = Farkas(y=np.ones(2), v=np.zeros(0))
     assert not claim.proves(problem)

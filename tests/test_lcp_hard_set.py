@@ -36,7 +36,7 @@ def count(ratio: float, boxes: range, seeds: range, *, impulses: bool = True) ->
 
 @pytest.mark.nojit
 def test_the_generator_makes_what_it_says() -> None:
-    """Symmetric contact block, semidefinite but for rounding; copositive sign pattern of the cone's rows; light q."""
+    """Contact block symmetric, semidefinite except for rounding; copositive signs of the cone's rows; light q."""
     for k in (1, 3):
         M, q = problem(4, k, 1e6)
         nc = 4 * k
@@ -86,7 +86,7 @@ def test_stacks_whose_solution_float64_can_hardly_hold(k: int) -> None:
 
 
 def test_their_exact_solution_once_rounded_is_admitted_by_rounding_alone() -> None:
-    """What is missing is the grid of the numbers, not the method."""
+    """The remaining error comes from the grid of the numbers, not from the method."""
     M, q = problem(0, 2, 1e10)
     outcome, z, _ = exact_lemke(M, q)
     assert outcome == "solved"

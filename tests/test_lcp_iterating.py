@@ -1,4 +1,4 @@
-"""What the iterative solvers have in common: classes, bounds, limits, trace, failures."""
+"""Common properties of the iterative solvers: classes, bounds, limits, trace, failures."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_friction_is_refused(solver: Any) -> None:
 
 @every
 def test_the_iteration_limit_gives_the_best_iterate(solver: Any) -> None:
-    """ITERATION_LIMIT after exactly so many, no worse than the start, and more of them do no harm."""
+    """ITERATION_LIMIT after exactly this many, no worse than the start, and further ones do no harm."""
     problem = membrane(40)
     merits = []
     for limit in (0, 3, 40):

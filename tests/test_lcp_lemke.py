@@ -36,7 +36,7 @@ def random_problem(seed: int, n: int, kind: str) -> lcp.LCP:
 
 
 def test_a_ray_is_told_though_measures_overflow() -> None:
-    """The status is that of the measures, the evidence what the path met: in one piece and pivot by pivot alike."""
+    """The status follows from the measures, the evidence from the path: as a whole and pivot by pivot."""
     M = [[1e-150, 0.0, -1e300], [-1e-150, -2e-300, -2e-150], [-2e-150, -2e300, 2e300]]
     problem = lcp.LCP(M, [-2e-150, -1.0, -2e150])
     whole, traced = (lcp.solve(problem, lcp.Lemke(), trace=trace) for trace in (False, True))
@@ -59,7 +59,7 @@ def test_limits_are_kept_and_named() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_numbers_below_the_smallest_normal_one_end_in_a_status(seed: int) -> None:
-    """Rounding is no small part of them, so that after a step no variable may be zero to within its own."""
+    """Rounding is large compared with them, so that after a step no variable may be zero to within its own."""
     rng = np.random.default_rng(seed)
     M, q = rng.standard_normal((8, 8)), -5e-324 * rng.integers(0, 5, 8)
     problem = lcp.LCP(M, q)
@@ -82,7 +82,7 @@ def test_a_covering_vector_of_the_wrong_length_is_refused() -> None:
 
 
 def test_trace_follows_the_artificial_variable() -> None:
-    """It falls to zero; tracing does not change the answer."""
+    """The artificial variable falls to zero; tracing does not change the result."""
     problem = random_problem(4, 6, "definite")
     plain, traced = lcp.solve(problem), lcp.solve(problem, trace=True)
     assert plain.trace is None
@@ -127,7 +127,7 @@ def test_zeros_of_the_covering_vector_where_q_is_not_negative(seed: int) -> None
 
 
 def test_a_row_that_needs_cover_and_has_none_is_refused() -> None:
-    """With its q; at the solve, for construction knows no q."""
+    """The error has its q; it is raised by the solve, because construction has no q."""
     solver = lcp.Lemke(covering_vector=(1.0, 0.0))
     assert lcp.solve(lcp.LCP(np.eye(2), [-1.0, 0.0]), solver).solved
     with pytest.raises(lcp.ProblemError, match=r"covering_vector\[1\] = 0 but q\[1\] = -2.0 < 0"):

@@ -49,7 +49,7 @@ def pivot_at_once(T: Matrix, r: int, c: int) -> None:
 @pytest.mark.parametrize("n", [1, 3, 8, 9, 40, 150])
 @pytest.mark.parametrize("look", [1.0, 0.2, 0.0])
 def test_late_exchanges_give_the_same_bits(n: int, look: float) -> None:
-    """After any exchanges, some on the same row or column, each column equals that of an immediate update exactly."""
+    """After any exchanges, some on the same row or column, each column exactly equals an immediate update."""
     t, M, _, rng = fresh(n, n)
     exchanged_at_random(t, M, rng, look)
     assert not t.T[:, n : padded(n)].any()
@@ -57,7 +57,7 @@ def test_late_exchanges_give_the_same_bits(n: int, look: float) -> None:
 
 @pytest.mark.parametrize("n", [1, 3, 8, 9, 31, 32])
 def test_a_small_tableau_kept_whole_has_the_same_bits(n: int) -> None:
-    """Where every exchange is applied to all columns at once, they are those of the textbook, in whole vectors."""
+    """If every exchange is applied to all columns immediately, they equal the textbook's, in whole vectors."""
     t, M, _, rng = fresh(n, n)
     lt.store_all(t, M)
     assert t.counts[lt.WHOLE_KEPT] == 1
@@ -66,7 +66,7 @@ def test_a_small_tableau_kept_whole_has_the_same_bits(n: int) -> None:
 
 
 def exchanged_at_random(t: lt.Tableau, M: Matrix, rng: np.random.Generator, look: float) -> None:
-    """Exchange 120 times, and compare columns with those of the textbook; ``look``: how often stored ones too."""
+    """Exchange 120 times, and compare columns with the textbook's; ``look``: interval for stored ones."""
     n = M.shape[0]
     T = np.hstack([t.row[:, None] * M * t.column, t.cover[:, None]])
     for _ in range(120):
@@ -108,7 +108,7 @@ def test_a_near_start_saves_pivots(n: int) -> None:
 
 
 def test_any_start_keeps_the_solution() -> None:
-    """Random, dependent, full and empty starts of random semidefinite problems: what is solved cold, they solve."""
+    """Random, dependent, full and empty starts solve all random semidefinite problems that a cold start solves."""
     rng = np.random.default_rng(5)
     for _ in range(400):
         n = int(rng.integers(1, 12))

@@ -211,7 +211,7 @@ def check(M: Matrix) -> None:
 
 @pytest.mark.nojit
 def test_small_integer_matrices_against_exact_oracles() -> None:
-    """Each verdict on small integer matrices, half of them singular somewhere, is that of minors or linear programs."""
+    """Verdicts on small integer matrices, half of them singular somewhere, agree with minors or linear programs."""
     rng = np.random.default_rng(5)
     for _ in range(8):
         n = int(rng.integers(1, 4))
@@ -244,7 +244,7 @@ def test_structured_integer_matrices(seed: int, n: int, kind: str) -> None:
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 4))
 @settings(max_examples=20, deadline=None)
 def test_real_matrices_with_wild_scales(seed: int, n: int) -> None:
-    """Rows and columns scaled by up to 1e+-12 change no verdict but those of sums; no certain answer is wrong."""
+    """Rows and columns scaled by up to 1e+-12 change only verdicts on sums; no certain verdict is wrong."""
     rng = np.random.default_rng(seed)
     M = rng.standard_normal((n, n))
     M[np.diag_indices(n)] = np.abs(np.diag(M)) * 2
@@ -283,7 +283,7 @@ def test_a_rounding_from_singular(off: float) -> None:
 
 
 def test_a_gram_matrix_off_by_rounding_is_refused_with_a_tiny_margin() -> None:
-    """B B^T of low rank, rounded: not semidefinite as it stands; the margin says that rounding did it."""
+    """B B^T of low rank, rounded, is not exactly semidefinite; the margin shows that the cause is rounding."""
     B = np.random.default_rng(2).standard_normal((12, 4))
     verdict = is_psd_matrix(B @ B.T)
     assert verdict.member is False
@@ -417,7 +417,7 @@ def test_shared_problems_have_the_class_they_are_filed_under(shared) -> None:
 
 
 def test_ill_formed_matrices_are_refused() -> None:
-    """What is no square matrix of finite numbers raises, naming it."""
+    """An argument that is not a square matrix of finite numbers raises an error that names it."""
     for bad in ([[1.0, 2.0]], [[np.nan]], "text", [[1j]]):
         with pytest.raises(lcp.ProblemError, match="M"):
             classify(bad)

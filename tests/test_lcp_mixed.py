@@ -72,7 +72,7 @@ def test_reduction_is_the_pseudo_inverse_formula(seed: int, kind: str) -> None:
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(KINDS))
 @settings(max_examples=60)
 def test_units_and_order_do_not_matter(seed: int, kind: str) -> None:
-    """Rows and columns rescaled over 12 decades and equations permuted: same verdict, same answer in new units."""
+    """Rows and columns rescaled over 12 decades and equations permuted: same verdict, same solution in new units."""
     A, X1, X2, X3, a, x4 = random_blocks(seed, kind)
     rng = np.random.default_rng(seed)
     m, n = a.shape[0], x4.shape[0]
@@ -125,7 +125,7 @@ def test_a_singular_A_whose_equations_bind_y_loses_nothing() -> None:
 
 
 def test_a_nearly_singular_A_is_judged_on_the_original_rows() -> None:
-    """With A at the edge of rank the answer still meets the equations, or is not called solved."""
+    """With A nearly singular the result satisfies the equations, or is not called solved."""
     rng = np.random.default_rng(5)
     for exponent in range(-16, -5):
         A = np.diag([1.0, 1.0, 10.0**exponent])
@@ -223,7 +223,7 @@ def test_residuals_follow_their_definitions() -> None:
 
 
 def test_unknowns_that_drown_the_load_solve_nothing() -> None:
-    """u = 1e15 meets x - x = -1 to rounding of its terms; that is no solution."""
+    """u = 1e15 satisfies x - x = -1 to rounding of its terms; that is not a solution."""
     problem = lcp.MLCP([[1.0, -1.0], [1.0, -1.0]], np.zeros((2, 0)), np.zeros((0, 2)), [], [1.0, -1.0], [])
     assert not lcp.residuals(problem, [], [1e15, 1e15]).solved()
     assert lcp.solve(problem).status is lcp.Status.INCONSISTENT

@@ -39,7 +39,7 @@ def test_a_solution_of_1e10_beside_loads_of_one(solver: MinMapNewton) -> None:
 
 @each_solver
 @given(seed=st.integers(0, 10**6))
-@example(seed=126)  # entries of 1e-10 on the diagonal beside ones, where units are told by the largest entries alone
+@example(seed=126)  # entries of 1e-10 on the diagonal beside ones, with units from the largest entries only
 @example(seed=346)
 @example(seed=35)  # a stationary point of the penalised equations that the rule lets pass in one row's units
 @settings(max_examples=30)

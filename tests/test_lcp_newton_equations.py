@@ -91,7 +91,7 @@ def test_the_natural_map_ends_exactly() -> None:
 
 @pytest.mark.nojit
 def test_pivoting_notices_cycles_and_singular_blocks() -> None:
-    """Where M is no P-matrix the search ends by name: a repeated choice, or a singular block."""
+    """If M is not a P-matrix the search ends by name: a repeated choice, or a singular block."""
     cyclic = lcp.LCP([[-1.0]], [-1.0])
     progress = SolveMonitor(cyclic, scaled_box(cyclic), 1e-9, 10_000, 10.0, False)
     claim = exchange_wrong_signs(progress, np.array([LOWER], dtype=np.int8))
@@ -105,7 +105,7 @@ def test_pivoting_notices_cycles_and_singular_blocks() -> None:
 
 @pytest.mark.nojit
 def test_factors() -> None:
-    """Dense and sparse factors solve; singular ones are known, and shifted where asked; the empty one does nothing."""
+    """Dense and sparse factors solve; singular ones are detected, and shifted on request; an empty one does nothing."""
     A = np.array([[4.0, 1.0], [1.0, 3.0]])
     b = np.array([1.0, 2.0])
     for matrix in (A, sp.csr_matrix(A)):

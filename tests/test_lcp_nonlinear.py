@@ -1,4 +1,4 @@
-"""Nonlinear complementarity: problems of the literature to their known answers, and every way a function may fail."""
+"""Nonlinear complementarity: problems of the literature with known solutions, and all failures of functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STARTED = [
 
 @pytest.mark.parametrize(("name", "start"), STARTED, ids=[f"{name}{start}" for name, start in STARTED])
 def test_published_problems_from_published_starts(name: str, start: tuple[float, ...]) -> None:
-    """From each start a listed solution to 1e-10, or a status where there is none."""
+    """From each start a listed solution to 1e-10, or a status if there is none."""
     entry = ENTRIES[name]
     result = lcp.solve(entry.problem, z0=start, tolerance=1e-13)
     assert result.solved == (entry.outcome is lcp.Status.SOLVED), result.message
@@ -62,7 +62,7 @@ def test_cournot_firms(firms: Any, jacobian: bool) -> None:
 
 
 def test_shortest_string_over_an_obstacle_is_its_concave_hull() -> None:
-    """A nonlinear obstacle problem with a sparse Jacobian: the discrete answer in closed form."""
+    """A nonlinear obstacle problem with a sparse Jacobian: the discrete solution in closed form."""
     x = np.linspace(0.0, 1.0, 202)[1:-1]
     heights = 0.4 * np.sin(3.0 * np.pi * x) - 0.1 + 0.3 * x
     result = lcp.solve(shortest_string(heights), tolerance=1e-12)
@@ -144,7 +144,7 @@ def test_any_linear_solver_serves(solver: Any) -> None:
 
 
 def test_steps_and_trace_tell_the_way() -> None:
-    """One step per iteration, falling quadratically at the end; a trace only where it is asked for."""
+    """One step per iteration, with quadratic convergence at the end; a trace only on request."""
     problem = ENTRIES["josephy"].problem
     result = lcp.solve(problem, z0=np.ones(4), tolerance=1e-13, trace=True)
     assert len(result.steps) == result.iterations == len(result.trace) - 1
@@ -158,7 +158,7 @@ def test_steps_and_trace_tell_the_way() -> None:
 
 
 def test_steps_stay_where_the_function_is_defined() -> None:
-    """F is asked between the bounds alone, by steps and by differences; a point beyond its domain shortens the step."""
+    """F is evaluated only between the bounds, by steps and differences; points outside its domain shorten steps."""
     seen: list[float] = []
 
     def F(z: np.ndarray) -> list[float]:
@@ -219,7 +219,7 @@ def test_ill_formed_functions_raise(problem: Any, text: str) -> None:
 
 
 def test_errors_of_the_function_itself_pass_through() -> None:
-    """A mistake in F is not taken for a point outside its domain."""
+    """A programming error in F does not count as a point outside its domain."""
     with pytest.raises(KeyError):
         lcp.solve(lcp.NCP(lambda z: {}["no"], None, 1))
 
@@ -232,7 +232,7 @@ def test_a_jacobian_that_is_not_finite_is_a_status() -> None:
 
 
 def test_solvers_and_problems_that_do_not_fit_are_refused() -> None:
-    """With a hint at what fits."""
+    """The errors have a hint at the right ones."""
     problem = ENTRIES["josephy"].problem
     for message, call in (
         (r"JosephyNewton\(solver=Lemke\(\)\)", lambda: lcp.solve(problem, lcp.Lemke())),
@@ -245,7 +245,7 @@ def test_solvers_and_problems_that_do_not_fit_are_refused() -> None:
 
 
 def test_the_solver_conforms() -> None:
-    """The catalog from every start, and manners; what is solvable is solved."""
+    """The catalog from every start, and the interface; solvable problems are solved."""
     report = conformance.check(lcp.JosephyNewton())
     report.raise_for_failures()
     assert set(report.solved) == {name for name, entry in ENTRIES.items() if entry.outcome is lcp.Status.SOLVED}
@@ -253,7 +253,7 @@ def test_the_solver_conforms() -> None:
 
 @dataclass(frozen=True)
 class Altered:
-    """A nonlinear solver that answers with something else."""
+    """A nonlinear solver with altered results."""
 
     z: float
     traits: Traits = Traits.NONLINEAR
@@ -263,7 +263,7 @@ class Altered:
 
 
 def test_false_claims_on_nonlinear_problems_are_not_believed() -> None:
-    """SOLVED follows from F; an answer that is not finite fails conformance by name."""
+    """SOLVED follows from F; a result that is not finite fails conformance by name."""
     result = lcp.solve(ENTRIES["josephy"].problem, Altered(1.0))
     assert result.status is lcp.Status.STALLED
     failures = {check.name for check in conformance.check(Altered(np.nan)).failures}

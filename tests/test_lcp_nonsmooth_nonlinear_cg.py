@@ -24,7 +24,7 @@ def sweep(problem: lcp.LCP, z: Vector) -> Vector:
 
 
 def published(problem: lcp.LCP, iterations: int) -> Vector:
-    """The swept point after so many iterations of the published rule, lengths in the metric of the diagonal."""
+    """Return the swept point after these iterations of the published rule, lengths in the diagonal's metric."""
     diagonal = np.diag(problem.M)
     y, p, before = np.zeros(problem.n), np.zeros(problem.n), 0.0
     for _ in range(iterations):
@@ -63,7 +63,7 @@ def test_it_needs_fewer_sweeps_than_gauss_seidel() -> None:
 
 
 def test_no_phase_raises_the_objective() -> None:
-    """At the plain sweeps that begin the phases it falls, whatever the directions did in between."""
+    """At the plain sweeps that begin the phases it decreases, for any directions in between."""
     for make in (semidefinite, duplicated):
         for seed in range(10):
             problem = make(seed)

@@ -1,4 +1,4 @@
-"""Every option of every solver says what it must be: a wrong value is a `ProblemError` at construction, never later."""
+"""Every option of every solver has allowed values: a wrong value is a `ProblemError` at construction, never later."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMES = {(lcp.CVXPY, "engine")}
 
 
 def bad_values(kind: type, name: str, annotation: str) -> list[object]:
-    """What the option must refuse, by the type it is declared with."""
+    """Return values that the option must refuse, by its declared type."""
     bad: list[object] = list(NEVER)
     if (kind, name) == (lcp.Lemke, "covering_vector"):
         return [*("x", 1.0, True, 1j), ("a",), (math.nan,), (-1.0,), (0.0,)]
@@ -98,7 +98,7 @@ def test_solvers_that_hold_more_than_options_are_not_shared() -> None:
 
     @dataclass(frozen=True)
     class Keeps(lcp.Lemke):
-        """Counts in what is no field."""
+        """A solver that counts in an attribute that is not a field."""
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -113,7 +113,7 @@ def test_solvers_that_hold_more_than_options_are_not_shared() -> None:
 
 
 def test_a_copy_with_other_options_solves_by_them() -> None:
-    """What a solver keeps of its options for the kernel is made anew for a changed copy."""
+    """Stored kernel options are computed again for a changed copy."""
     problem = lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
     solver = lcp.Lemke()
     assert lcp.solve(problem, solver).solved

@@ -56,7 +56,7 @@ def test_paths_of_p_matrices_are_the_solution_at_every_t(seed: int, trait: Trait
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
 def test_degenerate_paths_of_whole_numbers(seed: int) -> None:
-    """Small integers, zeros in q and d, ties everywhere: every point solves, whatever the path does."""
+    """Small integers, zeros in q and d, ties everywhere: every point of the path is a solution."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 7))
     B = rng.integers(-1, 2, (n, n)).astype(float)

@@ -36,7 +36,7 @@ def planted(kind: str, n: int, seed: int) -> lcp.LCP:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [5, 20, 40])
 def test_planted_solutions_are_found(kind: str, n: int) -> None:
-    """By the search alone and by the default, every time; the answer is judged on the data."""
+    """The search alone and the default find them, every time; the result is judged on the data."""
     for seed in range(3):
         problem = planted(kind, n, seed)
         for solver in (lcp.ConcaveMinimization(), None):
@@ -105,7 +105,7 @@ def test_a_cascade_gives_each_member_what_is_left() -> None:
 
 @pytest.mark.parametrize("place", [(0, 0), (1, 2)])
 def test_one_huge_entry_ends_at_once(place: tuple[int, int]) -> None:
-    """-1e308 leaves no sum finite, that of z = 0 not either."""
+    """-1e308 leaves no finite sum, not even for z = 0."""
     M = np.array([[2.0, -1.0, 0.5], [1.0, 0.3, 1.0], [-0.2, 1.0, 1.0]])
     lcp.solve(lcp.LCP(M, -np.ones(3)))
     M[place] = -1e308
@@ -115,7 +115,7 @@ def test_one_huge_entry_ends_at_once(place: tuple[int, int]) -> None:
 
 
 def test_contacts_of_many_bodies_are_taken_as_sparse() -> None:
-    """From 600 unknowns on, if one entry in ten or less is not zero; the answer is that of the dense problem."""
+    """From 600 unknowns on, if at most one entry in ten is not zero; the result equals the dense problem's."""
     n = 800
     M = np.diag(np.full(n, 2.0)) - np.diag(np.ones(n - 1), 1) - np.diag(np.ones(n - 1), -1)
     problem = lcp.LCP(M, np.where(np.arange(n) % 3, -1.0, 2.0))

@@ -1,4 +1,4 @@
-"""An LCP owns checked data; whatever is ill-formed is named before any solving."""
+"""An LCP owns checked data; errors name ill-formed data before any solve."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_copy_is_frozen_as_the_original_is(make: str, form: str) -> None:
 
 
 def test_a_sparse_matrix_cannot_be_edited_in_place() -> None:
-    """Neither its numbers nor its pattern: what is shown is what is solved; it still computes as any matrix."""
+    """Neither numbers nor pattern of a shown matrix can be changed; it still computes as any matrix."""
     problem = lcp.LCP(sp.csr_array([[2.0, 1.0], [0.0, 4.0]]), [-3.0, -4.0])
     for array in (problem.M.data, problem.M.indices, problem.M.indptr):
         with pytest.raises(ValueError, match="read-only"):
@@ -127,7 +127,7 @@ def test_problems_are_made_while_another_thread_imports_the_kernels(monkeypatch:
     ids=["box", "sparse box", "mixed"],
 )
 def test_copies_of_other_problems_are_frozen_too(make: str, problem: lcp.LCP, names: tuple[str, ...]) -> None:
-    """They hold the same numbers and have the same answer."""
+    """They have the same numbers and the same solution."""
     other = COPIES[make](problem)
     for name in names:
         for given, found in zip(arrays(getattr(problem, name)), arrays(getattr(other, name)), strict=True):

@@ -16,7 +16,7 @@ Vector = NDArray[np.float64]
 
 
 def swept(problem: lcp.BoxLCP | lcp.LCP, omega: float, sweeps: int, symmetric: bool) -> Vector:
-    """z after so many sweeps from zero, by the formula of the textbooks, with bounds on both sides."""
+    """Return z after this many sweeps from zero, by the textbook's formula, with bounds on both sides."""
     M, q, n = np.asarray(problem.M), problem.q, problem.n
     lo, hi = (problem.lo, problem.hi) if isinstance(problem, lcp.BoxLCP) else (np.zeros(n), np.full(n, np.inf))
     z = np.clip(np.zeros(n), lo, hi)
@@ -74,7 +74,7 @@ def test_a_triangular_matrix_takes_one_sweep() -> None:
 
 
 def test_the_factor_found_is_near_the_best() -> None:
-    """On a membrane, sweeps of which none is given: at most twice those of the best of nine, a tenth of omega = 1."""
+    """On a membrane the default factor takes at most twice the sweeps of the best of nine, a tenth of omega = 1."""
     problem = membrane(60)
     best = min(
         lcp.solve(problem, ProjectedGaussSeidel(relaxation=omega)).iterations
@@ -114,7 +114,7 @@ def test_matrices_that_are_not_symmetric_keep_the_factor_one() -> None:
 
 @pytest.mark.nojit
 def test_the_search_stays_between_one_and_two() -> None:
-    """Whatever the lengths of the steps are: shrinking, growing, zero, overflowing, random."""
+    """For any lengths of steps: shrinking, growing, zero, overflowing, random."""
     rng = np.random.default_rng(0)
     for lengths in (
         lambda k: 0.99**k,

@@ -50,12 +50,12 @@ CASES = [
 ]
 
 
-# What the long run has found, kept by name below.
+# Failures found by the long run, kept by name below.
 KNOWN = {("CottleDantzig", "semidefinite"): ["2/2975"]}
 
 
 def missed(solver: type[Any], kind: str, seed: int, problems: int) -> list[str]:
-    """What the solver does not keep of its promise on ``problems`` random problems."""
+    """Return the broken promises of the solver on ``problems`` random problems."""
     rng = np.random.default_rng([seed, len(kind)])
     left = []
     for i in range(problems):

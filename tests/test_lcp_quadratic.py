@@ -40,7 +40,7 @@ def test_friction_is_refused_with_advice(solver: lcp.Solver) -> None:
 
 
 def test_without_polish_the_answer_is_the_programs_own() -> None:
-    """The option is honoured: a first-order answer, coarse here, is judged as it is."""
+    """The option has an effect: a first-order result, coarse here, is judged unchanged."""
     problem = frictionless(3, contacts=6, redundant=False)
     assert lcp.solve(problem, lcp.OSQP(eps=1e-3)).solved
     assert not lcp.solve(problem, lcp.OSQP(eps=1e-3, polish=False)).solved
@@ -70,7 +70,7 @@ def test_semidefiniteness_agrees_with_eigenvalues(seed: int, n: int) -> None:
 
 
 def test_options_out_of_range_are_named() -> None:
-    """Each option says what it must be; an unknown engine lists the known ones."""
+    """Each option's error has its allowed values; an unknown engine's error lists the known ones."""
     for make, text in (
         (lambda: lcp.OSQP(eps=0.0), "eps"),
         (lambda: lcp.OSQP(max_iter=0), "max_iter"),

@@ -82,7 +82,7 @@ def test_bounds_forward_and_adjoint(seed: int, n: int) -> None:
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=20, deadline=None)
 def test_mixed_problems(seed: int) -> None:
-    """Free unknowns are always active; the derivative is that of (u, y) in the stacked data."""
+    """Free unknowns are always active; the derivative equals the one of (u, y) in the stacked data."""
     rng = np.random.default_rng(seed)
     m, n = int(rng.integers(1, 4)), int(rng.integers(1, 5))
     K, k = positive(m + n, rng), 3 * rng.standard_normal(m + n)
@@ -195,7 +195,7 @@ def test_nothing_active_and_given_unknowns() -> None:
 
 
 def test_ill_formed_arguments() -> None:
-    """What does not solve, wrong shapes, unknown choices: a ProblemError that says so."""
+    """A vector that is not a solution, wrong shapes and unknown choices raise a ProblemError with the reason."""
     problem = lcp.LCP(np.eye(2), [-1.0, 1.0])
     for message, call in (
         ("does not solve", lambda: sensitivity(problem, [0.0, 0.0])),

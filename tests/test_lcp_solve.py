@@ -17,7 +17,7 @@ import lcp
 
 @dataclass(frozen=True)
 class Claimant:
-    """A solver of nobody's making: hands out what it was told to."""
+    """A foreign solver that returns a given claim."""
 
     z: tuple[float, ...]
     status: lcp.Status = lcp.Status.SOLVED
@@ -31,7 +31,7 @@ PROBLEM = lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
 
 
 def test_a_false_claim_is_not_believed() -> None:
-    """A solver that says SOLVED with a wrong z ends as STALLED, and the residual shows by how much."""
+    """A solver that claims SOLVED with a wrong z ends as STALLED, and the residual shows the error."""
     result = lcp.solve(PROBLEM, Claimant((1.0, 1.0)))
     assert result.status is lcp.Status.STALLED
     assert result.residual.natural_map == pytest.approx(3.0)
@@ -41,7 +41,7 @@ def test_a_false_claim_is_not_believed() -> None:
 
 
 def test_a_false_claim_is_told_as_one() -> None:
-    """What was claimed and is not so is said, before the data are blamed; who made no such claim is not accused."""
+    """A false claim is reported before advice on the data; without a false claim there is no such text."""
     false = lcp.solve(PROBLEM, Claimant((1.0, 1.0)))
     assert "STALLED (claimed SOLVED, but the residual is above its bound)" in false.describe()
     assert "lcp.residuals(problem, z)" in false.advice
@@ -55,7 +55,7 @@ def test_a_false_claim_is_told_as_one() -> None:
 
 
 def test_limits_are_those_that_the_solver_has() -> None:
-    """Of Lemke its two, of a solver without one none."""
+    """The advice has Lemke's two limits, and none for a solver without limits."""
     few = lcp.solve(lcp.LCP(np.eye(3), -np.ones(3)), lcp.Lemke(max_pivots=1))
     assert few.status is lcp.Status.ITERATION_LIMIT
     assert "Limits of Lemke: max_pivots, time_limit." in few.advice
@@ -71,13 +71,13 @@ class OnlyProblem:
 
 
 class Returns:
-    """A solver that returns what it is told."""
+    """A solver that returns a given claim."""
 
     def __init__(self, answer: object, traits: lcp.Traits) -> None:
         self.answer, self.traits = answer, traits
 
     def solve(self, problem: object, *, z0: object, tolerance: float, trace: bool) -> object:
-        """Whatever it is."""
+        """Return the given claim, for any problem."""
         return self.answer
 
 
@@ -94,7 +94,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_solver_returns_is_looked_at_whatever_the_problem(kind: str) -> None:
-    """No claim, a claim without its vector, a signature that cannot be asked: named, on every path."""
+    """No claim, a claim without its vector, and an unusable signature are reported, on every path."""
     problem, other = KINDS[kind], {"nonlinear": lcp.Traits.NONLINEAR, "friction": lcp.Traits.CONE}
     traits, claim = other.get(kind, lcp.Traits(0)), "FrictionClaim" if kind == "friction" else "Claim"
     with pytest.raises(lcp.ProblemError, match=f"Returns.solve returned a ndarray, not an lcp.{claim}"):
@@ -132,7 +132,7 @@ def test_an_undefined_answer_is_named() -> None:
 
 
 def test_a_claim_of_the_wrong_shape_is_refused() -> None:
-    """A solver returning another length is at fault, and named."""
+    """A solver that returns another length is refused, and named."""
     with pytest.raises(lcp.ProblemError, match=r"Claimant returned z of shape \(1,\)"):
         lcp.solve(PROBLEM, Claimant((1.0,)))
 
@@ -152,7 +152,7 @@ def test_residuals_follow_their_definitions(exponent: int) -> None:
     assert found.fischer_burmeister == pytest.approx(np.abs(z + w - np.sqrt(z**2 + w**2)).max(), rel=1e-12)
     assert found.gap == pytest.approx(abs(z @ w), rel=1e-12)
     assert (found.min_z, found.min_w) == (z.min(), pytest.approx(w.min(), rel=1e-12))
-    # What a row misses of its own terms, an unknown by what it does to rows; all loads and misses are large here.
+    # Rows are measured by their terms, unknowns by their effect on rows; all loads and residuals are large here.
     terms = np.abs(M) @ np.abs(z) + np.abs(q)
     row = np.where(
         np.abs(w) > 1e-3 * np.abs(q), np.maximum(np.abs(w) / terms, np.abs(w) / np.abs(q)), np.abs(w) / terms
@@ -187,7 +187,7 @@ def test_a_zero_start_is_not_a_solution_at_any_scale(factor: float) -> None:
 
 
 def test_bad_arguments_are_named() -> None:
-    """A class in place of a solver, a bare matrix, a bad tolerance, a bad start: each says what is wrong."""
+    """A class in place of a solver, a bare matrix, a bad tolerance, a bad start: each error has the reason."""
     with pytest.raises(lcp.ProblemError, match=r"solver object such as Lemke\(\)"):
         lcp.solve(PROBLEM, lcp.Lemke)  # type: ignore[arg-type]
     with pytest.raises(lcp.ProblemError, match=r"lcp.LCP.*got ndarray.*LCP\(M, q\)"):
@@ -293,7 +293,7 @@ def test_what_no_float64_can_meet_better_is_solved() -> None:
     "again", [copy.copy, copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result)), replace]
 )
 def test_copies_of_results_have_all_parts(solver: lcp.Lemke | lcp.Murty | None, again: Any) -> None:
-    """Parts that are made when asked for are there in a copy, whether or not they were asked for before."""
+    """Parts that are made on request exist in a copy, also if they were not requested before."""
     plain, asked = lcp.solve(PROBLEM, solver), lcp.solve(PROBLEM, solver)
     assert asked.residual.solved()
     assert asked.attempts[0].detail == ""
@@ -319,7 +319,7 @@ def test_copies_of_results_have_all_parts(solver: lcp.Lemke | lcp.Murty | None, 
 @pytest.mark.parametrize("kind", [lcp.ConcaveMinimization, lcp.CottleDantzig, lcp.Enumeration, lcp.Cascade])
 @pytest.mark.parametrize("n", [1, 4])
 def test_a_matrix_below_the_smallest_normal_number_ends_in_a_status(kind: type, n: int) -> None:
-    """Its units are beyond the largest number, of which no least squares are asked."""
+    """Its units exceed the largest number, so no least squares are computed."""
     for sign in (1.0, -1.0):
         problem = lcp.LCP(np.diag(np.full(n, sign * 5e-324)), np.full(n, -5e-324))
         result = lcp.solve(problem, kind())

@@ -20,7 +20,7 @@ UNITS = [((0, 0), (0, 0)), ((19, -16), (0, 0)), ((40, -40), (40, -40)), ((-30, 3
 
 @pytest.mark.parametrize(("rows", "unknowns"), UNITS)
 def test_an_unsolvable_problem_is_so_in_any_units(rows: tuple[int, int], unknowns: tuple[int, int]) -> None:
-    """w_1 = 4 forbids z_1, which row 2 needs: feasible, no solution, and told at once."""
+    """w_1 = 4 forbids z_1, which row 2 needs: feasible, without solution, and reported immediately."""
     row, unit = np.exp2(rows), np.exp2(unknowns)
     problem = lcp.LCP(row[:, None] * np.array([[0.0, 0.0], [2.0, 0.0]]) * unit, row * [4.0, -1.0])
     lcp.solve(problem)
@@ -47,7 +47,7 @@ def test_ten_thousand_problems_in_other_units() -> None:
 @given(seed=st.integers(0, 10**6), powers=st.sampled_from([0, 20, 40]))
 @settings(max_examples=60, deadline=None)
 def test_proofs_of_whole_numbers_multiply_out(seed: int, powers: int) -> None:
-    """Whatever the units of rows and unknowns: no rounding is asked for."""
+    """In any units of rows and unknowns: no rounding is necessary."""
     drawn = lcp_units.draw(np.random.default_rng(seed), "infeasible")
     rng, n = np.random.default_rng(seed), len(drawn.q)
     problem = lcp_units.posed(drawn, *(np.exp2(rng.integers(-powers, powers + 1, n)) for _ in range(2)))

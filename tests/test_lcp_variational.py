@@ -1,4 +1,4 @@
-"""Variational inequalities with M sparse: the first active set is that of a coarser problem, the answer is of this."""
+"""Variational inequalities with sparse M: the first active set is a coarser problem's, the result solves this one."""
 
 from __future__ import annotations
 

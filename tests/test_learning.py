@@ -84,7 +84,7 @@ def test_an_env_is_a_run_of_a_vector(task: Any) -> None:
 
 
 def test_an_env_steps_as_a_simulation_does() -> None:
-    """From the same start under the same forces; readings of steps are 0 at a start, and what the floor bears after."""
+    """From the same start with the same forces; readings of steps are 0 at a start, and later the floor's load."""
     env, task = Env(push()), push()
     seen, _ = env.reset(seed=5)
     run = Simulation(task.world, task.stepper, env.batch.states[0])
@@ -100,7 +100,7 @@ def test_an_env_steps_as_a_simulation_does() -> None:
 
 
 def test_actions_act_after_their_delay() -> None:
-    """The runs of a task with a delay are those of the actions given late, of every run its own from its seed."""
+    """A task with a delay gives the runs of the delayed actions, with a separate delay per run from its seed."""
     rng, steps = np.random.default_rng(0), 12
     actions = rng.uniform(-1.0, 1.0, (steps, 3, 1)).astype(np.float32)
     at_once, late = VectorEnv(balance(), 3), VectorEnv(balance(delay=2), 3)
@@ -123,7 +123,7 @@ def test_actions_act_after_their_delay() -> None:
 
 
 def test_runs_that_end_begin_anew_in_the_next_call() -> None:
-    """With the observation of their end in between; those that do not are truncated where they have had their steps."""
+    """The observation of their end comes before; other runs are truncated after their maximum of steps."""
     env = VectorEnv(balance(), 6)
     env.reset(seed=0)
     made, ended, kinds = np.zeros(6, dtype=int), np.zeros(6, dtype=bool), set()
@@ -142,7 +142,7 @@ def test_runs_that_end_begin_anew_in_the_next_call() -> None:
 
 
 def test_a_run_that_fails_terminates_alone() -> None:
-    """Its info says why, it is begun anew, and the others have the bits that they have without it."""
+    """Its info has the reason, it is restarted, and the others have the bits that they have without it."""
     task = balance(actions=Burst(), frame_skip=2, terminated=None)
     env, calm = VectorEnv(task, 3, threads=2), VectorEnv(task, 3, threads=2)
     env.reset(seed=1), calm.reset(seed=1)
@@ -278,7 +278,7 @@ def test_what_functions_of_a_task_return_is_looked_at(changes: dict[str, Any], a
 @pytest.mark.filterwarnings(ANY_NUMBER)
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_robots_are_those_of_gymnasium(robot: str) -> None:
-    """Spaces, what is observed of a state, the reward of a motion, and who is well: as in its own environments."""
+    """Spaces, observations of a state, the reward of a motion, and the condition of health are as in gymnasium."""
     task = robot_task(robot)
     env, rng = Env(task), np.random.default_rng(0)
     own = {"include_cfrc_ext_in_observation": False, "contact_cost_weight": 0.0} if robot == "Ant" else {}
@@ -307,7 +307,7 @@ def test_robots_are_those_of_gymnasium(robot: str) -> None:
 
 
 def test_controls_of_servos_and_motors(tmp_path: Path) -> None:
-    """A servo is aimed, a motor pushes, and a force that depends on the state is asked for at every step."""
+    """A servo gets a target, a motor a torque, and a force that depends on the state is computed in every step."""
     pytest.importorskip("mujoco", reason="robots of MuJoCo files need mujoco")
     from contactlab.world.mjcf import load_mjcf
 

@@ -1,4 +1,4 @@
-"""The linear path: all rows active in one system, with a certificate that says what it did not look at."""
+"""The linear path: all rows active in one system, with a certificate that names unchecked conditions."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_a_pendulum_in_a_soft_stop_has_its_closed_form():
 
 @pytest.mark.parametrize(("name", "friction"), [("cube", "pyramid"), ("two spheres", "cone"), ("quadruped", "pyramid")])
 def test_forces_agree_with_differences_of_the_steps_contacts(name, friction):
-    """The derivatives of contact forces and of forces of rows of joints are those of impulses over h, and of forces."""
+    """The derivatives of contact forces and of joint row forces equal those of impulses over h, and of forces."""
     motion = MOTIONS[name]()
     world, stepper, nv = motion.world, motion.stepper(friction), motion.world.nv
     for state in motion.states(stepper, 30):
@@ -106,7 +106,7 @@ def test_forces_agree_with_differences_of_the_steps_contacts(name, friction):
 
 
 def test_a_product_of_steps_is_the_derivative_of_a_run_from_the_air():
-    """With erp = 0 a cube that falls, bounces off a corner and slides: A's multiplied agree with differences."""
+    """With erp = 0 a cube falls, bounces off a corner and slides: the product of A agrees with differences."""
     world = cube(0.08, (0.4, 0.1, -1.0, 1.0, 2.0, 0.5), Material(0.3, 0.4), (0.9, 0.25, 0.15, 0.1))
     stepper, n = TimeStepping(H), 80
     state, product, pushed = world.initial_state(), np.eye(12), 0
@@ -126,7 +126,7 @@ def test_a_product_of_steps_is_the_derivative_of_a_run_from_the_air():
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 @pytest.mark.parametrize("depth", [3e-5, 1e-3, 0.05])
 def test_what_is_moved_out_of_the_floor_ends_where_it_is_moved_to(depth, friction):
-    """A cube deep in the floor with one corner: its displacement makes up for the depth, but for its largest speed."""
+    """A cube deep in the floor with one corner: its displacement corrects the depth, up to its largest speed."""
     world = cube(0.0, (0.4, 0.1, -0.2, 1.0, 2.0, 0.5), turn=(0.9, 0.25, 0.15, 0.1))
     start, stepper = world.initial_state(), TimeStepping(H, friction=friction, max_depenetration_velocity=1.0)
     corners = [point_position(world.model, start.q, "cube", x) for x in itertools.product((-0.1, 0.1), repeat=3)]
@@ -140,7 +140,7 @@ def test_what_is_moved_out_of_the_floor_ends_where_it_is_moved_to(depth, frictio
 
 
 def test_what_sleeps_stands_still():
-    """A body asleep keeps its q and has no speed after the step, whatever changes before it; its neighbour moves on."""
+    """A sleeping body keeps its q and has no speed after the step, for any change before it; its neighbour moves on."""
     builder, material = WorldBuilder(), Material(0.3)
     builder.add_half_space("floor", HalfSpace(), material)
     inertia = RigidInertia.solid_box(2.0, HALF)
@@ -173,8 +173,8 @@ def test_bodies_that_move_as_they_are_told(moves, friction):
     builder.add_free_body("brick", inertia, Box(HALF), material, (0.1, 0.2, 0.13, *turn), (0, 0, -0.5, 0, 0, 0))
     world, stepper = builder.build(), TimeStepping(H, erp=1.0, friction=friction)
     checked = 0
-    # At 34 to 52 steps the brick comes to lie on its face. Then steps agree to the tolerance of the forces alone, and
-    # differences of them to nothing.
+    # At 34 to 52 steps the brick comes to rest on its face. Then steps agree only to the tolerance of the
+    # forces, and their differences do not agree.
     for steps in (15, 22, 30, 56, 100):
         state = later(world, stepper, steps)
         found = linearize(world, stepper, state)
@@ -202,7 +202,7 @@ def test_planar_worlds_have_three_columns_a_body():
 
 
 def test_a_step_that_shrinks_is_differentiated_as_it_was_made():
-    """Where h has to be halved twice the derivative is that of the step made, as differences of steps that shrink."""
+    """If h must be halved twice, the derivative belongs to the step made, like differences of shrinking steps."""
     world = slider((0.3, 0.1, -0.2), height=1e-4)
     stepper = TimeStepping(4 * H, solver=scenes.UpTo(H, 1.0), edges=4, adaptive=True, warm_start=False, erp=1.0)
     found = assert_agrees(world, stepper, world.initial_state())
@@ -250,7 +250,7 @@ def test_springs_rods_loops_and_followers(erp):
 
 
 def test_solvers_by_name():
-    """Of a named solver's forces, one of several, those of bodies still are as differences; of one solution, all."""
+    """For a named solver's forces derivatives of bodies agree with differences; for a unique solution, all do."""
     world = slider((0.3, 0.1, -0.2), height=1e-4)
     for solver in (lcp.Lemke(), None):
         found = assert_agrees(world, TimeStepping(H, solver=solver, erp=1.0), world.initial_state())
@@ -259,7 +259,7 @@ def test_solvers_by_name():
 
 @pytest.mark.parametrize("name", ["cube", "quadruped"])
 def test_a_run_differentiates_its_next_step_and_makes_none(name):
-    """`Simulation.linearize` has the bits of `linearize` from its state, and the run those of one not asked."""
+    """`Simulation.linearize` has the bits of `linearize` from its state, and does not change the bits of the run."""
     motion = MOTIONS[name]()
     world, stepper = motion.world, motion.stepper("pyramid", 0.0)
     asked, plain = Simulation(world, stepper), Simulation(world, stepper)
@@ -287,7 +287,7 @@ def test_a_run_differentiates_its_next_step_and_makes_none(name):
 
 
 def test_several_states_have_the_bits_of_each_alone():
-    """Of a sequence, on threads: results in its order, tau one for each, targets one for each or for all; or none."""
+    """For a sequence, on threads: results in its order, tau one for each, targets one for each or for all, or none."""
     motion = bounded_drives()
     world, stepper = motion.world, motion.stepper()
     states = list(motion.states(stepper, 12))

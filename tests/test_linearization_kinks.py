@@ -1,4 +1,4 @@
-"""Kinks of a step: that each is told where it is, by name, and that one-sided derivatives are those of the step."""
+"""Kinks of a step: each is reported at its position, by name, and one-sided derivatives are derivatives of the step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from contactlab.simulation import (
 @pytest.mark.nojit
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 def test_a_touch_without_load_is_a_kink(friction):
-    """Without weight a body at the floor goes on when it leaves, and not when it comes."""
+    """Without gravity a body at the floor moves on if it moves away, and stops if it approaches."""
     world = slider(gravity=0.0)
     stepper = TimeStepping(H, friction=friction, erp=1.0)
     state = world.initial_state()
@@ -31,14 +31,14 @@ def test_a_touch_without_load_is_a_kink(friction):
     assert not found.unique
     np.testing.assert_allclose(found.directional([0, 0, 0, 0, 0, 1.0]), [0, 0, H, 0, 0, 1], atol=1e-9)
     np.testing.assert_allclose(found.directional([0, 0, 0, 0, 0, -1.0]), 0.0, atol=1e-9)
-    # What is asked for along two directions is no sum: it is no linear map.
+    # Derivatives along two directions do not add: the map is not linear.
     np.testing.assert_allclose(found.directional([0] * 6, [0, 0, 1.0])[5], H, atol=1e-12)
     np.testing.assert_allclose(found.directional([0] * 6, [0, 0, -1.0])[5], 0.0, atol=1e-12)
 
 
 @pytest.mark.nojit
 def test_a_gap_of_zero_is_a_kink_where_penetration_stays():
-    """With erp = 0 a body at rest is held: lifted it falls through its gap first, pushed in it stays."""
+    """With erp = 0 a body at rest stays; if lifted, it first falls through its gap; if pushed in, it stays in."""
     world = slider()
     found = assert_one_sided(world, TimeStepping(H), world.initial_state(), signed(6, 2))
     assert ("gap at zero: held is given, else it opens", 0) in whys(found)
@@ -64,13 +64,13 @@ def test_depth_that_is_pushed_out_has_kinks():
             near = replace(state, q=state.q + [0, 0, away])
             found = assert_agrees(world, stepper, near)
             assert found.unique
-            # The speed of the deeper side follows the depth at the first kink, and at the second that of the other.
+            # The speed of the deeper side follows the depth at the first kink, and of the other side at the second.
             assert found.A[5, 2] == pytest.approx(-1.0 / H if (away < 0.0) == (fastest > 1.0) else 0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize(("friction", "planar"), [("pyramid", False), ("cone", False), ("pyramid", True)])
 def test_at_the_cone_a_push_slides_and_less_of_it_does_not(friction, planar):
-    """A force of mu times the weight: what is added to it moves the body, what is taken from it does not."""
+    """At a force of mu times the weight an additional force moves the body, a smaller one does not."""
     world = slider((0, 0) if planar else (0, 0, 0), planar=planar)
     n, stepper = world.nv, TimeStepping(H, friction=friction, erp=1.0)
     tau = np.zeros(n)
@@ -106,7 +106,7 @@ def test_what_hardly_slides_may_stick(planar):
 
 @pytest.mark.nojit
 def test_at_its_largest_force_a_drive_gives_way():
-    """A drive that needs just what it has: it reaches what is asked for, or falls short of what is more."""
+    """A drive exactly at its bound reaches its target, or is too weak for a larger one."""
     builder = joint_scenes.cart(mass=2.0)
     builder.add_drive(VelocityDrive("cart", 0.5, max_force=2.0 * 0.5 / H))
     world, stepper = builder.build(), TimeStepping(H)
@@ -176,7 +176,7 @@ def test_faces_on_faces_are_named_and_go_their_way():
     " inverse of the compliance, and the small complementarity problem is not solved for that",
 )
 def test_a_tilt_in_a_grip():
-    """The one-sided derivative of a box between two fingers, as it begins to tilt, is that of differences."""
+    """The one-sided derivative of a box between two fingers, as it begins to tilt, agrees with differences."""
     motion = MOTIONS["grasp"]()
     stepper = motion.stepper()
     state = settled(motion, stepper, 251)

@@ -78,7 +78,7 @@ def wheel(v, slope=0.0):
     ids=["rolls", "spins", "rolls and spins", "slides", "is held", "rests"],
 )
 def test_a_ball_agrees_with_differences(material, v, edges):
-    """Straight and turned, on a floor and on a slope: A and B are those of centred differences of the step."""
+    """Straight and rotated, on a floor and on a slope, A and B agree with centred differences of the step."""
     for turn, normal in (((1, 0, 0, 0), (0, 0, 1)), (TURN, (-0.1, 0.05, 1.0))):
         # A little in the floor, so that it is pressed on it, and no force is small.
         world = ball(material, v, turn=turn, normal=normal, depth=1e-5)
@@ -89,7 +89,7 @@ def test_a_ball_agrees_with_differences(material, v, edges):
 @pytest.mark.nojit
 @pytest.mark.parametrize("edges", [4, 6, 8])
 def test_between_two_corners_of_the_polygon(edges):
-    """A torque that turns the rolling within the step: the moment comes to lie between two corners, or at another."""
+    """A torque rotates the rolling within the step: the moment moves to a side of the polygon, or to another corner."""
     world = ball(BOTH, (0.005, 0, 0, 0.02, 0.05, 0.01), turn=TURN)
     stepper = TimeStepping(H, erp=1.0, edges=edges)
     modes = set()
@@ -123,12 +123,12 @@ def test_scenes_agree_with_differences(name):
 
 @pytest.mark.nojit
 def test_with_penetrations_that_stay_the_held_piece_is_given():
-    """erp = 0: what lies is held, its moments with it, and up and down are two sides."""
+    """erp = 0: a resting body is held, its moments with it, and up and down are two sides."""
     world = ball(BOTH, ROLLS)
     found = assert_one_sided(world, TimeStepping(H), world.initial_state(), signed(12, 2))
     assert ("gap at zero: held is given, else it opens", 0) in whys(found)
     np.testing.assert_allclose(found.A[8, 2], -1.0 / H)
-    # What comes down at 1 / h presses less, and is braked less.
+    # A body that comes down at 1 / h presses less, and has less friction.
     assert found.A[6, 2] == pytest.approx(BRAKED * ROLL / G / H, rel=1e-6)
 
 
@@ -172,7 +172,7 @@ def test_rolling_that_turns_comes_to_the_next_side_of_the_polygon():
 
 @pytest.mark.nojit
 def test_a_ball_driven_from_rest_has_axes_that_jump():
-    """At rest there is no rolling to lay axes along: with a torque beyond the bound that is told, held it is not."""
+    """At rest no rolling defines the axes: a torque beyond the bound is reported as a kink; a smaller one is not."""
     world = ball(BOTH)
     torque = np.array([0, 0, 0, 0.3, 1.2, 0])
     driven = linearize(world, STEPPER, world.initial_state(), torque)
@@ -185,7 +185,7 @@ def test_a_ball_driven_from_rest_has_axes_that_jump():
 
 @pytest.mark.nojit
 def test_a_touch_without_load_brings_moments_with_it():
-    """Without weight a spinning ball at the floor is slowed by what presses it on: one-sided as differences."""
+    """Without gravity a spinning ball at the floor slows only if pressed on: derivatives are one-sided."""
     builder = WorldBuilder((0, 0, 0), **joint_scenes.FAST)
     builder.add_half_space("floor", HalfSpace(), Material(MU))
     start = (0, 0, RADIUS, 1, 0, 0, 0)
@@ -200,7 +200,7 @@ def test_a_touch_without_load_brings_moments_with_it():
 
 @pytest.mark.nojit
 def test_rolling_friction_of_a_face_gives_way_to_a_tilt():
-    """A box at rest: its tilt is what corners make it, as differences have it, and that its moments jump is told."""
+    """A box at rest: its corners determine its tilt, as in differences, and the jump of its moments is reported."""
     world = cube(-1e-6, material=Material(0.3, rolling=0.01))
     found = assert_agrees(world, STEPPER, world.initial_state())
     assert ("friction gives way to a motion that normal forces ask for", 0) in whys(found)
@@ -214,7 +214,7 @@ def test_rolling_friction_of_a_face_gives_way_to_a_tilt():
 
 @pytest.mark.nojit
 def test_lengths_of_a_pair_of_surfaces_are_parameters():
-    """By both lengths, mu and mass: as differences of worlds; at 0, the end of the range, to one side."""
+    """Derivatives by lengths, mu and mass agree with differences of worlds; at 0, the end of the range, one-sided."""
     for v in ((0.3, 0.1, 0, -1, 3, 2), (0.5, 0.1, 0, 3, -2, 5), (0.002, 0.001, 0, 0.01, 0.02, -0.005)):
         for turn, normal in (((1, 0, 0, 0), (0, 0, 1)), (TURN, (-0.1, 0.05, 1.0))):
             world = ball(BOTH, v, turn=turn, normal=normal, depth=1e-5)

@@ -1,4 +1,4 @@
-"""Derivatives of steps by numbers of the world, beside differences and closed forms; what is refused."""
+"""Derivatives of steps by numbers of the world agree with differences and closed forms; the refusals."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_materials_between_bodies():
 
 
 def test_springs_of_surfaces():
-    """Stiffness and dissipation of a soft floor, own and all alike: as differences of worlds."""
+    """Stiffness and dissipation of a soft floor, for one material and for all: as differences of worlds."""
     motion = soft_floor()
     stepper = motion.stepper()
     wrt = [f"{owner}.{name}" for owner in ("brick", "floor", "*") for name in ("stiffness", "dissipation")]

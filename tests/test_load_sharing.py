@@ -1,4 +1,4 @@
-"""How far the forces of a step are from those selected: asked of its table, beside verification's own method."""
+"""Distance of a step's forces from the selected ones: by its table, compared with verification's method."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORLDS = {
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_it_agrees_with_verification(world):
-    """Selected forces are 1e-6 near by both methods; those of Lemke's method as far by the one as by the other."""
+    """Selected forces are within 1e-6 by both methods; Lemke's method's forces have the same distance by both."""
     recording = simulate(WORLDS[world](), TimeStepping(2e-3), steps=6)
     assert np.all(recording.certificates.choice == ForceChoice.EQUAL_COMPLIANCE)
     assert recording.certificates.selection.max() < 1e-6
@@ -43,7 +43,7 @@ def test_it_agrees_with_verification(world):
 
 
 def test_where_no_other_forces_make_the_motion_it_is_zero():
-    """Balls of one contact each, at rest, rolling and in the air, whoever answers; drives without a contact."""
+    """Balls of one contact each, at rest, rolling and in the air, with any solver; drives without a contact."""
     for stepper in (TimeStepping(2e-3), TimeStepping(2e-3, solver=lcp.Lemke()), TimeStepping(2e-3, friction="cone")):
         recording = simulate(balls(4), stepper, steps=10)
         assert len(recording.certificates) == 20
@@ -65,7 +65,7 @@ def test_exact_cones_have_their_own_selection():
 
 
 def test_a_vertex_is_far_from_the_forces_selected():
-    """Of a box on four corners that resist rolling; the forces of a ball are unique."""
+    """For a box on four corners that resist rolling; the forces of a ball are unique."""
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), Material(0.5, rolling=0.01))
     inertia, rough = RigidInertia.solid_box(1.0, (0.1,) * 3), Material(0.5, rolling=0.01)
@@ -78,7 +78,7 @@ def test_a_vertex_is_far_from_the_forces_selected():
 
 
 def test_a_pile_says_where_its_forces_are_others():
-    """Islands told as not selected are far, or none are found; the others are near."""
+    """Islands marked as not selected are far, or no selected forces exist; the others are near."""
     recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3), steps=100)
     table = recording.certificates
     missed = table.rows(table.choice == ForceChoice.OTHER_SOLUTION)

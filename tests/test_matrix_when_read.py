@@ -54,7 +54,7 @@ def matrices(monkeypatch):
 
 @pytest.mark.parametrize("trees", [True, False])
 def test_a_large_island_is_solved_without_a_dense_matrix(matrices, trees):
-    """Every contact bears what is above it, and its friction all pulls above: known, and no matrix was formed."""
+    """Every contact carries the load above it, and its friction all pulls above; no matrix was formed."""
     # By Python's own arithmetic the attempts at a single tree of sixty take half a minute.
     count = 25 if "NUMBA_DISABLE_JIT" in os.environ else 60
     data = tower(count, trees=trees)
@@ -115,7 +115,7 @@ def mixed(count: int, seed: int) -> tuple[ConstraintVelProblemData, np.ndarray]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_sparse_matrix_is_the_dense_one(seed):
-    """Every bit of it, whatever contacts join and however soft they are, with spans and without."""
+    """Every bit of it, for any joining contacts and softness, with column ranges and without."""
     data, spans = mixed(40, seed)
     formed = form_discretized_lcp(data, H)
     for rows in (formed.kernel_rows, formed.kernel_rows._replace(column_ranges=spans)):
@@ -125,7 +125,7 @@ def test_the_sparse_matrix_is_the_dense_one(seed):
 
 
 def test_rows_that_all_meet_have_no_sparse_matrix():
-    """Forty contacts of one body: what is full is dense."""
+    """Forty contacts of one body: a full matrix is dense."""
     random = np.random.default_rng(0)
     data = ConstraintVelProblemData(
         M=np.eye(6), Mv=-np.ones(6), N=random.normal(size=(40, 6)), F=random.normal(size=(80, 6)), mu=np.ones(40),

@@ -180,7 +180,7 @@ BODY = '<body name="b"><freejoint/><geom type="sphere" size="0.1"/></body>'
     ],
 )
 def test_files_that_are_refused(mujoco, tmp_path, text, match):
-    """What reaches outside its folder, loads code, or is no file mujoco takes."""
+    """Files that leave their folder, load code, or are refused by mujoco raise."""
     folder = tmp_path / "in"
     folder.mkdir()
     written(tmp_path, f"<mujoco><worldbody>{BODY}</worldbody></mujoco>", "out.xml")
@@ -213,7 +213,7 @@ def words(one: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", TABLE)
 def test_what_is_read_is_quiet_and_the_rest_is_named(kind):
-    """By the table, and each attribute has one place in it."""
+    """Attributes are reported by the table, and each has one place in it."""
     row = TABLE[kind]
     every = [word for column in row for word in words(column)]
     assert len(set(every)) == len(every)
@@ -239,7 +239,7 @@ def test_the_guide_has_the_table():
 
 
 def test_values_that_change_nothing_are_quiet():
-    """Zeros in any form, and elements that nobody knows are named as such."""
+    """Zeros in any form give no report, and unknown elements are named."""
     said = [
         ("worldbody", "geom", {"margin": "0.0", "surfacevel": "0 0 0"}),
         ("actuator", "motor", {"actearly": "false"}),
@@ -292,7 +292,7 @@ TEXT = """<mujoco><option o_friction="2 2 0 0 0" o_margin="0.1"><flag override="
 
 
 def test_a_file_names_what_it_says_in_vain(tmp_path):
-    """Included files, too; what is taken is not among it."""
+    """Included files are covered, too; supported attributes are not reported."""
     pytest.importorskip("mujoco")
     (tmp_path / "part.xml").write_text(TEXT)
     (tmp_path / "main.xml").write_text('<mujoco><include file="part.xml"/><statistic extent="2"/></mujoco>')

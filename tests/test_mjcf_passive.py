@@ -61,7 +61,7 @@ def placed_data(m):
 
 @pytest.mark.parametrize("case", CASES)
 def test_two_hundred_free_steps_are_mujocos(tmp_path, case):
-    """Of an arm and a free body that tendons tie to each other and to the world; all of it is in tau."""
+    """For an arm and a free body that tendons connect to each other and to the world; all of it is in tau."""
     scene, m = scene_and_mujoco(tmp_path, CASES[case])
     world, robot, d = scene.world, scene.robot, placed_data(m)
     mujoco.mj_forward(m, d)
@@ -158,7 +158,7 @@ def scene_and_mujoco_of_ranges(tmp_path, actuators, joint="", tendon="", option=
     ],
 )
 def test_what_acts_on_a_joint_stays_within_its_range(tmp_path, actuators, joint, tendon, drives):
-    """Alone or together, by servos or motors; what is no drive for that is named, since it waits for tau."""
+    """Alone or together, by servos or motors: actuators that are not drives are named, because they need tau."""
     scene, m = scene_and_mujoco_of_ranges(tmp_path, actuators, joint, tendon)
     ctrl, d = np.full(m.nu, 2.0), mujoco.MjData(m)
     d.ctrl[:] = ctrl
@@ -171,7 +171,7 @@ def test_what_acts_on_a_joint_stays_within_its_range(tmp_path, actuators, joint,
 
 
 def test_groups_that_are_switched_off_do_nothing(tmp_path):
-    """Neither as drives nor as forces."""
+    """They act neither as drives nor as forces."""
     text = '<position joint="j" kp="50" group="2"/><motor name="on" joint="j"/><motor name="off" joint="k" group="2"/>'
     scene, m = scene_and_mujoco_of_ranges(tmp_path, text, option='actuatorgroupdisable="2"')
     d = mujoco.MjData(m)
@@ -184,7 +184,7 @@ def test_groups_that_are_switched_off_do_nothing(tmp_path):
 
 
 def test_a_robot_of_another_world_is_named(tmp_path):
-    """By the body that this world has not."""
+    """The error names the body that this world lacks."""
     scene, _ = scene_and_mujoco_of_ranges(tmp_path, '<motor joint="k"/>')
     world, robot = scene.world, scene.robot
     strange = replace(robot, actuators=tuple(replace(one, terms=(("arm", 0, 1.0),)) for one in robot.actuators))
@@ -216,7 +216,7 @@ def test_two_frictionless_geoms_slide_on(tmp_path, floor, box, speed):
 
 
 def test_pairs_mix_as_in_mujoco(tmp_path):
-    """Of all condims and priorities, where both geoms name one friction or the priority decides."""
+    """For all condims and priorities, if both geoms have one friction or the priority decides."""
     kinds = [(condim, priority) for condim in (1, 3) for priority in (-1, 0, 1)]
     for (condim, priority), (other, higher) in itertools.product(kinds, kinds):
         mu = 0.5 if priority == higher else 0.8
@@ -288,7 +288,7 @@ def test_of_motion_they_read_what_mujocos_read(tmp_path):
 
 
 def test_subtrees_are_mujocos(tmp_path):
-    """Of every body that moves, with several joints in a body, inertias off the frames, and a rotor that counts not."""
+    """For every moving body, with several joints in a body, inertias off the frames, and an uncounted rotor."""
     file = tmp_path / "arm.xml"
     kinds = ("com", "linvel", "angmom")
     with_them = "".join(
@@ -322,7 +322,7 @@ def test_subtrees_are_mujocos(tmp_path):
 
 
 def test_touch_counts_the_contacts_that_mujocos_counts(tmp_path):
-    """A box on four corners: zones around all, around two, before the ground's surface, behind it, of every form."""
+    """A box on four corners: zones around all, around two, above the ground, below it, of every form."""
     zones = {
         "around": 'type="box" size=".2 .2 .2"',
         "half": 'type="box" size=".1 .2 .2" pos=".1 0 0"',

@@ -1,4 +1,4 @@
-"""Robots from MuJoCo files: who may touch whom, actuators, sites, keyframes, and a robot in a world that goes on."""
+"""Robots from MuJoCo files: collision filters, actuators, sites, keyframes, and a robot in a running world."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_bodies_that_may_touch_are_mujocos(tmp_path, name):
 
 
 def test_a_body_of_several_joints_does_not_touch_its_parent(tmp_path):
-    """Neither do bodies welded to either of the two."""
+    """Bodies welded to either of the two do not touch either."""
     pairs = may_touch_here(load_mjcf(written(tmp_path, texts.LEG)).world)
     for pair in (("thigh", "shin"), ("thigh", "sole"), ("pack", "shin"), ("shin", "toe"), ("sole", "toe")):
         assert frozenset(pair) not in pairs
@@ -85,7 +85,7 @@ def test_filterparent_and_contacts_that_are_switched_off(tmp_path):
 
 
 def servo_forces(world, q, v, targets):
-    """What the drives do at a state."""
+    """Return the effect of the drives at a state."""
     tau = np.zeros(world.nv)
     for drive in world.joint_actions.drives:
         dof, at = world.place_of(drive.joint)
@@ -277,7 +277,7 @@ def test_two_files_meet_as_one_would_have_them(tmp_path):
 
 
 def test_a_refused_file_leaves_the_builder_as_it_was(tmp_path):
-    """Names that are taken, a geom that is not; what was left out is warned of."""
+    """Used names and a missing geom raise; omitted elements are warned of."""
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), Material(0.8))
     file = written(tmp_path, texts.ARM)

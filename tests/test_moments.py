@@ -71,7 +71,7 @@ def test_the_bound_follows_the_force_that_the_step_itself_finds():
 
 
 def test_random_problems_with_moments_are_certified():
-    """Dense inertia, random rows, several cones on every contact: Lemke's answer meets every condition."""
+    """Dense inertia, random rows, several cones on every contact: Lemke's solution satisfies every condition."""
     rng = np.random.default_rng(5)
     for _ in range(60):
         nc, nv = 3, 9
@@ -92,7 +92,7 @@ def test_random_problems_with_moments_are_certified():
 
 
 def test_a_file_keeps_the_cones(tmp_path):
-    """What is read back gives the same bits; data without further cones have no member for them."""
+    """Problem data read back give the same bits; data without further cones have no member for them."""
     data = ball((0.0, 0.0, 30.0), torsional=0.004, rolling=0.002)
     problem_data.save(tmp_path / "cones.npz", data)
     opened = problem_data.load(tmp_path / "cones.npz")
@@ -124,7 +124,7 @@ def rolling_world(material, velocity=(0.0, 0.0, 0.0), omega=(0.0, 0.0, 0.0), slo
 
 
 def checked(recording):
-    """Every step certified and verified, the ledger closed, the record's problems and solutions those of the loop."""
+    """Every step is certified and verified, the ledger closed, the record's problems and solutions equal the loop's."""
     report = verify(recording, every=17)
     assert report.holds, report
     assert np.abs(recording.ledger.residual).max() < 1e-12 * max(1.0, recording.kinetic[0])
@@ -204,7 +204,7 @@ def test_scenes_and_records_carry_the_lengths(tmp_path):
 
 @pytest.mark.parametrize("field", ["torsional", "rolling"])
 def test_lengths_are_not_negative(field):
-    """Nor anything that is no number."""
+    """Negative lengths, and values that are not numbers, are refused."""
     for value in (-1e-9, np.nan, np.inf):
         with pytest.raises(ContactError) as caught:
             Material(0.5, **{field: value})

@@ -37,8 +37,8 @@ def bin_of_spheres(count: int, seed: int = 0) -> World:
 @pytest.mark.slow
 @pytest.mark.parametrize("edges", [4, 8])
 def test_a_pile_is_answered_by_the_attempts(edges: int) -> None:
-    """Of 60 spheres no island goes to a pivoting method, and whoever looks at the record agrees."""
-    # What this pile was chosen with; with the numbers of its world one island of 494 is off by 7e-9.
+    """For 60 spheres no island needs a pivoting method, and the record verifies."""
+    # The settings for which this pile was chosen; with the numbers of its world one island of 494 is off by 7e-9.
     stepper = TimeStepping(4e-3, edges=edges, margin=1e-3, restitution_threshold=1e-2)
     recording = simulate(bin_of_spheres(60), stepper, steps=200)
     answered = recording.certificates.count_by_strategy()
@@ -51,7 +51,7 @@ def test_a_pile_is_answered_by_the_attempts(edges: int) -> None:
 @pytest.mark.parametrize("edges", [4, 6, 8])
 @pytest.mark.parametrize("alone", ["active_set", "interior_point"])
 def test_each_attempt_takes_moments(alone: str, edges: int) -> None:
-    """A ball that slides, spins and rolls has one motion, whoever finds the forces; sweeps begin from some."""
+    """A ball that slides, spins and rolls has one motion, by any strategy; sweeps begin from some."""
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), SURFACE)
     pose, v = (0, 0, RADIUS, 1, 0, 0, 0), (0.4, 0.1, 0, 1.0, -2.0, 3.0)
@@ -88,7 +88,7 @@ def grasp(torsional: float) -> World:
 
 @pytest.mark.parametrize(("torsional", "holds"), [(0.0, False), (0.3e-3, False), (1e-3, True)])
 def test_a_grasp_beside_the_mass_centre_holds_by_torsion_alone(torsional: float, holds: bool) -> None:
-    """Two points bear no moment about their line: m g d = 0.049 N m is asked of 2 rho fN, fN = 50 N."""
+    """Two points carry no moment about their line: m g d = 0.049 N m must be within 2 rho fN, fN = 50 N."""
     world = grasp(torsional)
     tau = np.zeros(world.nv)
     tau[:2] = 50.0, -50.0
@@ -101,7 +101,7 @@ def test_a_grasp_beside_the_mass_centre_holds_by_torsion_alone(torsional: float,
 
 
 def test_problems_with_moments_are_selected_on_the_public_path() -> None:
-    """Dense inertia, random rows, several cones on every contact: what is selected solves the LCP, certified."""
+    """Dense inertia, random rows, several cones on every contact: selected forces solve the LCP, certified."""
     rng, selected = np.random.default_rng(5), 0
     for _ in range(60):
         nc, nv = 3, 18

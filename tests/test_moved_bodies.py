@@ -1,4 +1,4 @@
-"""Bodies that stood fixed and move as they are told: mocap bodies of files, and motions changed under way."""
+"""Fixed bodies that follow a motion: mocap bodies of files, and motions changed during a run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_fixed_body_that_is_moved_is_a_kinematic_one() -> None:
 
 
 def test_another_motion_is_taken_under_way() -> None:
-    """The paddle stops where it is: the cube slides on and comes to rest."""
+    """The paddle stops: the cube slides on and stops."""
     run = Simulation(paddle(True), TimeStepping(0.005))
     run.step(n=100)
     ((number, motion),) = run.world.motions

@@ -54,7 +54,7 @@ def with_rotors_and_own_joints(seed: int) -> Model:
 
 
 def check_differences(model: Model, seed: int, *, forces: bool) -> None:
-    """Those of inverse dynamics to 1e-10, the mass matrix to rounding, those of forward dynamics by M^-1."""
+    """Derivatives of inverse dynamics to 1e-10, the mass matrix to rounding, of forward dynamics by M^-1."""
     q, v, a = state(model, seed)
     f_ext = np.random.default_rng(seed).standard_normal((model.nb, 6)) if forces else None
     dq, dv, da = inverse_dynamics_derivatives(model, q, v, a, f_ext)
@@ -268,7 +268,7 @@ def test_motion_of_random_trees() -> None:
 
 @pytest.mark.nojit
 def test_a_point_on_a_wheel() -> None:
-    """Of (r cos q, r sin q), with the momentum of the mass that is there."""
+    """The derivatives of (r cos q, r sin q), with the momentum of a mass there."""
     inertia = RigidInertia(2.0, (0.5, 0, 0), inertia=np.diag([0.1, 0.1, 0.1]))
     wheel = ModelBuilder().add_body("wheel", joint=joints.Revolute(), inertia=inertia).build()
     s, c, w, a = np.sin(0.3), np.cos(0.3), 2.0, 1.5

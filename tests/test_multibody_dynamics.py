@@ -152,7 +152,7 @@ def test_every_joint_in_one_tree() -> None:
 
 @pytest.mark.parametrize("root", JOINTS, ids=lambda joint: type(joint).__name__)
 def test_joints_on_the_root_have_the_right_bias(root: joints.Joint) -> None:
-    """The bias force at a root joint is that of Lagrange: d(M v)/dt - dT/dq for coordinates, here by power at a = 0."""
+    """The bias force at a root joint agrees with Lagrange: d(M v)/dt - dT/dq in coordinates, by power at a = 0."""
     rng = np.random.default_rng(1)
     placement, inertia = random_body(rng)
     model = ModelBuilder((0, 0, 0)).add_body("b", joint=root, placement=placement, inertia=inertia).build()
@@ -350,7 +350,7 @@ def test_models_too_large_for_the_stack() -> None:
 
 
 def test_both_ways_of_factorising_agree() -> None:
-    """On two arms of 25 what the tree makes zero stays zero in the dense way; few degrees of freedom go the other."""
+    """On two arms of 25 the zeros of the tree remain zero in the dense method; small models use the other method."""
     builder = ModelBuilder()
     for arm in "lr":
         for i in range(25):

@@ -89,7 +89,7 @@ def test_held_joints_move_with_what_carries_them() -> None:
 
 
 def test_held_by_a_number() -> None:
-    """Rotors and limits of the held are gone, those of the others stay; wrong names and lengths are named."""
+    """Rotors and limits of held joints are gone, others remain; wrong names and lengths are named."""
     model = arm()
     fewer = model.reduced({"hip": 0.3})
     assert (fewer.nv, fewer.armature.any(), fewer.joint_v("hip")) == (model.nv - 1, False, slice(6, 6))
@@ -105,7 +105,7 @@ def test_held_by_a_number() -> None:
 
 
 def test_replaced_fields_make_another_model() -> None:
-    """Everything follows from bodies and gravity, those of descriptions included; what makes no tree is refused."""
+    """Everything follows from bodies and gravity, also of descriptions; bodies that form no tree are refused."""
     for model in (arm(), model_with_every_joint(), Model.from_urdf(FIVE_JOINTS, floating_base=True)):
         moon = replace(model, gravity=0.16 * model.gravity)
         q, zero = model.neutral, np.zeros(model.nv)
@@ -162,7 +162,7 @@ def arm():
 
 
 def test_joints_by_name() -> None:
-    """A joint of its own name, and one that goes by its body."""
+    """A joint with a name, and one with the name of its body."""
     model = arm()
     assert model.joint_names == ("trunk", "hip", "shank", "rails")
     assert (model.joint_q("hip"), model.joint_v("hip")) == (slice(7, 8), slice(6, 7))
@@ -174,7 +174,7 @@ def test_joints_by_name() -> None:
 
 
 def test_limits_stand_where_the_degrees_of_freedom_do() -> None:
-    """Infinite where there is none."""
+    """Infinite without a limit."""
     model, free = arm(), [INF] * 6
     np.testing.assert_array_equal(model.limits.lower, [-x for x in free] + [-1, -INF, -5, -INF])
     np.testing.assert_array_equal(model.limits.upper, [*free, 2, INF, INF, INF])
@@ -198,7 +198,7 @@ def test_all_of_it_is_in_the_text() -> None:
 
 
 def test_worlds_and_records_keep_them() -> None:
-    """With a prefix; the limits are the world's stops, once, read back or not."""
+    """Names get a prefix; the limits become joint limits of the world, only once, also after a reload."""
     builder = WorldBuilder()
     builder.add_model(arm(), prefix="a/")
     world = builder.build()

@@ -80,7 +80,7 @@ def test_a_swing_of_points_verifies() -> None:
 
 
 def test_a_planar_link_moves_as_in_the_plane() -> None:
-    """Of diag(0, I, 0) only I is asked for about y; the record keeps it, the opt-out included."""
+    """With diag(0, I, 0) only I matters about y; the record keeps the inertia and its option."""
     with pytest.raises(SpatialError, match="physical=False takes it"):
         RigidInertia(2.0, (0, 0, -0.5), inertia=np.diag([0.0, 0.1, 0.0]))
     inertia = RigidInertia(2.0, (0, 0, -0.5), inertia=np.diag([0.0, 0.1, 0.0]), physical=False)
@@ -107,7 +107,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_what_is_taken_can_be_moved_joined_and_read_back(name) -> None:
-    """One rule: what one constructor takes, all that make inertias of inertias take."""
+    """One rule: all functions that make inertias from inertias accept what one constructor accepts."""
     moments, physical = ODD[name]
     inertia = RigidInertia(2.0, (0.3, -20.0, 0.1), inertia=moments, physical=physical)
     X = Transform(quaternion.to_matrix(quaternion.normalize([1.0, 0.3, -0.2, 0.5])), (1.0, 2.0, 3.0))
@@ -241,7 +241,7 @@ def pendulum(armature):
 
 
 def test_all_is_mujocos() -> None:
-    """M, bias, accelerations, M^-1 and energy of a free tree with rotors behind every kind of joint."""
+    """M, bias, accelerations, M^-1 and energy of a free tree with rotors at every kind of joint."""
     mujoco = pytest.importorskip("mujoco")
     m, model = mujoco.MjModel.from_xml_string(MJCF), of_mjcf()
     m.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
@@ -292,7 +292,7 @@ def test_constraints_stand_behind_the_rotors() -> None:
 
 
 def world_with_rotors(gyroscopic_body):
-    """A hopper on the floor whose leg has a rotor, and a loose body, with rotors too if asked."""
+    """A hopper on the floor whose leg has a rotor, and a loose body, with rotors on request."""
     bodies = ModelBuilder()
     box = RigidInertia.solid_box(2.0, (0.2, 0.15, 0.1))
     bodies.add_body("trunk", joint=joints.FloatingBase(), inertia=box)

@@ -146,7 +146,7 @@ def test_unreachable_points(target, error):
 
 
 def test_targets_on_the_boundary_and_from_singular_starts():
-    """A stretched arm as answer, and a stretched arm, whose tip cannot move inward at first, as start."""
+    """A stretched arm as result, and a stretched arm, whose tip cannot move inward at first, as start."""
     model = planar()
     for target in ([0.0, 3.0, 0.0], [1.0, 0.0, 0.0], [-3.0, 0.0, 0.0], [0.0, 0.0, 0.0]):
         result = inverse_kinematics(model, np.zeros(3), [PointTarget("l2", [1.0, 0.0, 0.0], target)])
@@ -246,7 +246,7 @@ def test_nothing_to_do_and_nothing_that_moves():
 
 
 def test_refused_values():
-    """Typed errors name the argument at fault; unknown bodies come with close names."""
+    """Typed errors name the wrong argument; for unknown bodies they list close names."""
     model = planar()
     tip = PointTarget("l2", [1.0, 0.0, 0.0], [1.0, 1.0, 0.0])
     q0 = np.zeros(3)

@@ -125,7 +125,7 @@ def test_gravity_is_the_callers():
 
 
 def test_a_root_called_world_is_the_world():
-    """It is no body, and what hangs on it hangs on the world."""
+    """It is not a body, and its children are fixed to the world."""
     text = robot(link("world", ""), link("b"), joint(parent="world", inside="<origin xyz='1 2 3'/>"))
     model = Model.from_urdf(text)
     assert (model.root, model.names, model.bodies[0].parent) == ("world", ("b",), "world")
@@ -190,16 +190,16 @@ def test_products_of_inertia_are_zero_where_left_out_and_keep_their_signs():
 
 
 def test_an_origin_may_be_a_quaternion():
-    """Of version 1.2 of the format; normalised, the scalar last."""
+    """Quaternions of version 1.2 of the format are read: the scalar comes last, and they are normalised."""
     model = Model.from_urdf(pair(inside="<origin quat_xyzw='0 0 2 2'/>"))
     np.testing.assert_allclose(model.bodies[1].placement.R, turn([0, 0, 1], math.pi / 2), atol=1e-15)
 
 
 def test_limits_friction_and_the_rest_are_kept():
-    """By the joints' own names, with places in q and v, and as vectors; what is not written is no limit."""
+    """They are kept by joint name, with positions in q and v, and as vectors; a missing entry means no limit."""
     model = Model.from_urdf(FIVE, floating_base=True)
     assert model.robot == "five_joints"
-    # That of the root link is none of the description's; the others are those of `joints`, one by one.
+    # The root link's joint is not in the description; the others are those of `joints`, one by one.
     assert model.joint_names == ("shoulder", "axle", "rail", "grip", "tip_mount")
     assert model.joint_names == tuple(joint.name for joint in model.joints)
     assert model.joint_q("base") == slice(0, 7)
@@ -231,7 +231,7 @@ def test_a_model_without_description_has_no_limits():
 
 
 def test_limits_that_are_written_in_part_follow_the_format():
-    """Without <limit> there is none; lower and upper default to zero inside one; a continuous joint has neither."""
+    """Without <limit> there is none; lower and upper are zero by default inside one; continuous joints have neither."""
     free = Model.from_urdf(pair()).joint_data["j"]
     assert (free.lower, free.upper, free.effort, free.velocity) == (-math.inf, math.inf, math.inf, math.inf)
     half = Model.from_urdf(pair(inside="<limit upper='2'/>")).joint_data["j"]
@@ -262,7 +262,7 @@ def test_a_mimicking_joint_keeps_its_coordinate_and_can_be_made_to_follow():
 
 
 def test_a_joint_may_mimic_one_that_mimics():
-    """Whatever the order in the file, the followed joint is settled first."""
+    """In any order of the file the followed joint is computed first."""
     parts = [link(name) for name in "abcd"]
     text = robot(
         *parts,
@@ -276,7 +276,7 @@ def test_a_joint_may_mimic_one_that_mimics():
 
 
 def test_geometry_is_kept_as_records_and_not_loaded():
-    """Collision and visual shapes with their links and poses; a mesh nobody gave a folder for has no path."""
+    """Collision and visual shapes with their links and poses; a mesh without a given folder has no path."""
     model = Model.from_urdf(FIVE)
     assert [type(shape.shape) for shape in model.collisions] == [UrdfBox, UrdfCylinder, UrdfSphere]
     plate = model.collisions[0]
@@ -291,7 +291,7 @@ def test_geometry_is_kept_as_records_and_not_loaded():
 
 
 def test_points_and_rods_are_taken_as_they_are():
-    """They exist, and with the round-off of a program too; asked to be strict or not."""
+    """Both exist, also with a program's rounding; with and without strict checks."""
     for moments in ((0, 0, 0), (0, 1, 1), (1e-22, -1e-21, 0)):
         text = robot(link("a", inertial(3.0, *moments)))
         for strict in (False, True):
@@ -300,7 +300,7 @@ def test_points_and_rods_are_taken_as_they_are():
 
 
 def test_an_inertia_that_cannot_exist_is_used_unchanged_with_a_warning_that_names_the_link():
-    """Real robots are written so; the dynamics are those of the file."""
+    """Real robots have such files; the dynamics use the file's values."""
     text = robot(link("a"), link("long", inertial(1.0, 1.0, 2.0, 4.0)), joint(child="long"))
     with pytest.warns(UrdfWarning, match=r"'long' has a moment larger than the sum .*1, 2, 4 kg") as caught:
         model = Model.from_urdf(text)
@@ -319,7 +319,7 @@ def test_rounded_numbers_of_a_plate_do_not_warn():
 
 
 def test_a_negative_moment_is_refused_where_it_would_move():
-    """Motion would have negative energy; what it is fixed to counts, and so does whether it moves at all."""
+    """Motion would have negative energy; fixed bodies count with their parent, and so does whether it moves."""
     bad = link("bad", inertial(1.0, -0.5, 2.0, 2.0))
     moving = robot(link("a"), bad, joint(child="bad"))
     with pytest.raises(UrdfError, match=r"line 3: link 'bad': .* negative principal moment -0.5") as caught:

@@ -1,4 +1,4 @@
-"""Robot descriptions from strangers: what could do harm is refused, quickly."""
+"""Untrusted robot descriptions: harmful content is refused, quickly."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_external_entities_and_document_types_are_refused(tmp_path):
 
 
 def test_huge_descriptions_are_refused(tmp_path):
-    """By bytes, whether text or file; by elements, whether kept or not; a device is no file."""
+    """Bytes of texts and files are limited, and the number of elements, kept or not; a device is not a file."""
     refused_quickly("<robot>" + " " * MAX_BYTES + "</robot>", "larger than 16 MiB")
     file = tmp_path / "huge.urdf"
     with file.open("wb") as out:

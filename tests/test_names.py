@@ -1,4 +1,4 @@
-"""One name for each thing: what packages list, that no name stands for two things, and what old names say."""
+"""One name for each object: the names that packages list, no name for two objects, messages for old names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BEFORE = [
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_package_lists_its_public_names_alone(name: str) -> None:
-    """Neither modules nor imports: what is offered when a name is completed is what is meant to be used."""
+    """Completion offers the public names, neither modules nor imports."""
     package = importlib.import_module(name)
     assert dir(package) == sorted(package.__all__)
     with pytest.raises(AttributeError, match="no_such_name"):

@@ -1,4 +1,4 @@
-"""What notebooks show: short tables of HTML that need no extra, fetch nothing, and take names for what they are."""
+"""HTML in notebooks: short tables that need no extra, load nothing, and escape names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(autouse=True)
 def no_extras(monkeypatch):
-    """As where nothing but the library is installed."""
+    """Hide all extras, as if only the library were installed."""
     for name in ("matplotlib", "viser", "IPython", "PIL", "trimesh"):
         monkeypatch.setitem(sys.modules, name, None)
 
@@ -66,7 +66,7 @@ def test_tables_are_cut_and_escaped():
 
 
 def test_a_recording_says_what_was_run_and_draws_its_energy():
-    """Of a body with a hostile name; without steps there is nothing to draw; an energy of no number is left out."""
+    """Names are escaped; without steps there is no plot; an energy that is not a number is left out."""
     recording = simulate(ball(HOSTILE), TimeStepping(1e-3), steps=60)
     shown = recording._repr_html_()
     page = Page(shown)
@@ -83,7 +83,7 @@ def test_a_recording_says_what_was_run_and_draws_its_energy():
 
 
 def test_an_event_driven_run_counts_its_events():
-    """By kind."""
+    """It counts events by kind."""
     run = EventDriven().run(ball(HOSTILE), 0.2)
     page = Page(run._repr_html_())
     assert HOSTILE in page.text

@@ -1,4 +1,4 @@
-"""Runs that are solved to rounding and that nobody should believe are warned of, as are jams and gains of energy."""
+"""Runs that are solved to rounding but implausible are warned of, and so are jams and gains of energy."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ def prism(sides: int) -> ConvexPoints:
         ),
         (falling(prism(5), (0, 0, 0, 0, 0, 200.0), z=0.1), True),
         (falling(Cylinder(0.1, 0.1), (0, 0, 0, 200.0, 0, 0), z=0.13), True),
-        # A plane is the same all along: what falls onto it, or slides along it, meets it where it should.
+        # A plane is the same everywhere: a body that falls onto it, or slides along it, has the right contact.
         (falling(Sphere(0.03), (0, 0, -7.5, 0, 0, 0)), False),
         (falling(Box.cube(0.1), (50.0, 0, 0, 0, 0, 0), z=0.1), False),
-        # What goes side by side passes nothing.
+        # Bodies side by side pass nothing.
         (falling(Sphere(0.03), (20.0, 0, 0, 0, 0, 0), other=0.07), False),
     ],
 )
@@ -273,7 +273,7 @@ def test_a_jam_is_warned_of_by_the_names_of_its_bodies() -> None:
 
 @pytest.mark.filterwarnings("error::contactlab.recording.ImplausibleWarning")
 def test_a_wide_wedge_and_a_lift_are_none() -> None:
-    """A ball that leaves a wedge of 30 degrees is no jam, nor are boxes on slow and fast lifts."""
+    """A ball that leaves a wedge of 30 degrees is not a jam, nor are boxes on slow and fast lifts."""
     run = simulate(wedge(math.radians(30.0)), TimeStepping(1e-3), steps=3)
     assert run.ledger.kinematic.max() > 0.0
     for speed in (1e-4, 1e-2, 1.0):

@@ -1,4 +1,4 @@
-"""What a run does when every attempt at an island's forces failed: it goes on with nearly right ones, and says so."""
+"""Runs in which every strategy failed for an island: they continue with nearly right forces, and report it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::contactlab.simulation.Implausib
 
 
 class Off:
-    """Lemke's method as a user's solver whose answers are off by a share, in some of the problems it is asked."""
+    """Lemke's method as a user's solver whose results have a relative error in some problems."""
 
     def __init__(self, share, problems=None):
         self.share, self.problems, self.asked = share, problems, 0
@@ -128,7 +128,7 @@ def test_verification_names_the_steps_and_does_not_hold():
     assert verify(recording, every=9).failed == 0
     assert not verify(recording, every=9).holds
     assert verify(run(1e-6, ())).holds
-    # What is marked by nobody is found all the same.
+    # Unmarked islands are found as well.
     rows = {**recording.rows, "island_choice": np.ones_like(recording.rows["island_choice"])}
     unmarked = verify(replace(recording, rows=rows))
     assert unmarked.failed == unmarked.unexplained_failures == report.failed
@@ -199,7 +199,7 @@ def test_a_record_of_before_stopped_and_can_be_gone_on_with(tmp_path):
 
 
 def test_an_adaptive_stepper_tries_smaller_steps_first():
-    """Where one helps nothing is marked; where none does, the last is taken, and the next step is tried anew."""
+    """If a strategy succeeds no island is marked; otherwise the last forces are used, and the next step restarts."""
     helped = run(1e-6, (5, 7), adaptive=True)
     assert not len(helped.uncertified)
     assert helped.h[5] == 0.5e-3
@@ -214,7 +214,7 @@ def test_an_adaptive_stepper_tries_smaller_steps_first():
 
 @pytest.mark.parametrize("share", [-1e-6, 1e-2])
 def test_with_exact_cones(share):
-    """Friction problems, judged by their own residual, are gone on with by the same rule."""
+    """Friction problems, judged by their residual, continue by the same rule."""
 
     class Cones:
         def solve(self, problem, *, z0, tolerance, trace):
@@ -257,7 +257,7 @@ def test_with_rows_of_joints(share):
 
 
 def test_what_no_forces_mend_still_stops():
-    """A velocity that is no longer finite."""
+    """A velocity that is not finite stops the run."""
     with pytest.raises(SimulationError, match="no longer finite"):
         simulate(scenes.dropped_ball(1.0), TimeStepping(16.0), steps=1, tau=np.full(6, 1e200))
 

@@ -67,7 +67,7 @@ def states_coulomb_rows(source: str) -> bool:
 def test_only_one_file_states_the_rows_of_friction() -> None:
     """No source file but the assembly kernel writes mu, E and gammaE into a matrix.
 
-    Verification has arithmetic of its own, so that it can find this one wrong.
+    Verification has its separate arithmetic, so that it can find errors of this one.
     """
     own = {file: text for file, text in sources().items() if "verification" not in file.parts}
     found = [str(file) for file, text in own.items() if states_coulomb_rows(text)]

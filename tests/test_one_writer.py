@@ -1,4 +1,4 @@
-"""One writer at a place: the second is told whose it is and ends, and a dead one's is taken over."""
+"""One writer per path: the second one gets the owner's name and ends, and a dead owner's lock is taken over."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_second_run_ends_at_once_and_harms_nothing(tmp_path, capsys):
 
 
 def test_a_run_within_a_run_is_refused(tmp_path):
-    """Threads and callbacks of one process are writers, too; the outer run ends as if nobody had asked."""
+    """Threads and callbacks of one process are writers, too; the outer run ends undisturbed."""
     path, refused = tmp_path / "run.npz", []
 
     def meddle(done, total):
@@ -73,7 +73,7 @@ def test_a_refused_resume_leaves_no_folder(tmp_path):
 
 
 def test_a_lock_is_held_until_it_is_released(tmp_path):
-    """By whoever has it; its file goes with it."""
+    """The owner releases it; its file is removed."""
     first = Lock(tmp_path / "new" / "lock")
     with pytest.raises(LockHeldError, match=f"process {os.getpid()} on"):
         Lock(tmp_path / "new" / "lock")
@@ -85,7 +85,7 @@ def test_a_lock_is_held_until_it_is_released(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="patches fcntl")
 def test_where_the_file_system_has_no_locks_the_owner_decides(tmp_path, monkeypatch):
-    """Alive: refused; dead on this host: taken over; of another host, or of nobody's: respected, and taken."""
+    """Alive: refused; dead on this host: taken over; of another host, or no owner: kept, unless a request takes it."""
     import fcntl
 
     def none(handle, operation):
@@ -112,7 +112,7 @@ def test_where_the_file_system_has_no_locks_the_owner_decides(tmp_path, monkeypa
 
 
 def test_a_second_race_is_refused(tmp_path):
-    """Whatever part of it the first is at."""
+    """At any stage of the first one."""
     problem = lcp.LCP(np.eye(2), -np.ones(2))
     lock = Lock(tmp_path / "lock")
     with pytest.raises(SweepError, match="another race is writing here: process"):

@@ -38,7 +38,7 @@ def test_two_points_that_lift_each_other_leave_two_segments(inertia):
     assert u.max(axis=0) == pytest.approx([ratio * (1.0 - ratio)] * 2, abs=1e-9)
     assert u.max(axis=1).min() < 0.05 * ratio * (1.0 - ratio)
     assert found.dimension == 2
-    # The hull of two segments that meet at a right angle in (u1, u2); its measure is that of the norm of M.
+    # The hull of two segments at a right angle in (u1, u2); its measure is in the norm of M.
     area = 0.5 * (ratio * (1.0 - ratio)) ** 2 * np.sqrt(np.linalg.det(np.linalg.inv([[1, -1], [1, 1]])) ** 2 * inertia)
     assert found.measure == pytest.approx(area, rel=1e-2)
     for law in (Newton(0.0), Stronge(0.0), Stronge(0.0, "sequential"), Poisson(0.0)):
@@ -170,7 +170,7 @@ def test_sets_of_events_of_recorded_steps_and_of_comparisons():
 
 
 def test_bad_arguments_are_refused():
-    """By name; a course that cannot end is told."""
+    """The error names the argument; a sequence that cannot end is reported."""
     for call, field in (
         (lambda: outcome_set(cradle(3), 1.5), "restitution"),
         (lambda: outcome_set(cradle(3), contacts=[2]), "contacts"),
@@ -185,7 +185,7 @@ def test_bad_arguments_are_refused():
 
 @pytest.mark.parametrize("data", [flat_rod(1.0 / 3.0), flat_rod(1.0 / 3.0, (1.0, -1.0, 0.0), 0.3, 0.1)])
 def test_two_points_that_press_each_other_down_come_to_rest(data):
-    """W12 < 0, a uniform rod: whatever the order, both ends stay down; with friction it loses what it must."""
+    """W12 < 0, a uniform rod: in any order both ends stay down; with friction it loses the necessary energy."""
     found = outcome_set(data, samples=30)
     assert np.abs(found.v_plus[:, 1:]).max() < 1e-6
     for law in (Newton(0.0), Stronge(0.0), Stronge(0.0, "sequential")):

@@ -187,7 +187,7 @@ def test_the_map_of_a_model_tells_sticking_from_slipping() -> None:
 
 
 def test_bad_maps_are_refused() -> None:
-    """By name."""
+    """They are refused by name."""
 
     def instant(mu: float) -> ConstraintAccelProblemData:
         return state(STEEPEST, mu, 0.0)

@@ -43,7 +43,7 @@ def empty():
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_plots_have_units_and_draw_empty_records(plot, recording, empty, tmp_path):
-    """Every axis says what it counts in; the time is in seconds."""
+    """Every axis has its unit; the time is in seconds."""
     figure = plot(recording)
     assert figure.axes[-1].get_xlabel() == "time [s]"
     for axes in figure.axes:
@@ -67,7 +67,7 @@ def test_no_legend_lies_over_data(plot, recording):
 
 
 def test_a_picture_that_moves(recording, tmp_path):
-    """As many frames as fps and speed make of the run, all of one size; what cannot be is refused."""
+    """The number of frames follows from fps and speed, all of one size; impossible values are refused."""
     image = pytest.importorskip("PIL.Image")
     path = plotting.animation(recording, tmp_path / "run.webp", fps=10.0, speed=2.0, size=(120, 80))
     with image.open(path) as moving:
@@ -78,7 +78,7 @@ def test_a_picture_that_moves(recording, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script stands for ffmpeg")
 def test_a_film_is_what_ffmpeg_makes_of_the_frames(recording, tmp_path, monkeypatch):
-    """Every frame reaches it; where it gives up, what it says is told."""
+    """Every frame is passed to it; if it fails, its output is in the error."""
     tool, taken = tmp_path / "ffmpeg", tmp_path / "taken"
     tool.write_text(f'#!/bin/sh\necho "$@" > {taken}\nwc -c >> {taken}\n', encoding="utf-8")
     tool.chmod(0o755)
@@ -117,7 +117,7 @@ def shares(screen, x, y):
 
 
 def test_rasterized_squares_cover_their_pixels_and_the_nearer_wins():
-    """Middles of pixels decide; what lies behind the eye is left out."""
+    """Centres of pixels decide; parts behind the eye are left out."""
     square = np.array([(2.0, 1.0), (6.0, 1.0), (6.0, 5.0), (2.0, 5.0)])
     corners = np.array([(0, 1, 2), (0, 2, 3)])
     far = np.concatenate((square[corners], np.full((2, 3, 1), 0.5)), axis=2)
@@ -133,7 +133,7 @@ def test_rasterized_squares_cover_their_pixels_and_the_nearer_wins():
 
 
 def test_the_camera_sees_all_and_things_fall_into_place():
-    """All points fit; a ball in front hides the box behind it; shadows darken the ground."""
+    """All points fit; a ball in front hides the box behind; shadows darken the ground."""
     box, ball = solid_of(Box.cube(0.2)), solid_of(Sphere(0.3, (-0.6, -1.4, 0.7)))
     points = np.concatenate((box.vertices, ball.vertices))
     camera = Camera.at(points, 80, 60)
@@ -189,7 +189,7 @@ def test_replay_writes_pictures_and_plots(recording, tmp_path, capsys):
 
 
 def test_a_horizon_leaves_nothing_white(recording):
-    """With it the floor goes on under a sky; without, what is empty is white."""
+    """With a horizon the floor continues under a sky; without one, empty parts are white."""
     for horizon in (False, True):
         (axes,) = plotting.picture(recording, 0.3, size=(160, 100), horizon=horizon).axes
         image = np.asarray(axes.images[0].get_array())

@@ -102,7 +102,7 @@ def test_from_blocks_copies_nothing(kind: Any, fields_of: Callable[..., dict[str
 
 @each_level
 def test_data_are_frozen_and_own_their_arrays(kind: Any, fields_of: Callable[..., dict[str, Any]]) -> None:
-    """Neither the caller's arrays nor those of the blocks lead back into the data."""
+    """Neither the caller's arrays nor the blocks' can change the data."""
     fields = fields_of()
     data, mu = kind(**fields), "mu" if kind is ConstraintVelProblemData else "mu_sliding"
     before = getattr(data, mu).copy()
@@ -134,7 +134,7 @@ def test_copies_and_changed_copies(kind: Any, fields_of: Callable[..., dict[str,
 
 
 def test_forces_are_packed_in_order() -> None:
-    """As fN, fF, fL, fG; an array of them is a copy."""
+    """The order is fN, fF, fL, fG; an array of them is a copy."""
     data, cf = ConstraintVelProblemData(**velocity_fields()), np.arange(11.0)
     forces = ConstraintForces.from_packed(data, cf)
     for found, first, last in ((forces.fN, 0, 3), (forces.fF, 3, 8), (forces.fL, 8, 10), (forces.fG, 10, 11)):
@@ -179,7 +179,7 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
 @pytest.mark.parametrize("q_form", FORMS)
 @pytest.mark.parametrize("n_form", FORMS)
 def test_N_minus_muQ_T_for_every_form(n_form: str, q_form: str) -> None:
-    """The map, its transposes and its rows are those of dense arrays; wrong shapes are named."""
+    """The map, its transposes and its rows equal those of dense arrays; wrong shapes are named."""
     fields = acceleration_fields()
     dense = fields["N"] - full_size_Q(fields)
     forms = {"N": FORMS[n_form](fields["N"]), "Q": FORMS[q_form](fields["Q"])}
@@ -293,7 +293,7 @@ def test_negative(level: str, field: str) -> None:
     ],
 )
 def test_velocity_level(field: str, message: str, changes: dict[str, Any]) -> None:
-    """What was left out, does not fit, or is no number."""
+    """Missing arguments, wrong shapes and values that are not numbers raise."""
     refused("velocity", field, message, changes)
 
 
@@ -356,7 +356,7 @@ def test_overflow_of_a_wider_float_is_refused() -> None:
 
 
 def test_the_error_is_a_value_error_and_survives_pickling() -> None:
-    """So that it comes back from other processes."""
+    """Pickling works, so that errors return from other processes."""
     error = pickle.loads(pickle.dumps(ProblemDataError("mu", "mu[0] = -1")))
     assert isinstance(error, ValueError)
     assert (error.field, error.message, str(error)) == ("mu", "mu[0] = -1", "mu: mu[0] = -1")

@@ -55,7 +55,7 @@ def saved_instant(tmp_path):
 
 
 def test_round_trip_with_mass_matrix(tmp_path):
-    """A problem with M comes back with the same bits, M and solve included."""
+    """A loaded problem with M has the same bits, M and solve included."""
     path = tmp_path / "problem.npz"
     data = velocity_example()
     problem_data.save(path, data)
@@ -100,7 +100,7 @@ def test_round_trip_without_any_constraint(tmp_path):
 
 
 def test_loaded_blocks_suit_compiled_code(saved, level):
-    """Loaded block arrays are C-contiguous and writable like fresh ones, whatever the file's memory order."""
+    """Loaded block arrays are C-contiguous and writable like new ones, for any memory order in the file."""
     path, members = saved
     push = EXAMPLES[level][1][0]
     np.savez(path, **(members | {"J": np.asfortranarray(members["J"]), push: members[push].astype(">f8")}))
@@ -112,7 +112,7 @@ def test_loaded_blocks_suit_compiled_code(saved, level):
 
 
 def test_save_replaces_and_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
-    """An interrupted save keeps the previous file whole and leaves nothing else behind."""
+    """An interrupted save keeps the previous file unchanged and leaves no other file."""
     path = tmp_path / "problem.npz"
     problem_data.save(path, velocity_example())
 
@@ -321,7 +321,7 @@ def test_a_missing_file_is_the_system_s_error(tmp_path):
 @pytest.mark.parametrize("flag", [True, False])
 @pytest.mark.parametrize("inertia", [{}, {"M": None, "solve_inertia": np.array([[0.5, 0.1], [0.1, THIRD]])}])
 def test_round_trip_at_acceleration_level(tmp_path, flag, inertia):
-    """A problem comes back of its own kind with the same bits, solve and choice of solver included."""
+    """A loaded problem has the saved kind and bits, inertia solve and choice of solver included."""
     data = acceleration_example(use_complementarity_problem_solver=flag, **inertia)
     problem_data.save(tmp_path / "problem.npz", data)
     again = problem_data.load(tmp_path / "problem.npz")

@@ -1,4 +1,4 @@
-"""Operators of problem data in every form, and the static helpers: what forces do, forces in contact frames."""
+"""Operators of problem data in every form, and the static helpers: generalised forces, forces in contact frames."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_blocks_do_not_depend_on_the_form(form, matrix):
 
 
 def test_rows_of_a_pair_come_from_mu_r_and_k():
-    """The rows of callables are told by mu for N, by r for F and by k for L, G and frictionless N."""
+    """The number of rows of callables follows from mu for N, r for F, and k for L, G and frictionless N."""
     data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), N=pair(A), F=pair(A), mu=[1.0, 1.0], r=[1, 1])
     assert (data.nc, data.nr) == (2, 2)
     data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), N=pair(A), kN=[0.0, 0.0])
@@ -78,7 +78,7 @@ def test_rows_of_a_pair_come_from_mu_r_and_k():
 
 @pytest.mark.parametrize("field", ["N", "L", "G"])
 def test_rows_of_a_pair_that_cannot_be_told(field):
-    """A pair without anything that tells its rows is refused with advice."""
+    """A pair without a known number of rows is refused with advice."""
     with pytest.raises(ProblemDataError, match=f"cannot be told: give .*k{field}") as caught:
         ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), **{field: pair(A)})
     assert caught.value.field == field
@@ -232,14 +232,14 @@ def test_a_solve_is_symmetric_to_a_millionth_in_any_unit(unit):
     ],
 )
 def test_faulty_mass_matrices_are_named(M, message):
-    """Shape, sign, symmetry and rank faults of M are told apart."""
+    """Faults of shape, sign, symmetry and rank of M have separate messages."""
     with pytest.raises(ProblemDataError, match=re.escape(message)) as caught:
         ConstraintVelProblemData(Mv=MOMENTUM, M=M)
     assert caught.value.field == "M"
 
 
 def test_extreme_mass_ratios_are_not_singular():
-    """Twelve decades between masses are not taken for a rank fault."""
+    """Twelve decades between masses do not count as a rank fault."""
     data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.diag([1e-6, 1.0, 1e6]))
     np.testing.assert_allclose(data.solve_inertia(np.ones(3)), [1e6, 1.0, 1e-6])
 
@@ -381,7 +381,7 @@ def test_contact_frames_give_the_force_on_the_body() -> None:
     ],
 )
 def test_frames_that_are_not_orthonormal_are_named(frame: Any, message: str) -> None:
-    """The frame, what is wrong with it and by how much."""
+    """The error has the frame, its fault, and the deviation."""
     data = Rod(0.0).at_velocity_level(0.1)
     with pytest.raises(ProblemDataError, match=message) as caught:
         ConstraintSolver.calc_contact_forces_in_contact_frames(data, np.ones(4), [FRAME, frame])

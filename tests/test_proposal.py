@@ -42,7 +42,7 @@ def problems(name):
 @pytest.mark.parametrize("selected", [False, True])
 @pytest.mark.parametrize("name", SCENES)
 def test_a_proposal_solves_the_lcp_by_the_dense_measures_too(name, selected):
-    """w, natural map and scaled residual, summed without M, are those of M z + q to rounding."""
+    """w, natural map and scaled residual, summed without M, equal M z + q's to rounding."""
     met = 0
     for data, h, start in problems(name):
         formed = form_discretized_lcp(data, h)
@@ -54,7 +54,7 @@ def test_a_proposal_solves_the_lcp_by_the_dense_measures_too(name, selected):
         size = np.abs(formed.qq) + np.abs(formed.MM) @ np.abs(result.z)
         np.testing.assert_allclose(result.w, formed.MM @ result.z + formed.qq, rtol=0, atol=1e-14 * (1.0 + size.max()))
         assert dense.natural_map == pytest.approx(result.residual.natural_map, abs=1e-14 * (1.0 + size.max()))
-        # Its rows are taken for no larger than they are: what it measures is at most too much.
+        # Its rows are not assumed larger than they are: its measures are upper bounds.
         assert dense.scaled <= result.residual.scaled + 1e-14
         assert dense.solved(1e-11)
     assert met > 2

@@ -14,7 +14,7 @@ from lcp.kernels import kernel
 
 @kernel
 def modes_and_facets(r, turns, mu, points, n, modes, worst, beyond):
-    """Fill each point's mode, its largest n x, and the mode behind the facet that it is nearest to."""
+    """Fill each point's mode, its largest n x, and the mode beyond its nearest facet."""
     across = r // 2
     polygon = FrictionCone(r, r, modes, across, 0.0, 1.0, turns, False, turns)
     for k in range(points.shape[0]):
@@ -62,7 +62,7 @@ def test_a_mode_is_where_its_inequalities_hold(r, mu):
     ("kind", "count", "edges", "seed"), [("boxes", 45, 4, 7), ("boxes", 30, 8, 8), ("spheres", 60, 4, 9)]
 )
 def test_impacts_of_many_are_selected(kind, count, edges, seed):
-    """From free fall through the impacts, where modes of hundreds of contacts are found anew in every step."""
+    """From free fall through the impacts, where modes of hundreds of contacts change in every step."""
     recording = simulate(bin_of(kind, count, 3, seed), TimeStepping(H, edges=edges), steps=150)
     large = recording.certificates.n_contacts > 60
     assert large.sum() > 10

@@ -111,7 +111,7 @@ def test_neither_law_passes_for_the_other(slide: dict[str, cs.Recording]) -> Non
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tampered_forces_do_not_hold(slide: dict[str, cs.Recording], name: str) -> None:
-    """One part in a thousand more of a normal force, in the table and in the vector alike, is found."""
+    """A normal force larger by one part in a thousand, in the table and in the vector, is found."""
     recording = slide[name]
     rows = {field: np.array(recording.rows[field]) for field in recording.rows}
     loaded = int(np.flatnonzero(rows["contact_impulse_normal"] > 0.0)[10])
@@ -145,7 +145,7 @@ def test_a_record_keeps_its_backend(solver: Any, tmp_path: Path) -> None:
 
 @dataclasses.dataclass
 class Counting:
-    """A backend of one's own, which counts what it is asked."""
+    """A custom backend that counts its calls."""
 
     law: str = "relaxed"
     asked: int = 0
@@ -208,7 +208,7 @@ def test_what_backends_do_not_know_is_refused_before_any_step() -> None:
 
 @pytest.mark.parametrize("solver", BOTH, ids=NAMES)
 def test_impacts_and_springs_go_through_backends(solver: Any) -> None:
-    """A ball rebounds by Newton's law, and rests on contacts that give way at m g / k."""
+    """A ball rebounds by Newton's law, and rests on compliant contacts at the depth m g / k."""
     fallen = run(ball(0.1, restitution=0.5), solver, 80, h=2.5e-3)
     speeds = fallen.v[:, 2]
     hit = int(np.argmax(speeds > 0.0))
@@ -223,7 +223,7 @@ def test_impacts_and_springs_go_through_backends(solver: Any) -> None:
 
 
 def test_answers_short_of_the_tolerance_are_marked_or_taken_as_it_says() -> None:
-    """A first-order code without polish: uncertified at 1e-9, and does not hold; certified where 1e-3 is asked for."""
+    """Without polish a first-order code is uncertified at 1e-9 and fails to verify; at 1e-3 it is certified."""
     unpolished = ConvexRelaxation(lcp.OSQP(eps=1e-7, polish=False), polish=False)
     world = boxes(v=SLIDING)
     with pytest.warns(cs.ImplausibleWarning, match="uncertified"):
@@ -278,7 +278,7 @@ def scene_file(folder: Path, solver: str, mu: float = 0.5) -> Path:
 
 
 def test_scenes_name_backends(tmp_path: Path) -> None:
-    """By name, or as a table with options and the code, which is a name or a table itself; typos are explained."""
+    """A backend is a name or a table with options and the code, which is a name or table too; typos are explained."""
     assert load_scene(scene_file(tmp_path, '"ConvexRelaxation"')).stepper.solver == ConvexRelaxation()
     table = '{ name = "StaggeredProjections", max_iterations = 50, qp = { name = "OSQP", eps = 1e-7 } }'
     wanted = StaggeredProjections(lcp.OSQP(eps=1e-7), max_iterations=50)

@@ -76,7 +76,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def raced(tmp_path_factory: pytest.TempPathFactory, own: Path) -> tuple[RaceReport, Path]:
-    """One race of ours and of those who misbehave, by two processes."""
+    """Return one race of ours and of faulty solvers, by two processes."""
     out = tmp_path_factory.mktemp("race")
     names = f"Lemke,Enumeration,ProjectedGaussSeidel,{own}:Liar,{own}:Raiser,{own}:Quitter"
     report = race(PROBLEMS, names, time_limit=20.0, out=out, jobs=2, repeats=2, curves=1)
@@ -101,7 +101,7 @@ def test_everybody_has_a_row_for_everything(raced: tuple[RaceReport, Path]) -> N
 
 
 def test_the_verdict_is_not_the_solvers(raced: tuple[RaceReport, Path]) -> None:
-    """Who claims what is not so is not believed, and the false claim is counted."""
+    """False claims are not accepted, and they are counted."""
     report, _ = raced
     for row in report.rows:
         if row.solver == "Liar" and row.problem in ("easy", "none"):
@@ -190,7 +190,7 @@ def test_the_report_is_one_file_that_fetches_nothing(raced: tuple[RaceReport, Pa
 
 
 def test_times_against_residuals(raced: tuple[RaceReport, Path]) -> None:
-    """Who counts iterations is asked for more and more of them; the curve ends in a solution."""
+    """Solvers with an iteration limit run with more and more iterations; the curve ends in a solution."""
     report, _ = raced
     curve = next(curve for curve in report.curves if curve.label == "ProjectedGaussSeidel")
     assert curve.by == "iterations"
@@ -209,7 +209,7 @@ def test_times_against_residuals(raced: tuple[RaceReport, Path]) -> None:
     ("name", "status"), [("Prophet", "STALLED"), ("Nan", "NOT_FINITE"), ("Slow", "TIMEOUT"), ("Raiser", "CRASHED")]
 )
 def test_what_a_trial_makes_of_misbehaviour(own: Path, name: str, status: str) -> None:
-    """No proof, no belief; NaN is no answer; an answer that comes too late is none."""
+    """A status needs a proof; NaN is not a result; a late result does not count."""
     row = trial("easy", EASY, entrant_of(f"{own}:{name}"), tolerance=1e-9, time_limit=0.1, repeats=3)
     assert row.status == status
     assert row.time <= 0.1
@@ -217,7 +217,7 @@ def test_what_a_trial_makes_of_misbehaviour(own: Path, name: str, status: str) -
 
 @pytest.mark.slow
 def test_a_hanging_solver_is_ended(own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its process is killed, the row says TIMEOUT, and the next trial goes on."""
+    """Its process is killed, the row has TIMEOUT, and the next trial runs."""
     file = tmp_path / "hang.py"
     file.write_text(
         "import time\nclass Hang:\n    def solve(self, problem, **_):\n"
@@ -232,7 +232,7 @@ def test_a_hanging_solver_is_ended(own: Path, tmp_path: Path, monkeypatch: pytes
 
 
 def test_friction_races_in_a_league_of_its_own() -> None:
-    """Solvers of the exact cone meet friction problems, others their own; who is named by hand is UNSUITABLE."""
+    """Exact-cone solvers get friction problems, others their class; named ones for other classes are UNSUITABLE."""
     still = lcp.GlobalFrictionProblem(np.eye(3), np.eye(3), [-1.0, 0.1, 0.0], np.zeros(3), [0.5])
     held = lcp.FrictionProblem(np.zeros((3, 3)), [-1.0, 0.0, 0.0], [0.5])
     problems = [("slide_1", SLIDING), ("stick_1", still), ("none_1", held), ("easy", EASY)]
@@ -252,7 +252,7 @@ def test_friction_races_in_a_league_of_its_own() -> None:
 
 
 def test_peers_are_put_the_same_question() -> None:
-    """Whoever is installed solves an easy problem of its league, and is judged like everybody."""
+    """Every installed peer solves an easy problem of its class, and is judged like all others."""
     rows = []
     for peer in ALL_PEERS:
         entrant = entrant_of(peer)

@@ -19,7 +19,7 @@ PROBLEMS = [("easy_1", lcp.LCP(np.eye(2), [-1.0, 2.0])), ("easy_2", lcp.LCP(2.0 
 
 
 def test_whole_seconds_are_one_limit_and_fewer_solvers_are_said(tmp_path: Path) -> None:
-    """5 s and 5.0 s run nothing twice; who raced before and is not named now is named as left out."""
+    """5 s and 5.0 s run nothing twice; earlier competitors that are not named now are listed as left out."""
     both = race(PROBLEMS, "Lemke,Murty", time_limit=5, out=tmp_path, jobs=2, curves=1)
     assert both.computed == 4
     assert both.skipped == ()
@@ -33,7 +33,7 @@ def test_whole_seconds_are_one_limit_and_fewer_solvers_are_said(tmp_path: Path) 
 
 
 def test_an_edited_solver_within_a_combination_is_another(tmp_path: Path) -> None:
-    """The hash is that of every file a text names; of one file by itself as ever."""
+    """The hash covers every file that a text names; for one file alone it is unchanged."""
     import hashlib
 
     file = tmp_path / "mine.py"
@@ -48,7 +48,7 @@ def test_an_edited_solver_within_a_combination_is_another(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_how_many_steps_of_a_run_race(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """20 of its steps if nothing is said, as many as asked for otherwise; the run's name is the family."""
+    """20 of its steps by default, or as many as requested; the run's name is the family."""
     folder = tmp_path / "runs"
     folder.mkdir()
     simulate(cube_at_rest(), TimeStepping(1e-3), 0.03, path=folder / "bricks_a.npz")

@@ -1,4 +1,4 @@
-"""What is read off a race: profiles, means, growth, families, held against values worked out by hand."""
+"""Results of a race: profiles, means, growth and families agree with values computed by hand."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_shifted_mean_by_hand() -> None:
 
 
 def test_growth_finds_the_power_it_was_made_of() -> None:
-    """t = 2e-6 n^2.5, exactly; failures are left out; the range is that of what remains."""
+    """t = 2e-6 n^2.5, exactly; failures are left out; the range is the one of the other trials."""
     n = np.array([10, 20, 40, 80, 160, 1000])
     times = 2e-6 * n**2.5
     times[-1] = np.inf
@@ -94,7 +94,7 @@ def test_growth_is_silent_where_sizes_say_nothing() -> None:
 
 
 def test_summary_counts_every_kind_of_end() -> None:
-    """Solved, proved, claimed wrongly, timed out; means over what somebody solved; ties count for each."""
+    """Solved, proved, claimed wrongly, timed out; means over problems that some solver solved; ties count for each."""
     rows = [
         row("a1", "Fast", time=1e-3),
         row("a1", "Slow", time=1.05e-3),
@@ -137,7 +137,7 @@ def test_families_are_read_off_names(name: str, family: str) -> None:
 
 
 def test_rows_survive_the_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    """Every value comes back, infinities, commas and quotes too; the first columns are the documented ones."""
+    """Every value is read back, infinities, commas and quotes too; the first columns are the documented ones."""
     rows = [
         row("a1", "S", settings="x=1, y='b'"),
         row("a2", "S", "CRASHED", residual=math.inf, detail='said "no"\nthen'),
@@ -149,7 +149,7 @@ def test_rows_survive_the_file(tmp_path) -> None:  # type: ignore[no-untyped-def
 
 
 def test_foreign_tables_are_refused(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    """A missing column, and an entry that is no number, are named."""
+    """A missing column, and an entry that is not a number, are named."""
     file = tmp_path / "rows.csv"
     file.write_text("problem,solver\na,b\n")
     with pytest.raises(DatasetError, match="status"):

@@ -117,7 +117,7 @@ def test_a_solver_of_a_file_within_a_combination(tmp_path: Path) -> None:
 
 
 def test_objects_become_texts_that_give_them_again() -> None:
-    """What races in another process is the solver that was given."""
+    """The solver in another process is the given one."""
     for solver in (
         lcp.Lemke(max_pivots=7),
         lcp.Regularized(lcp.CottleDantzig(), exponents=(-8.0,)),
@@ -160,7 +160,7 @@ def test_all_is_ours_once_and_no_peer() -> None:
 
 
 def test_peers_are_ours_to_skip_when_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that are not installed are named; who is no peer is refused."""
+    """Peers that are not installed are named; unknown names are refused."""
     kinds = [kind_of(lcp.LCP([[1.0]], [1.0]))]
     monkeypatch.setattr("contactlab.lab.racing.entrant.installed", lambda peer: peer.package == "quantecon")
     racing, skipped = peers_of("all", kinds)
@@ -172,7 +172,7 @@ def test_peers_are_ours_to_skip_when_absent(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_time_limit_reaches_the_inmost_solver() -> None:
-    """Defaults are lowered, within combinations too; a limit that was asked for is kept, and the given object too."""
+    """Defaults are lowered, within combinations too; a given limit is kept, and the given object is unchanged."""
     given = lcp.Fallback(lcp.Refined(lcp.ProjectedGaussSeidel()), lcp.Lemke(time_limit=0.5), lcp.Enumeration())
     short = limited(given, 2.0)
     assert short.time_limit == 2.0
@@ -184,7 +184,7 @@ def test_the_time_limit_reaches_the_inmost_solver() -> None:
 
 
 def test_siconos_is_spoken_to_as_documented(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a module of that shape in its place: data, tolerance and limit go in, z, code and iterations come out."""
+    """A module of that interface in its place: data, tolerance and limit go in; z, code and iterations come out."""
     seen: dict[str, Any] = {}
 
     class Options:

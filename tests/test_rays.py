@@ -201,7 +201,7 @@ def scene() -> World:
 
 
 def test_a_world_says_what_was_met():
-    """Bodies, shapes, half-spaces, what is excluded, out of reach or has moved."""
+    """Bodies, shapes and half-spaces; excluded ones, ones out of reach, and moved ones."""
     world = scene()
     names, q = [*world.model.names, "nothing"], world.initial_q
     found = world.cast_rays(q, [(-3, 0, 1.1), (-3, 0, 0.1), (3, 0, 1), (-3, 0, 5), (-1, 0, 3)], [X, X, -X, X, -Z])

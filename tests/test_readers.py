@@ -1,4 +1,4 @@
-"""Files from anybody: every reader ends with a `FileError` or reads, in bounded memory, whatever is in them."""
+"""Untrusted files: every reader ends with a `FileError` or reads, in bounded memory, for any content."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_damaged_files_are_refused_or_read(name):
 
 
 def test_one_class_catches_what_any_reader_refuses(tmp_path):
-    """`contactlab.FileError`, whatever the kind of file."""
+    """`contactlab.FileError` catches them, for every kind of file."""
     junk = b"\x00\xff junk"
     readers = {
         "a.npz": (Recording.open, problem_data.load, load_problem),
@@ -70,7 +70,7 @@ def test_one_class_catches_what_any_reader_refuses(tmp_path):
 
 @pytest.mark.parametrize("compress", [True, False])
 def test_archives_are_measured_before_they_are_unpacked(compress, tmp_path, monkeypatch):
-    """By what they say of themselves: no array is read; a record that can be mapped may be larger than memory."""
+    """Sizes in their headers are checked before arrays are read; a record to be mapped can be larger than memory."""
     monkeypatch.setattr(npz_files, "ARRAY_BYTES", 1 << 20)
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED) as archive:
@@ -106,7 +106,7 @@ def test_an_archive_of_many_members_is_refused_at_once(tmp_path):
 
 
 def test_a_row_that_is_zero_but_for_rounding_is_read_back(tmp_path):
-    """What a failure writes can be explained: the response to terms that cancel is rounding, and no contradiction."""
+    """The file of a failure can be explained: the response to cancelling terms is rounding, and not a contradiction."""
     noise = np.array([1.9e-17, 0.0, 0.0])
 
     def solve(f):
@@ -159,7 +159,7 @@ def test_a_mesh_whose_encoding_nobody_knows(tmp_path, monkeypatch):
 
 
 def test_a_record_whose_contacts_are_no_state_says_so(tmp_path):
-    """Which is found where somebody asks for it: opening a large record does not read all of it."""
+    """The error is raised on access: opening a large record does not read all of it."""
     run = simulate(scenes.cube_at_rest(), TimeStepping(2e-3), steps=3)
     replace(run, rows={**run.rows, "contact_id": run.rows["contact_id"] * 0}).save(tmp_path / "run.npz")
     with pytest.raises(RecordError, match="state 3, contact_ids: must ascend without repetition"):

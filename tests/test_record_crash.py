@@ -1,4 +1,4 @@
-"""Whatever ends a run, the record of what was computed opens, and the run can be gone on with to the same bits."""
+"""After any end of a run the record of the computed part opens, and the run resumes with the same bits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONG = 10_000_000
 
 
 def started(path, steps=LONG, *more):
-    """Start a run in a process of its own, with the package (and the compiled kernels) of this one."""
+    """Start a run in a separate process, with this package and its compiled kernels."""
     script = Path(__file__).with_name("record_runs.py")
     package = str(Path(contactlab.__file__).parents[1])
     found = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -85,7 +85,7 @@ def test_ctrl_c_loses_nothing_that_was_told(tmp_path):
 
 
 def unfinished(path, steps=60, world=scenes.tumble, stepper=STEPPER):
-    """Leave the chunks of a run that was stopped after so many steps."""
+    """Write the chunks of a run that was stopped after this many steps."""
 
     def interrupt(done, total):
         if done >= steps:
@@ -172,7 +172,7 @@ def test_a_damaged_chunk_is_named_and_nothing_is_made_worse(tmp_path, whole):
 
 @pytest.mark.parametrize("compress", [False, True])
 def test_every_array_is_read_against_its_checksum(compress, tmp_path):
-    """Stored or compressed: the same numbers as numpy reads; a changed bit and a cut end are told, the array named."""
+    """Stored or compressed, the numbers are numpy's; a changed bit and a truncated file are reported with the array."""
     path, arrays = tmp_path / "a.npz", {"one": np.arange(300.0).reshape(100, 3), "none": np.zeros((0, 4))}
     arrays |= {"single": np.array("text"), "whole": np.arange(7), "flags": np.array([True, False])}
     sources = {name: npz_files.Source.of(array) for name, array in arrays.items()}
@@ -199,7 +199,7 @@ def test_every_array_is_read_against_its_checksum(compress, tmp_path):
 
 @pytest.mark.parametrize("when", ["meta", "chunk", "pack"])
 def test_a_full_disk_is_told_and_what_was_written_stands(when, tmp_path, monkeypatch, whole):
-    """The error names file and reason; the record opens up to there; with room again the run goes on."""
+    """The error names file and reason; the record opens up to there; with free space the run resumes."""
     path = tmp_path / "run.npz"
     simulate(scenes.tumble(), STEPPER, steps=3).save(path)
     written = []

@@ -1,4 +1,4 @@
-"""A run gone on with from any step gives the same bits, however the work was cut up and wherever the record lies."""
+"""A run resumed at any step gives the same bits, for any chunks and any path of the record."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_adaptive_run_does_adapt(world, stepper):
 @settings(max_examples=15)
 @given(st.sampled_from(sorted(WORLDS)), st.sampled_from(sorted(STEPPERS)), st.integers(0, STEPS), st.booleans())
 def test_from_any_step_in_memory_and_on_disk(world, stepper, step, moved):
-    """The first steps saved, moved or not, and gone on with: the record of a run that was never stopped."""
+    """The first steps saved, moved or not, and resumed: the record of an uninterrupted run."""
     run = whole(world, stepper)
     rest = simulate(WORLDS[world](), STEPPERS[stepper], steps=STEPS - step, state=run.state(step))
     assert np.array_equal(rest.q, run.q[step:])
@@ -81,7 +81,7 @@ def test_from_any_step_in_memory_and_on_disk(world, stepper, step, moved):
 
 
 def test_first_steps_are_the_record_of_a_shorter_run():
-    """All arrays are cut where a run of so many steps ends."""
+    """All arrays are cut at the end of the shorter run."""
     run = whole("tumble", "plain")
     assert same(run.first(30), simulate(scenes.tumble(), STEPPERS["plain"], steps=30))
     assert same(run.first(STEPS), run)
@@ -116,7 +116,7 @@ def test_large_records_are_mapped(tmp_path, monkeypatch):
         base = base.base
     assert isinstance(base, np.memmap)
     assert opened.q.flags.aligned
-    # Another file in its place changes nothing for who has it open.
+    # Another file at its path changes nothing for a reader that has it open.
     run.first(3).save(path)
     assert same(opened, run)
     i = int(run.contacts.step[5])
@@ -183,7 +183,7 @@ def test_chunks_do_not_change_the_record(chunk_steps):
 
 
 def plates(count, points):
-    """Flat round plates lying side by side on the ground, each with so many points on its rim."""
+    """Return flat round plates side by side on the ground, each with this many points on its rim."""
     angles = 2 * np.pi * np.arange(points) / points
     rim = np.column_stack([0.3 * np.cos(angles), 0.3 * np.sin(angles), np.full(points, -0.02)])
     builder = WorldBuilder()
@@ -217,7 +217,7 @@ def test_a_step_leaves_its_state_alone():
 
 @pytest.mark.nojit
 def test_force_from_a_function_equals_the_constant_one():
-    """A callable is asked at the start of every step, with the state there."""
+    """A callable is called at the start of every step, with the state there."""
     world, stepper = scenes.block(0.3), TimeStepping(1e-3, edges=4)
     push = np.array([8.0, 0, 0, 0, 0, 0])
     asked = []

@@ -1,4 +1,4 @@
-"""Every kind of world comes back from its record: the reopened world runs with the same bits, from any state."""
+"""Every kind of world is restored from its record: the reopened world runs with the same bits, from any state."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def shapes_and_filters() -> World:
 
 
 def soft_ball() -> World:
-    """A ball and a floor that both give way."""
+    """A compliant ball on a compliant floor."""
     floor = Material(0.4, stiffness=2000.0, dissipation=1.0)
     return ball(Material(0.3, stiffness=5000.0, dissipation=10.0), surface=floor)
 

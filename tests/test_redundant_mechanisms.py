@@ -44,7 +44,7 @@ def test_rows_of_which_nothing_is_known_are_judged_as_numpy_does(small: float) -
 
 @pytest.mark.parametrize("seed", range(40))
 def test_raw_ranks_are_those_of_numpy(seed: int) -> None:
-    """Of random products of any rank, masses differing by 1e4, the rank is the one of singular values."""
+    """For random products of any rank, with masses differing by 1e4, the rank equals the one of singular values."""
     rng = np.random.default_rng(seed)
     nv = int(rng.integers(1, 10))
     rank = int(rng.integers(1, nv + 1))
@@ -168,7 +168,7 @@ def test_a_door_with_a_mounting_error_swings(error: float) -> None:
 
 
 def test_contradictions_are_refused_by_name_whatever_the_errors() -> None:
-    """Rows that ask for 0 and 1 are no error of assembly: the message names them; "accept" takes them all the same."""
+    """Rows that require 0 and 1 are not an error of assembly: the message names them; "accept" accepts them."""
     model, loops = door(1e-6)
     problem = problem_data_from(
         model, model.neutral, np.zeros(6), loops=ConstraintSet(model, loops), h=1e-3,

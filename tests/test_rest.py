@@ -83,7 +83,7 @@ PILES = [
 
 @pytest.mark.parametrize(("kind", "rows"), PILES)
 def test_a_pile_stands_above_its_limit_and_falls_below(rows, kind):
-    """The limit of a pile of three is tan 15 degrees; the others are those of the linear program."""
+    """The limit of a pile of three is tan 15 degrees; the others agree with the linear program."""
     for share, stands in ((0.98, False), (1.02, True), (1.5, True)):
         mu = share * LIMITS[rows]
         assert can_stand(rows, mu) == stands
@@ -99,7 +99,7 @@ def test_a_pile_stands_above_its_limit_and_falls_below(rows, kind):
 
 
 def test_a_pile_that_stands_takes_no_systems():
-    """Its forces are mostly those of the step before, from the second step or the third on."""
+    """Its forces are mostly reused from the previous step, from the second step or the third on."""
     recording = simulate(pile(4, 0.6), TimeStepping(4e-3), steps=50)
     later = recording.certificates.systems[recording.certificates.step >= 5]
     # Rounding adds up: once in a while forces are found anew.
@@ -108,7 +108,7 @@ def test_a_pile_that_stands_takes_no_systems():
 
 
 def test_a_particle_between_two_walls_falls():
-    """What presses on nothing is not held by a force that one wall might exert on the other through it."""
+    """A particle that presses on nothing is not held by a force between two walls through it."""
     builder = WorldBuilder()
     builder.add_half_space("left", HalfSpace((1, 0, 0), 0.0), Material(1.0))
     builder.add_half_space("right", HalfSpace((-1, 0, 0), -2 * RADIUS), Material(1.0))
@@ -146,7 +146,7 @@ def test_a_pushed_pile_gives_way():
 
 
 def test_a_standing_pile_survives_a_marble():
-    """A ball that comes to lie on the floor beside it, and rolls against it."""
+    """A ball comes to rest on the floor beside it, and rolls against it."""
     builder = WorldBuilder()
     material = Material(0.6)
     builder.add_half_space("floor", HalfSpace(), material)
@@ -179,7 +179,7 @@ def tower(masses, mu=0.5):
 
 
 def certified(recording, mechanical=1e-9):
-    """The recording, every step of which was solved."""
+    """Return the recording, in which every step was solved."""
     worst = recording.worst_certificate()
     assert worst.scaled <= 1e-9
     assert worst.mechanical <= mechanical

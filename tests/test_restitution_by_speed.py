@@ -1,4 +1,4 @@
-"""Restitution by the speed of approach, as a material: what is recorded, both ways of stepping, records and scenes."""
+"""Restitution by the speed of approach, as a material: the record, both kinds of stepping, records and scenes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_material_rebounds_by_speed():
 
 
 def test_a_coefficient_that_is_not_the_laws_is_found():
-    """Verification has the law in arithmetic of its own."""
+    """Verification has the law in separate arithmetic."""
     recording = simulate(two_balls(YIELDING, 0.5, 0.2), TimeStepping(1e-3), 0.4)
     rows = dict(recording.rows)
     rows["contact_restitution"] = rows["contact_restitution"] * 0.99

@@ -156,7 +156,7 @@ def check_run(scene: str, s: float, m: float) -> Recording:
 @pytest.mark.parametrize("scene", SCENES)
 @pytest.mark.parametrize("s", [1e-3, *(pytest.param(s, marks=pytest.mark.slow) for s in (1e-2, 30.0)), 1e3])
 def test_a_scaled_scene_has_the_verdicts_of_the_first(scene: str, s: float) -> None:
-    """No island is uncertified, `verify` holds and the contacts are as many, whatever the scale."""
+    """No island is uncertified, `verify` holds and the number of contacts is the same, at any scale."""
     first, other = check_run(scene, 1.0, 1.0), check_run(scene, s, s**3)
     assert other.stepper.margin == pytest.approx(s * first.stepper.margin)
     assert other.stepper.restitution_threshold == pytest.approx(np.sqrt(s) * first.stepper.restitution_threshold)

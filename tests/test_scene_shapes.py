@@ -234,7 +234,7 @@ def test_a_height_field_does_not_move(tmp_path):
 
 
 def test_filters_are_those_of_the_file(tmp_path):
-    """Parts take theirs from the body, key by key; what nobody says touches everything."""
+    """Parts inherit missing keys from the body; by default everything collides."""
     everything = 0xFFFFFFFF
     world = load_scene(write(tmp_path, CUBE + FILTERS)).world
     assert world.half_space_filters == ((1, everything), (1, 6))
@@ -324,7 +324,7 @@ def test_a_path_reaches_its_value(tmp_path: Path, path: str, value: Any) -> None
 
 
 def test_load_scene_with_changes(tmp_path: Path) -> None:
-    """Stepper and world are those of the changed file; a key new to its table is as good; records are stamped."""
+    """Stepper and world are those of the changed file; a key new to its table is accepted; records are stamped."""
     path = write(tmp_path)
     scene = load_scene(path, {"stepper.h": 1e-3, "stepper.edges": 8, "body.cube.mass": 2.5, "scene.duration": 1})
     assert (scene.stepper.h, scene.stepper.edges, scene.duration) == (1e-3, 8, 1.0)

@@ -71,7 +71,7 @@ def test_a_scene_with_former_names_of_options(tmp_path):
 
 
 def test_robots_start_from_joints_and_vectors(tmp_path):
-    """By name or as a whole vector, the same start; link names carry the robot's."""
+    """A start given by joints equals the start given as a whole vector; link names contain the robot's name."""
     text = (SCENES / "double_pendulum.toml").read_text()
     (tmp_path / "double_pendulum.urdf").write_bytes((SCENES / "double_pendulum.urdf").read_bytes())
     by_name = load_scene(write(tmp_path, text)).world
@@ -114,7 +114,7 @@ def test_robots_start_from_joints_and_vectors(tmp_path):
     ],
 )
 def test_errors_name_file_line_and_key(tmp_path, old, new, line, words):
-    """Whatever is wrong with a scene is found on its line, with a word of help."""
+    """Every fault of a scene is reported with its line and advice."""
     assert old in CUBE
     text = CUBE.replace(old, new, 1)
     error = refused(tmp_path, text)
@@ -138,7 +138,7 @@ def test_no_path_leads_out_of_the_folder(tmp_path, urdf):
 
 @pytest.mark.parametrize(("urdf", "words"), [("a" * 290, "no path"), ("a\\u0000b", "null"), (".", "no file")])
 def test_names_that_are_no_files(tmp_path, urdf, words):
-    """Whatever the system says of a name is an error of its key."""
+    """Errors of the system about a name are errors of its key."""
     assert words in str(refused(tmp_path, f'{CUBE}\n[[robot]]\nname = "arm"\nurdf = "{urdf}"\n'))
 
 
@@ -159,7 +159,7 @@ def test_files_that_are_no_scenes(tmp_path):
 
 
 def test_a_bad_robot_names_its_line(tmp_path):
-    """What the URDF reader refuses is an error of the scene's key, with the description's own line."""
+    """A URDF refused by its reader is an error of the scene's key, with the description's line."""
     (tmp_path / "bad.urdf").write_text("<robot name='x'><link/></robot>")
     robot = '\n[[robot]]\nname = "arm"\nurdf = "bad.urdf"\n'
     error = refused(tmp_path, CUBE + robot)

@@ -60,7 +60,7 @@ def moved(recording, box: int) -> tuple[float, float]:
 @pytest.mark.parametrize("boxes", [1, 2, 3])
 @pytest.mark.parametrize("firmness", [1.5, 10.0])
 def test_a_firm_grasp_holds(boxes, firmness):
-    """Rigid, at default settings: 0.1 mm and 0.1 degrees in two seconds are asked, rounding is met."""
+    """Rigid, at default settings: the limit is 0.1 mm and 0.1 degrees in two seconds; the motion is rounding."""
     recording = simulate(grasp(boxes, firmness), TimeStepping(4e-3), 2.0)
     for box in range(boxes):
         fall, turn = moved(recording, box)
@@ -84,7 +84,7 @@ def test_a_loose_grasp_slips_as_the_closed_form_says(firmness):
 
 
 def test_corners_of_a_face_carry_alike():
-    """A cube at rest on four corners; what an edge in front carries more of a sliding one is the moment of friction."""
+    """A cube at rest on four corners; when it slides, the larger load of the front edge balances friction's moment."""
     half, mass, mu = 0.1, 2.0, 0.3
     builder = WorldBuilder((0.0, 0.0, -G))
     builder.add_half_space("ground", HalfSpace(), Material(mu))
@@ -189,7 +189,7 @@ def test_a_row_of_spheres_under_a_plank_shares_by_symmetry():
 
 
 def test_what_is_not_selected_goes_to_the_solver():
-    """Softness of friction is no polygon: Lemke's method answers, or the one that is named."""
+    """Softness of friction is not a polygon: Lemke's method solves it, or the named solver."""
     soft = ConstraintVelProblemData(
         M=2.0 * np.eye(2), Mv=[0.03, -0.1962], N=[[0, 1]], F=[[1, 0]], mu=[0.5], r=[1], gammaF=[1e-3]
     )
@@ -242,7 +242,7 @@ SELECTS = ConstraintSolver(EqualCompliance(), friction="cone")
 
 
 def asked(recording: Any) -> int:
-    """How many islands with contacts went to a solver: what is selected takes no pivot."""
+    """Return the number of islands with contacts given to a solver: selected ones need no pivot."""
     touching = recording.rows["island_contacts"] > 0
     return int(np.count_nonzero(recording.rows["island_pivots"][touching]))
 
@@ -379,7 +379,7 @@ def joined(**more: Any) -> ConstraintVelProblemData:
 
 @pytest.mark.parametrize("bounds", [(-4.0, 4.0), (-math.inf, 12.0), (-math.inf, math.inf), (3.0, 3.0)])
 def test_boxed_rows_by_selection_and_by_a_solver_of_cones(bounds: tuple[float, float]) -> None:
-    """One contact and one motor: forces are unique, whoever finds them."""
+    """With one contact and one motor forces are unique, by any method."""
     data = joined(lo=[bounds[0]], hi=[bounds[1]])
     found = SELECTS.solve_discretized_problem(data, 0.01)
     solved = ConstraintSolver(friction="cone").solve_discretized_problem(data, 0.01)
@@ -396,7 +396,7 @@ def test_boxed_rows_by_selection_and_by_a_solver_of_cones(bounds: tuple[float, f
 
 
 def test_a_solver_named_answers_all() -> None:
-    """As ever: no forces of the step before are taken in its place."""
+    """The named solver solves all islands: previous forces do not replace it."""
     recording = simulate(sliding_brick(0.3), TimeStepping(2e-3, lcp.NSGS(), friction="cone"), steps=5)
     assert np.all(recording.rows["island_pivots"][:1] > 0)
     assert "NSGS" in recording.stepper.solver_text

@@ -1,4 +1,4 @@
-"""Sensors against closed forms and the balance of forces; a run and its record read alike."""
+"""Sensors compared with closed forms and the balance of forces; a run and its record give the same readings."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_the_bob_of_a_pendulum_feels_its_rod_alone() -> None:
 
 
 def test_what_a_drive_does_is_in_the_torque_of_its_joint() -> None:
-    """With a contact beyond the joint: the tip of a rod is pressed on a table."""
+    """The drive presses the tip of a rod on a table: the reading includes the contact beyond the joint."""
     builder = WorldBuilder((0.0, 0.0, -G))
     model = ModelBuilder((0.0, 0.0, -G))
     rod = RigidInertia(1.0, (0.5, 0, 0), inertia=np.diag([0.01, 0.1, 0.1]))
@@ -158,7 +158,7 @@ def test_forces_of_contacts_balance_the_readings_of_accelerometers() -> None:
 
 
 def test_noise_is_normal_and_of_seed_time_and_state_alone() -> None:
-    """Of the right deviation and independent in time, entry and seed; the runs of a batch err as they would alone."""
+    """The deviation is right, independent in time, entry and seed; runs of a batch have the noise of single runs."""
     world, stepper = tumble(), TimeStepping(0.01)
     recording = simulate(world, stepper, steps=500)
     true, clear = recording.read(sensors.Gyroscope("cube")), sensors.Gyroscope("cube")
@@ -292,7 +292,7 @@ def test_what_cannot_be_read_says_why() -> None:
     for one in (sensors.Accelerometer("body"), sensors.ContactForce("body"), sensors.Touch("body", Sphere(1.0))):
         with pytest.raises(SimulationConfigError, match="none has been made"):
             run.read(one)
-    # A name that there is not is told first.
+    # A wrong name is reported first.
     for wrong in (sensors.Accelerometer("bdoy"), sensors.ContactForce("bdoy"), sensors.JointForce("bdoy")):
         with pytest.raises(MultibodyError, match="'bdoy'; close: 'body'"):
             run.read(wrong)

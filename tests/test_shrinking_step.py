@@ -35,7 +35,7 @@ def fails_above(limit: float, asked: list[float]) -> Callable[[float], Constrain
 
 
 def test_the_step_is_halved_until_it_is_solved() -> None:
-    """Data are computed anew for each h; the solution says which one it holds for and is that of this h alone."""
+    """Data are computed again for each h; the solution has its h and belongs only to it."""
     asked: list[float] = []
     data = fails_above(0.03, asked)
     solution = ConstraintSolver().solve_discretized_problem(data, 0.1)
@@ -101,7 +101,7 @@ def test_the_smallest_step_has_a_default() -> None:
     ],
 )
 def test_options_out_of_range_are_named(options: dict[str, Any], field: str) -> None:
-    """shrink_factor between 0 and 1, 0 < min_h <= h, h > 0; nothing is asked of the callable."""
+    """shrink_factor between 0 and 1, 0 < min_h <= h, h > 0; the callable is not called before."""
     asked: list[float] = []
     assert_fields(
         ProblemDataError,
@@ -121,7 +121,7 @@ def test_what_the_callable_returns_is_checked() -> None:
 
 
 def test_softening_follows_the_step() -> None:
-    """A soft contact whose terms depend on h, asked for by a callable: the resting rod stays at any h that is used."""
+    """A compliant contact whose terms depend on h, given by a callable: the resting rod stays at any h in use."""
     from contactlab.formulation import softening
 
     k = 1e3
@@ -144,7 +144,7 @@ G_SOFTENING = 9.81
 @pytest.mark.parametrize("h", [1e-5, 1e-2, 0.5])
 @pytest.mark.parametrize(("k", "b"), [(1e4, 15.0), (100.0, 0.0), (1e9, 1e3)])
 def test_a_mass_at_rest_is_carried_by_the_spring_alone(h: float, k: float, b: float) -> None:
-    """At depth m g / k: f = -k phi exactly, and no motion, whatever h and b; in forces and in impulses."""
+    """At depth m g / k: f = -k phi exactly, and no motion, for any h and b; in forces and in impulses."""
     m = 2.0
     gap = -m * G_SOFTENING / k
     fields: dict[str, Any] = {"M": [[m]], "Mv": [-h * m * G_SOFTENING], "N": [[1.0]]}
@@ -183,7 +183,7 @@ def test_the_row_is_an_implicit_spring_and_damper() -> None:
 
 
 def test_scalars_and_arrays() -> None:
-    """Scalars give arrays of shape (); arrays broadcast; the terms are those of the formulas."""
+    """Scalars give arrays of shape (); arrays broadcast; the terms agree with the formulas."""
     soft = softening(0.01, stiffness=1e4, dissipation=15.0)
     assert soft.gamma.shape == soft.erp.shape == ()
     np.testing.assert_allclose([soft.gamma, soft.cfm, soft.erp], [1 / 115, 1 / 115, 100 / 115], rtol=1e-15)

@@ -65,7 +65,7 @@ def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 def test_the_part_that_is_compiled_beside_is_not_the_one_that_the_loop_begins_with(tmp_path: Path) -> None:
-    """Of an empty folder the process makes attempts, and nothing of what the loop compiles meanwhile."""
+    """With an empty cache folder, the process compiles strategies, but no kernels that the loop compiles meanwhile."""
     command, environment = warmup.side_command("forces")
     environment = environment | {"NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)

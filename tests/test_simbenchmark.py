@@ -67,12 +67,12 @@ def test_elastic_balls_keep_their_energy_read_at_one_time() -> None:
         offset = 3 * 10.0 * 9.81**2 * h**2 / 8.0
         np.testing.assert_allclose(midstep_energy_error(recording, start), offset**2, rtol=1e-6)
         plain[h] = energy_error(recording, start).mean()
-    # What the step's own v and q show is of first order in h.
+    # The errors in the step's v and q are of first order in h.
     np.testing.assert_allclose(plain[1e-2] / plain[2.5e-3], 16.0, rtol=0.05)
 
 
 def test_a_collapsing_block_does_not_penetrate_nor_gain_energy() -> None:
-    """27 spheres fall apart without friction: penetration stays that of contacts met within the step, energy falls."""
+    """27 spheres fall apart without friction: penetration comes only from contacts closed in a step; energy falls."""
     world = block_of_spheres(0, side=3)
     recording = simulate(world, INELASTIC, steps=120)
     centres = recording.q.reshape(121, -1, 7)[:, :, :3]

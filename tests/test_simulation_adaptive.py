@@ -15,7 +15,7 @@ from contactlab.simulation import Recording, SimulationConfigError, SimulationEr
 
 
 class FirstTries:
-    """A solver whose first answers are garbage, every so many calls."""
+    """A solver whose first results are wrong, once in this many calls."""
 
     def __init__(self, tries, period):
         self.tries = tries
@@ -32,7 +32,7 @@ class FirstTries:
 def check_public_path(recording):
     """Every step's problem, solved in public at its recorded h, gives the recorded bits; returns how many."""
     stepper = recording.stepper
-    # Of a solver that counts, or fails, its calls: what answers in the end.
+    # Wrapper that counts the calls of a solver, or fails them.
     solver = stepper.constraint_solver if stepper.solver is None else ConstraintSolver(lcp.Lemke())
     compared = 0
     for i in range(recording.n_steps):
@@ -102,7 +102,7 @@ def test_a_failed_try_leaves_no_trace():
 
 @pytest.mark.parametrize("warm", [True, False])
 def test_every_island_starts_again(warm):
-    """Three bodies: the second or third island fails when others are solved already; rows are those of the last try.
+    """Three bodies: the second or third island fails after others are solved; rows belong to the last attempt.
 
     With and without a start, which gives proposals that come before the solver: it is asked, and fails, less often.
     """
@@ -119,7 +119,7 @@ def test_every_island_starts_again(warm):
 
 
 def test_a_duration_is_covered():
-    """Steps go on until the time is reached, the last one less than h beyond it; a step is never cut."""
+    """Steps continue until the time is reached, the last one less than h beyond it; a step is never shortened."""
     world = scenes.dropped_ball(0.05, 0.7)
     stepper = TimeStepping(0.01, solver=scenes.UpTo(1e-3), adaptive=True)
     totals = []
@@ -140,7 +140,7 @@ def test_a_duration_is_covered():
 @pytest.mark.nojit
 @pytest.mark.parametrize(("h_min", "last"), [(None, 2.0**-10), (0.3, 0.5), (1.0, 1.0)])
 def test_below_the_smallest_step_the_run_fails(h_min, last):
-    """The error is that of the last try, at the last h allowed, and its problem is the one of that h."""
+    """The error belongs to the last try, at the last admissible h, and its problem has this h."""
     h = 0.01
     stepper = TimeStepping(
         h, solver=scenes.UpTo(0.0), edges=4, adaptive=True, h_min=None if h_min is None else h_min * h

@@ -206,7 +206,7 @@ def test_a_replaced_model_is_what_the_world_steps_and_what_does_not_fit_is_refus
 
 @pytest.mark.nojit
 def test_a_world_in_which_nothing_moves_stands_still():
-    """Bodies fixed to the world alone: steps pass, nothing touches, the energy is that of the start."""
+    """With bodies fixed to the world only, steps run, nothing touches, and the energy is constant."""
     builder = WorldBuilder()
     builder.add_half_space("ground", HalfSpace(), Material(0.5))
     builder.add_model(ModelBuilder().add_body("post", joint=Fixed(), inertia=BALL).build())

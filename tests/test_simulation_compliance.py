@@ -1,4 +1,4 @@
-"""Contacts that give way: stiffness and dissipation of materials, erp and cfm, against closed forms."""
+"""Compliant contacts: stiffness and dissipation of materials, erp and cfm, compared with closed forms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ball(ground, *, height=0.0, surface=None):
 
 @pytest.mark.parametrize("h", [1e-3, 1e-2])
 def test_a_ball_at_rest_sags_by_its_weight_over_the_stiffness(h):
-    """m g / k, whatever the step."""
+    """The depth is m g / k, for any step."""
     k = 2e3
     recording = simulate(ball(Material(0.3, stiffness=k, dissipation=80.0)), TimeStepping(h), 2.0)
     assert RADIUS - recording.q[-1, 2] == pytest.approx(MASS * G / k, rel=1e-9)
@@ -57,7 +57,7 @@ def test_a_ball_swings_on_its_spring_as_the_implicit_rule_says():
 
 
 def test_a_spring_takes_the_fall_and_gives_it_back():
-    """The deepest point is that of energy conservation, and the ledger has it as compliance; both to order h."""
+    """The deepest point agrees with energy conservation, and the ledger has it as compliance; both to order h."""
     k, height = 2e4, 0.1
     recording = simulate(ball(Material(0.0, stiffness=k), height=height), TimeStepping(1e-5), 0.16)
     depth = RADIUS - recording.q[:, 2].min()
@@ -135,7 +135,7 @@ def test_bad_materials_name_the_field(numbers, field):
 
 @pytest.mark.parametrize(("field", "value"), [("cfm", -1.0), ("cfm", math.inf), ("gyroscopic", "midpoint")])
 def test_bad_options_name_the_field(field, value):
-    """As all options of the stepper."""
+    """The errors name the field, as for all options of the stepper."""
     with pytest.raises(SimulationConfigError, match=str(value)) as info:
         TimeStepping(1e-3, **{field: value})
     assert info.value.field == field

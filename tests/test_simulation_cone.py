@@ -1,4 +1,4 @@
-"""Simulation with Coulomb's exact cone: no direction is special, what rests stays, the record speaks of the cone."""
+"""Simulation with Coulomb's exact cone: no direction is special, resting bodies stay, the record has the cone."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_record_problems_certificates_and_verification_speak_of_the_cone(tmp_pat
 
 @pytest.mark.parametrize("mu", [0.0, 0.5])
 def test_balls_that_touch_as_they_fall_are_solved(mu: float) -> None:
-    """Side by side, alike in speed: what they would press is rounding, and no force is made of it."""
+    """Bodies side by side with equal speed: pressure between them would be rounding, and no force results."""
     builder, away = WorldBuilder((0.0, 0.0, -G)), 0.199 * np.array([0.48, 0.6, 0.64])
     for name, mass, at in (("left", 1.0, np.zeros(3)), ("right", 2.0, away)):
         inertia, v = RigidInertia.solid_sphere(mass, 0.1), (0.1, 0.2, 0.3, 0, 0, 0)
@@ -170,7 +170,7 @@ def test_stops_of_joints_are_contacts_without_friction() -> None:
 
 @pytest.mark.parametrize("solver", [None, lcp.ContactStrategies()], ids=["selected", "named"])
 def test_rows_of_bounded_force_stand_beside_cones(solver: Any) -> None:
-    """Dry friction in a joint: selected in the loop, or answered by a solver of cones, to which it is an LCP's rows."""
+    """Dry friction in a joint: selected in the loop, or by a solver of cones, which treats it as rows of an LCP."""
     recording = simulate(dragging_arm(friction=True), TimeStepping(2e-3, solver, friction="cone"), steps=40)
     report = verify(recording)
     assert report.holds, str(report)

@@ -86,7 +86,7 @@ def test_stabilisation_is_asked_for():
 
 
 def test_what_rests_on_one_another_sticks():
-    """Bodies that would fall together have no speed apart: slip that is rounding is none; what slides still does."""
+    """Bodies that fall together have no relative speed: slip by rounding is none; sliding bodies still slide."""
     builder, wood = WorldBuilder(), Material(0.5)
     builder.add_half_space("floor", HalfSpace(), wood)
     for i in range(3):
@@ -139,7 +139,7 @@ def test_a_log_rests_in_the_groove_of_two(h, lift):
 
 
 def test_a_log_is_not_shot_out_of_the_groove():
-    """With depths taken back by springs nothing lifts it above where it began."""
+    """With depths corrected by springs the log never rises above its start."""
     recording = simulate(logs(0.02), TimeStepping(h=0.002, erp=0.2), duration=0.6)
     assert recording.q[:, 2].max() <= REST + 0.02 + 1e-12
     assert recording.q[-1, 2] == pytest.approx(REST, abs=1e-4)
@@ -152,7 +152,7 @@ GAPS = [0.0, 1e-12, -1e-12, 1e-9, -1e-9, 1e-6, -1e-6, 1e-3, -1e-3]
 @pytest.mark.parametrize("tilt", [0.0, 1e-15, 1e-12, 1e-9, 1e-6])
 @pytest.mark.parametrize("turn", [0.0, 0.3, 2.0])
 def test_parallel_cylinders_touch_at_the_ends_of_the_line_they_share(gap, tilt, turn):
-    """Two contacts, whatever rounding does: gap, normal and points of the closed form, either way round."""
+    """Two contacts, in spite of rounding: gap, normal and points of the closed form, in both orders."""
     normal = np.array([np.cos(turn), np.sin(turn), 0.0])
     tilted = Transform.rotation(normal, tilt).R
     pose = Transform(tilted, (R + 0.05 + gap) * normal + (0.0, 0.0, 0.1))

@@ -75,7 +75,7 @@ def test_pivot_limit_inside_the_loop(tmp_path):
 
 @pytest.mark.parametrize("value", [0.0, 1.0, np.nan])
 def test_a_solvers_claim_is_not_believed(value, tmp_path):
-    """A wrong z fails the residual test whatever the solver says."""
+    """A wrong z fails the residual test for any claim of the solver."""
     error = failure(Garbage(value, after=3), tmp_path)
     assert error.result is not None
     assert not error.result.solved

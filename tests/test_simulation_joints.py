@@ -35,7 +35,7 @@ def speed(recording):
 
 @pytest.mark.nojit
 def test_damping_takes_speed_by_the_implicit_rule():
-    """v falls by 1 / (1 + h c / m) in every step, whatever h: also far beyond the explicit bound 2 m / c."""
+    """v falls by 1 / (1 + h c / m) in every step, for any h: also far beyond the explicit bound 2 m / c."""
     for h, damping in ((1e-2, 3.0), (1.0, 500.0)):
         builder = scenes.cart(2.0, mass=0.5)
         builder.add_joint_damping("cart", damping)
@@ -64,7 +64,7 @@ def test_an_unbounded_drive_is_an_implicit_spring_and_damper():
 
 @pytest.mark.nojit
 def test_a_stop_ends_the_motion():
-    """A joint pushed against its stop ends there to rounding, and the stop bears the push."""
+    """A joint pushed against its stop ends there to rounding, and the stop carries the push."""
     builder = scenes.cart(1.0, gravity=(2.0, 0.0, 0.0))
     builder.add_joint_limit(JointLimit("cart", -1.0, 0.0205))
     recording = simulate(builder.build(), TimeStepping(H), steps=60)
@@ -78,7 +78,7 @@ def test_a_stop_ends_the_motion():
 
 @pytest.mark.nojit
 def test_a_stop_turns_the_motion():
-    """With restitution the joint goes back with e times its speed."""
+    """With restitution the joint returns with e times its speed."""
     builder = scenes.cart(1.0)
     builder.add_joint_limit(JointLimit("cart", -1.0, 0.0205, restitution=0.5))
     recording = simulate(builder.build(), TimeStepping(H), steps=40)
@@ -125,7 +125,7 @@ def test_dry_friction_stops_a_cart_after_its_way():
 
 @pytest.mark.nojit
 def test_a_drive_gives_what_it_has_and_then_holds_its_speed():
-    """A bounded velocity drive accelerates at F / m up to its speed, and bears a load below its bound there."""
+    """A bounded velocity drive accelerates at F / m up to its speed, and carries a load below its bound there."""
     builder = scenes.cart(mass=2.0, gravity=(-0.5, 0.0, 0.0))
     builder.add_drive(VelocityDrive("cart", 0.1, max_force=3.0))
     recording = simulate(builder.build(), TimeStepping(2e-3), steps=80)
@@ -139,7 +139,7 @@ def test_a_drive_gives_what_it_has_and_then_holds_its_speed():
 @pytest.mark.parametrize("by_name", [False, True])
 @pytest.mark.parametrize("adaptive", [False, True])
 def test_targets_follow_a_law_of_feedback(by_name, adaptive):
-    """A motor whose speed is asked for by the state: the record has what was asked, and is that of steps one by one."""
+    """A motor's target speed depends on the state: the record has the targets, and equals the run step by step."""
     builder = scenes.cart()
     builder.add_drive(VelocityDrive("cart", 0.0, 50.0, name="axis"))
     world, stepper, asked = builder.build(), TimeStepping(1e-2, adaptive=adaptive), []
@@ -173,7 +173,7 @@ def test_targets_follow_a_law_of_feedback(by_name, adaptive):
     ],
 )
 def test_a_law_that_returns_no_targets_is_named(law, message):
-    """With the time at which it was asked; a world without drives has no place for one."""
+    """The error has the time of the call; a world without drives has no targets."""
     builder = scenes.cart()
     builder.add_drive(PositionDrive("cart", 0.0, 50.0, 5.0, name="axis"))
     late = lambda t, q, v: law(t, q, v) if t > 0.015 else [0.0]  # noqa: E731
@@ -197,7 +197,7 @@ def test_a_four_bar_keeps_its_loop_and_its_drive():
 
 
 def test_a_gripper_holds_its_cube():
-    """The fingers mirror each other, press with half the drive each, and friction bears the weight."""
+    """The fingers mirror each other, press with half the drive each, and friction carries the weight."""
     world = scenes.gripper()
     recording = simulate(world, TimeStepping(H), 0.3)
     np.testing.assert_allclose(recording.q[:, 0], recording.q[:, 1], atol=1e-12)
@@ -210,7 +210,7 @@ def test_a_gripper_holds_its_cube():
 
 
 def test_descriptions_act_unless_told_otherwise():
-    """Stops, damping, friction and followers of a robot's description, each of which can be left out."""
+    """Stops, damping, friction and mimics of a robot's description act, and each can be left out."""
     model = Model.from_urdf(scenes.GRIPPER)
     builder = WorldBuilder()
     builder.add_model(model)
@@ -270,7 +270,7 @@ def test_what_cannot_act_is_refused_by_name(call, match):
 
 
 def test_a_follower_off_its_place_is_refused():
-    """A start that contradicts the description names the joint, and leaves nothing behind."""
+    """A start that contradicts the description names the joint, and changes nothing."""
     builder = WorldBuilder()
     with pytest.raises(SimulationConfigError, match="'follow' is 0.01 off"):
         builder.add_model(Model.from_urdf(scenes.GRIPPER), [0.0, 0.01])

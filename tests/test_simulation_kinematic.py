@@ -1,4 +1,4 @@
-"""Bodies that move as they are told: belts, plates, tables and shakers, against closed forms."""
+"""Kinematic bodies: belts, plates, tables and shakers, compared with closed forms."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_the_force_of_a_shaken_plate_belongs_to_the_start_of_the_step():
 
 
 def test_a_wall_that_comes_is_met_in_time():
-    """A tilting half-space far from its axis closes on a ball at rest faster than the margin tells."""
+    """A tilting half-space far from its axis approaches a ball at rest faster than the margin covers."""
     builder = WorldBuilder((0.0, 0.0, 0.0))
     motion = ConstantVelocity(angular_velocity=(0, -2.0, 0))
     builder.add_kinematic_body("ramp", HalfSpace(), Material(0.0), motion)
@@ -173,7 +173,7 @@ def test_a_wall_that_comes_is_met_in_time():
 
 
 def test_a_record_keeps_where_a_function_has_been(tmp_path):
-    """Of a motion that is a function the record keeps where it has been, and it does not run on."""
+    """The record of a motion given by a function has its poses, and cannot be stepped further."""
     own = simulate(world_with(PLATE, accelerated(1.0), brick((0.1, 0.1, 0.05))), TimeStepping(1e-3), steps=30)
     own.save(tmp_path / "own.npz")
     again = Recording.open(tmp_path / "own.npz")

@@ -48,7 +48,7 @@ def crossed_balls():
 
 
 def test_one_step_ends_a_penetration_and_brings_no_kinetic_energy():
-    """The brick stands on the ground but for nine tenths of what is allowed, at rest; the lift is in the ledger."""
+    """The brick rests at nine tenths of the allowed depth; the lift is in the ledger."""
     recording = simulate(sunk_box(), TimeStepping(1e-3), steps=3)
     assert recording.q[1, 2] == pytest.approx(0.04 - LEFT, abs=0.05 * LEFT)
     assert np.abs(recording.v[1:]).max() < 1e-12
@@ -86,7 +86,7 @@ def test_bodies_part_in_inverse_proportion_to_their_masses():
 
 
 def test_what_overlaps_at_the_start_parts_at_a_bounded_speed_and_is_told_once():
-    """A brick half in the ground rises by ten times its length a second, or as it is told."""
+    """A brick half in the ground rises by ten times its length a second, or at the given speed."""
     with pytest.warns(ImplausibleWarning, match="overlap from the start") as told:
         recording = simulate(sunk_box(0.04), TimeStepping(1e-3), steps=20)
     assert len(told) == 1
@@ -190,7 +190,7 @@ def test_a_tumble_with_projection_verifies_closes_its_ledger_and_resumes(tmp_pat
 
 
 def test_a_changed_push_does_not_verify():
-    """Neither as a multiplier nor as a displacement, nor sideways beyond friction, nor where nothing is projected."""
+    """Changed multipliers or displacements, pushes beyond friction, and pushes without projection are found."""
     recording = simulate(sunk_box(), TimeStepping(1e-3), steps=1)
     rows = {**recording.rows, "contact_projection_multiplier": 1.01 * recording.rows["contact_projection_multiplier"]}
     report = verify(Recording(recording.world, recording.stepper, rows))
@@ -230,7 +230,7 @@ def beside_a_turning_rod(gap, kind="sphere"):
 
 
 def test_gaps_are_computed_where_a_turn_ends():
-    """The rod comes to s cos a - x sin a - 2 r from the ball, and not to s - x a - 2 r; the difference is undone."""
+    """The rod ends at s cos a - x sin a - 2 r from the ball, and not at s - x a - 2 r; the difference is corrected."""
     gap = ARM * TURN + 0.1 * 2 * RADIUS * TURN**2
     recording = simulate(beside_a_turning_rod(gap), TimeStepping(2e-3), steps=2)
     across = 2 * RADIUS + gap

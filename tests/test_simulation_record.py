@@ -1,4 +1,4 @@
-"""Records: what they hold, that they survive the disk, and what passes between two bodies."""
+"""Records: their contents, their files, and the forces between two bodies."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def test_opened_record_poses_its_problems(tumble, tmp_path):
     for a, b in zip(ours, theirs, strict=True):
         assert np.array_equal(a, b)
     assert np.array_equal(tumble.z(i), opened.z(i))
-    # The loop takes rows of both tangents through the tree together and combines those of edges afterwards; here every
-    # row is solved for itself. The sums have other orders, so that they agree to a few roundings, and no better.
+    # The loop takes rows of both tangents through the tree together and combines them into rows of edges afterwards;
+    # here every row is solved separately. The sums have different orders, so they agree only up to a few roundings.
     Y = opened.problem(i).solve_inertia(ours.J.T).T
     np.testing.assert_allclose(Y, ours.Y, rtol=0, atol=16.0 * np.finfo(float).eps * np.abs(ours.Y).max())
 
 
 @pytest.mark.nojit
 def test_interrupted_run_leaves_a_record(tmp_path):
-    """Ctrl-C after some chunks: what was computed opens, and a new run at its place replaces it if told to."""
+    """Ctrl-C after some chunks: the computed part opens, and a new run replaces it only if requested."""
     path = tmp_path / "run.npz"
 
     def interrupt(done, total):
@@ -130,7 +130,7 @@ def test_record_of_no_steps(tmp_path):
 
 
 def test_bad_files_are_named(tumble, tmp_path):
-    """Missing, truncated, foreign, altered: a typed error with the file and, where there is one, the field."""
+    """Missing, truncated, foreign or altered files: a typed error with the file and, if there is one, the field."""
     good = tmp_path / "good.npz"
     tumble.save(good)
     with pytest.raises(RecordError, match="no such record"):
@@ -278,7 +278,7 @@ def test_each_cube_carries_what_stands_on_it(pile):
 
 
 def test_points_may_move_and_one_step_is_a_table_too(pile):
-    """One point per step; the contacts of one step, and those of `step`, give one row."""
+    """One point per step; the contacts of one step, and of `step`, give one row."""
     pair = pile.contacts.between("cube 0", "cube 1")
     moving = pair.net_wrench(at=pile.q[:-1, 7:10])
     np.testing.assert_allclose(moving, pair.net_wrench(at=pile.q[0, 7:10]), atol=1e-8)
@@ -291,7 +291,7 @@ def test_points_may_move_and_one_step_is_a_table_too(pile):
 
 
 def test_the_ground_is_asked_by_name(pile):
-    """It carries all three; what touches it is named in the table."""
+    """It carries all three; the table names the touching bodies."""
     for name in ("ground", "world"):
         np.testing.assert_allclose(pile.force_on(name), np.tile([0.0, 0.0, -3 * G], (20, 1)), atol=1e-8)
         assert np.array_equal(pile.contacts.between(name).net_wrench(at=(0, 0, 0))[:, 3:], pile.force_on(name))
@@ -307,7 +307,7 @@ def test_the_ground_is_asked_by_name(pile):
 
 
 def test_names_are_checked(pile):
-    """Of bodies there are not, of two grounds, and of a third one."""
+    """Unknown bodies, two half-spaces, and a third body are refused."""
     with pytest.raises(SimulationConfigError, match=r"between\('ground'\) has all that touch 'ground'"):
         pile.contacts.between("world", "ground")
     for a, b, field in (("cube 9", "cube 1", "a"), ("cube 1", "sky", "b"), ("ground", "world", "b")):
@@ -348,7 +348,7 @@ def test_a_bouncing_ball_makes_and_breaks_contact():
 
 
 def test_events_between_bodies_follow_the_table():
-    """Whatever happens, made and broken alternate, and between them an impulse passes in every step."""
+    """Contacts made and broken alternate, and between them an impulse is transmitted in every step."""
     recording = simulate(ball_on_a_moving_box(), TimeStepping(2e-3, edges=4), steps=150)
     touching = recording.contacts.between("box", "ball").touching
     wanted = np.zeros(150, dtype=bool)

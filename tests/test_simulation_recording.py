@@ -1,4 +1,4 @@
-"""Runs that keep a record, and arrays that are made when they are read: those of `simulate` and of files."""
+"""Runs that keep a record, and arrays formed when they are read: of `simulate` and of files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def same(one: Recording, other: Recording) -> None:
     ids=["contacts", "joints", "sleep", "adaptive"],
 )
 def test_the_record_is_that_of_simulate(make, options) -> None:
-    """Also when it is asked for in between; more steps than are joined at once."""
+    """Also if it is read in between; with more steps than are joined together."""
     world, stepper = make(), TimeStepping(H, **options)
     tau = 0.1 * np.random.default_rng(0).normal(size=world.nv)
     run = Simulation(world, stepper, record=True)
@@ -56,7 +56,7 @@ def test_the_record_is_that_of_simulate(make, options) -> None:
 
 
 def test_forces_and_targets_that_change_are_recorded(tmp_path) -> None:
-    """`verify` finds what moved it; a record that is saved is gone on with by `simulate`."""
+    """`verify` finds the changed entry; `simulate` resumes a saved record."""
     world, stepper = driven(), TimeStepping(H)
     run = Simulation(world, stepper, record=True)
     rng = np.random.default_rng(1)
@@ -129,7 +129,7 @@ H_ROWS, STEPS = 0.01, 40
 
 
 def run_of(world: World, steps: int = STEPS) -> Recording:
-    """A run of which nothing has been read but what `simulate` looks at."""
+    """A run from which only `simulate` has read values."""
     return simulate(world, TimeStepping(H_ROWS), steps=steps)
 
 
@@ -180,7 +180,7 @@ def test_rows_are_a_mapping_of_arrays_that_nobody_writes_to() -> None:
 
 
 def test_a_record_with_other_rows_is_another(tmp_path) -> None:
-    """What is replaced in a record is read from it and from its file."""
+    """Replaced values are read from a record and from its file."""
     run = run_of(tumble())
     other = replace(run, rows={**run.rows, "contact_gap": run.rows["contact_gap"] + 1.0})
     other.save(tmp_path / "other.npz")

@@ -128,7 +128,7 @@ def test_a_state_that_does_not_fit_is_named_and_the_run_goes_on(bad: str) -> Non
 
 
 class Tired:
-    """What raises when it is told to."""
+    """A function that raises on request."""
 
     tired = False
 
@@ -293,7 +293,7 @@ def world():
 
 
 def ends(world, stepper, steps, **given):
-    """The states of so many steps in a row."""
+    """Return the states of this many successive steps."""
     found = [world.initial_state()]
     for _ in range(steps):
         found.append(stepper.step(world, found[-1], **given).state)
@@ -301,7 +301,7 @@ def ends(world, stepper, steps, **given):
 
 
 def test_what_a_step_left_stays_when_others_are_made(world):
-    """Rows are copied with the step, whenever they are read: those of a run, not those of the step after."""
+    """Rows are copied with the step, at any time of reading: they belong to it, not to the next step."""
     stepper = TimeStepping(5e-3)
     recording = simulate(world, stepper, steps=40)
     state, results = world.initial_state(), []

@@ -143,7 +143,7 @@ def test_states():
     ],
 )
 def test_a_shape_of_the_users_own_is_checked(points, radii, field):
-    """Support points and radii that do not fit together, or are no numbers, never reach the kernels."""
+    """Support points and radii that do not fit together, or are not numbers, never reach the kernels."""
 
     class Own:
         def support_points(self):

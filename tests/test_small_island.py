@@ -1,4 +1,4 @@
-"""Few contacts that go on to stick are solved in the space of their forces: the same forces, and where not, not."""
+"""Few contacts that continue to stick are solved in the space of their forces, with equal forces; others are not."""
 
 from __future__ import annotations
 

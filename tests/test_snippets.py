@@ -1,7 +1,7 @@
-"""Blocks of the pages that speak of the reader's own things run, once those things are there.
+"""Code blocks of pages that use the reader's own objects are run, after those objects are made.
 
-What a page leaves to its reader (a world, a file, the rows of a problem) is made here, as small as it may be; the
-blocks are those of the page, in order. Pages that bring everything with them are in `test_tutorials.py`.
+Whatever a page leaves to its reader (a world, a file, the rows of a problem) is made here, as small as possible; the
+blocks run in the order of the page. Complete pages are in `test_tutorials.py`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def backends() -> dict[str, Any]:
 
 
 def briefly(world: World, stepper: TimeStepping, duration: float, **options: Any) -> Recording:
-    """Simulate as the page does, for no longer than a moment."""
+    """Simulate as the page does, but only briefly."""
     return simulate(world, stepper, min(duration, 1.0), **options | ({"chunk_steps": 50} if "watch" in options else {}))
 
 
@@ -137,7 +137,7 @@ GIVEN = {
 @pytest.mark.filterwarnings("default")
 @pytest.mark.slow
 def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Names, arguments and files are as the page has them."""
+    """Names, arguments and files are those on the page."""
     monkeypatch.chdir(tmp_path)
     if page == "validation":
         data = request.getfixturevalue("shared") / "data" / "planar_impacts" / "ellipse_dev.npz"
@@ -152,7 +152,7 @@ def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 def write_bounces(arrays: dict[str, np.ndarray]) -> None:
-    """Impacts as the public MATLAB file has them."""
+    """Write impacts in the layout of the public MATLAB file."""
     n = len(arrays["pre_vel"])
     bounces = np.empty(n, dtype=[(name, object) for name in ("states", "n", "d", "flags")])
     pose = np.zeros((n, 3))
@@ -165,7 +165,7 @@ def write_bounces(arrays: dict[str, np.ndarray]) -> None:
 
 
 def test_impacts_of_the_public_matlab_file_are_converted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page's first block makes a file that the reader takes, array by array, marked impacts left out."""
+    """The page's first block makes a file that the reader accepts, array by array, without marked impacts."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(2)
     velocities, levers = rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 5, 1))
@@ -190,7 +190,7 @@ def test_impacts_of_the_public_matlab_file_are_converted(tmp_path: Path, monkeyp
 
 @pytest.mark.slow
 def test_the_page_on_sweeps_is_a_script(tmp_path: Path) -> None:
-    """Its block, saved as a file, sweeps on other processes, which read that file again."""
+    """Its block, saved as a file, runs a sweep in other processes, which read that file again."""
     (block,) = BLOCK.findall((DOCS / "sweeps.md").read_text(encoding="utf-8"))
     (tmp_path / "bounces.py").write_text(block, encoding="utf-8")
     run = [sys.executable, "bounces.py"]
@@ -200,7 +200,7 @@ def test_the_page_on_sweeps_is_a_script(tmp_path: Path) -> None:
 
 
 def test_every_page_with_code_is_run() -> None:
-    """Here, among the tutorials, or by a test of its own."""
+    """Every page is tested here, among the tutorials, or by a separate test."""
     own = {"conformance", "derivatives_elsewhere", "from_pinocchio", "from_rbdl", "models", "solvers", "sweeps"}
     pages = {page for page in DOCS.rglob("*.md") if BLOCK.search(page.read_text(encoding="utf-8"))}
     pages = {page for page in pages if page.parent in (DOCS, DOCS / "theory")}

@@ -78,13 +78,13 @@ def test_hull_and_mesh_of_a_box_are_the_box() -> None:
         rtol = 1e-12 + 1e-14 * far
         same(RigidInertia.of_hull(2.0, np.concatenate((inner, points))), wanted, rtol)
         same(RigidInertia.of_mesh(2.0, points, FACES), wanted, rtol)
-        # Every triangle with corners of its own, as in an STL file.
+        # Every triangle with separate corners, as in an STL file.
         same(RigidInertia.of_mesh(2.0, points[FACES].reshape(-1, 3), np.arange(36).reshape(-1, 3)), wanted, rtol)
 
 
 @pytest.mark.nojit
 def test_a_tetrahedron_has_its_closed_form() -> None:
-    """Of the corner of a unit cube: centre at 1/4, moments 6/80 m and products of inertia 1/80 m about it."""
+    """The corner of a unit cube has its centre at 1/4, moments 6/80 m and products of inertia 1/80 m about it."""
     wanted = RigidInertia(5.0, np.full(3, 0.25), 5.0 * (np.full((3, 3), 1.0 / 80.0) + np.diag(np.full(3, 5.0 / 80.0))))
     same(RigidInertia.of_hull(5.0, TETRAHEDRON), wanted)
     same(RigidInertia.of_mesh(5.0, TETRAHEDRON, [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]), wanted)
@@ -137,7 +137,7 @@ def test_shapes_have_the_inertia_of_their_solids() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_solid_is_refused(words: str, make) -> None:
-    """Each with the argument and the entry, edge or number at fault."""
+    """Each error has the argument and the wrong entry, edge or number."""
     with pytest.raises(SpatialError, match=words):
         make()
 

@@ -1,4 +1,4 @@
-"""What the page on solvers states of the code is what the code states of itself."""
+"""The table of the page on solvers agrees with the traits and docstrings of the code."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def turned(q, a):
 @pytest.mark.nojit
 @given(q=quaternions)
 def test_kernel_and_numpy_give_the_same_rotation_matrix(q):
-    """The compiled matrix is a proper rotation and that of the vectorised function."""
+    """The compiled matrix is a proper rotation and equals the vectorised function's."""
     flat = np.zeros(9)
     assert quaternion_matrix(np.array(q), 0, flat)
     R = flat.reshape(3, 3)
@@ -73,14 +73,14 @@ def test_exponential_is_accurate_at_any_angle(angle):
 @pytest.mark.nojit
 @given(q=quaternions, a=rotation_vectors, scale=st.sampled_from([0.0, 1e-12, 1e-3, 1.0, 100.0]))
 def test_a_step_turns_by_the_body_axes_rotation_vector(q, a, scale):
-    """q * exp(a) of the kernel is that of the numpy functions and has length one."""
+    """q * exp(a) of the kernel equals the numpy functions' and has length one."""
     after = turned(q, scale * a)
     np.testing.assert_allclose(after, quaternion.multiply(q, quaternion.exp(scale * a)), atol=1e-14)
     assert abs(np.linalg.norm(after) - 1.0) < 4e-16
 
 
 def test_angle_of_a_tiny_turn_keeps_its_digits():
-    """No arc cosine: an angle of 1e-10 comes back to rounding, and q and -q are one orientation."""
+    """No arc cosine is used: an angle of 1e-10 is recovered up to rounding, and q and -q are the same orientation."""
     q = quaternion.normalize([1.0, 2.0, 3.0, 4.0])
     turned = quaternion.multiply(q, quaternion.exp([0.0, 1e-10, 0.0]))
     assert quaternion.angle_between(q, turned) == pytest.approx(1e-10, rel=1e-5)
@@ -176,13 +176,13 @@ def test_impossible_inertias_name_the_field(mass, inertia, field, says):
 
 
 def test_a_flat_plate_is_allowed():
-    """The triangle inequality holds with equality for a lamina, whatever its axes."""
+    """The triangle inequality holds with equality for a lamina, for any axes."""
     R = quaternion.to_matrix(quaternion.normalize([1.0, 0.3, -0.2, 0.5]))
     RigidInertia(1.0, inertia=R @ np.diag([0.3, 0.4, 0.7]) @ R.T)
 
 
 def test_errors_survive_a_trip_between_processes():
-    """Typed errors pickle, as those of worker processes must."""
+    """Typed errors can be pickled, as worker processes need."""
     again = pickle.loads(pickle.dumps(SpatialError("mass", "must be positive")))
     assert isinstance(again, SpatialError)
     assert (again.field, str(again)) == ("mass", "mass: must be positive")

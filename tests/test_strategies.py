@@ -53,7 +53,7 @@ def test_records_name_the_attempt_that_answered(friction: str) -> None:
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 @pytest.mark.parametrize("alone", ["interior_point", "active_set"])
 def test_one_attempt_answers_what_it_can_alone(alone: str, friction: str) -> None:
-    """What is left out is not made: the record names no other."""
+    """Disabled strategies are not used: the record names only enabled ones."""
     stepper = TimeStepping(5e-3, friction=friction, strategies=(alone, "interior_point"))
     recording = simulate(pile(), stepper, steps=40)
     answered = recording.certificates.count_by_strategy()
@@ -64,7 +64,7 @@ def test_one_attempt_answers_what_it_can_alone(alone: str, friction: str) -> Non
 
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 def test_forces_not_selected_are_held_where_they_are_near(friction: str) -> None:
-    """With nothing that selects, bodies at rest need no strategy but the forces of the step before."""
+    """Without selection bodies at rest need no strategy except the reuse of forces."""
     stepper = TimeStepping(5e-3, friction=friction, strategies=("reuse", "interior_point"))
     table = simulate(pile(), stepper, steps=160).certificates
     late = table.rows((table.step >= 140) & (table.n_contacts > 1))
@@ -75,7 +75,7 @@ def test_forces_not_selected_are_held_where_they_are_near(friction: str) -> None
 
 
 def test_attempts_left_out_change_no_unique_motion() -> None:
-    """A single ball's forces are unique, whoever finds them."""
+    """A single ball's forces are unique, by any strategy."""
     builder, material = WorldBuilder(), Material(mu=0.4)
     builder.add_half_space("floor", HalfSpace(), material)
     inertia, q, v = RigidInertia.solid_sphere(0.5, 0.05), (0, 0, 0.06, 1, 0, 0, 0), (1, 0, 0, 0, 0, 3)
@@ -122,7 +122,7 @@ def balls(seed: int) -> World:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 def test_every_step_of_a_pile_holds_mechanically_too(seed: int) -> None:
-    """As `verify` asks by default: each condition to 1e-9 of its scale, also where forces selected come to 2e-8."""
+    """Each condition holds to 1e-9 of its scale, the default of `verify`, even if selected forces reach only 2e-8."""
     recording = simulate(balls(seed), TimeStepping(0.005), 2.0)
     assert recording.worst_certificate().scaled < 1e-9
     assert recording.worst_certificate().mechanical < 1e-9

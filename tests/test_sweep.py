@@ -1,4 +1,4 @@
-"""Sweeps on one machine: the same rows wherever they are computed, each once, whatever a task does to its process."""
+"""Sweeps on one machine: the same rows in any process, each once, for any effect of a task on its process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WALKS = [{"seed": seed, "scale": 0.1 * (1 + seed)} for seed in range(7)]
 
 
 def bits(result: SweepResult) -> list[dict[str, Any]]:
-    """The rows but for their times; floats by `repr`, which tells every bit."""
+    """Return the rows without their times; floats by `repr`, which shows every bit."""
     return [{name: repr(value) for name, value in row.items() if name != "seconds"} for row in result.rows]
 
 
@@ -62,7 +62,7 @@ def test_dataclass_tasks() -> None:
 
 
 def test_a_resumed_sweep_computes_nothing_twice(tmp_path: Path) -> None:
-    """Interrupted by the caller after three rows, gone on with, then asked for once more."""
+    """Interrupted by the caller after three rows, resumed, then called once more."""
     tasks, marks = marked(tmp_path)
     out = tmp_path / "out"
 
@@ -86,7 +86,7 @@ def test_a_resumed_sweep_computes_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_more_tasks_and_other_orders_use_what_is_there(tmp_path: Path) -> None:
-    """A task is known by what it says, not by its place; equal ones are run once."""
+    """A task is identified by its content, not by its position; equal ones are run once."""
     tasks, marks = marked(tmp_path)
     out = tmp_path / "out"
     sweep(sweep_tasks.walk, tasks[:4], out=out, jobs=1)
@@ -153,7 +153,7 @@ def poisoned() -> dict[str, dict[str, Any]]:
 )
 @pytest.mark.slow
 def test_poisoned_tasks(poisoned: dict[str, dict[str, Any]], kind: str, outcome: str, error: str) -> None:
-    """A row says what became of each."""
+    """Each task's row has its outcome."""
     row = poisoned[kind]
     assert row["outcome"] == outcome
     assert error in row["error"]
@@ -170,7 +170,7 @@ def test_a_poisoned_task_harms_no_other(poisoned: dict[str, dict[str, Any]]) -> 
 
 @pytest.mark.slow
 def test_a_worker_killed_from_outside_is_replaced(tmp_path: Path) -> None:
-    """The task is run again; without retries it is lost, and kept so until it is asked for again."""
+    """The task is run again; without retries it is lost, and remains so until it is requested again."""
     task = {"mark": str(tmp_path / "mark")}
     assert sweep(sweep_tasks.die_once, [task], jobs=2).rows[0]["survived"]
     (tmp_path / "mark").unlink()
@@ -215,7 +215,7 @@ def script(tmp_path: Path, body: str) -> Path:
 
 @pytest.mark.slow
 def test_a_function_of_a_script(tmp_path: Path) -> None:
-    """What a user writes first: function and call in one file."""
+    """The first use: function and call in one file."""
     path = script(
         tmp_path,
         """
@@ -255,7 +255,7 @@ def test_a_script_without_its_guard_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.slow
 def test_a_sweep_that_is_stopped_can_be_gone_on_with(tmp_path: Path, how: signal.Signals) -> None:
-    """By Ctrl-C or the hard way: its workers end with it, the rows stand, the rest is computed by the next."""
+    """After Ctrl-C or a kill its workers end, the rows remain, and the next call computes the rest."""
     out, marks = tmp_path / "out", tmp_path / "marks"
     marks.mkdir()
     tasks = [{"seed": seed, "sleep": 0.2, "marks": str(marks)} for seed in range(30)]
@@ -283,7 +283,7 @@ def test_a_sweep_that_is_stopped_can_be_gone_on_with(tmp_path: Path, how: signal
 
 @pytest.mark.slow
 def test_bits_do_not_depend_on_the_threads_of_blas() -> None:
-    """Nobody has set their number: in this process the products are not split otherwise than in workers."""
+    """If no variable sets the number of threads, products are split in this process as in workers."""
     pytest.importorskip("threadpoolctl", reason="threadpoolctl is missing: pip install '.[lab]'")
     code = (
         f"import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}]\n"

@@ -34,7 +34,7 @@ class Cluster:
     workers: list[subprocess.Popen[bytes]]
 
     def kill_one(self) -> None:
-        """SIGKILL: nobody is told."""
+        """End this process by SIGKILL, without a report."""
         alive = [worker for worker in self.workers if worker.poll() is None]
         alive[0].kill()
 
@@ -82,7 +82,7 @@ def wait_for_workers(address: str, count: int) -> None:
 
 @pytest.mark.slow
 def test_the_same_rows_with_a_worker_killed_and_nothing_twice_on_resuming(cluster: Cluster, tmp_path: Path) -> None:
-    """Bit for bit those of this process; gone on with, the sweep computes nothing."""
+    """The rows equal this process's bit for bit; resumed, the sweep computes nothing."""
     marks, out = tmp_path / "marks", tmp_path / "out"
     marks.mkdir()
     tasks = [{"seed": seed, "scale": 0.3, "sleep": 0.1, "marks": str(marks)} for seed in range(24)]
@@ -155,7 +155,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 def test_the_command_on_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
-    """A scene over parameters and seeds: the table of a cluster is that of one process, bit for bit but for times."""
+    """A scene over parameters and seeds: the cluster's table equals one process's, bit for bit except for times."""
     path = experiment(tmp_path)
     assert main(["sweep", str(path), "--out", str(tmp_path / "there"), "--cluster", cluster.address]) == 0
     assert main(["sweep", str(path), "--out", str(tmp_path / "here"), "--workers", "1"]) == 0

@@ -49,7 +49,7 @@ def test_rows_of_a_scene_are_those_of_single_runs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_seeds_draw_the_same_noise_everywhere(tmp_path: Path) -> None:
-    """By the seed alone: at each point of the grid, in this process and on others."""
+    """The noise depends on the seed only: at each point of the grid, in this process and in others."""
     path = write(tmp_path, CUBE.replace("duration = 0.1", "duration = 0.004"))
     arguments: dict[str, Any] = {"spread": {"body.cube.velocity": [0.1, 0.1, 0.0], "body.cube.mass": 0.01}}
     here = sweep(SceneGrid(path, {"stepper.h": [1e-3, 2e-3]}, seeds=range(3), **arguments), jobs=1)
@@ -118,7 +118,7 @@ def problems(folder: Path) -> Path:
 
 
 def test_friction_problems_meet_friction_solvers(tmp_path: Path) -> None:
-    """And no others; a block pushed along a table sticks, whatever solver says so."""
+    """Only these; a block pushed along a table sticks with every solver."""
     text = "3 1 0 3 3 3 3  1 0 0 0 1 0 0 0 1  -1 0.2 0  0.5"
     (tmp_path / "block.dat").write_text(text)
     np.savez(tmp_path / "plain.npz", M=M, q=[-5.0, -6.0])
@@ -134,7 +134,7 @@ def test_friction_problems_meet_friction_solvers(tmp_path: Path) -> None:
 
 
 def test_problems_times_solvers_times_settings(tmp_path: Path) -> None:
-    """Against a direct solve; a file that cannot be read has a row of its own."""
+    """Compared with a direct solve; a file that cannot be read has a separate row."""
     folder = problems(tmp_path / "set")
     solvers = {"Lemke": {}, "ProjectedGaussSeidel": {"max_iterations": [1, 500]}}
     here = sweep(ProblemGrid([folder], solvers), jobs=1)
@@ -164,7 +164,7 @@ def test_problems_times_solvers_times_settings(tmp_path: Path) -> None:
     ],
 )
 def test_solvers_are_checked_first(tmp_path: Path, solvers: dict[str, Any], message: str) -> None:
-    """By name, by field, by value."""
+    """The error has name, field and value."""
     with pytest.raises(SweepError, match=message):
         sweep(ProblemGrid([problems(tmp_path / "set")], solvers))
 

@@ -1,4 +1,4 @@
-"""Ensembles of tosses: what is drawn, the medoid of paths, scores that know their closed forms, frozen settings."""
+"""Ensembles of tosses: draws, the medoid of paths, scores with known closed forms, frozen settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def at(x: float, samples: int = 4) -> np.ndarray:
 
 
 def test_medoid_is_nearest_to_the_others_and_finite() -> None:
-    """Of places on a line it is the median; a failed path is none."""
+    """For positions on a line it is the median; a failed path is never chosen."""
     paths = np.stack([at(0.0), at(0.02), at(0.03), at(0.5), np.full((4, 7), np.nan)])
     assert medoid(paths[:3], 0.1) == 1
     assert medoid(paths, 0.1) in (1, 2)
@@ -83,7 +83,7 @@ def test_frozen_settings_score_as_they_did(tmp_path: Path) -> None:
     ],
 )
 def test_bad_frozen_setting_is_named(change: dict[str, object], word: str) -> None:
-    """What is no setting, of the wrong kind or out of range is told by name."""
+    """Settings that do not exist, have the wrong type or are out of range are reported by name."""
     with pytest.raises(ValueError, match=word):
         TossSettings.read({"settings": {**asdict(TRUTH), **change}})
     with pytest.raises(ValueError, match="settings"):

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # viser's own
 
 @pytest.fixture(autouse=True)
 def _collected():
-    """What viser leaves open goes here, where its warnings pass, and not in the midst of another test."""
+    """Objects that viser leaves open are collected here, with its warnings ignored, not within another test."""
     yield
     gc.collect()
 
@@ -92,7 +92,7 @@ def test_grips_differ_as_the_sentence_says():
 
 
 def test_the_tour_is_for_this_machine_alone():
-    """It listens at 127.0.0.1: another address of the loopback finds nobody."""
+    """It listens at 127.0.0.1: another address of the loopback has no server."""
     with served(18961) as url:
         port = urlsplit(url).port
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE):
@@ -109,7 +109,7 @@ def moves(view):
 
 
 def still(view):
-    """Wait until the time that is told stands for longer than at the end of a scene."""
+    """Wait until the displayed time is constant for longer than at the end of a scene."""
     clock, end = "document.body.innerText.match(/t = [0-9.]+/)[0]", time.monotonic() + PATIENCE
     told = view.run(clock)
     while time.monotonic() < end:
@@ -136,7 +136,7 @@ def test_every_scene_is_seen_to_move(tmp_path):
 @pytest.mark.slow
 @needs_chromium
 def test_a_scene_stops_and_goes_on(tmp_path):
-    """By the key H, and by H once more."""
+    """The key H pauses it, and H again resumes it."""
     with served(18981) as url, page(tmp_path) as view:
         view.open(url, WIDTHS["desk"])
         view.until("/t = [0-9.]+/.test(document.body.innerText)")

@@ -1,4 +1,4 @@
-"""Runs and states that go on in another world: other numbers, other bodies."""
+"""Runs and states that continue in another world: other numbers, other bodies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def lying(gravity: float) -> World:
 
 
 def test_a_block_on_a_slope_begins_to_slide_where_friction_is_lowered() -> None:
-    """As a run begun there, and as fast as mechanics says."""
+    """It moves as in a run that begins there, and with the acceleration that mechanics gives."""
     theta, low, stepper = 0.4, 0.2, TimeStepping(H)
     run = Simulation(incline(theta, 0.8), stepper)
     run.step(n=30)
@@ -206,7 +206,7 @@ def test_ids_carried_are_those_that_the_new_world_finds() -> None:
 
 
 def test_a_tower_that_loses_its_neighbour_goes_on_as_if_it_had_never_been() -> None:
-    """Bit for bit: the box aside touches nobody, and so the tower's next step has the same numbers to start from."""
+    """Bit for bit: the other box touches nothing, so the tower's next step starts from the same numbers."""
     more, few = boxes(("low", "high", "aside")), boxes(("low", "high"))
     with_it, alone = stood(more), stood(few)
     carried = Simulation(few, STEPPER, transfer_state(with_it.state, more, few))

@@ -1,9 +1,9 @@
-"""The tutorials run: each page from top to bottom, in a folder of its own, and prints what it says it prints.
+"""The tutorials run: each page from top to bottom, in a separate folder, with the printed output of the page.
 
-So do the pages on theory and those for who comes from other programs. What a page may hold, by the language of its
-blocks: `python` runs in the page's one namespace; `sh` is a list of `contactlab` commands; a block whose first line is
-`# NAME.toml`, `# NAME.py` or `<!-- NAME.urdf -->` becomes that file; a `text` block right behind one that runs is its
-output, in which `...` stands for anything. `bash` is for the reader alone.
+The pages on theory and the pages for users of other programs run too. The language of a block decides its use: `python`
+runs in the page's only namespace; `sh` is a list of `contactlab` commands; a block whose first line is `# NAME.toml`,
+`# NAME.py` or `<!-- NAME.urdf -->` becomes that file; a `text` block directly after one that runs is its output, in
+which `...` matches anything. `bash` is only for the reader.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: its language, text and line on the page, and what has to be printed, None for anything."""
+    """One fenced block: its language, text and line on the page, and the expected output, None for any."""
 
     language: str
     text: str
@@ -60,7 +60,7 @@ class Block:
 
 
 def blocks_of(page: str) -> list[Block]:
-    """The blocks that do something, each with the output that stands behind it."""
+    """Return the blocks that run, each with the output block after it."""
     found = [(match[1], match[2], page.count("\n", 0, match.start()) + 1, match) for match in BLOCK.finditer(page)]
     blocks = []
     for here, (language, text, line, match) in enumerate(found):
@@ -72,7 +72,7 @@ def blocks_of(page: str) -> list[Block]:
 
 
 def run_commands(text: str) -> None:
-    """Every line a command that ends well."""
+    """Run every line as a command that has to succeed."""
     for line in text.replace("\\\n", " ").splitlines():
         program, *arguments = shlex.split(line, comments=True) or ["contactlab", "--help"]
         assert program == "contactlab", f"{line}: tutorials run no other program; `bash` blocks are not run"
@@ -104,18 +104,18 @@ def run_page(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_tutorial_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The page does what it says."""
+    """The page runs and prints its output."""
     if ".add_mjcf(" in page.read_text(encoding="utf-8"):
         pytest.importorskip("mujoco", reason="the page reads a MuJoCo file (extra mjcf)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    # Pages speak from the folder of the project.
+    # Paths on pages are relative to the folder of the project.
     (tmp_path / "examples").symlink_to(Path(__file__).parents[1] / "examples")
     run_page(page, capsys)
 
 
 def test_a_wrong_output_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A page that prints something else, or whose command fails, does not pass; `...` stands for anything."""
+    """A page that prints something else, or whose command fails, does not pass; `...` matches anything."""
     page = tmp_path / "page.md"
     page.write_text("```python\nprint('a', 2.5)\n```\n\n```text\na ...\n```\n", encoding="utf-8")
     run_page(page, capsys)

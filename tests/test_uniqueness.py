@@ -36,7 +36,7 @@ def ladder(angle: float, v: list[float], mu: float, **more) -> ConstraintVelProb
 
 
 def check_solutions(data, found, h=None):
-    """What is shown solves the LCP, with these velocities."""
+    """The shown solutions solve the LCP, with these velocities."""
     formed = form_impact_lcp(data) if h is None else form_discretized_lcp(data, h)
     for z, v_plus in zip(found.solutions, found.velocities, strict=True):
         assert lcp.residuals(formed.problem, z).solved(1e-9)
@@ -45,7 +45,7 @@ def check_solutions(data, found, h=None):
 
 
 def test_an_impact_that_ends_at_rest_is_unique():
-    """Moreau's projection: the distance is in units of the velocity before, whatever is left after it."""
+    """Moreau's projection: the distance is in units of the velocity before, for any velocity after."""
     data = ConstraintVelProblemData(M=ROD, Mv=[0, -1, 0.1], N=[[0, 1, -1], [0, 1, 1], [0, 1, 0.5]])
     for found in (motion_is_unique(data), impact.uniqueness(data, 0.0)):
         assert found.verdict is VelocityCount.ONE
@@ -96,7 +96,7 @@ def test_a_rod_in_painleves_region_has_three_velocities():
 
 
 def test_a_ladder_hits_floor_and_wall_at_once():
-    """Halm and Posa: from one state it stops for good, or goes on along the floor."""
+    """Halm and Posa: from one state it stops completely, or continues along the floor."""
     data = ladder(1.4, [-0.14, -0.33, 1.22], 1.0)
     assert np.all(data.blocks().J[:2] @ [-0.14, -0.33, 1.22] < 0.0)
     found = motion_is_unique(data)
@@ -165,7 +165,7 @@ def test_joints_and_bounds_take_part():
 
 
 def test_verdicts_agree_with_all_bases():
-    """500 random impacts in the plane, of one contact or two, of which some ask for too much rebound."""
+    """500 random impacts in the plane, of one contact or two; some demand too much rebound."""
     rng = np.random.default_rng(7)
     seen = dict.fromkeys(VelocityCount, 0)
     for i in range(500):

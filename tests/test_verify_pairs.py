@@ -46,7 +46,7 @@ def without(recording, gone):
 @pytest.mark.parametrize("reduce", [False, True])
 @pytest.mark.parametrize("name", SCENES)
 def test_honest_records_miss_none(name, reduce):
-    """Of no scene a pair within reach is found that the loop has not."""
+    """In no scene verification finds a pair within reach that the loop has not."""
     recording = simulate(SCENES[name](), TimeStepping(0.01, edges=4, reduce_contacts=reduce), steps=80)
     report = verify(recording, every=5)
     assert report.holds, report
@@ -63,7 +63,7 @@ def test_a_pair_left_out_is_found_by_its_distance(name):
         step = int(table.step[k])
         report = verify(without(recording, np.flatnonzero(pair)).first(step + 1), every=step + 1)
         found = {(failure.condition, failure.step) for failure in report.failures}
-        # What was within reach by its approach alone is not asked of rims, whose fastest point may be no row.
+        # Pairs within reach only by their approach are not required for rims, whose fastest point may have no row.
         if table.gap[pair].min() <= recording.stepper.margin:
             assert ("coverage", step) in found
         assert not report.holds or table.impulse_normal[pair].max() == 0.0
@@ -71,7 +71,7 @@ def test_a_pair_left_out_is_found_by_its_distance(name):
 
 @pytest.mark.parametrize("reduce", [False, True])
 def test_a_point_on_a_half_space_left_out_is_found(reduce):
-    """Of eight points of a tilted slab some are in reach; where four are kept, the deepest is one of them."""
+    """Some of the eight points of a tilted slab are within reach; if four are kept, the deepest is one of them."""
     builder = WorldBuilder()
     builder.add_half_space("ground", HalfSpace(), Material(0.5))
     inertia = RigidInertia.solid_box(1.0, (0.2, 0.2, 0.01))
@@ -131,7 +131,7 @@ def test_distances_are_those_of_collision_detection():
 
 
 def test_rims_are_no_more_work_than_corners():
-    """Ends of cylinders have no corners: few points are asked for, and no plane between the shapes is farther."""
+    """Ends of cylinders have no corners: few points are required, and no plane between the shapes is farther."""
     random = np.random.default_rng(4)
     cylinder = core_of(Cylinder(0.3, 1.0))
     for other in (Cylinder(0.3, 1e-5), Cylinder(0.1, 0.5), ConvexPoints(random.normal(size=(12, 3)) * (1, 1, 1e-9))):
@@ -228,7 +228,7 @@ def test_a_contact_deleted_from_a_record_is_missed(name):
 
 
 def test_one_deleted_row_of_several_fails_too():
-    """The pair is there, what moves the body is not."""
+    """The pair exists; the force that moves the body does not."""
     recording = simulate(on_a_mesh(), TimeStepping(2e-3), steps=20)
     table = recording.contacts
     gone = np.flatnonzero((table.body_b == 1) & (table.impulse_normal > 0.0))[-1:]
@@ -260,7 +260,7 @@ def lying(depth, x=0.3, turn=None):
 
 @pytest.mark.parametrize("depth", [0.0, 1e-12, -1e-12, 1e-6, 1e-4, -5e-4])
 def test_how_near_a_box_is_to_one_triangle(depth):
-    """Excess over the margin, by hand: margin + depth; none behind the triangle, beyond the margin or deep inside."""
+    """Excess over the margin, by hand: margin + depth; none below the triangle, beyond the margin or deep inside."""
     one = Mesh([[-3, -3, 0], [3, -3, 0], [0, 4, 0]], [[0, 1, 2]])
     turned = Mesh(one.vertices, [[0, 2, 1]])
     at = ShapePose(np.eye(3), np.zeros(3), None, np.zeros(3), np.zeros(3))

@@ -91,7 +91,7 @@ def test_what_is_not_found_anew_is_infinitely_far(monkeypatch):
 
 
 def said_of_choice(report):
-    """Islands asked, how many failed, and the first failure."""
+    """Return the number of checked islands, of failures, and the first failure."""
     (found,) = [one for one in report.conditions if one.condition == "choice"]
     return found.checked, found.failed, [one for one in report.failures if one.condition == "choice"]
 
@@ -126,7 +126,7 @@ def test_a_false_mark_is_refused(friction):
 
 
 def shaken(boxes, acceleration, motion=None):
-    """Boxes on one another, on a plate that shakes with so many parts of g at 4 Hz, or moves as told."""
+    """Return boxes on one another, on a plate that shakes with this fraction of g at 4 Hz, or has a given motion."""
     plate = Transform(p=(0, 0, -0.02))
     swing = np.array(acceleration) * 9.81 / (8.0 * np.pi) ** 2
     if motion is None:

@@ -167,7 +167,7 @@ def test_plot_of_a_curve_is_a_picture(tmp_path: Path) -> None:
 
 
 def test_plot_of_a_race_is_a_picture(tmp_path: Path) -> None:
-    """A PNG, whatever the solvers kept and however they ended."""
+    """The picture is a PNG, for any traces and statuses of the solvers."""
     problem = lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
     results = {s.__name__: lcp.solve(problem, s(), trace=True) for s in lcp.ALL_SOLVERS}
     path = plot_convergence(tmp_path / "race.png", results, title="two contacts")
@@ -185,7 +185,7 @@ def dropped(height: float, e: float) -> EventRecording:
 
 
 def test_impulses_of_impacts_are_the_change_of_momentum():
-    """Of one contact on one free body, whatever the law."""
+    """For one contact on one free body, for every law."""
     recording = dropped(0.2, 0.5)
     impacts = recording.of_kind(EventKind.IMPACT)
     assert impacts
@@ -199,7 +199,7 @@ def test_impulses_of_impacts_are_the_change_of_momentum():
 
 
 def test_states_between_rows_are_those_of_the_motion():
-    """A parabola in flight, whatever the rows; the velocity after an impact at its time; rows are met."""
+    """A parabola in flight, between any rows; the velocity after an impact at its time; rows are reproduced."""
     height = 0.2
     recording = dropped(height, 0.5)
     times = np.linspace(0.0, 0.15, 7)
@@ -234,7 +234,7 @@ def test_a_film_shows_forces_and_impulses():
 
 @pytest.mark.filterwarnings("default")  # viser's own
 def test_replay_of_events_is_one_file(tmp_path: Path) -> None:
-    """As for time stepping, with the states of the film."""
+    """The file is written as for time stepping, with the states of the film."""
     pytest.importorskip("viser")
     from contactlab.viewer import write_html_replay
 
@@ -260,7 +260,7 @@ PATIENCE = 20.0  # seconds until what was sent must have come
 
 @pytest.fixture(autouse=True)
 def _collected():
-    """What viser leaves open goes here, where its warnings pass, and not in the midst of another test."""
+    """Objects that viser leaves open are collected here, with its warnings ignored, not within another test."""
     yield
     gc.collect()
 
@@ -336,7 +336,7 @@ def test_a_client_sees_the_bodies_where_the_simulation_has_them():
 
 @pytest.mark.filterwarnings("default")
 def test_nobody_else_is_let_in():
-    """The server listens at 127.0.0.1 alone: other addresses of the machine, of the loopback too, find nobody."""
+    """The server listens only at 127.0.0.1: other addresses of the machine, also of the loopback, have no server."""
     with live(world(), port=18951) as view:
         port = urlsplit(view.url).port
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE):

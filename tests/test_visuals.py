@@ -1,4 +1,4 @@
-"""Robots as built: what descriptions say of looks is kept, read when it is drawn, and drawn by every picture alike."""
+"""Looks of robots: visuals of descriptions are kept, read when drawn, and drawn by all pictures in the same way."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_loading_keeps_looks_and_reads_none(robot, monkeypatch):
         robot.parent / "meshes" / "fin.dae",
         (2.0, 2.0, 2.0),
     )
-    # By name, as said at the top; what is no colour is none.
+    # By name, as defined at the top; an invalid colour counts as none.
     assert fin.rgba == (0.2, 0.2, 0.2, 1.0)
     assert isinstance(lamp.shape, Cylinder)
     assert lamp.rgba is None
@@ -127,7 +127,7 @@ def test_a_stage_shows_links_as_built(robot):
     assert (trunk.color, trunk.opacity) == (RED, 0.5)
     np.testing.assert_allclose(trunk.solid.vertices.max(axis=0), (0.2, 0.1, 0.05))
     fin = {part.color: part.solid for part in parts_of(world, "fin")}
-    # A colour of the file itself goes before that of the description.
+    # A colour of the mesh file precedes the description's colour.
     assert set(fin) == {BLUE, GREY}
     np.testing.assert_allclose(fin[BLUE].vertices.max(axis=0), (2.0, 2.0, 2.5))
     np.testing.assert_allclose(fin[GREY].vertices.min(axis=0), (2.0, 0.0, 0.5))
@@ -160,7 +160,7 @@ def test_without_trimesh_shapes_are_drawn(robot, monkeypatch):
 
 
 def test_visuals_of_ones_own():
-    """On any body; checked at once; a shape that is not to be shown is not, unless asked for."""
+    """On any body; checked immediately; a hidden shape is not drawn by default."""
     builder = WorldBuilder()
     builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), Material(0.5))
     builder.add_shape("ball", Sphere(0.3), Material(0.5), shown=False)
@@ -190,7 +190,7 @@ def test_visuals_of_ones_own():
 
 
 def test_fine_meshes_are_drawn_with_fewer_triangles(monkeypatch):
-    """About as many as a page can bear, however often a mesh is seen; the shape stays, and round stays round."""
+    """About the limit of a page, for any number of repetitions of a mesh; shapes and their round parts remain."""
     pytest.importorskip("fast_simplification")
     import trimesh
 
@@ -205,7 +205,7 @@ def test_fine_meshes_are_drawn_with_fewer_triangles(monkeypatch):
     assert len(one.solid.triangles) + len(two.solid.triangles) == pytest.approx(parts.MAX_TRIANGLES, rel=0.02)
     np.testing.assert_allclose(np.linalg.norm(one.solid.vertices, axis=1), 1.0, atol=2e-3)
     assert len(one.solid.vertices) == pytest.approx(0.5 * len(one.solid.triangles), rel=0.02)
-    # What is read stays read.
+    # Meshes that were read remain.
     assert visual_meshes(world)[0][0] is one
     monkeypatch.setitem(sys.modules, "fast_simplification", None)
     again = visual_meshes(dataclasses.replace(world))
@@ -265,7 +265,7 @@ def colors_sent(monkeypatch):
 
 @pytest.mark.filterwarnings("default")
 def test_viewer_replay_and_picture_show_the_same(robot, tmp_path, monkeypatch):
-    """As built, or by ``collision=True`` as it collides: in the replay, live, served, and on paper."""
+    """Replay, live view, server and pictures show visuals, or collision shapes if ``collision=True``."""
     viewer, plotting = pytest.importorskip("contactlab.viewer"), pytest.importorskip("contactlab.plotting")
     pytest.importorskip("viser")
     pytest.importorskip("matplotlib")
@@ -327,7 +327,7 @@ def test_geoms_look_as_in_mujocos_viewer(tmp_path):
 
 
 def test_the_camera_fits_what_moves(robot):
-    """Neither half-spaces nor what stands far away: a robot fills most of the picture, on screen and on paper."""
+    """Neither half-spaces nor distant bodies count: a robot fills most of the picture, on screen and in print."""
     pytest.importorskip("viser")
     from contactlab.viewer.server import WINDOW, aim_camera
 

@@ -56,7 +56,7 @@ def test_shapes_ground_and_start():
     # The capsule reaches 0.15 + 0.1 + 0.03 below the body.
     assert world.initial_q[2] == pytest.approx(0.28, abs=1e-9)
     assert {s.material for s in world.surfaces} == {Material(0.8)}
-    # No links touch one another unless asked to; those of a joint never do.
+    # Links do not touch one another by default; links of one joint never do.
     assert len(world.excluded_pairs) == 3
     assert World.from_urdf(ROBOT, self_collisions=True).excluded_pairs == ()
 
@@ -111,7 +111,7 @@ def test_a_mesh_that_is_not_there_is_named():
 
 
 def test_a_bad_mesh_is_named_and_can_be_left_out(with_mesh):
-    """Link, file, reason and way out; asked to, the robot comes without it, and a warning lists what is missing."""
+    """Link, file, reason, alternative; on request the robot is added without it, and a warning lists the missing."""
     (with_mesh.parent / "bad.stl").write_text("no mesh")
     meshes = [("0 0 0", f'<mesh filename="{name}"/>') for name in ("bad.stl", "gone.stl", "part.stl")]
     text = f'<robot name="r">{link("body", *meshes[:2])}{link("leg", meshes[2])}{joint("body", "leg", "0 0 0")}</robot>'
@@ -182,7 +182,7 @@ def test_the_worlds_own_shapes_move_with_the_robot():
     ],
 )
 def test_a_refused_robot_leaves_the_builder_as_it_was(field, arguments):
-    """With the argument at fault."""
+    """The error has the wrong argument."""
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), Material(0.5))
     builder.add_urdf(ROBOT)
@@ -213,7 +213,7 @@ JOINTED = f"""<robot name="r">{link("base")}{link("arm", ("0 0 -0.2", '<sphere r
 
 
 def test_what_a_description_says_of_joints_can_be_said_otherwise():
-    """As in `add_model`: by the names of the description, behind the robot's."""
+    """Joints are addressed as in `add_model`: by the names of the description, after the robot's name."""
     builder = WorldBuilder()
     stop = JointLimit("hip", -0.2, 0.3, stiffness=50.0)
     builder.add_urdf(
@@ -233,7 +233,7 @@ def test_what_a_description_says_of_joints_can_be_said_otherwise():
 
 
 def test_efforts_bound_drives_where_asked():
-    """Of drives that say no force of their own; the arm then hangs where the motor is too weak for its load."""
+    """For drives without their own bound; the arm then hangs where the motor is too weak for its load."""
     for add in (
         lambda builder, **more: builder.add_urdf(JOINTED, name="a", **more),
         lambda builder, **more: builder.add_model(Model.from_urdf(JOINTED), prefix="a/", **more),
@@ -269,7 +269,7 @@ def test_links_have_filters():
 
 
 def test_a_joint_is_told_its_place_once():
-    """By its name or by that of its link: a robot whose links are called as another one's joints is not set twice."""
+    """A joint's position is given by its name or its link's name, not by both; the error names the two entries."""
     with pytest.raises(SimulationConfigError, match=r"q\['arm'\]: is of the same joint as q\['hip'\]"):
         WorldBuilder().add_urdf(JOINTED, q={"hip": 0.1, "arm": 0.2})
 

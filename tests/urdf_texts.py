@@ -41,5 +41,5 @@ def turn(axis, angle):
 
 
 def rpy(roll, pitch, yaw):
-    """By turns about fixed axes, first roll: each next one multiplies from the left."""
+    """Rotate about fixed axes, roll first: each further rotation multiplies from the left."""
     return turn([0, 0, 1], yaw) @ turn([0, 1, 0], pitch) @ turn([1, 0, 0], roll)

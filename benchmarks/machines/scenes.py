@@ -164,7 +164,7 @@ ALL = tuple(MADE)
 
 @dataclass(frozen=True)
 class Machine:
-    """A scene as the campaign asks for it."""
+    """Scene in the form that the campaign needs."""
 
     made: Made
 
@@ -178,11 +178,11 @@ class Machine:
         return self.made[0]
 
     def xml(self) -> None:
-        """Return None: MuJoCo is not asked."""
+        """Return None: MuJoCo is not run."""
 
 
 def make(kind: str, seed: int) -> tuple[Machine, TimeStepping, int, dict[str, Any]]:
-    """Return the scene, the stepper, the number of steps, and what the table says of it."""
+    """Return the scene, the stepper, the number of steps, and its description for the table."""
     rng = np.random.default_rng([zlib.crc32((os.environ.get("SCENE_SALT", "") + kind).encode()), seed])
     scene = Machine(MADE[kind](rng))
     mode, options = MODES[seed % 3]

@@ -1,4 +1,4 @@
-"""Numbers of small scenes: as they are told, or drawn about that, in sizes, masses, friction, units and steps."""
+"""Numbers of small scenes: nominal ones, or random ones near these, in sizes, masses, friction, units and steps."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 
 class Draw:
-    """Quantities of a scene told at 9.81 m/s^2; ``seed`` 0 leaves them as they are told.
+    """Quantities of a scene stated at 9.81 m/s^2; ``seed`` 0 leaves them unchanged.
 
-    Others draw lengths 0.1 to 30 times as long (0.01 to 10 m of what is about 0.1 to 0.3 m), masses 1e-3 to 1e4 times
-    as large, friction of 0 to 2, steps of 0.5 to 10 ms, metres, centimetres or millimetres as the unit, and for each
-    quantity a factor of 0.6 to 1.6, for each mass one of about 3 either way. Speeds, torques and stiffness go with
-    lengths and masses, so that the motion is of the kind that is told.
+    Other seeds draw lengths 0.1 to 30 times as long (0.01 to 10 m for nominal 0.1 to 0.3 m), masses 1e-3 to 1e4 times
+    as large, friction of 0 to 2, steps of 0.5 to 10 ms, and metres, centimetres or millimetres as the unit. Each
+    quantity gets a factor of 0.6 to 1.6, each mass one of about 1/3 to 3. Speeds, torques and stiffness scale with
+    lengths and masses, so that the motion is similar.
     """
 
     def __init__(self, seed: int) -> None:
@@ -32,7 +32,7 @@ class Draw:
         return self.near(x) * self.length * self.unit
 
     def mass(self, x: float) -> float:
-        """A mass, of which one may be much more than another."""
+        """A mass, which can be much larger than another."""
         return x if self.rng is None else self.near(x) * self.weight * 3.0 ** float(self.rng.normal())
 
     def speed(self, x: float) -> float:
@@ -48,11 +48,11 @@ class Draw:
         return self.near(x) * self.weight * self.unit
 
     def torque(self, x: float) -> float:
-        """A torque, or one by the radian."""
+        """A torque, or a torque per radian."""
         return self.size(x) * self.weight * self.unit
 
     def damping(self, x: float) -> float:
-        """A torque by radians in a second."""
+        """A torque per radian per second."""
         return self.torque(x) * self.time
 
     def inertia(self, x: float) -> float:

@@ -18,28 +18,28 @@ def hinge(name: str, axis: str, more: str = "") -> str:
 
 
 def body(at: tuple[float, float, float], *parts: str) -> str:
-    """A body at a place in its parent, of joints, geoms and further bodies."""
+    """Return a body at a position in its parent, with joints, geoms and further bodies."""
     return f'<body pos="{numbers(*at)}">{"".join(parts)}</body>'
 
 
 def block(half: tuple[float, ...], mass: float, more: str = NO_CONTACT) -> str:
-    """A box, which touches nothing unless told."""
+    """Return a box, which touches nothing by default."""
     return f'<geom type="box" size="{numbers(*half)}" mass="{mass}" {more}/>'
 
 
 def rod(length: float, r: float, mass: float, more: str = NO_CONTACT, axis: int = 2) -> str:
-    """A capsule from the body's origin along an axis, a negative length the other way."""
+    """Return a capsule from the body's origin along an axis, with a negative length in the other direction."""
     ends = numbers(0.0, 0.0, 0.0, *(length * (i == axis) for i in range(3)))
     return f'<geom type="capsule" fromto="{ends}" size="{r}" mass="{mass}" {more}/>'
 
 
 def world(*parts: str, act: str = "", before: str = "", more: str = "") -> str:
-    """What stands in the world, and what drives it."""
+    """Return the world, with its bodies and actuators."""
     return f"{before}<worldbody>{''.join(parts)}</worldbody>{more}<actuator>{act}</actuator>"
 
 
 def keyed(q: tuple[float, ...] = (), v: tuple[float, ...] = (), ctrl: tuple[float, ...] = ()) -> str:
-    """Where it starts, and what it is told."""
+    """Return the keyframe: the start and the controls."""
     said = "".join(f' {name}="{numbers(*x)}"' for name, x in (("qpos", q), ("qvel", v), ("ctrl", ctrl)) if x)
     return f'<keyframe><key name="start"{said}/></keyframe>'
 

@@ -1,6 +1,7 @@
-"""Small scenes that nothing was tuned on, one text for contactlab and MuJoCo each; `campaign.py` and others take them.
+"""Small scenes for which nothing was tuned, one text for contactlab and MuJoCo; used by `campaign.py` and others.
 
-``make(kind, seed)`` gives what `campaign.py` asks for. Seed 0 is the scene as told, others are drawn (`draw.py`).
+``make(kind, seed)`` returns the scene for `campaign.py`. Seed 0 is the nominal scene, other seeds are drawn
+(`draw.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ALL = tuple(KINDS)
 
 @dataclass(frozen=True, eq=False)
 class SmallScene:
-    """A text in MuJoCo's language; motors push with the controls of its keyframe throughout, servos hold them."""
+    """A text in MuJoCo's language; the controls of its keyframe are constant for motors and servos."""
 
     name: str
     text: str
@@ -35,7 +36,7 @@ class SmallScene:
 
     @cached_property
     def loaded(self) -> MjcfScene:
-        """The text read by contactlab."""
+        """Return the text read by contactlab."""
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             file = Path(folder) / "scene.xml"
@@ -43,12 +44,12 @@ class SmallScene:
             return load_mjcf(file, keyframe="start")
 
     def world(self) -> World:
-        """The scene here."""
+        """Return the world of the scene."""
         return self.loaded.world
 
     @property
     def kw(self) -> dict[str, Any]:
-        """What drives it, for `simulate`."""
+        """Return the drives' arguments for `simulate`."""
         world, robot = self.loaded.world, self.loaded.robot
         if not robot.actuators:
             return {}
@@ -57,7 +58,7 @@ class SmallScene:
         return {"tau": tau if tau.any() else None, "targets": robot.targets(ctrl) or None}
 
     def xml(self) -> str:
-        """The scene for MuJoCo."""
+        """Return the scene for MuJoCo."""
         return self.text
 
 
@@ -74,7 +75,7 @@ def small_scene(kind: str, seed: int = 0) -> SmallScene:
 
 
 def make(kind: str, seed: int) -> tuple[SmallScene, TimeStepping, int, dict[str, Any]]:
-    """Return scene, stepper, steps and what it is made of."""
+    """Return scene, stepper, steps and a description of the scene."""
     scene, draw = small_scene(kind, seed), Draw(seed)
     meta = {"mode": "told" if seed == 0 else "drawn", "n": scene.world().model.nb, "mu": "", "h": f"{draw.h:.2g}"}
     meta["masses"] = f"{draw.weight:.2g} kg, {draw.length:.2g} m, x {draw.unit:g}"

@@ -9,7 +9,7 @@ from small_scenes.draw import Draw
 
 
 def numbers(*values: float) -> str:
-    """Numbers as XML has them."""
+    """Return numbers as XML text."""
     return " ".join(repr(float(value)) for value in values)
 
 
@@ -31,19 +31,19 @@ def free(kind: str, size: Iterable[float], mass: float, mu: float, at: Iterable[
 
 
 def scene(mu: float, *bodies: str, v: Iterable[float] = (), before: str = "") -> str:
-    """A floor, what stands on it, and velocities at the start."""
+    """Return a floor, the bodies on it, and velocities at the start."""
     moving = tuple(v)
     key = f'<key name="start" qvel="{numbers(*moving)}"/>' if moving else '<key name="start"/>'
     return f"{before}<worldbody>{floor(mu)}{''.join(bodies)}</worldbody><keyframe>{key}</keyframe>"
 
 
 def tilted(angle: float, axis: str = "y") -> str:
-    """A body turned about an axis."""
+    """Return a body rotated about an axis."""
     return f'quat="{numbers(np.cos(angle / 2), *(np.sin(angle / 2) * (axis == one) for one in "xyz"))}"'
 
 
 def ball_of(points: int, radius: float) -> str:
-    """A mesh of points all about, as evenly as a spiral lays them."""
+    """Return a mesh of points on a sphere, nearly evenly distributed on a spiral."""
     k = np.arange(points) + 0.5
     z, turn = 1.0 - 2.0 * k / points, np.pi * (1.0 + 5.0**0.5) * k
     across = np.sqrt(1.0 - z * z)
@@ -79,7 +79,7 @@ def rolling(kind: str) -> Callable[[Draw], str]:
         r, half, mu, speed = d.size(0.1), d.size(0.2), d.friction(0.5), d.speed(1.0)
         size = (r,) if kind == "sphere" else (r, half)
         body = free(kind, size, d.mass(1.0), mu, (0, 0, r), tilted(np.pi / 2, "x"))
-        # About its own axis, z, which lies along -y of the world.
+        # About its axis z, which points along -y of the world.
         return scene(mu, body, v=(speed, 0, 0, 0, 0, -0.7 * speed / r))
 
     return build

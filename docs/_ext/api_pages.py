@@ -1,7 +1,7 @@
-"""One page of reference for each public package, derived from its `__all__`: nothing is listed by hand.
+"""One page of reference for each public package, generated from its `__all__`: nothing is listed by hand.
 
-A name that several packages export is described where it is exported first and named on the other pages. Docstrings are
-prose for a reader of the source; what reStructuredText would take for markup in them is escaped.
+A name that several packages export is described on the page of the first and named on the others. Docstrings are
+written for a reader of the source; characters that reStructuredText would take for markup are escaped.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-#: In the order of the reference. Packages below them that export something follow by themselves.
+#: In the order of the reference. Packages inside them that export something follow automatically.
 ROOTS = ("lcp", "problem_data", "contactlab")
-#: Modules that are public by themselves, though no package exports what is in them.
+#: Modules that are public although no package exports their names.
 MODULES = ("lcp.catalog",)
 #: Not called from Python.
 LEFT_OUT = re.compile(r"\.(kernels|cli)\b|\._")
 CODE = re.compile(r"(``.*?``|`[^`]*`)", re.DOTALL)
 TYPE = re.compile(r"^(:(?:var|r)?type[^:]*: )([^`]+)$")
-#: `|x|` would be a substitution, `x_` a link, `*x*` emphasis.
+#: In reStructuredText `|x|` would be a substitution, `x_` a link, `*x*` emphasis.
 MARKUP = re.compile(r"(\||\*|(?<=\w)_(?=\W|$))")
 
 
 @dataclass
 class Page:
-    """What one package exports."""
+    """The names that one package exports."""
 
     module: types.ModuleType
     own: dict[str, Any] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Page:
 
 
 def packages() -> list[str]:
-    """Public packages and modules, those above before those below."""
+    """Public packages and modules, outer ones before inner ones."""
     found = []
     for root in ROOTS:
         inside = pkgutil.walk_packages(importlib.import_module(root).__path__, f"{root}.")
@@ -48,7 +48,7 @@ def packages() -> list[str]:
 
 
 def pages() -> list[Page]:
-    """The pages, each name on the first one that exports it."""
+    """The pages, with each name on the first one that exports it."""
     places: dict[int, str] = {}
     made = []
     for name in packages():
@@ -71,7 +71,7 @@ def pages() -> list[Page]:
 
 
 def public_names(module: types.ModuleType) -> list[str]:
-    """What a module without `__all__` defines."""
+    """The names that a module without `__all__` defines."""
     return [
         name
         for name, value in vars(module).items()
@@ -80,14 +80,14 @@ def public_names(module: types.ModuleType) -> list[str]:
 
 
 def directive(value: Any) -> str:
-    """How autodoc calls it."""
+    """The autodoc directive for an object."""
     if inspect.isclass(value):
         return "autoexception" if issubclass(value, BaseException) else "autoclass"
     return "autofunction" if inspect.isroutine(value) else "autodata"
 
 
 def text_of(page: Page) -> str:
-    """A page in reStructuredText: classes, functions, values, and what is described elsewhere."""
+    """A page in reStructuredText: classes, functions, values, and names described elsewhere."""
     name = page.module.__name__
     lines = [name, "=" * len(name), "", f".. py:module:: {name}", "", *escaped(page.module.__doc__ or ""), ""]
     kinds = {"autoclass": "Classes", "autofunction": "Functions", "autoexception": "Errors", "autodata": "Values"}
@@ -109,25 +109,25 @@ def text_of(page: Page) -> str:
 
 
 def escaped(text: str) -> list[str]:
-    """Lines of a docstring with the characters that are markup escaped, code apart."""
+    """Lines of a docstring with the characters that are markup escaped, except in code."""
     pieces = CODE.split(inspect.cleandoc(text))
     return "".join(piece if i % 2 else MARKUP.sub(r"\\\1", piece) for i, piece in enumerate(pieces)).splitlines()
 
 
 def escape_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Before napoleon reads the sections. A value has no docstring but its type's, which says nothing of it."""
+    """Runs before napoleon reads the sections. A value has only its type's docstring, which says nothing about it."""
     if what == "data" and inspect.getdoc(obj) == inspect.getdoc(type(obj)):
         lines.clear()
     lines[:] = [*escaped("\n".join(lines)), ""]
 
 
 def types_as_code(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """After napoleon: types are prose with shapes in it, in which Sphinx would take `n` and `shape` for names."""
+    """Runs after napoleon: types are prose with shapes in it, where Sphinx would take `n` and `shape` for names."""
     lines[:] = [TYPE.sub(lambda match: f"{match[1]}``{match[2].replace(chr(92), '')}``", line) for line in lines]
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write `api/`, touching only what has changed, so that a second build is quick."""
+    """Write `api/`, changing only files whose text differs, so that a second build is quick."""
     folder = Path(app.srcdir) / "api"
     folder.mkdir(exist_ok=True)
     made = {f"{page.module.__name__}.rst": text_of(page) for page in pages()}

@@ -1,7 +1,7 @@
-"""The same pages in less time: references that cannot be found, and the tree of pages that stands on every page.
+"""The same pages in less time: references that cannot be found, and the tree of pages that every page repeats.
 
-Types of other libraries are looked for among the ends of all documented names, one after the other. The theme copies
-the headings of all pages for every page, to show titles alone.
+Sphinx compares types of other libraries with the ends of all documented names, one after the other. The theme copies
+the headings of all pages into every page, although it shows only titles.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ LEVELS = 2
 
 
 class QuickPythonDomain(PythonDomain):
-    """The domain of Sphinx, which knows at once the last parts of names that nothing documented has."""
+    """Sphinx's domain with an index of the last parts of all documented names, for quick failed look-ups."""
 
     _counted, _last_parts = 0, frozenset[str]()
 
     def find_obj(self, env: Any, modname: str, classname: str, name: str, *more: Any) -> list[tuple[str, ObjectEntry]]:
-        """Find an object as Sphinx does, if any documented name ends as this one."""
+        """Find an object as Sphinx does, if any documented name ends as this one does."""
         if len(self.objects) != self._counted:
             self._last_parts = frozenset(known.rpartition(".")[2] for known in self.objects)
             self._counted = len(self.objects)
@@ -32,7 +32,7 @@ class QuickPythonDomain(PythonDomain):
 
 
 def limit_depth(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Let the theme have no more levels of the tree of pages than there are."""
+    """Limit the theme's tree of pages to the levels that there are."""
     if "toctree" in context:
         context["toctree"] = _limited(context["toctree"])
 

@@ -1,6 +1,6 @@
 """The gallery, written from `examples/`: a page for each script with its text, picture and code, and one of scenes.
 
-Nothing is run here: the suite runs every example, and `docs/make_pictures.py` draws the pictures.
+Nothing is run here: the tests run every example, and `docs/make_pictures.py` draws the pictures.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CELL = re.compile(r"^# %%.*\n", re.MULTILINE)
 
 
 def write_gallery(app: Sphinx) -> None:
-    """Write `gallery/`, touching only what has changed."""
+    """Write `gallery/`, changing only files whose text differs."""
     docs = Path(app.srcdir)
     folder, examples = docs / "gallery", docs.parent / "examples"
     folder.mkdir(exist_ok=True)
@@ -34,7 +34,7 @@ def write_gallery(app: Sphinx) -> None:
 
 
 def heading_and_text(script: Path) -> tuple[str, str]:
-    """Title of a script, what stands before the colon of its docstring, and the rest."""
+    """Title of a script, which is the part of its docstring before the colon, and the rest."""
     text = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or script.stem
     title, colon, rest = text.partition(": ")
     if not colon or "\n" in title:
@@ -44,7 +44,7 @@ def heading_and_text(script: Path) -> tuple[str, str]:
 
 
 def example_page(script: Path, docs: Path) -> str:
-    """Heading, picture and text, then the cells of the script: the comment that opens a cell is prose."""
+    """Heading, picture and text, then the cells of the script; the comment that opens a cell is prose."""
     heading, text = heading_and_text(script)
     source = script.read_text(encoding="utf-8")
     body = source[source.index("from __future__") :] if "from __future__" in source else source
@@ -62,13 +62,13 @@ def example_page(script: Path, docs: Path) -> str:
 
 
 def picture(docs: Path, kind: str, name: str, alt: str) -> list[str]:
-    """The picture of an example or scene, where it has been drawn."""
+    """The picture of an example or scene, if there is one."""
     drawn = (docs / "images" / kind / f"{name}.png").is_file()
     return [f"![{alt}](../images/{kind}/{name}.png)"] if drawn else []
 
 
 def thumbnail(docs: Path, kind: str, name: str, alt: str) -> list[str]:
-    """The picture that moves, where there is one, and the still for those who want none that moves."""
+    """The moving picture, if there is one, and the still for readers who want no motion."""
     still = picture(docs, kind, name, alt)
     if not (docs / "images" / kind / f"{name}.webp").is_file():
         return still

@@ -1,6 +1,6 @@
-"""Code in the text that names a page (`docs/scenes.md`) or something of the API (`lcp.Lemke`) becomes a link to it.
+"""Code in the text that names a page (`docs/scenes.md`) or an object of the API (`lcp.Lemke`) becomes a link to it.
 
-So pages read well as plain files too. The name of a page that does not exist is a warning.
+The pages stay readable as plain files. The name of a page that does not exist gives a warning.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from sphinx.util import logging
 from sphinx.util.nodes import make_refnode
 
 PAGE = re.compile(r"(docs/)?([\w/]+)\.md")
-#: Files beside the code that are no pages.
+#: Files beside the code that are not pages.
 FILES = {"README", "CONTRIBUTING", "CHANGELOG"}
 NAME = re.compile(r"(?:contactlab|lcp|problem_data)(?:\.\w+)+")
 log = logging.getLogger(__name__)
 
 
 def page_of(app: Sphinx, source: str, match: re.Match[str]) -> str | None:
-    """The page a file name stands for: beside the page it stands in, or in the folder of pages."""
+    """The page that a file name means: in the folder of the current page, or in the folder of pages."""
     beside = str(PurePosixPath(source).parent / match[2])
     return next((page for page in (beside, match[2]) if page in app.env.found_docs), None)
 
 
 def short_names(objects: dict[str, ObjectEntry]) -> dict[str, str]:
-    """Classes and functions by their last name, as docstrings call them, where only one has it."""
+    """Classes and functions by their last name, as docstrings call them, if the name is unique."""
     found: dict[str, list[str]] = {}
     for name, entry in objects.items():
         if entry.objtype in ("class", "exception", "function"):
@@ -37,7 +37,7 @@ def short_names(objects: dict[str, ObjectEntry]) -> dict[str, str]:
 
 
 def link_literals(app: Sphinx, doctree: nodes.document, source: str) -> None:
-    """Wrap what names a page or an object into a reference."""
+    """Turn literals that name a page or an object into references."""
     objects = app.env.domains.python_domain.objects
     shorts = short_names(objects) if source.startswith("api/") else {}
     for literal in list(doctree.findall(nodes.literal)):
@@ -57,6 +57,6 @@ def link_literals(app: Sphinx, doctree: nodes.document, source: str) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the pass."""
+    """Register the transformation."""
     app.connect("doctree-resolved", link_literals)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

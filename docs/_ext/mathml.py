@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw by themselves: pages show them offline and without a script."""
+"""Formulas as MathML, which browsers draw without help: pages show them offline and without a script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 
 
 def markup(node: nodes.math | nodes.math_block, *, as_block: bool) -> str:
-    """MathML of a formula in LaTeX; a command that is not known stops the build."""
+    """MathML of a formula in LaTeX; an unknown command stops the build."""
     return latex2mathml.tex2mathml(node.astext(), as_block=as_block)
 
 
@@ -21,7 +21,7 @@ def visit_inline(translator: Any, node: nodes.math) -> None:
 
 
 def visit_block(translator: Any, node: nodes.math_block) -> None:
-    """A formula on lines of its own."""
+    """A formula on its own lines."""
     translator.body.append(f'<div class="math">{markup(node, as_block=True)}</div>')
     raise nodes.SkipNode
 

@@ -1,10 +1,10 @@
-"""Notebooks of the first hours, made of their pages and run: `notebooks/NAME.ipynb`, which the pages hand out.
+"""Notebooks of the first hours, made from their pages and run: `notebooks/NAME.ipynb`, which the pages link to.
 
-What a page prints by a `text` block is left out: a notebook has what it printed itself. A notebook is run again when
-its page, or the version of the package, is another. As a script it makes them without the pages.
+The output that a page shows in a `text` block is left out: a notebook shows its own. A notebook is run again when its
+page or the version of the package has changed. Run as a script, this file makes them without the pages.
 
-The value `notebooks_not_run` of the configuration names pages whose notebooks are written and not run:
-`sphinx-build -D notebooks_not_run=tutorial_solver`, as `.ci/run` does, since that tutorial's races take minutes.
+The configuration value `notebooks_not_run` names pages whose notebooks are written but not run: `sphinx-build -D
+notebooks_not_run=tutorial_solver`, as in `.ci/run`, because that tutorial's races take minutes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ import contactlab
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$\n?", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"(?:# |<!-- )([\w-]+\.(?:py|toml|urdf))(?: -->)?\n")
-#: Links lead to pages, which a notebook does not have beside it.
+#: Links lead to pages, which do not come with a notebook.
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:)[^)]*\)")
 PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n?", re.MULTILINE)
-#: Names of the notebook itself, for those who read the page.
+#: Names of the notebook itself, for readers of the page.
 DOWNLOAD = re.compile(r"^.*\{download\}.*\n", re.MULTILINE)
 
 
@@ -64,7 +64,7 @@ def prose_cells(text: str) -> list[nbformat.NotebookNode]:
 
 
 def write_notebooks(app: Sphinx) -> None:
-    """Make those of the pages that are built."""
+    """Make the notebooks of the pages that are built."""
     make_notebooks(Path(app.srcdir), app.config.notebooks_not_run)
 
 
@@ -83,7 +83,7 @@ def make_notebooks(docs: Path, not_run: Collection[str] = ()) -> None:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "examples").symlink_to((docs.parent / "examples").resolve())
             resources = {"metadata": {"path": folder}}
-            # Commands are those of the environment that builds the pages.
+            # Commands come from the environment that builds the pages.
             env = {
                 **os.environ,
                 "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))),

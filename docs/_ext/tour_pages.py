@@ -1,6 +1,6 @@
 """Scenes of `contactlab.tour` in a page: the sentence, a replay that plays without a server, the code.
 
-The replays are written beside the page when it is built, by the command that visitors have.
+The build writes the replays beside the page, by the same command that visitors have.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FRAME = '<iframe class="tour" src="tour/{name}.html" title="{title}" loading="la
 
 
 class TourScene(Directive):
-    """One scene by its name."""
+    """One scene, by its name."""
 
     required_arguments = 1
 
@@ -34,7 +34,7 @@ class TourScene(Directive):
 
 
 def write_replays(app: Sphinx) -> None:
-    """Write the replays where the page looks for them: in a process of its own, which leaves no threads behind."""
+    """Write the replays where the page looks for them, in a separate process, so that no threads are left behind."""
     if app.builder.format == "html":
         command = [sys.executable, "-m", "contactlab.cli", "tour", "--html", str(Path(app.outdir) / "tour")]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

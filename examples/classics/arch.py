@@ -1,8 +1,8 @@
-"""The arch of least thickness: a semicircle of stones without mortar, which friction keeps from sliding.
+"""The arch of least thickness: a semicircle of stones without mortar, kept from sliding by friction.
 
-Where a line of thrust fits into it, it stands; the thinnest semicircle of endlessly many stones that holds one is
-0.1075 of its mean radius (Milankovitch 1907; Heyman 1969 has 0.106 by a simpler line). Of n stones the limit is told by
-a linear program: forces at the two edges of every joint press, and hold all stones.
+The arch stands if a line of thrust fits into it. For infinitely many stones, the thinnest semicircle with such a line
+has a thickness of 0.1075 of its mean radius (Milankovitch 1907; Heyman 1969 gives 0.106 with a simpler line). For n
+stones a linear program gives the limit: the forces at the two edges of every joint press, and hold all stones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COUNTS = (9, 15, 25, 61)
 
 
 def stone(thickness: float, count: int) -> tuple[Any, Any, float, float]:
-    """Corners (4, 2) of the stone at the crown of an arch of radius 1, its centre, area and inertia by area."""
+    """Compute corners (4, 2), centre, area and inertia (by area) of the crown stone of an arch of radius 1."""
     half, inner, outer = math.pi / 2 / count, 1 - thickness / 2, 1 + thickness / 2
     corners = np.array(
         [(r * math.sin(a), r * math.cos(a)) for r, a in ((inner, -half), (outer, -half), (outer, half), (inner, half))]
@@ -38,7 +38,7 @@ def stone(thickness: float, count: int) -> tuple[Any, Any, float, float]:
 
 
 def spare(thickness: float, count: int) -> float:
-    """How far the least edge force can be kept above zero, over a stone's weight: below zero none holds the arch."""
+    """Compute the largest possible least edge force over a stone's weight: if negative, no forces hold the arch."""
     corners, centre, _, _ = stone(thickness, count)
     rows, loads = np.zeros((3 * count, 3 * (count + 1) + 1)), np.zeros(3 * count)
     turns = math.pi / 2 - (np.arange(count) + 0.5) * math.pi / count
@@ -64,12 +64,12 @@ def spare(thickness: float, count: int) -> float:
 
 
 def least(count: int) -> float:
-    """Least thickness of an arch of so many stones."""
+    """Compute the least thickness of an arch with this number of stones."""
     return float(brentq(spare, 0.08, 0.2, args=(count,), xtol=1e-7))
 
 
 def stand(thickness: float, count: int = 15, duration: float = 0.1, h: float = 1e-3) -> Recording:
-    """Leave an arch to itself."""
+    """Simulate an arch under its own weight."""
     corners, centre, area, second = stone(thickness, count)
     builder, rough = WorldBuilder((0, 0, -G), planar=(0, 1, 0)), Material(MU)
     builder.add_half_space("ground", HalfSpace(), rough)
@@ -85,12 +85,12 @@ def stand(thickness: float, count: int = 15, duration: float = 0.1, h: float = 1
 
 
 def fastest(thickness: float, count: int = 15) -> float:
-    """Largest speed of a stone after a tenth of a second."""
+    """Return the largest speed of a stone after a tenth of a second."""
     return float(np.abs(stand(thickness, count).v[-1]).max())
 
 
 def picture() -> Any:
-    """Speeds after a tenth of a second over the thickness, and the least one by number of stones."""
+    """Draw speeds after a tenth of a second over the thickness, and the least thickness by number of stones."""
     figure, (left, right) = paper(2)
     limit = least(15)
     shares = np.linspace(0.94, 1.06, 13)

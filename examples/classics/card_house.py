@@ -1,9 +1,9 @@
-"""The card house: cards that lean on one another stand by friction at their feet, or not at all.
+"""The card house: cards that lean on one another stand if there is enough friction at their feet.
 
-Two cards at an angle t from the vertical need mu = tan(t) / 2 there, whatever they weigh: moments about the foot give
-the push at the top. A load V on each asks for (W / 2 + V) / (W + V) tan(t), 5/7 tan(t) in a house of seven cards, where
-three rest on four. A linear program says it exactly: the least friction with which forces at the contacts hold all.
-Cards have round edges of radius R, which makes it L sin(t) / 2 / (L cos(t) + R) for two.
+Two cards at an angle t from the vertical need mu = tan(t) / 2 at their feet, for any weight: moments about the foot
+give the push at the top. With a load V on each they need (W / 2 + V) / (W + V) tan(t), 5/7 tan(t) in a house of seven
+cards, in which three rest on four. A linear program computes the least friction with which forces at the contacts hold
+all cards. Cards have round edges of radius R, which changes it to L sin(t) / 2 / (L cos(t) + R) for two.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ ANGLES = np.radians((10, 17.5, 25))
 
 
 def frame(t: float, x: float, z: float) -> list[tuple[float, float, float]]:
-    """Middle and turn of two cards that lean on one another above (x, z)."""
+    """Return centre and rotation of two cards that lean on one another above (x, z)."""
     s, c = LENGTH * math.sin(t) / 2, LENGTH * math.cos(t) / 2
     return [(x + side * (RADIUS + s), z + RADIUS + c, -side * t) for side in (-1, 1)]
 
 
 def house(t: float, frames: int) -> list[tuple[float, float, float]]:
-    """Two cards; or two frames, a card across them, and a frame on that."""
+    """Build two cards; or two frames, a card across them, and a frame on top."""
     if frames == 1:
         return frame(t, 0.0, 0.0)
     apart, height = LENGTH / 2 - 2 * RADIUS, LENGTH * math.cos(t) + 2 * RADIUS
@@ -39,7 +39,7 @@ def house(t: float, frames: int) -> list[tuple[float, float, float]]:
 
 
 def stand(t: float, mu: float, frames: int = 1, duration: float = 0.1) -> Recording:
-    """Leave a house to itself."""
+    """Simulate a house under its own weight."""
     builder, paper = WorldBuilder((0, 0, -G), planar=(0, 1, 0)), Material(mu)
     builder.add_half_space("table", HalfSpace(), paper)
     inertia, card = RigidInertia(MASS, inertia=MASS * LENGTH**2 / 12 * np.eye(3)), Capsule(RADIUS, LENGTH / 2)
@@ -51,17 +51,17 @@ def stand(t: float, mu: float, frames: int = 1, duration: float = 0.1) -> Record
 
 
 def fastest(t: float, mu: float, frames: int = 1) -> float:
-    """Largest speed after a tenth of a second [m/s, rad/s]."""
+    """Return the largest speed after a tenth of a second [m/s, rad/s]."""
     return float(np.abs(stand(t, mu, frames).v[-1]).max())
 
 
 def closed_form(t: float) -> float:
-    """Least friction of two cards; of seven, without thickness, it is 5/7 tan(t)."""
+    """Compute the least friction of two cards; for seven cards without thickness it is 5/7 tan(t)."""
     return LENGTH * math.sin(t) / 2 / (LENGTH * math.cos(t) + RADIUS)
 
 
 def least(t: float, frames: int) -> float:
-    """Least friction of a house: with a little less no forces at its contacts hold every card."""
+    """Compute the least friction of a house: with a little less, no forces at its contacts hold every card."""
     cards = house(t, frames)
     touch = stand(t, 1.0, frames, 1e-3).contacts_at(0)
     count = len(touch.gap)
@@ -73,11 +73,11 @@ def least(t: float, frames: int) -> float:
                 if body >= 0:
                     ax, az = at - cards[body][:2]
                     rows[3 * body : 3 * body + 3, 2 * i + k] = np.multiply(sign, (fx, fz, (az * fx - ax * fz) / LENGTH))
-    rows[np.abs(rows) < 1e-9] = 0.0  # rounding of the points, which the program takes for forces
+    rows[np.abs(rows) < 1e-9] = 0.0  # rounding errors of the points, which the program would take for forces
     loads = np.tile((0.0, 1.0, 0.0), len(cards))
 
     def missing(mu: float) -> float:
-        """Force beyond friction that some contact must give, over the weight of a card."""
+        """Compute the force beyond friction that some contact must give, over the weight of a card."""
         within = np.zeros((2 * count, 2 * count + 1))
         for i in range(count):
             within[2 * i : 2 * i + 2, [2 * i, 2 * i + 1, -1]] = ((-mu, 1, -1), (-mu, -1, -1))
@@ -89,7 +89,7 @@ def least(t: float, frames: int) -> float:
 
 
 def picture() -> Any:
-    """Least friction over the angle, with houses that stand and that fall; and the house."""
+    """Draw the least friction over the angle, with houses that stand and that fall; and the house."""
     figure, (left, right) = paper(2)
     angles = np.radians(np.linspace(5, 25, 6))
     for frames, color in ((1, BLUE), (2, ORANGE)):

@@ -1,9 +1,9 @@
-"""The chalk that hops: a rod pushed over a rough board, in Painleve's region, jams without a collision and leaps.
+"""The chalk that hops: a rod pushed over a rough board, in Painleve's region, jams without a collision and jumps.
 
-Its end slides ahead at v0, pressed down, with more friction than the paradox needs: no finite force will do. An
-impulse stops the end at once; the angular momentum about it stays, so that the rod turns at w = 3/4 v0 sin(angle) / l.
-Where w^2 l sin(angle) > g (1 - 3/4 cos(angle)^2) it leaves the board and flies, the end at the height
-l sin(angle) + w l cos(angle) t - g t^2 / 2 - l sin(angle + w t). (Genot and Brogliato 1999.)
+Its end slides ahead at v0, pressed down, with more friction than the paradox needs, so no finite force exists. An
+impulse stops the end; the angular momentum about it is conserved, so the rod rotates at w = 3/4 v0 sin(angle) / l. If
+w^2 l sin(angle) > g (1 - 3/4 cos(angle)^2) it leaves the board and flies, with its end at the height l sin(angle) + w l
+cos(angle) t - g t^2 / 2 - l sin(angle + w t). (Genot and Brogliato 1999.)
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEPS = (4e-3, 2e-3, 1e-3, 5e-4)
 
 
 def push(h: float, mu: float = MU, duration: float = 0.1) -> Recording:
-    """A rod whose end slides to the left, its centre above it to the right."""
+    """Push a rod whose end slides to the left, with its centre above and to the right of it."""
     builder, chalk = WorldBuilder((0, 0, -G), planar=(0, 1, 0)), Material(mu)
     builder.add_half_space("board", HalfSpace(), chalk)
     rod = RigidInertia(1.0, inertia=HALF**2 / 3 * np.eye(3))
@@ -35,23 +35,23 @@ def push(h: float, mu: float = MU, duration: float = 0.1) -> Recording:
 
 
 def tip(recording: Recording) -> Any:
-    """Height of the end in every state."""
+    """Return the height of the end in every state."""
     return recording.q[:, 1] + HALF * np.sin(recording.q[:, 2])
 
 
 def hop(t: Any) -> Any:
-    """The same in closed form."""
+    """Compute the same in closed form."""
     return HALF * (np.sin(ANGLE) + SPIN * np.cos(ANGLE) * t - np.sin(ANGLE + SPIN * t)) - G * t * t / 2
 
 
 def errors(steps: tuple[float, ...] = STEPS) -> list[float]:
-    """Worst error of the end's height over a tenth of a second."""
+    """Compute the worst error of the end's height over a tenth of a second."""
     runs = [push(h) for h in steps]
     return [float(np.abs(tip(run) - hop(run.time)).max()) for run in runs]
 
 
 def picture() -> Any:
-    """Height of the end: in the paradox and short of it."""
+    """Draw the height of the end, in the paradox and just outside it."""
     figure, axes = paper(1, 6.0, 2.6)
     for mu, color in ((MU, ORANGE), (1.2, BLUE)):
         run = push(1e-3, mu)

@@ -1,4 +1,4 @@
-"""The end of Euler's disk: what takes the energy decides by which law it comes to lie, in finite time.
+"""The end of Euler's disk: the law of dissipation determines how it comes to rest in finite time.
 
 A disk that rolls on its edge at small inclination alpha has the energy E = 3/2 m g a sin(alpha) and turns round at W,
 W^2 sin(alpha) = 4 g / a, its angular velocity W sin(alpha) nearly level. Friction against rolling takes the power
@@ -30,24 +30,24 @@ STEPS = (2e-4, 1e-4, 5e-5, 2.5e-5)
 
 
 def quasi_steady(times: Any) -> Any:
-    """Inclination by the balance of energy alone, cos(alpha) taken as 1: it ends at END."""
+    """Compute the inclination by the balance of energy alone, with cos(alpha) taken as 1: it ends at END."""
     return np.arcsin(math.sin(START) * np.clip(1 - times / END, 0, None) ** 2)
 
 
 def point(n: Any) -> Any:
-    """From the disk's middle to where it touches, body axes."""
+    """Return the vector from the disk's centre to the contact, in body axes."""
     across = np.array((n[0], n[1], 0))
     return -RADIUS * across / math.sqrt(across @ across)
 
 
 def exact(times: Any) -> Any:
-    """Inclination, by the differential equation."""
+    """Compute the inclination by the differential equation."""
     n, w = np.array((-math.sin(START), 0, math.cos(START))), np.array((law(START) * math.sin(START), 0, 0))
     return np.arccos(rolling(Body(1.0, INERTIA, point, RHO), n, w, times)[:, 2])
 
 
 def roll(h: float, duration: float, rho: float = RHO) -> tuple[Any, Any]:
-    """Times and inclinations of a disk let go on its steady motion; a share of its depth is mended in every step."""
+    """Return times and inclinations of a disk released in steady motion; each step corrects a fraction of its depth."""
     builder, steel = WorldBuilder((0, 0, -G)), Material(0.5, rolling=rho)
     builder.add_half_space("table", HalfSpace(), steel)
     height = RADIUS * math.sin(START) + HALF_THICKNESS * math.cos(START)
@@ -55,7 +55,7 @@ def roll(h: float, duration: float, rho: float = RHO) -> tuple[Any, Any]:
     v = (0, 0, 0, law(START) * math.sin(START), 0, 0)
     builder.add_free_body("disk", RigidInertia(1.0, inertia=INERTIA), Cylinder(RADIUS, HALF_THICKNESS), steel, q, v)
     with warnings.catch_warnings():
-        # The law is of a disk without thickness, in which every depth is implausible.
+        # The law holds for a disk without thickness, for which every depth is implausible.
         warnings.simplefilter("ignore", ImplausibleWarning)
         run = simulate(builder.build(), TimeStepping(h, margin=1e-3, restitution_threshold=1e-2, erp=0.2), duration)
     x, y = run.q[:, 4:6].T
@@ -63,14 +63,14 @@ def roll(h: float, duration: float, rho: float = RHO) -> tuple[Any, Any]:
 
 
 def errors(steps: tuple[float, ...] = STEPS, duration: float = 2.0) -> list[float]:
-    """The worst of the inclination."""
+    """Compute the worst error of the inclination."""
     times = np.linspace(0, duration, 101)
     wanted = exact(times)
     return [float(np.abs(np.interp(times, *roll(h, duration)) - wanted).max()) for h in steps]
 
 
 def exponent(h: float) -> tuple[float, float]:
-    """Power p of alpha ~ (t0 - t)^p, and t0 [s]: p at which alpha^(1 / p) falls most nearly on a line."""
+    """Fit the power p of alpha ~ (t0 - t)^p, and t0 [s]: alpha^(1 / p) over time is closest to a line."""
     time, alpha = roll(h, 2.6)
     part = (alpha < 0.15) & (alpha > 1e-3)
     time, alpha = time[part], alpha[part]
@@ -85,7 +85,7 @@ def exponent(h: float) -> tuple[float, float]:
 
 
 def picture() -> Any:
-    """Inclination over time, and over the time that is left."""
+    """Draw the inclination over time, and over the remaining time."""
     figure, (left, right) = paper(2)
     time, alpha = roll(1e-4, 2.6)
     times = np.linspace(0, 2.3, 231)

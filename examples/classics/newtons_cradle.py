@@ -1,8 +1,9 @@
-"""Newton's cradle: five balls on strings, the first let go; what leaves at the far end is a matter of the law.
+"""Newton's cradle: five balls on strings, the first one released; the law of impact determines the motion.
 
-Of balls that touch, Newton's law for all contacts at once (Moreau) gives -3/5, 2/5, 2/5, 2/5, 2/5 of the speed; one
-contact after the other 0, 0, 0, 0, 1; Hertz's springs in between. All keep momentum and energy. Balls with gaps meet
-one by one: the last one swings up as a pendulum of the first one's amplitude a, of period 4 sqrt(l / g) K(sin(a / 2)).
+For balls that touch, Newton's law for all contacts together (Moreau) gives -3/5, 2/5, 2/5, 2/5, 2/5 of the speed;
+contacts in sequence give 0, 0, 0, 0, 1; Hertz's springs give values in between. All conserve momentum and energy. Balls
+with gaps meet one by one: the last one swings up as a pendulum of the first one's amplitude a, with the period 4 sqrt(l
+/ g) K(sin(a / 2)).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from contactlab.simulation import EventDriven, TimeStepping, World, WorldBuilder
 from contactlab.spatial import RigidInertia, Transform
 
 LENGTH, RADIUS, AMPLITUDE, G, COUNT = 0.5, 0.05, 0.4, 9.81, 5
-INERTIA = RigidInertia(1.0, (0, 0, -LENGTH), inertia=1e-9 * np.eye(3))  # about its centre hardly any
+INERTIA = RigidInertia(1.0, (0, 0, -LENGTH), inertia=1e-9 * np.eye(3))  # almost none about its centre
 MODULUS = math.sin(AMPLITUDE / 2) ** 2
 PERIOD = 4 * math.sqrt(LENGTH / G) * ellipk(MODULUS)
 STEPS = (2e-3, 1e-3, 5e-4, 2.5e-4, 1.25e-4)
@@ -29,7 +30,7 @@ LAWS = {"at once": Newton(1.0), "one after the other": Newton(1.0, "sequential")
 
 
 def cradle(gap: float = 0.0) -> World:
-    """Balls on strings without mass, a gap apart; the first one is held up."""
+    """Build balls on massless strings, a gap apart; the first one is held up."""
     model, builder = ModelBuilder((0, 0, -G)), WorldBuilder((0, 0, -G))
     for i in range(COUNT):
         at = Transform(p=((2 * RADIUS + gap) * i, 0, 0))
@@ -41,7 +42,7 @@ def cradle(gap: float = 0.0) -> World:
 
 
 def laws() -> dict[str, Any]:
-    """Speeds after the blow over the speed before it, by law."""
+    """Compute speeds after the impact over the speed before it, by law."""
     found = {}
     for name, law in LAWS.items():
         run = EventDriven(impact=law).run(cradle(), 0.3 * PERIOD)
@@ -52,7 +53,7 @@ def laws() -> dict[str, Any]:
 
 
 def errors(steps: tuple[float, ...] = STEPS, gap: float = 1e-6) -> list[float]:
-    """Of time stepping, all balls, an eighth of a period after the blow: the last swings, the others hang."""
+    """Compute errors of time stepping, for all balls, an eighth of a period after the impact."""
     angle = 2 * math.asin(math.sin(AMPLITUDE / 2) * ellipj(math.sqrt(G / LENGTH) * PERIOD / 8, MODULUS)[0])
     exact = np.array([*[0.0] * (COUNT - 1), angle])
     runs = [simulate(cradle(gap), TimeStepping(h, margin=gap / 10), 3 * PERIOD / 8) for h in steps]
@@ -60,7 +61,7 @@ def errors(steps: tuple[float, ...] = STEPS, gap: float = 1e-6) -> list[float]:
 
 
 def picture() -> Any:
-    """Angles over time, by law."""
+    """Draw angles over time, by law."""
     figure, axes = paper(3, 7.5, 2.4)
     for ax, (name, law) in zip(axes, LAWS.items(), strict=True):
         run = EventDriven(impact=law, output_step=2e-3).run(cradle(), 0.7 * PERIOD)

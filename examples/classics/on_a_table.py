@@ -1,7 +1,7 @@
-"""A rigid body on a table as ordinary differential equations, for scipy: what its simulations are held to.
+"""A rigid body on a table as ordinary differential equations, for scipy: the reference of simulations.
 
-The body touches in one point, r(n) from its mass centre in body axes, n the vertical there; n . r is its support
-function, so that n . dr = 0. `rolling` keeps that point at rest, `sliding` has a law of friction.
+The body touches at one point, r(n) from its mass centre in body axes, with n the vertical there. n . r is its support
+function, so n . dr = 0. `rolling` keeps that point at rest, `sliding` has a law of friction.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Body:
     rolling: float = 0.0
 
     def rate(self, n: Vector, dn: Vector) -> Vector:
-        """Of the point as n changes, by differences."""
+        """Return the rate of the contact point as n changes, by differences."""
         return (self.point(n + 1e-6 * dn) - self.point(n - 1e-6 * dn)) / 2e-6
 
 
 def cross(w: Vector) -> Vector:
-    """Matrix of the product with a vector."""
+    """Return the matrix of the cross product with a vector."""
     x, y, z = w
     return np.array(((0, -z, y), (z, 0, -x), (-y, x, 0)))
 
@@ -40,7 +40,7 @@ def cross(w: Vector) -> Vector:
 def solve(
     rates: Callable[[float, Vector], Vector], start: Vector, times: Vector, tolerance: float, until: Any = None
 ) -> Vector:
-    """States at the times, one a row, until a function of time and state falls below zero."""
+    """Return the states at the given times, one per row, until a function of time and state falls below zero."""
     if until is not None:
         until.terminal, until.direction = True, -1
     span = (0, times[-1])
@@ -49,7 +49,7 @@ def solve(
 
 
 def rolling(body: Body, n: Vector, w: Vector, times: Vector, tolerance: float = 1e-8) -> Vector:
-    """Vertical and angular velocity in body axes, six a row, of rolling without slip.
+    """Return vertical and angular velocity in body axes, six per row, of rolling without slip.
 
     With F = m (dv/dt + g n) and v = -w x r, I dw + w x I w = r x F - rho (F . n) s, s the direction of w across n.
     """
@@ -72,12 +72,12 @@ def rolling(body: Body, n: Vector, w: Vector, times: Vector, tolerance: float = 
 
 
 def dry(mu: float, speed: float = 1e-3) -> Callable[[Vector], Vector]:
-    """Coulomb's friction over the load, made smooth below a speed of slip [m/s]."""
+    """Return Coulomb's friction over the load, smoothed below a speed of slip [m/s]."""
     return lambda u: -mu * u / np.sqrt(u @ u + speed**2)
 
 
 def sliding_rates(body: Body, friction: Callable[[Vector], Vector]) -> Callable[[float, Vector], Vector]:
-    """Of a body that slides: rates of vertical, velocity of the mass centre and angular velocity in its axes; the load.
+    """Return the rates of vertical, velocity of the mass centre and angular velocity of a sliding body; and the load.
 
     The contact has the force N (n + friction(u)), u its velocity; N keeps the gap's second derivative at zero:
     n . (dv + w x v + dw x r + w x (dr + w x r)) = 0, the velocity in body axes.
@@ -102,6 +102,6 @@ def sliding_rates(body: Body, friction: Callable[[Vector], Vector]) -> Callable[
 def sliding(
     body: Body, friction: Callable[[Vector], Vector], start: Vector, times: Vector, tolerance: float = 1e-8
 ) -> Vector:
-    """Vertical, velocity and angular velocity, nine a row, until the body takes off."""
+    """Return vertical, velocity and angular velocity, nine per row, until the body takes off."""
     rates = sliding_rates(body, friction)
     return solve(lambda t, y: rates(t, y)[:9], start, times, tolerance, until=lambda t, y: rates(t, y)[9])

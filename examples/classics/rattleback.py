@@ -1,8 +1,8 @@
 """The rattleback: spun the wrong way it begins to rattle, stops and turns back.
 
-Half an ellipsoid whose axes of inertia are turned a little against those of its surface, with the numbers of T. R. Kane
-and D. A. Levinson (Int. J. Non-Linear Mechanics 17, 1982). It rolls without slip; the contact is told to the step by a
-function. The reference is rolling as an ordinary differential equation.
+A half ellipsoid has axes of inertia that are rotated a little against the axes of its surface, with the numbers of T.
+R. Kane and D. A. Levinson (Int. J. Non-Linear Mechanics 17, 1982). It rolls without slip. A function gives the contact
+to the step. The reference is rolling as an ordinary differential equation.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ RATTLING = (0.0, (0, 5.0, -0.5))
 
 
 def point(n: Any) -> Any:
-    """From the mass centre to where the ellipsoid touches, body axes."""
+    """Return the vector from the mass centre to the contact point, in body axes."""
     return (0, 0, HEIGHT) - AXES**2 * n / math.sqrt((AXES**2 * n) @ n)
 
 
 def turned(tilt: float) -> Any:
-    """Unit quaternion of a tilt [degrees]."""
+    """Return the unit quaternion of a tilt [degrees]."""
     half = math.radians(tilt) / 2
     return np.array([math.cos(half), math.sin(half), 0, 0])
 
 
 def exact(times: Any, start: Any) -> Any:
-    """Spin about the vertical [rad/s]."""
+    """Return the spin about the vertical [rad/s], by the differential equation."""
     y = rolling(Body(1.0, INERTIA, point), to_matrix(turned(start[0]))[2], start[1], times)
     return np.einsum("ij,ij->i", y[:, :3], y[:, 3:])
 
 
 def touch(_time: float, q: Any, _v: Any) -> list[ExternalContact]:
-    """The lowest point of the ellipsoid."""
+    """Return the contact at the lowest point of the ellipsoid."""
     R = to_matrix(q[3:])
     at = q[:3] + R @ point(R[2])
     return [ExternalContact("world", "stone", at, (0, 0, 1), at[2], 2.0)]
 
 
 def spin(h: float, start: Any, duration: float) -> tuple[Any, Any]:
-    """Let go of the stone: times, and its spin about the vertical."""
+    """Simulate the stone; return times, and its spin about the vertical."""
     R, w = to_matrix(turned(start[0])), start[1]
     r = R @ point(R[2])
     model, builder = ModelBuilder((0, 0, -G)), WorldBuilder((0, 0, -G))
@@ -62,14 +62,14 @@ def spin(h: float, start: Any, duration: float) -> tuple[Any, Any]:
 
 
 def errors(steps: tuple[float, ...] = STEPS, duration: float = 0.15) -> list[float]:
-    """The worst of the spin of a rattling stone that turns back."""
+    """Return the largest error of the spin of a stone that rattles and turns back."""
     times = np.linspace(0, duration, 61)
     wanted = exact(times, RATTLING)
     return [float(np.abs(np.interp(times, *spin(h, RATTLING, duration)) - wanted).max()) for h in steps]
 
 
 def picture() -> Any:
-    """Spin over time from a spin the wrong way, at three steps, and the reference."""
+    """Draw the spin over time after a spin in the unstable direction, for three steps, and the reference."""
     figure, axes = paper(1, 6.0, 2.8)
     for h, color in ((1e-3, ORANGE), (2e-4, GREEN), (4e-5, BLUE)):
         axes.plot(*spin(h, GENTLE, 6.0), color=color, linewidth=0.8, label=f"h = {1e3 * h:g} ms")

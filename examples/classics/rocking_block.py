@@ -22,7 +22,7 @@ STEPS = (1e-3, 5e-4, 2.5e-4, 1.25e-4, 6.25e-5)
 
 
 def rock(h: float, duration: float = 1.3) -> Recording:
-    """Let the block go from its right edge."""
+    """Simulate the block from its start on the right edge."""
     c, s = math.cos(START), math.sin(START)
     builder, stone, half = WorldBuilder((0, 0, -G), planar=(0, 1, 0)), Material(2.0), (HALF_WIDTH, 0.1, HALF_HEIGHT)
     builder.add_half_space("ground", HalfSpace(), stone)
@@ -33,26 +33,26 @@ def rock(h: float, duration: float = 1.3) -> Recording:
 
 
 def amplitude(n: int) -> float:
-    """Largest angle of swing n, 0 the start."""
+    """Return the largest angle of swing n, with 0 for the start."""
     kept = (1 - 1.5 * math.sin(ALPHA) ** 2) ** (2 * n)
     return ALPHA - math.acos(math.cos(ALPHA) + kept * (math.cos(ALPHA - START) - math.cos(ALPHA)))
 
 
 def amplitudes(recording: Recording, count: int) -> list[float]:
-    """Largest angles between changes of corners, the start left out."""
+    """Return the largest angles between changes of corners, without the start."""
     angle = recording.q[:, 2]
     at = np.flatnonzero(angle[:-1] * angle[1:] <= 0)
     return [float(np.abs(angle[i + 1 : j + 1]).max()) for i, j in pairwise(at[: count + 1])]
 
 
 def errors(steps: tuple[float, ...] = STEPS, count: int = 2) -> list[float]:
-    """The worst of the first amplitudes."""
+    """Return the largest errors of the first amplitudes."""
     wanted = [amplitude(n) for n in range(1, count + 1)]
     return [float(np.abs(np.subtract(amplitudes(rock(h), count), wanted)).max()) for h in steps]
 
 
 def picture() -> Any:
-    """Angle over time with Housner's amplitudes."""
+    """Draw the angle over time with Housner's amplitudes."""
     figure, axes = paper(1, 6.0, 2.6)
     run = rock(5e-4, 2.0)
     axes.plot(run.time, run.q[:, 2], color=BLUE)

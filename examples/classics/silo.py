@@ -1,9 +1,9 @@
-"""A silo: its floor carries no more however high it is filled, and what runs out does not depend on the height either.
+"""A silo: the load on its floor and its rate of outflow hardly depend on the height of the filling.
 
-Walls carry grains by friction (H. A. Janssen, 1895): with m filled in, the floor carries M (1 - exp(-m / M)). Through
-an opening of width D, much wider than the grains' diameter d, a flat silo loses mass as (D - k d)^(3/2), k about 1.4
-(W. A. Beverloo, H. A. Leniger, J. van de Velde, Chem. Eng. Sci. 15, 1961, with 5/2 in space). Friction at the walls is
-mobilised by letting the floor down slowly.
+Walls carry grains by friction (H. A. Janssen, 1895): for a filled mass m the floor carries M (1 - exp(-m / M)). Through
+an opening of width D, much wider than the grains' diameter d, a flat silo loses mass as (D - k d)^(3/2), with k about
+1.4 (W. A. Beverloo, H. A. Leniger, J. van de Velde, Chem. Eng. Sci. 15, 1961, with 5/2 in space). The floor is lowered
+slowly, so that friction at the walls reaches its bound.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ COUNTS, OPENINGS = (10, 20, 30, 45, 60, 80), (4.0, 5.0, 6.0, 7.0, 8.0)
 
 
 def radii(count: int) -> Any:
-    """Of grains that differ by 15 %."""
+    """Return radii of grains that differ by 15 %."""
     return DIAMETER / 2 * np.random.default_rng(0).uniform(0.85, 1.15, count)
 
 
 def masses(count: int) -> Any:
-    """Of flat grains [kg]."""
+    """Return masses of flat grains [kg]."""
     return DENSITY * math.pi * radii(count) ** 2
 
 
 def loose(count: int, width: float, seed: int = 1) -> Any:
-    """Centres of grains above one another that do not touch."""
+    """Return centres of grains above one another that do not touch."""
     row, shake = int(width / (1.16 * DIAMETER)), np.random.default_rng(seed).uniform(-0.02, 0.02, count)
     i = np.arange(count)
     x = ((i % row + 0.5) / row - 0.5) * width + shake * DIAMETER
@@ -42,7 +42,7 @@ def loose(count: int, width: float, seed: int = 1) -> Any:
 
 
 def silo(at: Any, width: float, opening: float = 0.0, speed: float = 0.0) -> World:
-    """Grains between two walls, on a floor that sinks at a speed, or on one with an opening."""
+    """Build grains between two walls, on a floor that sinks at a speed, or on one with an opening."""
     builder, sand, d = WorldBuilder((0, 0, -G), planar=(0, 1, 0)), Material(MU), DIAMETER
     builder.add_half_space("left", HalfSpace((1, 0, 0), -width / 2), sand)
     builder.add_half_space("right", HalfSpace((-1, 0, 0), -width / 2), sand)
@@ -61,28 +61,28 @@ def silo(at: Any, width: float, opening: float = 0.0, speed: float = 0.0) -> Wor
 
 
 def run(world: World, duration: float) -> Recording:
-    """In steps of a millisecond."""
+    """Simulate in steps of a millisecond."""
     return simulate(world, TimeStepping(1e-3, margin=0.1 * DIAMETER, erp=0.1), duration)
 
 
 def carried(count: int, seed: int = 1, width: float = 5 * DIAMETER, duration: float = 1.5) -> float:
-    """Mass that the sinking floor carries, mean over all but the first half second [kg]."""
+    """Return the mass that the sinking floor carries [kg], a mean without the first half second."""
     record = run(silo(loose(count, width, seed), width, speed=0.03), duration)
     return float(-record.force_on("floor")[500:, 2].mean() / G)
 
 
 def janssen(filled: Any, carries: Any) -> float:
-    """Mass M of Janssen's law that fits best."""
+    """Return the mass M of Janssen's law that fits best."""
     return float(curve_fit(lambda m, M: M * (1 - np.exp(-m / M)), filled, carries, p0=max(carries))[0][0])
 
 
 def settled(count: int, width: float) -> Any:
-    """Centres of grains that have come to rest in a closed silo."""
+    """Return centres of grains that have come to rest in a closed silo."""
     return run(silo(loose(count, width), width), 0.5).q[-1].reshape(-1, 3)[:, :2]
 
 
 def rate(at: Any, width: float, opening: float, duration: float = 1.0) -> float:
-    """Mass per time through an opening, between a tenth and a half of the mass gone or the end [kg/s]."""
+    """Return the mass per time through an opening [kg/s], from a tenth to a half of the mass, or to the end."""
     record = run(silo(at, width, opening), duration)
     below = record.q.reshape(len(record.q), -1, 3)[:, :, 1] < -DIAMETER
     gone, filled = below @ masses(len(at)), masses(len(at)).sum()
@@ -91,20 +91,20 @@ def rate(at: Any, width: float, opening: float, duration: float = 1.0) -> float:
 
 
 def tables() -> tuple[Any, Any]:
-    """Mass filled in and mass carried by three fillings; width of the opening over the diameter, and rate."""
+    """Return filled and carried mass, means of three fillings; and opening over diameter with the rate."""
     filled = [(masses(n).sum(), *(carried(n, seed) for seed in (1, 2, 3))) for n in COUNTS]
     at = settled(160, 14 * DIAMETER)
     return np.array(filled), np.array([(n, rate(at, 14 * DIAMETER, n * DIAMETER)) for n in OPENINGS])
 
 
 def beverloo(rates: Any) -> tuple[float, float]:
-    """Of rates C (D / d - k)^(3/2): C [kg/s] and k."""
+    """Fit C (D / d - k)^(3/2) to rates; return C [kg/s] and k."""
     slope, at_zero = np.polyfit(rates[:, 0], rates[:, 1] ** (2 / 3), 1)
     return float(slope**1.5), float(-at_zero / slope)
 
 
 def draw(filled: Any, rates: Any) -> Any:
-    """Mass carried over mass filled in, rates over the width of the opening, and the laws."""
+    """Draw carried mass over filled mass, rates over the width of the opening, and the laws."""
     figure, (left, right) = paper(2)
     means, line = filled[:, 1:].mean(axis=1), np.linspace(0, filled[-1, 0], 50)
     limit = janssen(filled[:, 0], means)
@@ -124,7 +124,7 @@ def draw(filled: Any, rates: Any) -> Any:
 
 
 def picture() -> Any:
-    """Both laws."""
+    """Draw both laws."""
     return draw(*tables())
 
 

@@ -1,10 +1,10 @@
 """The tippe top: a ball with its mass centre below its middle, spun fast, turns upside down.
 
-Friction of slip lifts it; L . r, angular momentum times the arm of the contact, stays (Jellett's constant). With
-1 - a^2 < I1 / I3 < 1, a the offset over the radius, only the inverted spin is stable beyond
-L . r = sqrt(m g R^3 I3 a) (1 + a)^2 / sqrt(1 + a - I1 / I3) (S. Rauch-Wojciechowski, M. Skoldstam, T. Glad, Regular and
-Chaotic Dynamics 10, 2005). With dry friction the top may begin to roll before, which ends its rise; the faster, the
-later. The reference is sliding as an ordinary differential equation.
+Sliding friction lifts the mass centre. L . r, angular momentum times the arm of the contact, is conserved (Jellett's
+constant). With 1 - a^2 < I1 / I3 < 1, a the offset over the radius, only the inverted spin is stable beyond L . r =
+sqrt(m g R^3 I3 a) (1 + a)^2 / sqrt(1 + a - I1 / I3) (S. Rauch-Wojciechowski, M. Skoldstam, T. Glad, Regular and Chaotic
+Dynamics 10, 2005). With dry friction the top can begin to roll before, which ends its rise; a faster top does so later.
+The reference is sliding as an ordinary differential equation.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ UP = np.array([0, math.sin(TILT), math.cos(TILT)])  # the vertical in body axes,
 
 
 def point(n: Any) -> Any:
-    """From the mass centre to where the ball touches, body axes."""
+    """Return the vector from the mass centre to the contact point, in body axes."""
     return RADIUS * ((0, 0, OFFSET) - n / math.sqrt(n @ n))
 
 
 def jellett(n: Any, w: Any) -> float:
-    """L . r, from vertical and angular velocity in body axes."""
+    """Return L . r, from vertical and angular velocity in body axes."""
     return float(-(INERTIA @ w) @ point(n))
 
 
 def turn(times_limit: float) -> Any:
-    """Angular velocity about the vertical with so many times the limit of Jellett's constant, body axes."""
+    """Return the angular velocity about the vertical for a multiple of the limit of Jellett's constant, body axes."""
     return UP * times_limit * LIMIT / jellett(UP, UP)
 
 
 def exact(times: Any, times_limit: float) -> Any:
-    """Angle from upright [rad], until the top leaves the table."""
+    """Return the angle from upright [rad], until the top leaves the table."""
     start = np.concatenate((UP, np.zeros(3), turn(times_limit)))
     return np.arccos(sliding(Body(MASS, INERTIA, point), dry(MU), start, times)[:, 2])
 
 
 def spin(h: float, times_limit: float, duration: float) -> Recording:
-    """Let go of the top, tilted."""
+    """Simulate the top from a tilted start."""
     builder, wood = WorldBuilder((0, 0, -G)), Material(MU)
     builder.add_half_space("table", HalfSpace(), wood)
     at = (0, 0, -UP @ point(UP), math.cos(TILT / 2), math.sin(TILT / 2), 0, 0)
@@ -62,18 +62,18 @@ def spin(h: float, times_limit: float, duration: float) -> Recording:
 
 
 def angle(run: Recording) -> Any:
-    """From upright [rad], of every state."""
+    """Return the angle from upright [rad] in every state."""
     return np.arccos([to_matrix(q)[2, 2] for q in run.q[:, 3:]])
 
 
 def drift(run: Recording) -> float:
-    """Of Jellett's constant, relative."""
+    """Return the relative drift of Jellett's constant."""
     kept = np.array([jellett(to_matrix(q[3:])[2], v[3:]) for q, v in zip(run.q, run.v, strict=True)])
     return float(np.ptp(kept) / kept[0])
 
 
 def errors(steps: tuple[float, ...] = STEPS, duration: float = 0.4) -> list[float]:
-    """The worst of the angle while it rises."""
+    """Return the largest error of the angle during the rise."""
     times = np.linspace(0, duration, 81)
     wanted, found = exact(times, 2.0), []
     for h in steps:
@@ -83,7 +83,7 @@ def errors(steps: tuple[float, ...] = STEPS, duration: float = 0.4) -> list[floa
 
 
 def picture() -> Any:
-    """Angles over time at several spins, and the reference."""
+    """Draw angles over time at several spins, and the reference."""
     figure, axes = paper(1, 6.0, 2.8)
     for times_limit, color in ((0.5, ORANGE), (1.3, GREEN), (3.0, BLUE)):
         run, wanted = spin(2e-4, times_limit, 3.0), exact(np.linspace(0, 0.8, 25), times_limit)

@@ -2,9 +2,9 @@
 
 Spinning about the vertical with the mass centre above is stable beyond a critical spin only (S. Sailer, S. R. Eugster,
 R. I. Leine, Regular and Chaotic Dynamics 25, 2020; S. Sailer, R. I. Leine, Nonlinear Dynamics 105, 2021, with friction
-that grows with the slip). The reference: the growth of the slow mode about it, from the linearized differential
-equation. Sliding is without friction to the step, which is told the force of slip as a function, and the contact of a
-disk without thickness as well. A disk of the size of theirs.
+that grows with the slip). The reference is the growth of the slow mode about this spin, from the linearized
+differential equation. The step has no friction; functions give it the force of slip and the contact of a disk without
+thickness. The disk has the size of the one in these papers.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ STEPS = (1e-3, 5e-4, 2.5e-4, 1.25e-4)
 
 
 def point(n: Any) -> Any:
-    """From the mass centre, beside the middle along x, to where the disk touches, body axes."""
+    """Return the vector from the mass centre (beside the middle along x) to the contact point, in body axes."""
     return np.array((-OFFSET, 0, 0)) - RADIUS * np.array((n[0], n[1], 0)) / math.hypot(n[0], n[1])
 
 
 def slow_mode(spin: float) -> tuple[complex, Any, Any, Any]:
-    """Rate of the slow mode [1/s], the inverted spin it is about, its shape, and the row that reads it off a state."""
+    """Return the rate of the slow mode [1/s], its inverted spin, its shape, and the row that measures it in a state."""
     rates = sliding_rates(Body(MASS, INERTIA, point), lambda u: -DAMPING * u)
     steady, e = np.array([1.0, 0, 0, 0, 0, 0, spin, 0, 0]), 1e-5
     around = [(rates(0, steady + e * d) - rates(0, steady - e * d))[:9] / (2 * e) for d in np.eye(9)]
@@ -44,19 +44,19 @@ def slow_mode(spin: float) -> tuple[complex, Any, Any, Any]:
 
 
 def critical() -> float:
-    """Least spin of a stable inversion [rad/s]."""
+    """Return the smallest spin of a stable inversion [rad/s]."""
     return float(brentq(lambda spin: slow_mode(spin)[0].real, 25, 40))
 
 
 def touch(_time: float, q: Any, _v: Any) -> list[ExternalContact]:
-    """The lowest point of the disk."""
+    """Return the contact at the lowest point of the disk."""
     R = to_matrix(q[3:])
     at = q[:3] + R @ point(R[2])
     return [ExternalContact("world", "disk", at, (0, 0, 1), at[2], 0.0)]
 
 
 def rub(_time: float, q: Any, v: Any) -> dict[str, Any]:
-    """Friction of slip; the load is the weight, as it is to first order."""
+    """Return the friction of slip; the load is the weight, to first order."""
     R = to_matrix(q[3:])
     arm = R @ point(R[2])
     slip = v[:3] + np.cross(R @ v[3:], arm)
@@ -65,7 +65,7 @@ def rub(_time: float, q: Any, v: Any) -> dict[str, Any]:
 
 
 def spin_up(h: float, state: Any, duration: float) -> Recording:
-    """Let go from vertical, velocity and angular velocity in body axes."""
+    """Simulate from vertical, velocity and angular velocity in body axes."""
     n, v, w = state[:3] / np.linalg.norm(state[:3]), state[3:6], state[6:]
     side = np.cross((0, 0, 1), n)
     side /= np.linalg.norm(side)
@@ -78,7 +78,7 @@ def spin_up(h: float, state: Any, duration: float) -> Recording:
 
 
 def growth(h: float, spin: float, duration: float = 1.0) -> float:
-    """Rate at which the slow mode grows in the simulation [1/s]."""
+    """Return the growth rate of the slow mode in the simulation [1/s]."""
     _, steady, shape, reads = slow_mode(spin)
     run, sizes = spin_up(h, steady + 0.01 * shape, duration), []
     for q, v in zip(run.q, run.v, strict=True):
@@ -88,19 +88,19 @@ def growth(h: float, spin: float, duration: float = 1.0) -> float:
 
 
 def errors(steps: tuple[float, ...] = STEPS, spin: float = 30.0) -> list[float]:
-    """Of the growth."""
+    """Return errors of the growth."""
     return [abs(growth(h, spin) - slow_mode(spin)[0].real) for h in steps]
 
 
 def rise(h: float, spin: float, duration: float = 3.0) -> tuple[Any, Any]:
-    """Times, and cosine of the mass centre's line to the vertical: -1 below the middle, where it starts, 1 above."""
+    """Return times, and the cosine of the mass centre's line to the vertical: -1 below the middle, 1 above."""
     n = np.array((-math.cos(0.15), 0, math.sin(0.15)))
     run = spin_up(h, np.concatenate((n, np.zeros(3), spin * n)), duration)
     return run.time, np.array([to_matrix(q)[2, 0] for q in run.q[:, 3:]])
 
 
 def picture() -> Any:
-    """Growth over the spin, and the way from below to above."""
+    """Draw the growth over the spin, and the motion from below to above."""
     figure, (left, right) = paper(2)
     spins = np.linspace(25, 36, 45)
     left.plot(spins, [slow_mode(float(s))[0].real for s in spins], color=GREY, label="differential equation")

@@ -1,4 +1,4 @@
-"""A planar rod on the half-space y <= 0, the classic of rigid contact: its problem data and three ways to move it.
+"""A planar rod on the half-space y <= 0: its problem data and three methods to move it.
 
 `rod` has the body and its geometry, `problems` the problem data of each level, `compliant` the continuous model with
 springs at the ends, `motion` the rigid accelerations, impacts and steps that follow from the problem data.

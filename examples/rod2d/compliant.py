@@ -8,12 +8,12 @@ from .rod import LEFT, RIGHT, FloatArray, Rod, State
 
 
 def _step5(t: float) -> float:
-    """From 0 to 1 with zero first and second derivatives at both ends."""
+    """Return a smooth step from 0 to 1 with zero first and second derivatives at both ends."""
     return t**3 * (10.0 + t * (-15.0 + 6.0 * t))
 
 
 def friction_coefficient(rod: Rod, speed: float) -> float:
-    """Coefficient over the slip speed: up to mu_static at the stiction speed, down to mu_coulomb at three times it."""
+    """Return mu over the slip speed: up to mu_static at the stiction speed, down to mu_coulomb at three times it."""
     s = abs(speed) / rod.stiction_speed
     if s >= 3.0:
         return rod.mu_coulomb
@@ -23,7 +23,7 @@ def friction_coefficient(rod: Rod, speed: float) -> float:
 
 
 def compliant_force(rod: Rod, state: State, ends: tuple[int, ...] = (LEFT, RIGHT)) -> FloatArray:
-    """Contact force at the centre of mass (3,), summed over the ends given: N, N, N m.
+    """Return the contact force of the given ends at the centre of mass (3,): N, N, N m.
 
     An end at depth p has fN = max(k p (1 + d pdot), 0) (Hunt and Crossley 1975) and friction against its slip.
     """
@@ -42,6 +42,6 @@ def compliant_force(rod: Rod, state: State, ends: tuple[int, ...] = (LEFT, RIGHT
 
 
 def compliant_acceleration(rod: Rod, state: State, force: FloatArray | None = None) -> FloatArray:
-    """Acceleration (3,) under gravity, contact and a force (3,) at the centre of mass."""
+    """Return the acceleration (3,) under gravity, contact and a force (3,) at the centre of mass."""
     load = rod.gravity + compliant_force(rod, state) + (np.zeros(3) if force is None else force)
     return load / np.diag(rod.M)

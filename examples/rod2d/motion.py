@@ -1,4 +1,4 @@
-"""Rigid accelerations, impacts and steps: each of the solver's three problems, posed for the rod."""
+"""Rigid accelerations, impacts and steps: each of the solver's three problems, for the rod."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rod import EPS, FloatArray, Rod, State
 
 
 def mode(rod: Rod, state: State) -> str:
-    """What the touching ends do: "ballistic", or "sliding" / "sticking" with one or two contacts."""
+    """Return the mode of the touching ends: "ballistic", or "sliding" / "sticking" with one or two contacts."""
     touching = rod.touching(state)
     if not touching:
         return "ballistic"
@@ -22,7 +22,7 @@ def mode(rod: Rod, state: State) -> str:
 
 
 def is_impacting(rod: Rod, state: State) -> bool:
-    """Whether the lower end is on the ground and moves into it; for a level rod the centre stands for both ends."""
+    """Return True if the lower end is on the ground and moves into it (for a level rod: the centre)."""
     slope = math.sin(state.theta)
     if slope == 0.0:
         height, rise = state.y, state.vy
@@ -35,13 +35,13 @@ def is_impacting(rod: Rod, state: State) -> bool:
 def rigid_acceleration(
     rod: Rod, state: State, force: FloatArray | None = None, solver: ConstraintSolver | None = None
 ) -> FloatArray:
-    """Acceleration (3,) with rigid contact; raises where no force makes the state consistent (Painleve)."""
+    """Return the acceleration (3,) with rigid contact; raise if no force makes the state consistent (Painleve)."""
     data = acceleration_data(rod, state, force)
     return (solver or ConstraintSolver()).solve_constraint_problem(data).acceleration
 
 
 def after_impact(rod: Rod, state: State, solver: ConstraintSolver | None = None) -> State:
-    """The state after an inelastic impact; the state itself where nothing impacts."""
+    """Return the state after an inelastic impact, or the same state if there is no impact."""
     if not is_impacting(rod, state):
         return state
     solution = (solver or ConstraintSolver()).solve_impact_problem(impact_data(rod, state))
@@ -51,6 +51,6 @@ def after_impact(rod: Rod, state: State, solver: ConstraintSolver | None = None)
 def step(
     rod: Rod, state: State, h: float, force: FloatArray | None = None, solver: ConstraintSolver | None = None
 ) -> State:
-    """One semi-implicit step of compliant contact: v first, then q with the new v."""
+    """Make one semi-implicit step of compliant contact: v first, then q with the new v."""
     solution = (solver or ConstraintSolver()).solve_discretized_problem(step_data(rod, state, h, force), h)
     return state.moved(np.asarray(solution.v_plus), h)

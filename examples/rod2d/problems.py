@@ -22,7 +22,7 @@ def _rows(rod: Rod, state: State, ends: list[int], direction: FloatArray) -> Flo
 def acceleration_data(
     rod: Rod, state: State, force: FloatArray | None = None, ends: list[int] | None = None
 ) -> ConstraintAccelProblemData:
-    """Rigid contact at one instant, of the ends that touch; ends that slip have kinetic, the others static friction.
+    """Return the rigid contact problem at one instant; ends that slip have kinetic, others static friction.
 
     ``force`` (3,) acts at the centre of mass beside gravity [N, N, N m].
     """
@@ -48,7 +48,7 @@ def acceleration_data(
 
 
 def impact_data(rod: Rod, state: State, ends: list[int] | None = None) -> ConstraintVelProblemData:
-    """Inelastic impact of the ends that touch."""
+    """Return the inelastic impact problem of the touching ends."""
     touching = rod.touching(state) if ends is None else ends
     return ConstraintVelProblemData(
         M=rod.M,
@@ -61,7 +61,7 @@ def impact_data(rod: Rod, state: State, ends: list[int] | None = None) -> Constr
 
 
 def step_data(rod: Rod, state: State, h: float, force: FloatArray | None = None) -> ConstraintVelProblemData:
-    """Compliant contact over a step h, both ends in the problem whether they touch or not.
+    """Return the problem of compliant contact over a step h; both ends are in it, also if they do not touch.
 
     Stiffness and damping become gamma = 1/(h k + b) [s/kg] and erp = h k/(h k + b) in a problem whose unknowns are
     forces, so that a resting rod sinks in by its weight over its stiffness at any h. The slack of the cone is not

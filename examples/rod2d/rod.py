@@ -36,11 +36,11 @@ class State(NamedTuple):
         return np.array(self[3:])
 
     def with_velocity(self, v: FloatArray) -> State:
-        """The same configuration with another velocity (3,)."""
+        """Return the same configuration with another velocity (3,)."""
         return State(self.x, self.y, self.theta, *(float(value) for value in v))
 
     def moved(self, v: FloatArray, h: float) -> State:
-        """Velocity v (3,) taken, and for h [s] moved along."""
+        """Return the state after h [s] with the velocity v (3,)."""
         return State(*(float(value) for value in (*(self.q + h * v), *v)))
 
 
@@ -106,7 +106,7 @@ class Rod:
         return 1.5 * self.dissipation * self.stiffness * self.characteristic_deformation * self.half_length
 
     def arm(self, state: State, end: int) -> FloatArray:
-        """From the centre of mass to an end (2,)."""
+        """Return the vector from the centre of mass to an end (2,)."""
         return end * self.half_length * np.array([math.cos(state.theta), math.sin(state.theta)])
 
     def end_position(self, state: State, end: int) -> FloatArray:
@@ -123,7 +123,7 @@ class Rod:
         return np.array([*direction, _cross(self.arm(state, end), direction)])
 
     def row_rate_times_v(self, state: State, end: int, direction: FloatArray) -> float:
-        """Rate of change of that row, times the velocity [m/s^2]."""
+        """Return the rate of change of the row times the velocity [m/s^2]."""
         r = self.arm(state, end)
         turning = state.omega * np.array([-r[1], r[0]])
         return state.omega * _cross(turning, direction)

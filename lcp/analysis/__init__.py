@@ -1,1 +1,1 @@
-"""What can be said of an answer: how far it may be from the truth, how it moves with the data. Rigorous arithmetic."""
+"""Studies of a solution: bounds on its error, and derivatives with respect to the data. Rigorous arithmetic."""

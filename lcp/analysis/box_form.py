@@ -1,4 +1,4 @@
-"""Every kind of problem as one of bounds, for what is said of solutions and not of solving."""
+"""Conversion of every kind of problem to one with bounds, for studies of solutions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BoxForm:
 
     @property
     def sparse(self) -> bool:
-        """Whether M is stored sparse."""
+        """True if M is stored sparse."""
         return not isinstance(self.M, np.ndarray)
 
     @property
@@ -40,7 +40,7 @@ class BoxForm:
 
 
 def to_box_form(problem: Problem) -> BoxForm:
-    """The form of a problem, its arrays shared."""
+    """Return the box form of a problem; arrays are shared."""
     check_kind(problem)
     if not isinstance(problem, MLCP):
         return BoxForm(problem._M, problem._q, *bounds_of(problem))
@@ -49,7 +49,7 @@ def to_box_form(problem: Problem) -> BoxForm:
 
 
 def to_vector(problem: Problem, z: ArrayLike | Result | MLCPResult) -> Vector:
-    """The unknowns in one vector: z, of an `MLCP` (u, y); from a result or as they are."""
+    """Return the unknowns as one vector: z, or (u, y) of an `MLCP`; from a result or a vector."""
     if isinstance(z, Result):
         z = z.z
     elif isinstance(z, MLCPResult):

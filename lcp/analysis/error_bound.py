@@ -1,4 +1,4 @@
-"""How far a vector is from the solution: rigorous bounds, rounding included, where the class of M allows them.
+"""Rigorous bounds on the distance of a vector from the solution, including rounding, if the class of M allows them.
 
 Let u lie between the bounds and v be complementary to it; then u solves the problem with q + d in place of q, where
 d = v - (M u + q). For the solution z* some diagonal D with entries in [0, 1] has
@@ -10,14 +10,14 @@ and so |u - z*| is at most
 * <M>^-1 |d| for an H_+-matrix, <M> being its comparison matrix;
 * |d|_2 / m in the Euclidean norm, for a positive definite M, x . M x >= m |x|_2^2;
 * max over the principal blocks of |M_aa^-1 d_a|, component by component, for a P-matrix: each component of the
-  solution is a quotient of two polynomials that are linear in every entry of D, hence monotone in each, hence extreme
-  where all are 0 or 1.
+  solution is a quotient of two polynomials that are linear in every entry of D. So it is monotone in each entry, and
+  its extremes have entries 0 or 1.
 
 X. Chen, S. Xiang, Computation of error bounds for P-matrix linear complementarity problems, Mathematical Programming
 106 (2006), and Perturbation bounds of P-matrix linear complementarity problems, SIAM Journal on Optimization 18 (2007);
 R. Mathias, J.-S. Pang, Error bounds for the linear complementarity problem with a P-matrix, Linear Algebra and its
-Applications 132 (1990). Where such a bound tells which unknowns are at their bounds, the others solve a linear
-system, and its verified solution is what remains of the bound.
+Applications 132 (1990). If such a bound determines which unknowns are at their bounds, the others solve a linear
+system, and its verified solution gives a smaller bound.
 """
 
 from __future__ import annotations
@@ -52,30 +52,30 @@ from lcp.result import MLCPResult, Result
 from lcp.scaling import scales
 
 _NONE = "none available"
-#: Largest dense matrix whose eigenvalues or blocks are looked at.
+#: Largest dense matrix whose eigenvalues or blocks are computed.
 _DENSE = 3000
 _CHUNK = 2048
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorBound:
-    """How far z is from the solution at most.
+    """Upper bound on the distance of z from the solution.
 
     Attributes
     ----------
     bound
-        |z - z*| <= bound in the maximum norm; infinite where none is available.
+        |z - z*| <= bound in the maximum norm; infinite if none is available.
     norm
         ``"max"``.
     matrix_class
-        The class of M the bound rests on: ``"H_+"``, ``"PD"``, ``"P"``; ``"none"`` where none was proven (then a finite
-        bound is a ``local`` one).
+        The class of M that proves the bound: ``"H_+"``, ``"PD"``, ``"P"``; ``"none"`` if no class was proven (then a
+        finite bound is a ``local`` one).
     detail
-        How it was found, or why there is none.
+        The method, or the reason why there is no bound.
     radius
-        |z_i - z*_i| <= radius_i, one by one.
+        |z_i - z*_i| <= radius_i for each entry.
     local
-        Whether z* is a solution that was proven to exist within the bound, and not proven to be the only one.
+        Whether z* was proven to exist within the bound, without proof that it is the only solution.
     """
 
     bound: float
@@ -87,11 +87,11 @@ class ErrorBound:
 
     @property
     def available(self) -> bool:
-        """Whether there is a bound."""
+        """True if there is a bound."""
         return bool(np.isfinite(self.bound))
 
     def __str__(self) -> str:
-        """One line: the bound, and how it was found or why there is none."""
+        """Return one line: the bound, and the method or the reason why there is none."""
         which = "a solution" if self.local else "the solution"
         return f"|z - z*| <= {self.bound:.2g}, z* {which} ({self.detail})" if self.available else self.detail
 
@@ -100,24 +100,24 @@ class ErrorBound:
 def error_bound(
     problem: Problem, z: ArrayLike | Result | MLCPResult, *, max_n: int = 12, local: bool = False
 ) -> ErrorBound:
-    """A rigorous bound on the distance of z from the solution.
+    """Compute a rigorous bound on the distance of z from the solution.
 
     Parameters
     ----------
     problem
-        An `LCP`, `BoxLCP` or `MLCP` (its whole matrix [[A, X1], [X2, X3]] then has to be of the class).
+        An `LCP`, `BoxLCP` or `MLCP` (its whole matrix [[A, X1], [X2, X3]] must then be in the class).
     z
         Any vector, of an `MLCP` (u, y); or a result. It need not be feasible.
     max_n
-        Size up to which all 2^n principal blocks are tried; larger M have to be proven H_+ or positive definite.
+        Size up to which all 2^n principal blocks are tried; larger M must be proven H_+ or positive definite.
     local
-        Where M is of no class that makes solutions unique, prove instead that a solution exists near z, if the unknowns
-        away from their bounds are clear and their block is regular. Other solutions are not ruled out.
+        If M is in no class with unique solutions, prove instead that a solution exists near z. This requires that the
+        unknowns between bounds are certain and their block is regular. Other solutions can exist.
 
     Returns
     -------
     ErrorBound
-        ``bound`` is infinite and ``detail`` begins with "none available" where nothing was proven.
+        If nothing was proven, ``bound`` is infinite and ``detail`` begins with "none available".
     """
     form, x = to_box_form(problem), to_vector(problem, z)
     n = form.size
@@ -138,7 +138,7 @@ def error_bound(
     sharper = _settled(form, x, pair, radius)
     if sharper is not None:
         settled, radius = sharper
-        # Any of the classes proven would have done.
+        # Any of the proven classes would have sufficed.
         return _bound(
             x, settled, radius, next(iter(radii)), f"{detail}, then the equations of the unknowns it leaves open"
         )
@@ -147,7 +147,7 @@ def error_bound(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """u within the bounds, with v = w + d complementary to it: d lies within [low, high]; between: free of bounds."""
+    """u within the bounds, with v = w + d complementary to it; d is within [low, high]; between: not at bounds."""
 
     u: Vector
     w: Vector
@@ -158,7 +158,7 @@ class _Pair:
 
 
 def _bound(x: Vector, pair: _Pair, radius: Vector, name: str, detail: str, *, local: bool = False) -> ErrorBound:
-    """The distance of x from u added."""
+    """Return the bound plus the distance of x from u."""
     total = np.where(x == pair.u, radius, round_up(round_up(np.abs(x - pair.u)) + radius))
     if not np.isfinite(total).all():
         return ErrorBound(np.inf, "max", name, f"{_NONE}: the numbers leave the range of doubles", total)
@@ -166,7 +166,7 @@ def _bound(x: Vector, pair: _Pair, radius: Vector, name: str, detail: str, *, lo
 
 
 def _residual(form: BoxForm, u: Vector) -> tuple[Vector, Vector]:
-    """w = M u + q in twice the working precision, and its error."""
+    """Return w = M u + q in twice the working precision, and its error."""
     from lcp.kernels.reductions import dense_residual, sparse_residual
 
     w, error = np.empty(form.size), np.empty(form.size)
@@ -179,7 +179,7 @@ def _residual(form: BoxForm, u: Vector) -> tuple[Vector, Vector]:
 
 
 def _complementary(form: BoxForm, x: Vector) -> _Pair:
-    """The pair nearest to (x, M x + q): an unknown is between its bounds where x - w / m_ii is."""
+    """Return the pair nearest to (x, M x + q): an unknown is between its bounds if x - w / m_ii is."""
     with np.errstate(over="ignore", invalid="ignore"):
         w = np.asarray(form.M @ x + form.q)
         diagonal = np.abs(form.M.diagonal())
@@ -188,12 +188,13 @@ def _complementary(form: BoxForm, x: Vector) -> _Pair:
 
 
 def _pair_at(form: BoxForm, x: Vector, at_low: NDArray[np.bool_], at_high: NDArray[np.bool_]) -> _Pair:
-    """The pair with these unknowns at their bounds and the others as in x."""
+    """Return the pair with these unknowns at their bounds and the others as in x."""
     at_high = at_high & ~at_low
     u = np.where(at_low, form.lo, np.where(at_high, form.hi, np.clip(x, form.lo, form.hi)))
     w, error = _residual(form, u)
     least, most = round_down(w - error), round_up(w + error)
-    # v = w below the bounds' reach: d = v - w is what w has of the wrong sign, and all of w between the bounds.
+    # v = w where its sign agrees with the bound: d = v - w is the part of w with the wrong sign, and all of w between
+    # the bounds.
     low, high = -most, -least
     low = np.where(at_low, np.maximum(low, 0.0), np.where(at_high, np.minimum(low, 0.0), low))
     high = np.where(at_low, np.maximum(high, 0.0), np.where(at_high, np.minimum(high, 0.0), high))
@@ -203,7 +204,7 @@ def _pair_at(form: BoxForm, x: Vector, at_low: NDArray[np.bool_], at_high: NDArr
 
 
 def _class_bounds(form: BoxForm, pair: _Pair, max_n: int) -> tuple[dict[str, Vector], str]:
-    """Bounds of |u - z*| by the class of M they rest on; and why there is none."""
+    """Return bounds of |u - z*| with the class of M on which each is based; and the reason if there is none."""
     size = np.maximum(np.abs(pair.low), np.abs(pair.high))
     if not np.isfinite(size).all():
         return {}, "the residual leaves the range of doubles"
@@ -233,7 +234,7 @@ def _class_bounds(form: BoxForm, pair: _Pair, max_n: int) -> tuple[dict[str, Vec
 
 
 def _by_h_matrix(M: Any, size: Vector) -> Vector | None:
-    """Upper bounds of <M>^-1 size: with <M> v0 >= t0 > 0, any v has <M>^-1 s <= v + c v0, c = max (s - <M> v)+ / t0."""
+    """Return upper bounds of <M>^-1 size: with <M> v0 >= t0 > 0, <M>^-1 s <= v + c v0, c = max (s - <M> v)+ / t0."""
     proof = h_matrix_vector(M)
     if proof is None:
         return None
@@ -250,7 +251,7 @@ def _by_h_matrix(M: Any, size: Vector) -> Vector | None:
 
 
 def _by_eigenvalue(M: Vector, size: Vector) -> Vector | None:
-    """|u - z*| for a positive definite M, in units that bring its diagonal near one."""
+    """Return a bound of |u - z*| for a positive definite M, in units in which its diagonal is near one."""
     d = congruence(M)
     scaled = M * d * d[:, None]
     if not ((np.abs(scaled) > 2.0**-900) | (M == 0.0)).all():
@@ -263,7 +264,7 @@ def _by_eigenvalue(M: Vector, size: Vector) -> Vector | None:
 
 
 def _by_blocks(M: Vector, pair: _Pair) -> Vector | None:
-    """The largest |M_aa^-1 d_a| over all blocks."""
+    """Return the largest |M_aa^-1 d_a| over all blocks."""
     from lcp.kernels.principal_blocks import worst_images
 
     row, column = scales(M)
@@ -286,7 +287,7 @@ def _by_blocks(M: Vector, pair: _Pair) -> Vector | None:
 
 
 def _settled(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) -> tuple[_Pair, Vector] | None:
-    """The same pair and radius from the linear system that is left, where the bound tells every unknown's place."""
+    """Return a smaller radius from the linear system of unknowns between bounds, if the bound determines all states."""
     if form.sparse:
         return None
     given = form.lo == form.hi
@@ -309,7 +310,7 @@ def _settled(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) -> tuple[_Pa
 
 
 def _system(M: Vector, pair: _Pair) -> Vector | None:
-    """Bounds of |M_aa^-1 w_a| on the unknowns between their bounds, zero elsewhere; as `inverse_image` by BLAS."""
+    """Return bounds of |M_aa^-1 w_a| on unknowns between their bounds, zero elsewhere; as `inverse_image` by BLAS."""
     active = np.flatnonzero(pair.between)
     out = np.zeros(pair.u.shape[0])
     if active.size == 0:
@@ -341,7 +342,7 @@ def _system(M: Vector, pair: _Pair) -> Vector | None:
 
 
 def _existence(form: BoxForm, pair: _Pair) -> Vector | None:
-    """The radius about u within which a solution was proven to exist, or None."""
+    """Return the radius about u within which a solution was proven to exist, or None."""
     if form.size > _DENSE:
         return None
     radius = _system(form.M, pair)

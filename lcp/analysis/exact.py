@@ -1,7 +1,7 @@
-"""Exact linear algebra on data given in double precision: doubles are rationals, and with one unit they are integers.
+"""Exact linear algebra on double precision data: doubles are rationals, and in one common unit they are integers.
 
-Elimination is free of fractions (E. H. Bareiss, Sylvester's identity and multistep integer-preserving Gaussian
-elimination, Mathematics of Computation 22, 1968): every number met is a minor of the matrix, every division is exact.
+Elimination needs no fractions (E. H. Bareiss, Sylvester's identity and multistep integer-preserving Gaussian
+elimination, Mathematics of Computation 22, 1968): every number is a minor of the matrix, and every division is exact.
 Arrays of Python integers have the dtype ``object``.
 """
 
@@ -19,7 +19,7 @@ _DIGITS = 53
 
 
 def integers(values: NDArray[np.float64]) -> Integers:
-    """Integers proportional to the given finite doubles, by a power of two common to all."""
+    """Return integers proportional to the given finite doubles, by a common power of two."""
     fraction, exponent = np.frexp(values)
     whole = np.ldexp(fraction, _DIGITS).astype(np.int64)
     used = whole != 0
@@ -37,7 +37,7 @@ def integers(values: NDArray[np.float64]) -> Integers:
 
 
 def doubles(values: Integers) -> NDArray[np.float64]:
-    """The doubles nearest to the given integers, divided by a factor common to all; exact where 53 digits suffice."""
+    """Return the doubles nearest to the given integers, divided by a common factor; exact if 53 digits suffice."""
     divisor = math.gcd(*(int(a) for a in values))
     if divisor == 0:
         return np.zeros(values.shape[0])
@@ -48,15 +48,15 @@ def doubles(values: Integers) -> NDArray[np.float64]:
 
 
 def signs(values: Integers) -> NDArray[np.int64]:
-    """-1, 0 or 1 for each integer."""
+    """Return -1, 0 or 1 for each integer."""
     return np.array([(a > 0) - (a < 0) for a in values.ravel()], dtype=np.int64).reshape(values.shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Echelon:
-    """What `gauss_jordan` leaves: on ``pivots`` the first ``rank`` rows are ``scale`` times the identity.
+    """Result of `gauss_jordan`: on ``pivots`` the first ``rank`` rows are ``scale`` times the identity.
 
-    ``sign`` is the sign of the row exchanges: of a regular square matrix, sign * scale is the determinant.
+    ``sign`` is the sign of the row exchanges: for a regular square matrix, sign * scale is the determinant.
     """
 
     rows: Integers
@@ -66,11 +66,11 @@ class Echelon:
     sign: int
 
     def solution(self) -> tuple[Integers, int]:
-        """Of a regular square system whose right-hand side was the last column: (x, d) with A x = d b."""
+        """Return (x, d) with A x = d b, for a regular square system whose right-hand side was the last column."""
         return self.rows[: self.rank, -1], self.scale
 
     def null_vector(self, size: int) -> Integers:
-        """One nonzero x (size,) with A x = 0, where the rank is below ``size``, the number of columns of A."""
+        """Return one nonzero x (size,) with A x = 0, if the rank is below ``size``, the number of columns of A."""
         free = next(j for j in range(size) if j not in self.pivots)
         x = np.zeros(size, dtype=object)
         x[list(self.pivots)] = -self.rows[: self.rank, free]
@@ -105,7 +105,7 @@ def gauss_jordan(A: Integers, columns: int | None = None) -> Echelon:
 
 
 def determinant(A: Integers) -> int:
-    """The determinant of a square integer matrix."""
+    """Return the determinant of a square integer matrix."""
     if A.shape[0] == 0:
         return 1
     echelon = gauss_jordan(A)
@@ -113,7 +113,7 @@ def determinant(A: Integers) -> int:
 
 
 def eliminated(A: Integers, k: int, previous: int) -> Integers:
-    """One fraction-free step with pivot A[k, k]: all rows and columns but k; ``previous`` is the pivot before."""
+    """Make one fraction-free step with pivot A[k, k]: all rows and columns except k; ``previous`` is the last pivot."""
     keep = [i for i in range(A.shape[0]) if i != k]
     column, row = A[keep, k], A[k, keep]
     step: Integers = (A[k, k] * A[np.ix_(keep, keep)] - column[:, None] * row) // previous

@@ -1,7 +1,7 @@
 """Small problems decided in exact arithmetic: a solution, a Farkas vector, or a contradiction in every branch.
 
-Linear programs in integers: the first phase of the simplex method with Bland's rule, every division exact as in
-`lcp.analysis.exact`. Pairs are branched on where a feasible point has both y and w positive, until there is none.
+Linear programs in integers: the first phase of the simplex method with Bland's rule, with exact divisions as in
+`lcp.analysis.exact`. If a feasible point has both y and w of a pair positive, the search branches on this pair.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from lcp.scaling import scales
 
 @dataclass(slots=True, eq=False)
 class Branching:
-    """The search for a complementary x of K x + k, whose first ``free`` rows are equations of unknowns without sign.
+    """Search for a complementary x of K x + k, whose first ``free`` rows are equations of unknowns without sign.
 
     Attributes
     ----------
     K, k, free
         The data, in doubles.
     time_limit
-        Seconds, heeded between linear programs; the first is always solved.
+        Seconds, checked between linear programs; the first is always solved.
     nodes
-        How many were solved.
+        Number of solved programs.
     farkas
-        Multipliers, where nothing at all is feasible.
+        Multipliers, if no point is feasible.
     feasible
-        A feasible point, where there is one.
+        A feasible point, if there is one.
     found
-        The solution (u, y) nearest to an exact one, where there is one and the limit was not met before.
+        The solution (u, y) nearest to an exact one, if there is one and the limit was not reached before.
     complete
-        False once the limit was met.
+        False if the limit was reached.
     """
 
     K: NDArray[np.float64]
@@ -54,17 +54,17 @@ class Branching:
     _b: Integers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Powers of two as units, and integers in these: no digit is lost."""
+        """Choose powers of two as units, and integers in these: no digit is lost."""
         size = self.k.shape[0]
         whole, self._row, self._column = to_scaled_integers(np.column_stack([self.K, self.k]))
         A, b, m = whole[:, :size], -whole[:, size], self.free
         slack = np.zeros((size, size - m), dtype=object)
         slack[range(m, size), range(size - m)] = -1
-        # Unknowns without sign are differences; w may be in any unit.
+        # Unknowns without sign are differences; w can have any unit.
         self._A, self._b = np.hstack([A, -A[:, :m], slack]), b
 
     def run(self) -> None:
-        """Branch until a solution is found, or nothing is left to try, or the limit is met."""
+        """Branch until a solution is found, all branches are excluded, or the limit is reached."""
         size, m = self.k.shape[0], self.free
         deadline = cpu_seconds() + self.time_limit
         open_nodes: list[tuple[frozenset[int], frozenset[int]]] = [(frozenset(), frozenset())]
@@ -103,7 +103,7 @@ class Branching:
 
 
 def to_scaled_integers(rows: NDArray[np.float64]) -> tuple[Integers, Vector, Vector]:
-    """Integers proportional to the entries with rows and columns in units, powers of two, that keep them small."""
+    """Return integers proportional to the entries, with rows and columns in powers of two that keep them small."""
     height, width = rows.shape
     square = np.zeros((max(rows.shape),) * 2)
     square[:height, :width] = rows
@@ -112,14 +112,14 @@ def to_scaled_integers(rows: NDArray[np.float64]) -> tuple[Integers, Vector, Vec
 
 
 def nonnegative(A: Integers, b: Integers) -> tuple[Integers | None, int, Integers]:
-    """(x, d, .) with A x = d b, x >= 0, d > 0, or (None, ., y) with y A <= 0 and y . b > 0; all of them integers."""
+    """Return integers (x, d, .) with A x = d b, x >= 0, d > 0, or (None, ., y) with y A <= 0 and y . b > 0."""
     count, size = A.shape
     sign = np.array([-1 if value < 0 else 1 for value in b], dtype=object)
     table = np.zeros((count + 1, size + count + 1), dtype=object)
     table[:count, :size], table[:count, -1] = sign[:, None] * A, sign * b
     for i in range(count):
         table[i, size + i] = 1
-    # The last row: the sum of the others where their artificial unknowns are in the basis.
+    # The last row: the sum of the rows whose artificial unknowns are in the basis.
     table[count, :size], table[count, -1] = table[:count, :size].sum(axis=0), table[:count, -1].sum()
     basis, scale = [size + i for i in range(count)], 1
     while table[count, -1] > 0:

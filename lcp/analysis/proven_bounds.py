@@ -1,10 +1,10 @@
-"""Two facts on matrices of any size that floating point can prove: positive definiteness, and being an H-matrix.
+"""Rigorous proofs in floating point for matrices of any size: positive definiteness, and the H-matrix property.
 
-Bounds that rounding cannot break: floating-point results with their errors, rounded outward.
+Bounds include rounding: floating-point results with their errors, rounded outward.
 
-Directed rounding modes are out of reach from Python; bounds are a-priori ones (N. J. Higham, Accuracy and Stability of
-Numerical Algorithms, 2nd edition 2002, section 3.1), with twice the unit of rounding throughout so that the bounds
-themselves may be evaluated in floating point. Sums may be taken in any order, so BLAS may do them.
+Python has no directed rounding modes. Bounds are a-priori ones (N. J. Higham, Accuracy and Stability of Numerical
+Algorithms, 2nd edition 2002, section 3.1), with twice the unit of rounding throughout, so that the bounds themselves
+can be evaluated in floating point. They hold for any order of summation, so BLAS can compute the sums.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from lcp.arrays import Vector
 
 #: Twice the unit of rounding.
 EPS = 2.0**-52
-#: The smallest normal number: what underflow may cost in one operation, and more.
+#: The smallest normal number: an upper bound of the error by underflow in one operation.
 TINY = 2.0**-1022
 
 
 def round_up(x: Any) -> Any:
-    """The next double above the result of one rounded operation: at least the exact one."""
+    """Return the next double above the result of one rounded operation: at least the exact result."""
     return np.nextafter(x, np.inf)
 
 
 def round_down(x: Any) -> Any:
-    """The next double below the result of one rounded operation: at most the exact one."""
+    """Return the next double below the result of one rounded operation: at most the exact result."""
     return np.nextafter(x, -np.inf)
 
 
 def row_lengths(A: Any) -> int:
-    """Largest number of terms in a row of A, dense or CSR."""
+    """Return the largest number of terms in a row of A, dense or CSR."""
     if isinstance(A, np.ndarray):
         return int(A.shape[1])
     return int(np.diff(A.indptr).max(initial=0))
 
 
 def product(A: Any, x: NDArray[np.float64]) -> tuple[Vector, Vector]:
-    """(s, e) with |A x - s| <= e, for A dense or CSR and x a vector or, for dense A, a matrix."""
+    """Return (s, e) with |A x - s| <= e, for A dense or CSR and x a vector or, for dense A, a matrix."""
     terms = row_lengths(A)
     value = np.asarray(A @ x)
     size = np.asarray(abs(A) @ np.abs(x))
@@ -49,14 +49,14 @@ def product(A: Any, x: NDArray[np.float64]) -> tuple[Vector, Vector]:
 
 
 def upper_product(A: Any, x: Vector) -> Vector:
-    """Upper bounds of A x for nonnegative A and x."""
+    """Return upper bounds of A x for nonnegative A and x."""
     value, error = product(A, x)
     bound: Vector = round_up(value + error)
     return bound
 
 
 def upper_norm(x: Vector) -> float:
-    """Upper bound of the Euclidean norm."""
+    """Return an upper bound of the Euclidean norm."""
     largest = float(np.abs(x).max(initial=0.0))
     if largest == 0.0 or not np.isfinite(largest):
         return largest
@@ -65,11 +65,11 @@ def upper_norm(x: Vector) -> float:
 
 
 def least_eigenvalue(M: Vector) -> float:
-    """A proven lower bound of the least eigenvalue of (M + M^T) / 2; -inf where no positive one was proven.
+    """Return a proven lower bound of the least eigenvalue of (M + M^T) / 2; -inf if no positive one was proven.
 
-    A Cholesky factorisation of S - s I that runs to its end is the exact one of a matrix within g trace(S), g a small
-    multiple of n eps: then every eigenvalue of S exceeds s minus that. S. M. Rump, Verification of positive
-    definiteness, BIT 46 (2006); the constant here is four times the one there, for any order of operations.
+    A completed Cholesky factorisation of S - s I is the exact one of a matrix within g trace(S), with g a small
+    multiple of n eps. So every eigenvalue of S exceeds s minus that. S. M. Rump, Verification of positive definiteness,
+    BIT 46 (2006); the constant here is four times the one there, for any order of operations.
     """
     n = M.shape[0]
     if n == 0:
@@ -96,7 +96,7 @@ def least_eigenvalue(M: Vector) -> float:
             shift = 0.75 * shift
             continue
         return float(round_down(shift - error))
-    # Nearly singular: the least that still proves positivity.
+    # Nearly singular: the least value that still proves positivity.
     try:
         np.linalg.cholesky(S - 1.5 * float(error) * np.eye(n))
     except np.linalg.LinAlgError:
@@ -105,7 +105,7 @@ def least_eigenvalue(M: Vector) -> float:
 
 
 def comparison(M: Any) -> Any:
-    """The comparison matrix <M>: |m_ii| on the diagonal, -|m_ij| elsewhere; sparse if M is."""
+    """Return the comparison matrix <M>: |m_ii| on the diagonal, -|m_ij| elsewhere; sparse if M is."""
     if isinstance(M, np.ndarray):
         C = -np.abs(M)
         np.fill_diagonal(C, np.abs(np.diag(M)))
@@ -116,7 +116,7 @@ def comparison(M: Any) -> Any:
 
 
 def h_matrix_vector(M: Any) -> tuple[Vector, Vector] | None:
-    """(v, t) with v > 0 and <M> v >= t > 0, which proves M to be an H-matrix; None where none was found.
+    """Return (v, t) with v > 0 and <M> v >= t > 0, which proves M to be an H-matrix; None if none was found.
 
     Then <M>^-1 >= 0, and |M_aa^-1| <= <M>^-1 for every principal block. A. Berman, R. J. Plemmons, Nonnegative Matrices
     in the Mathematical Sciences (1994), chapter 6, theorem 2.3.
@@ -126,7 +126,7 @@ def h_matrix_vector(M: Any) -> tuple[Vector, Vector] | None:
     sizes = np.asarray(abs(C).sum(axis=1)).ravel()
     if n == 0 or not (np.isfinite(sizes).all() and (C.diagonal() > 0.0).all()):
         return (np.zeros(0), np.zeros(0)) if n == 0 else None
-    # Every row in units of its diagonal: rows of very different size are met alike.
+    # Every row in units of its diagonal, so that rows of very different size are treated equally.
     v = float_solve(C, C.diagonal().copy())
     if v is None or not (np.isfinite(v).all() and (v > 0.0).all()):
         return None
@@ -135,14 +135,14 @@ def h_matrix_vector(M: Any) -> tuple[Vector, Vector] | None:
 
 
 def lower_image(C: Any, v: Vector) -> Vector:
-    """Lower bounds of C v."""
+    """Return lower bounds of C v."""
     value, error = product(C, v)
     bound: Vector = round_down(value - error)
     return bound
 
 
 def float_solve(A: Any, b: Vector) -> Vector | None:
-    """A^-1 b in floating point, of dense or sparse A; None where the factorisation fails."""
+    """Return A^-1 b in floating point, for dense or sparse A; None if the factorisation fails."""
     if isinstance(A, np.ndarray):
         try:
             return np.asarray(np.linalg.solve(A, b), dtype=np.float64)

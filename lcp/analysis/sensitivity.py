@@ -1,13 +1,13 @@
 """Derivatives of a solution with respect to M, q and the bounds, forward and adjoint.
 
-Where every unknown is either clearly between its bounds (the active ones, w = 0) or at a bound with w clearly not zero,
-the solution is a smooth function of the data near by, and M_aa dz_a = -(dM z + dq + M_ab dz_b)_a, dz_b being that of
-the bounds. At a degenerate solution it has kinks: the derivative is then that of one of the smooth pieces that meet
-there. For a P-matrix every choice of degenerate unknowns gives a piece with points arbitrarily near, so that each is an
-element of the B-subdifferential, and of the generalised Jacobian, of the solution map.
+If every unknown is either clearly between its bounds (active, w = 0) or at a bound with w clearly not zero, the
+solution is a smooth function of the data: M_aa dz_a = -(dM z + dq + M_ab dz_b)_a, with dz_b the change of the bounds.
+At a degenerate solution it has kinks, and the derivative belongs to one of the smooth pieces that meet there. For a
+P-matrix every choice of degenerate unknowns gives a piece with points arbitrarily near. So each of these derivatives is
+an element of the B-subdifferential, and of the generalised Jacobian, of the solution map.
 
-S. Scholtes, Introduction to Piecewise Differentiable Equations (2012), chapter 4 (the derivatives of the pieces that
-are met in every neighbourhood make the B-subdifferential); Cottle, Pang and Stone (1992), chapter 7.
+S. Scholtes, Introduction to Piecewise Differentiable Equations (2012), chapter 4 (the derivatives of the pieces in
+every neighbourhood make the B-subdifferential); Cottle, Pang and Stone (1992), chapter 7.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ MIN_RCOND = 1e-14
 
 
 class _Factor(Protocol):
-    """A factored active block."""
+    """Factored active block."""
 
     rcond: float
 
     def solve(self, b: Any, transposed: bool = False) -> Any:
-        """Return A^-1 b, or the least-squares solution of least norm; the same with A^T if asked."""
+        """Return A^-1 b, or the least-squares solution of least norm; with ``transposed`` the same for A^T."""
         ...
 
 
@@ -49,18 +49,18 @@ class Sensitivity:
     Attributes
     ----------
     status
-        `Status.SOLVED`, or `Status.SINGULAR_BASIS` where the active block is singular: derivatives are then those of
-        least norm among the ones that meet the active rows, best in the least-squares sense where none does.
+        `Status.SOLVED`, or `Status.SINGULAR_BASIS` if the active block is singular: derivatives are then the
+        least-squares solutions of the active rows with the least norm.
     detail
-        What was found, in words.
+        Text about the result.
     active
-        Indices of the unknowns that move with q (of an `MLCP` in (u, y), all free unknowns among them).
+        Indices of the unknowns that change with q (of an `MLCP` in (u, y), including all free unknowns).
     degenerate
         Indices of unknowns at a bound with w = 0, both to within the threshold.
     choice
         ``"strict"``: degenerate unknowns stay at their bounds; ``"weak"``: they are active.
     rcond
-        Reciprocal condition number of the equilibrated active block, estimated; 1 where it is empty.
+        Estimated reciprocal condition number of the equilibrated active block; 1 if it is empty.
     """
 
     status: Status
@@ -76,17 +76,17 @@ class Sensitivity:
 
     @property
     def nondegenerate(self) -> bool:
-        """Whether the solution is differentiable here, as far as the threshold tells."""
+        """True if the solution is differentiable here, to the accuracy of the threshold."""
         return self.degenerate.size == 0 and self.regular
 
     @property
     def regular(self) -> bool:
-        """Whether the active block is regular."""
+        """True if the active block is regular."""
         return self.status is Status.SOLVED
 
     @property
     def dz_dq(self) -> Vector:
-        """The derivative (n, n) of z with respect to q: -M_aa^-1 on the active unknowns, zero elsewhere. Dense."""
+        """Return the derivative (n, n) of z by q, dense: -M_aa^-1 on the active unknowns, zero elsewhere."""
         n, a = self._form.size, self.active
         full = np.zeros((n, n))
         if a.size:
@@ -101,16 +101,16 @@ class Sensitivity:
         dlo: ArrayLike | None = None,
         dhi: ArrayLike | None = None,
     ) -> Vector:
-        """Directional derivative dz (n,) for changes of the data (Jacobian times vector).
+        """Return the directional derivative dz (n,) for changes of the data (Jacobian times vector).
 
         Parameters
         ----------
         dM, dq
-            Changes (n, n), dense or sparse, and (n,); None for none. Of an `MLCP` those of [[A, X1], [X2, X3]] and of
-            (a, x4), and dz is the change of (u, y).
+            Changes (n, n), dense or sparse, and (n,); None for none. For an `MLCP` they are changes of [[A, X1], [X2,
+            X3]] and of (a, x4), and dz is the change of (u, y).
         dlo, dhi
-            Changes of the bounds (n,); changes of inactive bounds do not matter. Where lo = hi, the bound on the
-            side of w moves the unknown.
+            Changes of the bounds (n,); changes of inactive bounds have no effect. If lo = hi, the bound on the side of
+            w moves the unknown.
         """
         form, n, a = self._form, self._form.size, self.active
         right = np.zeros(n) if dq is None else checked_vector("dq", dq, n)
@@ -130,10 +130,10 @@ class Sensitivity:
         return dz
 
     def vjp(self, z_bar: ArrayLike) -> tuple[Any, Vector]:
-        """Adjoint (vector times Jacobian): (M_bar, q_bar) with <z_bar, dz> = <M_bar, dM> + <q_bar, dq>.
+        """Return the adjoint (vector times Jacobian): (M_bar, q_bar) with <z_bar, dz> = <M_bar, dM> + <q_bar, dq>.
 
-        One transposed solve; M_bar (n, n) is the outer product of q_bar and z. For a sparse M it is given on the
-        pattern of M alone, sparse.
+        It takes one transposed solve; M_bar (n, n) is the outer product of q_bar and z. For a sparse M it is given only
+        on the pattern of M, sparse.
         """
         q_bar = self._adjoint(z_bar)[1]
         if not self._form.sparse:
@@ -145,7 +145,7 @@ class Sensitivity:
         return sparse.csr_matrix((values, (pattern.row, pattern.col)), shape=pattern.shape), q_bar
 
     def vjp_bounds(self, z_bar: ArrayLike) -> tuple[Vector, Vector]:
-        """Adjoint with respect to the bounds: (lo_bar, hi_bar)."""
+        """Return the adjoint with respect to the bounds: (lo_bar, hi_bar)."""
         given, q_bar = self._adjoint(z_bar)
         total = np.where(self._outside(), given + np.asarray(self._form.M.T @ q_bar), 0.0)
         return np.where(self._at_high, 0.0, total), np.where(self._at_high, total, 0.0)
@@ -183,10 +183,10 @@ def sensitivity(
     solution
         A result, or the vector z; of an `MLCP` (u, y).
     choice
-        What degenerate unknowns do: ``"strict"``: they stay at their bounds; ``"weak"``: they are active.
+        Treatment of degenerate unknowns: ``"strict"``: they stay at their bounds; ``"weak"``: they are active.
     threshold
-        An unknown is at a bound where it is nearer than this fraction of max |z|; its w is zero where it is smaller
-        than this fraction of |q_i| + max_j |M_ij| max |z|. Both together are degenerate.
+        An unknown is at a bound if it is nearer than this fraction of max |z|; its w is zero if it is smaller than this
+        fraction of |q_i| + max_j |M_ij| max |z|. If both are true, it is degenerate.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def sensitivity(
 
 
 def _classify_unknowns(form: BoxForm, x: Vector, threshold: float) -> tuple[Any, Any, Any]:
-    """Masks: between the bounds; degenerate; at the upper bound (of those not between)."""
+    """Return masks: between the bounds; degenerate; at the upper bound (for unknowns not between)."""
     w = np.asarray(form.M @ x + form.q)
     size = float(np.abs(x).max(initial=0.0))
     unit = np.abs(form.q) + row_abs_max(form.M) * size
@@ -236,7 +236,7 @@ def _factored(form: BoxForm, active: NDArray[np.intp]) -> _Factor:
 
 
 class _Dense:
-    """LU of the equilibrated block, or its pseudo-inverse where that is singular."""
+    """LU factors of the equilibrated block, or its pseudo-inverse if it is singular."""
 
     def __init__(self, block: Vector) -> None:
         from scipy.linalg import get_lapack_funcs, lu_factor
@@ -267,7 +267,7 @@ class _Dense:
 
 @dataclass(eq=False)
 class _Sparse:
-    """Sparse LU."""
+    """Sparse LU factors."""
 
     lu: Any
     rcond: float

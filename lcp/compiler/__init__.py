@@ -1,6 +1,7 @@
-"""The compilation of kernels: all that the project knows of numba's internals.
+"""Compilation of kernels: all code that depends on numba's internals.
 
-What is private to numba is a patch with an entry in `releases`; a release without it compiles to the same bits.
+Code that uses private parts of numba is a patch with an entry in `releases`; without patches a release compiles to the
+same bits.
 """
 
 from lcp.compiler.compile_events import (

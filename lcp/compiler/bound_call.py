@@ -1,7 +1,7 @@
-"""Arguments that are handed to a kernel once and for all.
+"""Kernels with stored arguments: repeated calls pass one buffer instead of unpacking the arguments.
 
-To take a tuple of a hundred arrays from Python costs 15 us, at every call. Where a kernel is called again and again
-with the same arrays, what numba makes of them is kept in a buffer, and only the buffer is handed over: 0.2 us.
+Unpacking a tuple of a hundred arrays costs 15 us at every call from Python. If a kernel is called repeatedly with the
+same arrays, numba's unpacked arguments are stored in a buffer, and only the buffer is passed, which costs 0.2 us.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _intrinsics() -> tuple[Any, Any]:
     from numba.extending import intrinsic, register_jitable
 
     if not supports_bound_calls():
-        # The arguments are given in place of their type, and calls in place of their addresses.
+        # The arguments replace their type, and calls replace their addresses.
         return register_jitable(lambda held, types: types), lambda code, buffer: code()
 
     def unpack_arguments(typing: Any, buffer: Any, like: Any) -> Any:
@@ -35,7 +35,7 @@ def _intrinsics() -> tuple[Any, Any]:
             words = builder.bitcast(words, word.as_pointer())
 
             def read(part: Any) -> Any:
-                # Word by word: each look into the whole tuple would spell out all of its types.
+                # Word by word, because each expression with the whole tuple would contain all of its types.
                 if isinstance(part, tuple | list):
                     return [read(one) for one in part]
                 at = builder.gep(words, [word(next(places))], inbounds=True)
@@ -47,7 +47,7 @@ def _intrinsics() -> tuple[Any, Any]:
 
     def call_address(typing: Any, code: Any, buffer: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            # Of an entry: (buffer, type), where a type is nothing at all.
+            # Signature of an entry: (buffer, type); the type has no data.
             of_entry = types.Array(types.uint8, 1, "C"), types.TypeRef(types.intp)
             convention, held = context.call_conv, context.make_array(of_entry[0])(context, builder)
             held.data = builder.inttoptr(arguments[1], held.data.type)
@@ -63,24 +63,24 @@ def _intrinsics() -> tuple[Any, Any]:
 
 
 def supports_bound_calls() -> bool:
-    """Whether arguments are held; where not, kernels are called with them as they are."""
+    """Return True if arguments can be stored; otherwise kernels are called with the arguments themselves."""
     from numba.core import config
 
     return not config.DISABLE_JIT and is_tested("held")
 
 
-#: Within kernels: read what a buffer holds, of a type; what a `BoundCall` of these addresses returns.
+#: In kernels: the arguments of a type, read from a buffer; the result of the `BoundCall` with these addresses.
 unpack_arguments: Any
 call_address: Any
 unpack_arguments, call_address = _intrinsics()
 
 
 def _add_words(value: Any, words: list[int]) -> None:
-    """Add what numba makes of an argument, as it lies in memory: words of eight bytes all of them."""
+    """Add numba's memory form of an argument, which consists of words of eight bytes."""
     if isinstance(value, np.ndarray):
-        # Of a record numpy would describe the type, too.
+        # numpy would describe the type of a record, too.
         at = value.__array_interface__["data"][0] if value.dtype.names is None else value.ctypes.data
-        # Nobody counts references to it, nor hands it back.
+        # It has no reference count, and is not returned.
         words += (0, 0, value.size, value.itemsize, at, *value.shape, *value.strides)
     elif isinstance(value, tuple):
         for part in value:
@@ -94,24 +94,24 @@ def _add_words(value: Any, words: list[int]) -> None:
 
 
 def _remembered(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
-    """Words of a value, as an array; it may be known already."""
+    """Return the words of a value as an array; they can be known already."""
     if id(value) not in known:
         words: list[int] = []
         _add_words(value, words)
-        # With the value, which keeps its identity.
+        # Stored with the value, which keeps its identity valid.
         known[id(value)] = value, np.array(words, dtype=np.int64)
     return known[id(value)][1]
 
 
-# By an entry and the fingerprint of its arguments: their type, the bytes they take, what numba compiled, where it lies.
+# By an entry and the fingerprint of its arguments: their type, its bytes, the compiled code, and its address.
 _entries: dict[tuple[Any, bytes], tuple[Any, int, Any, int]] = {}
 
 
 def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Any, int]:
-    """Compile an entry for arguments, or take it from memory or disk."""
+    """Compile an entry for these arguments, or take it from memory or disk."""
     from numba import _dispatcher, typeof
 
-    # numba's own key for the types of arguments: to find the types themselves takes a hundred times as long.
+    # numba's key for the types of arguments: finding the types themselves takes a hundred times as long.
     key = entry, _dispatcher.compute_fingerprint(arguments)
     if key not in _entries:
         like = typeof(arguments)
@@ -124,13 +124,13 @@ def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Any, in
 
 
 def _size(entry: Any, like: Any) -> int:
-    """Bytes that arguments of a type take."""
+    """Return the bytes of arguments of a type."""
     context = entry.targetdescr.target_context
     return int(context.get_abi_sizeof(context.data_model_manager[like].get_data_type()))
 
 
 class BoundCall:
-    """A kernel and the arguments it is called with, as often as wanted.
+    """Kernel with stored arguments, for repeated calls.
 
     Parameters
     ----------
@@ -138,18 +138,18 @@ class BoundCall:
         A kernel of (buffer, type) that takes its arguments from the buffer by `unpack_arguments`, as a tuple of that
         type. Without the compiler it is called with None and the arguments.
     arguments
-        Arrays, tuples of such, integers, None. A record must be an array of one record: what is kept of it is where it
-        lies. The object keeps them alive.
+        Arrays, tuples of arrays, integers, None. A record must be an array of one record: only its address is stored.
+        The object keeps them alive.
     known
-        What other calls of the same arguments have found out about them, by identity; it is added to.
+        Words of arguments from other calls, by identity; new ones are added.
 
     Attributes
     ----------
     addresses
-        (2,) where the code and its buffer lie, for a kernel that calls them by `call_address`, while this object lives;
-        the object itself and 0 without the compiler.
+        (2,) addresses of the code and of its buffer, for a kernel that calls them by `call_address`, valid while this
+        object exists; the object itself and 0 without the compiler.
     keeps
-        Other calls, which this one calls by their addresses: they live as long.
+        Other calls, which this one calls by their addresses; it keeps them alive.
     """
 
     def __init__(
@@ -162,12 +162,12 @@ class BoundCall:
         self._call = entry
         self._given: tuple[Any, ...] = None, arguments
         self.keeps: list[BoundCall] = []
-        # How many words each argument has; without the compiler none is counted.
+        # Number of words of each argument; without the compiler there are none.
         self._counts: list[int] = []
         if not supports_bound_calls():
             self.addresses: Any = np.array([self, 0], dtype=object)
             return
-        # The compiled code itself, which looks at no types.
+        # The compiled code itself, which checks no types.
         like, size, compiled, code = _compiled(entry, arguments)
         known = {} if known is None else known
         parts = [_remembered(argument, known) for argument in arguments]
@@ -180,7 +180,7 @@ class BoundCall:
         self.addresses = np.array([code, buffer.ctypes.data], dtype=np.int64)
 
     def replace_argument(self, old: Any, new: Any) -> None:
-        """Hold another argument of the same type and sizes of words in place of one, here and in `keeps`."""
+        """Replace a stored argument by another one of the same type and size, here and in `keeps`."""
         known: dict[int, tuple[Any, Any]] = {}
         for call in (self, *self.keeps):
             first = 0
@@ -193,7 +193,7 @@ class BoundCall:
                 call._given = None, call.arguments
 
     def __reduce__(self) -> NoReturn:
-        # The buffer of a copy would hold the addresses of these arrays, not of its own.
+        # The buffer of a copy would have the addresses of these arrays, not of its own.
         raise TypeError("a BoundCall holds addresses of arrays, and cannot be copied or pickled")
 
     def __call__(self) -> Any:

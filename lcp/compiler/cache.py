@@ -1,10 +1,10 @@
 """The cache of compiled kernels on disk.
 
-numba keys its cache on the place of the file a function stands in, and misses edits to functions called from other
-files. Here code is found by what it was compiled from: the sources of all kernel modules that a file reaches by its
-imports (``from ... import ...``, the form used in every folder of kernels), and the sources of the compiler; and by the
-versions and the tier of processors that it was compiled with and for. So another environment, checkout or container
-takes it.
+numba keys its cache on the location of the file of a function, and misses edits to functions called from other files.
+Here the key is the code from which a kernel was compiled: the sources of all kernel modules that a file reaches by its
+imports (``from ... import ...``, the form used in every folder of kernels), and the sources of the compiler. The
+versions and the tier of processors are also in the key. So another environment, checkout or container can use the same
+code.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _IMPORT = re.compile(r"^\s*from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n#]+)", re.M
 
 @functools.cache
 def _package_folder(name: str) -> Path | None:
-    """Folder of a top-level package that is imported already: kernels can only call what was."""
+    """Return the folder of a top-level package that is already imported: kernels can only call imported ones."""
     places = getattr(sys.modules.get(name), "__path__", None)
     return Path(places[0]) if places else None
 
 
 @functools.cache
 def _kernel_imports(file: Path) -> tuple[Path, ...]:
-    """Kernel modules that ``file`` imports: files of a folder ``kernels``, in any package."""
+    """Return the kernel modules that ``file`` imports: files of a folder ``kernels``, in any package."""
     sources: dict[Path, None] = {}
     for module, names in _IMPORT.findall(file.read_text(encoding="utf-8")):
         parts = module.split(".")
@@ -55,7 +55,7 @@ def _kernel_imports(file: Path) -> tuple[Path, ...]:
 
 @functools.cache
 def _source_hash(file: Path) -> str:
-    """Hash of a file of kernels, of every kernel source it reaches by its imports, and of the compiler's."""
+    """Return the hash of a file of kernels, of every kernel source that it imports, and of the compiler's sources."""
     reached, waiting = {file, *Path(__file__).parent.glob("*.py")}, [file]
     while waiting:
         for source in _kernel_imports(waiting.pop()):
@@ -63,7 +63,7 @@ def _source_hash(file: Path) -> str:
                 reached.add(source)
                 waiting.append(source)
     digest = hashlib.sha256()
-    # By name, not by place: the same sources in another folder have the same hash.
+    # By name, not by location: the same sources in another folder have the same hash.
     for source in sorted(reached, key=lambda path: path.parts[-3:]):
         digest.update(source.name.encode())
         digest.update(source.read_bytes())
@@ -71,17 +71,17 @@ def _source_hash(file: Path) -> str:
 
 
 def _place(function: Callable[..., Any], file: str) -> str:
-    """Name of the folder, below the one of `build_tag`, for the code of the kernels in a file."""
+    """Return the name of the folder, below the one of `build_tag`, for the code of the kernels in a file."""
     name = function.__module__
     if "kernels" not in name.split("."):
-        # What such a file reads beside kernels is not known: another one of the same text is another.
+        # Other inputs of such a file are not known, so another file with the same text has another folder.
         name = f"{Path(file).stem}.{hashlib.sha256(os.path.abspath(file).encode()).hexdigest()[:16]}"
     return f"{name}-{_source_hash(Path(file))[:24]}"
 
 
 @functools.cache
 def kernel_cache() -> Any:
-    """Class of numba's function cache with our folders and our source stamp."""
+    """Return a class of numba's function cache with our folders and our source stamp."""
     import numba
     from numba.core import caching
     from numba.core.serialize import dumps
@@ -132,7 +132,7 @@ def kernel_cache() -> Any:
             return None
 
         def _index_key(self, sig: Any, codegen: Any) -> Any:
-            # numba's says which very processor it compiles for.
+            # numba's name is the one of the very processor for which it compiles.
             return super()._index_key(sig, SimpleNamespace(magic_tuple=machine)), self.inner
 
         def save_overload(self, sig: Any, data: Any) -> None:
@@ -140,7 +140,7 @@ def kernel_cache() -> Any:
             if root is None:
                 return
             remove_unused(root)
-            # A full or vanished disk must not break a solve: the kernel is already in memory.
+            # A full or missing disk must not break a solve: the kernel is already in memory.
             try:
                 super().save_overload(sig, data)
             except OSError:

@@ -1,6 +1,6 @@
-"""Events of a compilation: it is announced, counted, timed, and starts waiting functions.
+"""Events of a compilation: it is announced, counted and timed, and starts waiting functions.
 
-numba's events come from compilations alone, not from kernels taken from disk.
+numba sends these events only for compilations, not for kernels read from disk.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = [
     "on_first_compilation",
 ]
 
-# What is said at the first compilation of a process. What is taken from disk is none; a world or call of a kind that
-# this machine has not met before is, and for that kind it is once per machine.
+# The message at the first compilation of a process. Kernels read from disk need none. A world or call of a new kind is
+# compiled once per machine.
 _words = [
     "compiling kernels that are new to this machine: up to half a minute, once for each kind of world "
     "(contactlab warmup compiles all ahead)"
 ]
 
-# Compilations in progress, one within another: numba's lock lets one thread compile at a time.
+# Compilations in progress, nested: numba's lock admits one compiling thread at a time.
 _begun: list[object] = []
 
 
@@ -40,17 +40,17 @@ class _Waited(threading.local):
 
 _waited = _Waited()
 
-# What is to be done at the next compilation.
+# Functions to be called at the next compilation.
 _actions: list[Callable[[], object]] = []
 
 
 class CompilationCounter:
-    """Counts of the compilations so far.
+    """Counter of the compilations so far.
 
     Attributes
     ----------
     compiled
-        Kernels compiled in this process since the watch began, by whatever package; those loaded from disk not counted.
+        Kernels compiled in this process since the count began, by any package, without kernels loaded from disk.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class CompilationCounter:
 
 @contextlib.contextmanager
 def count_compilations() -> Iterator[CompilationCounter]:
-    """Count of the kernels compiled within the block: what a clock must not count."""
+    """Count the kernels compiled within the block, whose time a measurement must exclude."""
     from numba.core import event
 
     watch = CompilationCounter()
@@ -72,7 +72,7 @@ def count_compilations() -> Iterator[CompilationCounter]:
 
 @contextlib.contextmanager
 def on_first_compilation(action: Callable[[], object]) -> Iterator[None]:
-    """Call ``action`` at the first compilation within the block, if there is any that the cache does not spare."""
+    """Call ``action`` at the first compilation within the block, if the cache does not make compilation unnecessary."""
     _actions.append(action)
     try:
         yield
@@ -83,7 +83,7 @@ def on_first_compilation(action: Callable[[], object]) -> Iterator[None]:
 
 @functools.cache
 def announce_compilations() -> None:
-    """Listen to compilations of kernels, from the first call on."""
+    """Register the announcement of compilations of kernels, at the first call."""
     from numba.core import event
 
     class Announcer(event.Listener):
@@ -99,12 +99,12 @@ def announce_compilations() -> None:
 
 
 def compiling() -> bool:
-    """Whether this process compiles right now."""
+    """Return True if this process compiles at present."""
     return bool(_begun)
 
 
 def compilation_seconds() -> float:
-    """Seconds for which this thread has waited for kernels, compiled or read: what a clock of its steps leaves out."""
+    """Return the seconds for which this thread has waited for kernels, compiled or read; timings exclude them."""
     return _waited.seconds
 
 
@@ -119,13 +119,13 @@ def count_as_waiting() -> Iterator[None]:
 
 
 def compilation_begins() -> None:
-    """Do what waits for a compilation, and say once per process what takes so long."""
+    """Call functions that wait for a compilation, and print the reason for the delay once per process."""
     while _actions:
         _actions.pop()()
     _say()
 
 
 def _say() -> None:
-    # Each thread that compiles comes here; only the first one finds the word.
+    # Each compiling thread calls this; only the first one finds the message.
     with contextlib.suppress(IndexError):
         print(f"contactlab: {_words.pop()} ...", file=sys.stderr, flush=True)

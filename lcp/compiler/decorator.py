@@ -1,4 +1,4 @@
-"""The one decorator every kernel of the project goes through."""
+"""The decorator of all kernels of the project."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def kernel(
     inline
         True for leaf helpers called in inner loops: they are inlined before optimisation.
     inner
-        True for kernels that only other kernels call: what Python would need to call them is not compiled, which for
+        True for kernels that only other kernels call: the code for calls from Python is not compiled, which for
         arguments of many arrays takes as long as the kernel itself.
     short_loops
-        True for a kernel that Python calls, and that takes in many others whose loops are over a handful: none is
-        unrolled or vectorised.
+        True for a kernel that Python calls, and that contains many others with short loops: no loop is unrolled or
+        vectorised.
     long_loops
-        True for an inner kernel whose loops gain from it all the same.
+        True for an inner kernel whose loops are still worth unrolling.
     vectors
-        True for an inner kernel that does the same to several numbers side by side, as vector instructions do.
+        True for an inner kernel with equal operations on several adjacent numbers, for vector instructions.
 
     Notes
     -----
@@ -78,7 +78,7 @@ def kernel(
 
     if config.DISABLE_JIT:
         return function
-    # The entry for callers from C, which nobody uses, is not compiled.
+    # The entry for callers from C, which is not used, is not compiled.
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if inner:
         options["no_cpython_wrapper"] = True
@@ -95,7 +95,7 @@ def kernel(
 
 
 def compile_for(kernel: Any, *arguments: Any) -> None:
-    """Compile a kernel for such arguments, or find it on disk; it is not run. Nothing happens with the compiler off."""
+    """Compile a kernel for these arguments, or read it from disk, without a run. No effect without the compiler."""
     if hasattr(kernel, "is_kernel"):
         kernel.compile(tuple(kernel.typeof_pyval(argument) for argument in arguments))
 
@@ -103,7 +103,7 @@ def compile_for(kernel: Any, *arguments: Any) -> None:
 def _dispatcher(
     function: Callable[..., Any], options: dict[str, Any], short_loops: bool, long_loops: bool, vectors: bool = False
 ) -> Any:
-    """numba's object for a function compiled with these options."""
+    """Return numba's object for a function compiled with these options."""
     import numba
 
     from lcp.compiler.cache import kernel_cache
@@ -133,10 +133,10 @@ def _allow_calls_from_kernels(dispatcher: Any, inner: Any) -> None:
 
 
 def _one_version_per_type(dispatcher: Any) -> None:
-    """Compile one version for an integer argument, not another for every literal (k = 0) it is called with.
+    """Compile one version for an integer argument, not one for every literal (k = 0) with which it is called.
 
-    numba types a variable that holds a constant as that constant; each such call would cost a compilation of the
-    whole callee.
+    numba gives a variable with a constant value the type of this constant, so each such call would compile the whole
+    callee again.
     """
     from numba.core.types import unliteral as plain  # type: ignore[attr-defined]
 
@@ -149,7 +149,7 @@ def _one_version_per_type(dispatcher: Any) -> None:
 
 
 def _compile_interruptibly(dispatcher: Any) -> None:
-    """Compile on a thread of its own: Ctrl-C is heard at once, and not in the midst of numba, which it would break."""
+    """Compile in a separate thread: Ctrl-C is handled immediately, and not inside numba, which it would break."""
     from numba.core.compiler_lock import global_compiler_lock
 
     from lcp.compiler.compile_events import count_as_waiting
@@ -158,7 +158,7 @@ def _compile_interruptibly(dispatcher: Any) -> None:
 
     def compile_heard(signature: Any) -> Any:
         if global_compiler_lock.is_locked():
-            # This thread compiles what calls the kernel: another one would wait for it for ever.
+            # This thread compiles a caller of the kernel: another thread would wait for it without end.
             return original(signature)
         with count_as_waiting():
             return run_interruptibly(lambda: original(signature), ends=True)

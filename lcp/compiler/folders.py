@@ -1,4 +1,4 @@
-"""The folder on disk for compiled kernels: only this user's, bounded in size."""
+"""The folder on disk for compiled kernels: private to this user, bounded in size."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from lcp.compiler.releases import machine
 
 __all__ = ["is_private", "cache_folder", "build_tag", "touch", "remove_unused"]
 
-#: Bytes of compiled code that are kept. Of one version of all sources it is a tenth of that.
+#: Maximum bytes of compiled code. One version of all sources takes a tenth of it.
 MOST = 1 << 30
-# Seconds within which a folder counts as in use, and after which its use is noted again.
+# Seconds within which a folder counts as in use, and after which its use is recorded again.
 _IN_USE, _NOTED = 3600.0, 86400.0
 
 
 def is_private(status: os.stat_result, *owners: int) -> bool:
-    """Whether a folder or file is this user's, or one of those named, alone to write: code is run from it."""
+    """Return True if only this user, or one of the named ones, can write to a folder or file: its code is executed."""
     if not hasattr(os, "getuid"):
         return True
     return status.st_uid in (os.getuid(), *owners) and not status.st_mode & 0o022
 
 
 def _places() -> list[str]:
-    """Folders for what can be made again, the first to be taken."""
+    """Return folders for data that can be made again, in order of preference."""
     named = [os.environ.get(name) for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")]
     if sys.platform == "win32":
         named.append(os.environ.get("LOCALAPPDATA"))
@@ -41,7 +41,7 @@ def _places() -> list[str]:
 
 @functools.cache
 def cache_folder() -> str | None:
-    """First folder for compiled kernels that this user alone may write, or None (kernels then compile in memory)."""
+    """Return the first folder to which only this user can write, or None (kernels then compile in memory)."""
     import tempfile
 
     for place in _places():
@@ -67,7 +67,7 @@ def cache_folder() -> str | None:
 
 @functools.cache
 def build_tag() -> str:
-    """Versions and machine that code is for, as the name of a folder."""
+    """Return the versions and the machine of compiled code, as the name of a folder."""
     import llvmlite
     import numba
     import numpy as np
@@ -77,7 +77,7 @@ def build_tag() -> str:
     numbers = "numpy" + ".".join(np.__version__.split(".")[:2])
     names = [python, f"numba{numba.__version__}", f"llvmlite{llvmlite.__version__}", numbers]
     triple, *processor = machine()
-    # What else numba is told to do with all code.
+    # Other options of numba for all code.
     told = (int(config.OPT), config.BOUNDSCHECK, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.DEBUGINFO_DEFAULT)
     if len(processor) > 1 or told != (3, None, 1, 0, 0):
         processor = [processor[0], hashlib.sha256(repr((processor, told)).encode()).hexdigest()[:8]]
@@ -85,7 +85,7 @@ def build_tag() -> str:
 
 
 def touch(folder: Path) -> None:
-    """Note that code was taken from a folder: what nobody takes goes first."""
+    """Record the use of a folder: the longest unused ones are removed first."""
     with contextlib.suppress(OSError):
         if time.time() - folder.stat().st_mtime > _NOTED:
             os.utime(folder)
@@ -93,7 +93,7 @@ def touch(folder: Path) -> None:
 
 @functools.cache
 def remove_unused(root: str, most: int = MOST) -> None:
-    """Remove the folders of code below ``root`` that were not used for longest, until ``most`` bytes are left; once."""
+    """Remove the longest unused folders below ``root`` until at most ``most`` bytes remain; once per process."""
     import shutil
 
     sizes: dict[str, int] = {}

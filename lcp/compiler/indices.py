@@ -1,7 +1,7 @@
-"""Array indices as kernels mean them: from the start, and within the array.
+"""Array indices without negative values, and slices within the array.
 
-numba looks at every index for a negative one, to count from the end, and at every slice for ends that lie beyond the
-array. In loops over six velocities that was half of all instructions, for what hardly any kernel does.
+numba checks every index for a negative one, which counts from the end, and every slice for ends beyond the array. In
+loops over six velocities these checks were half of all instructions, although hardly any kernel needs them.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from lcp.compiler.releases import is_tested
 
 __all__ = ["plain_indexing"]
 
-# Modules of kernels that count from the end: -1 stands there for the place behind all that is looked at.
+# Modules of kernels with indices that count from the end: there -1 is the position after all entries examined.
 COUNTING = ("lcp.kernels.lemke", "lcp.kernels.extended")
-# Whose kernels are known not to, otherwise: kernels of users may count from the end.
+# Packages whose other kernels have no such indices; kernels of users can have them.
 OURS = ("lcp.", "contactlab.", "problem_data.")
 
 
 @contextlib.contextmanager
 def plain_indexing(module: str) -> Iterator[None]:
-    """Compile indices of a kernel of this module as it means them; such blocks may be nested, under numba's lock."""
+    """Compile the indices of this module's kernels without checks; such blocks can be nested, under numba's lock."""
     from numba.cpython import slicing
     from numba.np import arrayobj
 
@@ -40,7 +40,7 @@ def plain_indexing(module: str) -> Iterator[None]:
 
 @functools.cache
 def _numbas() -> tuple[Any, Any]:
-    """Before anything stands in for them."""
+    """Return numba's functions, before any is replaced."""
     from numba.cpython import slicing
     from numba.np import arrayobj
 
@@ -48,7 +48,7 @@ def _numbas() -> tuple[Any, Any]:
 
 
 def _from_start(context: Any, builder: Any, index_type: Any, index: Any, size: Any) -> Any:
-    """An index as it is, but for a literal -1."""
+    """Return an index unchanged, except for a literal -1."""
     from numba.core import types
 
     literal = getattr(index_type, "literal_value", 0)
@@ -59,7 +59,7 @@ def _from_start(context: Any, builder: Any, index_type: Any, index: Any, size: A
 
 
 def _within(builder: Any, bounds: Any, size: Any) -> None:
-    """The end of a slice that has none is the end of the array."""
+    """Use the end of the array as the end of a slice without one."""
     from llvmlite import ir
 
     endless = ir.Constant(size.type, 2 ** (size.type.width - 1) - 1)

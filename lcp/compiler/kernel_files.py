@@ -1,9 +1,9 @@
-"""Files of compiled kernels on disk: what is damaged, of another version or another user is compiled again, in silence.
+"""Files of compiled kernels on disk: damaged or foreign ones are compiled again without a message.
 
-numba's own index is one pickle of all signatures and numbers its files, so that a cut file ends in ``EOFError``,
-overwritten code in SIGILL, a signature with a class of somebody's script in ``ModuleNotFoundError`` for everybody else,
-and of two processes that compile at once one may be given the other's code.  Here a file of code bears the digest of
-what it holds in its name, the index begins with the digest of the rest, and each signature is read for itself.
+numba's index is one pickle of all signatures, and numbers its files. So a truncated file ends in ``EOFError``,
+overwritten code in SIGILL, and a signature with a class of a user's script in ``ModuleNotFoundError`` for other
+programs. Of two processes that compile at the same time one can get the other's code. Here the name of a code file has
+the digest of its content, the index begins with the digest of the rest, and each signature is read separately.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["KernelFile", "VARIABLE", "known", "seed_file", "export_kernels"]
 
 
 _ORPHAN_AGE = 3600.0
-"""Seconds after which code that no index names is removed; younger code may be another process's, about to be named."""
+"""Seconds after which code that no index names is removed; another process can still name younger code."""
 
 
 def _digest(data: bytes) -> str:
@@ -42,13 +42,13 @@ class KernelFile:
     Parameters
     ----------
     folder, base
-        Where the files stand, and what their names begin with.
+        Folder of the files, and the beginning of their names.
     stamp
-        Of sources and compiler: code of another stamp is not taken.
+        Stamp of sources and compiler: code with another stamp is not used.
     dumps
-        How signatures and code are pickled.
+        Function that pickles signatures and code.
     owners
-        Users whose files are read, besides this one's.
+        Users whose files are read, in addition to this user's.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class KernelFile:
             return None
 
     def _entries(self) -> list[tuple[bytes, str]]:
-        """Signatures, each pickled for itself, and the names of their code."""
+        """Return signatures, each pickled separately, and the names of their code."""
         data = self._read(self._index) or b""
         head, _, body = data.partition(b"\n")
         if head != _digest(body).encode():
@@ -82,14 +82,14 @@ class KernelFile:
 
     @staticmethod
     def _unpickled(data: bytes) -> Any:
-        # A signature may hold classes of modules that this process does not have; reading one raises anything at all.
+        # A signature can contain classes of modules that this process lacks; reading one can raise any error.
         try:
             return pickle.loads(data)
         except Exception:  # noqa: BLE001
             return None
 
     def load(self, key: Any) -> Any:
-        """Return the code stored for ``key``; None where there is none, or not what was stored."""
+        """Return the code stored for ``key``; None if there is none, or if it is damaged."""
         for pickled, name in self._entries():
             if self._unpickled(pickled) == key:
                 data = self._read(name)
@@ -100,7 +100,7 @@ class KernelFile:
         return None
 
     def copy_to(self, part: Path) -> bool:
-        """Copy what is stored to the folder of the same name in another one; whether there was anything."""
+        """Copy the stored code to the folder of the same name in another one; return True if there was any."""
         found = {key: (name, self._read(name)) for key, name in self._entries()}
         sound = {key: (name, code) for key, (name, code) in found.items() if code and name == self._name_of(code)}
         if not sound:
@@ -115,7 +115,7 @@ class KernelFile:
         return True
 
     def save(self, key: Any, data: Any) -> None:
-        """Store ``data`` under ``key``; code first, so that no index names what is not there."""
+        """Save ``data`` under ``key``; code first, so that no index names missing code."""
         dumped = self._dumps(data)
         name = self._name_of(dumped)
         self._write(name, dumped)
@@ -123,7 +123,7 @@ class KernelFile:
         self._save_entries([*kept, (self._dumps(key), name)])
 
     def flush(self) -> None:
-        """Forget all that is stored."""
+        """Remove all stored code."""
         self._save_entries([])
 
     def _save_entries(self, entries: list[tuple[bytes, str]]) -> None:
@@ -133,18 +133,18 @@ class KernelFile:
         self._remove_orphans({name for _, name in entries})
 
     def _remove_orphans(self, named: set[str]) -> None:
-        """Remove code of earlier sources, and halves that a killed process left."""
+        """Remove code of earlier sources, and partial files of killed processes."""
         for path in self._folder.glob(f"{glob.escape(self._base)}.*"):
             with contextlib.suppress(OSError):
                 if path.name not in (*named, self._index) and path.stat().st_mtime < time.time() - _ORPHAN_AGE:
                     path.unlink()
 
     def _write(self, name: str, data: bytes) -> None:
-        """Write a file whole or not at all."""
+        """Write a file completely or not at all."""
         part = self._folder / f"{name}.{uuid.uuid4().hex}"
         try:
             part.write_bytes(data)
-            # Whatever others may do by default: what they may write is not read again.
+            # Independent of the default permissions: files that others can write to are not read.
             part.chmod(0o644)
             part.replace(self._folder / name)
         except BaseException:
@@ -164,7 +164,7 @@ known: list[KernelFile] = []
 
 @functools.cache
 def _seed() -> Path | None:
-    """The part of the seed that is for this process, if there is a seed."""
+    """Return the part of the seed for this process, if there is a seed."""
     named = os.environ.get(VARIABLE)
     if not named:
         return None
@@ -184,7 +184,7 @@ def _seed() -> Path | None:
 
 @functools.cache
 def _refused(folder: Path, why: str) -> None:
-    """Say once that a seed, or part of it, is left alone, and why."""
+    """Warn once that a seed, or a part of it, is not used, with the reason."""
     warnings.warn(
         f"kernels are not taken from {folder}, which {VARIABLE} names: {why}. `contactlab warmup --export {folder}` "
         "writes them anew",
@@ -212,9 +212,9 @@ def seed_file(place: str, base: str, stamp: tuple[str, ...], dumps: Callable[[An
 
 
 def export_kernels(into: Path) -> int:
-    """Copy the code of all kernels that this process knows, as far as it is on disk; return how many kernels those are.
+    """Copy the stored code of all kernels of this process; return the number of kernels.
 
-    What stands there for other versions or processors stays, what is there for this one is added to.
+    Code there for other versions or processors remains; code for this one is extended.
     """
     part = into / build_tag()
     part.mkdir(parents=True, exist_ok=True)

@@ -1,16 +1,16 @@
-"""Repeated work of numba and llvmlite in a compilation, done once or not at all.
+"""Patches that cache or skip repeated work of numba and llvmlite in a compilation.
 
-To make variables assigned more than once into single ones numba walks through all blocks for each of them, also those
-that know nothing of it. What arguments a function of its own takes, and what a function or an attribute is, it asks at
-every call. Each call of LLVM is announced to all who time compilations, and each instruction is given the first name
-that is free. The name of a kernel spells out all that is in its arguments, thousands of letters for a tuple of arrays,
-which stand again wherever it is called.
+To split variables that are assigned more than once, numba walks through all blocks for each of them, also blocks
+without it. It queries the arguments of its own functions, and the type of functions and attributes, at every call. Each
+call of LLVM is announced to all listeners of compilation times, and each instruction gets the first free name. The name
+of a kernel contains the types of all its arguments, thousands of letters for a tuple of arrays, and is repeated at
+every call.
 
-numba reads a function that is inlined before types are known anew for every call, from its bytecode on, with all that
-it takes in itself: a fifth of its own work on the step. Here it is read from its source once, and copied for each
-call, with variables of its own. Forty passes are run over each kernel: around each numba formats its name and
-arguments for listeners, and looks through all statements for deletions of variables, which it then adds at the
-end. In kernels that count no references these give nothing back.
+numba reads a function that is inlined before typing again for every call, from its bytecode, with all that it inlines:
+a fifth of its work on the step. Here it is read from its source once, and copied for each call, with new variables.
+Forty passes are run over each kernel. Around each pass numba formats its name and arguments for listeners, and looks
+through all statements for deletions of variables, which it adds at the end. In kernels without reference counts these
+deletions have no effect.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def numba_patches() -> list[tuple[Any, str, Any]]:
             "find_matching_getattr_template",
             _remembering_attributes(typing_context.BaseContext),
         ),
-        # The text of a source with its types, printed by numba on request.
+        # The text of a source with its types, which numba prints on request.
         (TypeAnnotation, "__str__", lambda annotation: ""),
         (_lib_fn_wrapper, "__call__", _call_llvm),
         (funcdesc, "default_mangler", _short_mangling(funcdesc.default_mangler)),
@@ -66,7 +66,7 @@ def numba_patches() -> list[tuple[Any, str, Any]]:
 
 
 def _noting_blocks(run_ssa: Callable[..., Any]) -> Callable[..., Any]:
-    """`ssa._run_ssa`, in which a block is walked through for the variables that stand in it."""
+    """Replace `ssa._run_ssa`: visit a block only for the variables in it."""
     from numba.core import ssa
 
     def run(blocks: Any) -> Any:
@@ -92,7 +92,7 @@ def _noting_blocks(run_ssa: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _remembering_code(asked: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """A question about a function that its code answers."""
+    """Cache a query about a function by its code."""
     known: dict[Any, bool] = {}
 
     def answer(function: Any) -> bool:
@@ -107,7 +107,7 @@ def _remembering_code(asked: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _memoized_value_types(context_class: Any) -> Callable[[Any, Any], Any]:
-    """`resolve_value_type`: of functions, classes and modules, which kernels name over and over."""
+    """Replace `resolve_value_type`: for functions, classes and modules, which kernels name repeatedly."""
     from types import BuiltinFunctionType, FunctionType, ModuleType
 
     from numba.core.dispatcher import Dispatcher
@@ -127,7 +127,7 @@ def _memoized_value_types(context_class: Any) -> Callable[[Any, Any], Any]:
 
 
 def _remembering_attributes(context_class: Any) -> Callable[[Any, Any, str], Any]:
-    """`find_matching_getattr_template`: of arrays, tuples and modules."""
+    """Replace `find_matching_getattr_template`: for arrays, tuples and modules."""
     from numba.core import types
 
     find = context_class.find_matching_getattr_template
@@ -152,8 +152,8 @@ def _call_llvm(function: Any, *arguments: Any, **named: Any) -> Any:
 
 
 def _short_mangling(mangle: Callable[..., str]) -> Callable[..., str]:
-    """`funcdesc.default_mangler`: of arguments and options their digest."""
-    # A type is held here: another one has another id.
+    """Replace `funcdesc.default_mangler`: use a digest of arguments and options."""
+    # The type is stored: another type has another id.
     known: dict[int, tuple[bytes, Any]] = {}
 
     def named(part: Any) -> bytes:
@@ -174,12 +174,12 @@ def _set_name(instruction: Any, _: str) -> None:
     scope = instruction.parent.scope
     scope.instructions = number = getattr(scope, "instructions", 0) + 1
     instruction._name = name = f"${number}"
-    # As it stands in the text.
+    # As in the text.
     instruction._StringReferenceCaching__cached_refstr = f"%{name}"
 
 
 def _argument(argument: Any) -> str:
-    """An argument in a function's head: most have no attributes."""
+    """Return an argument in a function's head: most have no attributes."""
     given = argument.attributes
     if given or given.align or given.dereferenceable or given.dereferenceable_or_null:
         return f"{argument.type} {' '.join(given._to_list(argument.type))} {argument.get_reference()}"
@@ -187,7 +187,7 @@ def _argument(argument: Any) -> str:
 
 
 def _refresh_if_changed(refresh: Callable[[Any], None]) -> Callable[[Any], None]:
-    """`BaseContext.refresh`, asked for at every look for what may not be there: where a registry has grown since."""
+    """Replace `BaseContext.refresh`, called for every missing name: refresh only if a registry has grown since."""
     known: dict[int, tuple[list[int], Any]] = {}
 
     def sizes(context: Any) -> list[int]:
@@ -198,14 +198,14 @@ def _refresh_if_changed(refresh: Callable[[Any], None]) -> Callable[[Any], None]
         before = sizes(context)
         if id(context) not in known or known[id(context)][0] != before:
             refresh(context)
-            # What came meanwhile is read the next time; a registry that is new changes the list, too.
+            # Additions in the meantime are read the next time; a new registry changes the list, too.
             known[id(context)] = before, context
 
     return refresh_grown
 
 
 def _remembering_packers(packer: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """`get_arg_packer`: how arguments of some types are passed number by number."""
+    """Replace `get_arg_packer`: the packing of arguments of given types, number by number."""
     known: dict[tuple[Any, ...], Any] = {}
 
     def answer(context: Any, kinds: Any) -> Any:
@@ -218,7 +218,7 @@ def _remembering_packers(packer: Callable[[Any, Any], Any]) -> Callable[[Any, An
 
 
 def _remembering_last(asked: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A question about blocks that is asked twice in a row."""
+    """Cache the last result of a query about blocks that is made twice in a row."""
     last: list[Any] = [None, None]
 
     def answer(blocks: Any) -> Any:
@@ -230,7 +230,7 @@ def _remembering_last(asked: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _only_if(rewrite: Callable[[Any], Any], needed: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """A look through all statements, of a function that has what it looks for."""
+    """Search all statements only in functions that contain the searched item."""
     return lambda function: rewrite(function) if needed(function) else function
 
 
@@ -249,7 +249,7 @@ def _has_dictionary(function: Any) -> bool:
 
 
 def _define_in_scopes(blocks: Any) -> None:
-    """`ir_utils.fixup_var_define_in_scope`, once for blocks of one scope."""
+    """Replace `ir_utils.fixup_var_define_in_scope`: once for blocks of one scope."""
     used = {var: None for block in blocks.values() for statement in block.body for var in statement.list_vars()}
     for scope in {id(block.scope): block.scope for block in blocks.values()}.values():
         for variable in used:
@@ -265,7 +265,7 @@ def inlining_patches() -> list[tuple[Any, str, Any]]:
 
 
 def _remembering_read(read: Callable[..., Any]) -> Callable[..., Any]:
-    """`InlineWorker.run_untyped_passes`, which keeps what it has read for the calls to come."""
+    """Replace `InlineWorker.run_untyped_passes`: store the result for later calls."""
     known: dict[tuple[Any, bool], Any] = {}
 
     def read_once(worker: Any, function: Any, enable_ssa: bool = False) -> Any:
@@ -280,13 +280,13 @@ def _remembering_read(read: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Copy:
-    """A copy of a function in numba's language, and what stands in it for what stood in the original."""
+    """Copy of a function in numba's language, with the replacements of its parts."""
 
     def __init__(self) -> None:
         self._made: dict[int, Any] = {}
 
     def function(self, read: Any) -> Any:
-        """Copy all of it; its identity, by which inlined variables are named, is a new one."""
+        """Copy the whole function; it gets a new identity, which names inlined variables."""
         copy = read.derive({label: self._block(block) for label, block in read.blocks.items()}, loc=read.loc)
         copy._definitions = read._definitions.copy()
         for name, found in read._definitions.items():
@@ -299,7 +299,7 @@ class _Copy:
         return copy
 
     def _of(self, value: Any) -> Any:
-        """A copy of a part of an instruction; the same one for the same."""
+        """Return a copy of a part of an instruction; the same copy for the same part."""
         kind = type(value)
         how = _HOW.get(kind)
         if how is None:
@@ -339,7 +339,7 @@ def _how(kind: type) -> int:
         ((list, tuple), _SEQUENCE),
         (dict, _DICTIONARY),
         (ir.Scope, _SCOPE),
-        # What is in them is not numba's language.
+        # Their content is not numba's language.
         ((ir.Const, ir.Global, ir.FreeVar, ir.Arg), _LEAF),
         (ir.AbstractRHS, _INSTRUCTION),
     )
@@ -366,7 +366,7 @@ def pass_patches() -> list[tuple[Any, str, Any]]:
 
 
 def _run_pass_silently(run_pass: Callable[..., None]) -> Callable[..., None]:
-    """`PassManager._runPass`, without announcements and clocks, unless somebody asks for them."""
+    """Replace `PassManager._runPass`: without announcements and clocks, unless they are needed."""
     from numba.core import event
 
     def run(manager: Any, index: int, one: Any, state: Any) -> None:
@@ -383,7 +383,7 @@ def _run_pass_silently(run_pass: Callable[..., None]) -> Callable[..., None]:
 
 
 def _only_if_refcounted(insert: Callable[..., None]) -> Callable[..., None]:
-    """`PostProcessor._insert_var_dels`, of a function that counts references; others give nothing back."""
+    """Replace `PostProcessor._insert_var_dels`: only for a function that counts references; others free nothing."""
     from numba.core.targetconfig import ConfigStack
 
     def insert_deletions(processor: Any, extend_lifetimes: bool = False) -> None:
@@ -395,8 +395,8 @@ def _only_if_refcounted(insert: Callable[..., None]) -> Callable[..., None]:
 
 
 def _remembering_hash(hashed: Callable[[Any], int]) -> Callable[[Any], int]:
-    """The hash of a type, which numba works out from all that is in it whenever it looks one up."""
-    # A type is held here: another one has another id.
+    """Cache the hash of a type, which numba computes from its whole content at every lookup."""
+    # The type is stored: another type has another id.
     known: dict[int, tuple[int, Any]] = {}
 
     def remembered(kind: Any) -> int:

@@ -1,13 +1,12 @@
-"""numba's pipeline, with less of it where nothing is lost.
+"""numba's compilation pipeline with unnecessary parts left out.
 
-* Kernels that only other kernels call are neither optimised nor translated by themselves: the kernel that Python calls
-  takes them in and does both for all of them at once.
-* Loops over a handful of numbers (three axes, six velocities, the edges of a cone) are neither unrolled nor turned into
-  vector instructions in kernels that are full of such: that makes three times the code, which is no faster.
-* A kernel is passed those numbers of its tuples that it reads, or that what it calls reads.
-* A variable assigned once stays a value. numba gives it a place in memory as soon as a second block of the function
-  reads it; for a tuple of fifty arrays every such reading copies all of them, for the optimiser to find out which one
-  was meant.
+* Kernels that only other kernels call are not optimised or translated separately: this happens in the kernel that
+  Python calls, for all of them together.
+* Short loops (three axes, six velocities, the edges of a cone) are not unrolled or vectorised in kernels with many of
+  them: this would make three times the code, which is not faster.
+* A kernel gets only the numbers of its tuples that it or its callees read.
+* A variable assigned once remains a value. numba stores it in memory if a second block of the function reads it. For a
+  tuple of fifty arrays every such access copies all of them, and the optimiser must find the one in use.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ __all__ = ["compiler_class", "rebuild_inner"]
 
 @functools.cache
 def compiler_class(short_loops: bool = False, long_loops: bool = False, vectors: bool = False) -> Any:
-    """numba's compiler with the lowering below, of kernels with loops as `kernel` says."""
+    """Return numba's compiler with the lowering below, and loops of kernels as `kernel` specifies."""
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
     from numba.core.typed_passes import NativeLowering, NopythonRewrites
 
     class KernelCompiler(CompilerBase):
         def define_pipelines(self) -> list[Any]:
             manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-            # A parallel loop would have another lowering; no kernel has one.
+            # A parallel loop would need another lowering; no kernel has one.
             lowering = _lowering(short_loops, long_loops, vectors)
             passes = [(lowering if p is NativeLowering else p, why) for p, why in manager.passes]
             if not self.state.flags.nrt:
@@ -44,7 +43,7 @@ def compiler_class(short_loops: bool = False, long_loops: bool = False, vectors:
 
 @functools.cache
 def _lowering(short_loops: bool, long_loops: bool, vectors: bool) -> Any:
-    """The pass that turns a typed function into LLVM's language."""
+    """Return the pass that turns a typed function into LLVM's language."""
     from numba.core import ir, lowering
     from numba.core.analysis import compute_cfg_from_blocks
     from numba.core.compiler import _LowerResult
@@ -67,7 +66,7 @@ def _lowering(short_loops: bool, long_loops: bool, vectors: bool) -> Any:
             once = {name: labels[0] for name, labels in assigned.items() if len(labels) == 1}
             for label, names in definitions.usemap.items():
                 for name in names:
-                    # Blocks are lowered in the order of their labels: the value must be there by then.
+                    # Blocks are lowered in the order of their labels: the value must exist by then.
                     if name in once and not (once[name] in dominators[label] and once[name] < label):
                         del once[name]
             kept.update(once)
@@ -102,9 +101,9 @@ def _lowering(short_loops: bool, long_loops: bool, vectors: bool) -> Any:
 
 
 def _passes(codegen: Any, loops: bool, vectors: bool = False) -> tuple[Any, Any]:
-    """LLVM's passes for a whole module, and what made them.
+    """Return LLVM's passes for a whole module, and their builder.
 
-    ``loops``: loops are unrolled and vectorised; ``vectors``: like operations side by side become one.
+    ``loops``: loops are unrolled and vectorised; ``vectors``: equal adjacent operations become vector instructions.
     """
     from llvmlite import binding
 
@@ -116,15 +115,15 @@ def _passes(codegen: Any, loops: bool, vectors: bool = False) -> tuple[Any, Any]
 
 
 def _drop_unused_arguments(module: Any, codegen: Any) -> None:
-    """Let each function that was taken in receive what it reads, and nothing else.
+    """Remove unused arguments of each function that was linked in.
 
-    A tuple is passed number by number, eight for each array in it, five hundred for the memory of a step: to pass what
-    nobody reads was a third of the code of a step, and a seventh of its time.
+    A tuple is passed number by number, eight for each array in it, five hundred for the memory of a step. Passing
+    unused numbers was a third of the code of a step, and a seventh of its time.
     """
     from llvmlite import binding
 
     for function in module.functions:
-        # Nobody else calls it: its signature may change.
+        # It has no other callers, so its signature can change.
         if not function.is_declaration and function.linkage == binding.Linkage.linkonce_odr:
             function.linkage = binding.Linkage.internal
     passes = binding.create_new_module_pass_manager()
@@ -135,7 +134,7 @@ def _drop_unused_arguments(module: Any, codegen: Any) -> None:
 
 @functools.cache
 def _marking_library() -> Any:
-    """A library whose functions are marked with the tier of processors, and all that is linked into it."""
+    """Return a library whose functions, and the linked ones, are marked with the tier of processors."""
     from numba.core.codegen import JITCodeLibrary
 
     class MarkingLibrary(JITCodeLibrary):
@@ -146,7 +145,7 @@ def _marking_library() -> Any:
         def add_linking_library(self, library: Any) -> None:
             library._ensure_finalized()
             if not isinstance(library, MarkingLibrary):
-                # Of many kernels: marked once.
+                # Shared by many kernels: mark it once.
                 if not hasattr(library, "_marked"):
                     library._marked = _Marked(library)
                 library = library._marked
@@ -168,7 +167,7 @@ class _Marked:
 
 @functools.cache
 def _entry_library(short_loops: bool) -> Any:
-    """A library of a kernel that Python calls, with all it calls; ``short_loops`` as in `kernel`."""
+    """Return the library of a kernel that Python calls, with its callees; ``short_loops`` as in `kernel`."""
 
     class EntryLibrary(_marking_library()):  # type: ignore[misc]
         def _optimize_final_module(self) -> None:
@@ -185,7 +184,7 @@ def _entry_library(short_loops: bool) -> Any:
 
 @functools.cache
 def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
-    """A library that is linked into others and never run."""
+    """Return a library that is linked into others and never run."""
     from llvmlite.binding import Linkage
     from numba.core.compiler_lock import require_global_compiler_lock
 
@@ -197,7 +196,7 @@ def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
             for function in ll_module.functions:
                 passes.run(function, builder)
             if (long_loops or vectors) and is_tested("loops"):
-                # The kernel that links them may leave loops as they are.
+                # The kernel that links them can leave loops unchanged.
                 passes, builder = _passes(self._codegen, long_loops, vectors)
                 passes.run(ll_module, builder)
 
@@ -207,31 +206,31 @@ def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
             wanted = _missing(self._final_module)
             for library in dict.fromkeys(self._linking_libraries):
                 self._reload_init.update(library._reload_init)
-                # Of kernels that call one another the first has brought most of the others.
+                # If kernels call one another, the first has already linked most of the others.
                 if not wanted.isdisjoint(_defined(library)):
                     self._final_module.link_in(library._get_module_for_linking(), preserve=True)
                     wanted = _missing(self._final_module)
             self._finalize_dynamic_globals()
             for function in self._final_module.functions:
-                # What numba does on a copy: others hold it, too, and leave out what they do not call.
+                # numba does this on a copy, because others have it too and leave out functions that they do not call.
                 if not function.is_declaration and function.linkage == Linkage.external:
                     function.linkage = Linkage.linkonce_odr
             self._finalized = True
 
         def serialize_using_object_code(self) -> tuple[str, str, bytes]:
-            # What numba's cache asks for; there is no object code.
+            # numba's cache requests it; there is no object code.
             return str(self.name), "inner", self._final_module.as_bitcode()
 
     return InnerLibrary
 
 
 def _missing(module: Any) -> set[str]:
-    """Names of the functions that a module calls and does not hold."""
+    """Return the names of the functions that a module calls and does not define."""
     return {function.name for function in module.functions if function.is_declaration}
 
 
 def _defined(library: Any) -> frozenset[str]:
-    """Names of the functions that a library holds."""
+    """Return the names of the functions that a library defines."""
     if not hasattr(library, "_defined"):
         module = library._get_module_for_linking()
         library._defined = frozenset(function.name for function in module.functions if not function.is_declaration)
@@ -240,7 +239,7 @@ def _defined(library: Any) -> frozenset[str]:
 
 
 def _entry(descriptor: Any, environment: Any, library: Any) -> Any:
-    """The object by which numba knows an overload: Python could call it if it had code."""
+    """Return the object by which numba identifies an overload: Python could call it if it had code."""
     from numba import _dynfunc
 
     name = descriptor.qualname.split(".")[-1]

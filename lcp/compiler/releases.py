@@ -1,6 +1,6 @@
 """The private parts of numba that are used, and the releases each of them was tried with.
 
-A release without an entry does without: numba compiles kernels in its usual way, to the same bits in more time.
+Without an entry for a release numba compiles kernels in its usual way, to the same bits in more time.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from typing import Any
 __all__ = ["TESTED_RELEASES", "machine", "set_target_attributes", "marked", "target_cpu", "is_tested"]
 
 
-# 0.66 is not among them: its `pointer_add` is compiled wrongly on x86-64 (numba issue 10695), and `views` calls it.
+# 0.66 is excluded: it compiles `pointer_add` wrongly on x86-64 (numba issue 10695), and `views` calls it.
 _RELEASES = ("0.65", "0.67", "0.68")
 
-#: Patch, and the minor releases of numba it was tried with.
+#: Patch, and the minor releases of numba with which it was tried.
 TESTED_RELEASES: dict[str, tuple[str, ...]] = {
-    # numba's cache takes a locator that is keyed on all sources of a kernel (`cache`).
+    # numba's cache uses a locator that is keyed on all sources of a kernel (`cache`).
     "cache": _RELEASES,
     # The option `_nrt` leaves out reference counting, and with it the fusion of array expressions, which allocates.
     "uncounted": _RELEASES,
-    # A callee is compiled for integers, not for each literal it is called with (`decorator`).
+    # A callee is compiled for integers, not for each literal with which it is called (`decorator`).
     "literals": _RELEASES,
-    # Kernels that only kernels call are neither optimised nor translated by themselves (`pipeline`).
+    # Kernels that only kernels call are not optimised and translated separately (`pipeline`).
     "inner": _RELEASES,
-    # Loops are unrolled and vectorised where a kernel says that they are long (`pipeline`).
+    # Loops are unrolled and vectorised only if a kernel has ``long_loops`` (`pipeline`).
     "loops": _RELEASES,
-    # Kernels are passed no numbers that they do not read (`pipeline`).
+    # Kernels get no numbers that they do not read (`pipeline`).
     "arguments": _RELEASES,
-    # Variables assigned once stay values (`pipeline`).
+    # Variables assigned once remain values (`pipeline`).
     "values": _RELEASES,
-    # Signatures are looked up once, options without a property for each (`lookups`).
+    # Signatures are looked up once, and options without a property for each (`type_lookup_cache`).
     "lookups": _RELEASES,
-    # Passes are run without announcements; variables of uncounted kernels are not deleted (`spared`).
+    # Passes run without announcements; variables of uncounted kernels are not deleted (`numba_memoization`).
     "passes": ("0.68",),
-    # What is done over and over is done once (`spared`).
+    # Repeated work is done once (`numba_memoization`).
     "spared": ("0.68",),
-    # A kernel that is inlined is not copied before (`lookups`).
+    # A kernel that is inlined is not copied before (`type_lookup_cache`).
     "copies": _RELEASES,
-    # Tuples and arrays are taken apart where they were put together (`aggregates`).
+    # Tuples and arrays are replaced by their scalars (`scalar_replacement`).
     "aggregates": _RELEASES,
     # No index counts from the end, and no slice ends beyond an array (`indices`).
     "indices": _RELEASES,
-    # Views of buffers, and arrays on the stack, are written down directly (`views`).
+    # Views of buffers, and arrays on the stack, are built directly (`views`).
     "views": _RELEASES,
-    # What numba makes of arguments is kept in a buffer; compiled code is called without a look at them (`held`).
+    # Unpacked arguments are stored in a buffer; compiled code is called without checking them (`bound_call`).
     "held": _RELEASES,
     # Functions are marked with a tier of processors, not compiled for this very processor.
     "tiers": _RELEASES,
@@ -57,21 +57,21 @@ TESTED_RELEASES: dict[str, tuple[str, ...]] = {
 
 @functools.cache
 def is_tested(patch: str) -> bool:
-    """Whether a patch was tried with the installed release."""
+    """Return True if a patch was tried with the installed release."""
     import numba
 
     return numba.__version__.rpartition(".")[0] in TESTED_RELEASES[patch]
 
 
-# Tiers of x86-64, the highest first, and what a processor must have beyond the one below (psABI). There is a fourth,
-# with AVX-512: kernels gain nothing from it.
+# Tiers of x86-64, the highest first, with the features in addition to the next lower one (psABI). A fourth tier has
+# AVX-512, which does not help kernels.
 _X86_TIERS = {
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
     "x86-64-v2": ("cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2"),
     "x86-64": (),
 }
 _TIERS = {"x86_64": tuple(_X86_TIERS), "amd64": tuple(_X86_TIERS), "aarch64": ("generic",)}
-#: Names a tier below the one of this processor.
+#: Environment variable that names a tier below the one of this processor.
 VARIABLE = "CONTACTLAB_PROCESSOR"
 
 
@@ -112,7 +112,7 @@ def machine() -> tuple[str, ...]:
 
 
 def _attributes() -> str:
-    # The second: not numba's features of this processor, which the target machine has.
+    # The second one: not numba's features of this processor, which the target machine has.
     return f'"target-cpu"="{target_cpu()}" "target-features"=""'
 
 
@@ -122,11 +122,11 @@ def set_target_attributes(ir_module: Any) -> None:
         return
     for function in ir_module.functions:
         if not function.is_declaration:
-            # llvmlite admits words alone.
+            # llvmlite accepts only words.
             set.add(function.attributes, _attributes())
 
 
-# A function's definition up to its attributes; there may be a number of them already.
+# A function's definition up to its attributes; it may already have a number of them.
 _DEFINITION = re.compile(
     r"^(define .*?\)(?: local_unnamed_addr| unnamed_addr)?)"
     r"(?=(?: #\d+)?(?: (?:section|comdat|align|gc|personality|!).*)? \{$)",
@@ -135,7 +135,7 @@ _DEFINITION = re.compile(
 
 
 def marked(module: Any) -> Any:
-    """A module that numba has compiled, to be linked into a kernel, with its functions marked."""
+    """Return a module compiled by numba, with its functions marked, to be linked into a kernel."""
     from llvmlite import binding
 
     if target_cpu() is None:

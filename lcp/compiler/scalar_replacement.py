@@ -1,9 +1,9 @@
-"""Tuples and arrays are taken apart where they were put together, without instructions for either.
+"""Scalar replacement of tuples and arrays, without instructions that build or read aggregates.
 
-numba passes a tuple number by number, five hundred for the memory of a step. Who is called puts them together again,
-and takes them apart where it calls others; and of an array it makes a copy on the stack at each reading of an entry.
-LLVM sees through all of it, but four fifths of the text it is given were that. Here a number that was put into an
-aggregate is found again by asking what it was; an aggregate is written down only if somebody takes it as a whole.
+numba passes a tuple number by number, five hundred for the memory of a step. A called function builds the tuple again,
+and splits it when it calls others. For each read entry of an array it makes a copy on the stack. LLVM removes all of
+this, but it was four fifths of LLVM's input. Here a number that was inserted into an aggregate is returned directly
+when it is extracted. An aggregate is built only if it is used as a whole.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def patches() -> list[tuple[Any, str, Any]]:
 
 
 def insert_value(builder: Any, aggregate: Any, value: Any, index: Any, name: str = "") -> Any:
-    """`IRBuilder.insert_value`, whose instruction is placed by `place_deferred`, if anything takes it."""
+    """Replace `IRBuilder.insert_value`, whose instruction is placed by `place_deferred` if it is used."""
     from llvmlite.ir import instructions
 
     path = index if isinstance(index, tuple | list) else [index]
@@ -43,7 +43,7 @@ def insert_value(builder: Any, aggregate: Any, value: Any, index: Any, name: str
 
 
 def _remembering(extract_value: Callable[..., Any]) -> Callable[..., Any]:
-    """`IRBuilder.extract_value`: the very value that was put in, where that is known."""
+    """Replace `IRBuilder.extract_value`: return the inserted value itself, if it is known."""
 
     def extract(builder: Any, aggregate: Any, index: Any, name: str = "") -> Any:
         value = aggregate
@@ -58,7 +58,7 @@ def _remembering(extract_value: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _placing(add_ir_module: Callable[..., None]) -> Callable[..., None]:
-    """`CPUCodeLibrary.add_ir_module`: nothing is deferred any longer."""
+    """Replace `CPUCodeLibrary.add_ir_module`: place deferred instructions first."""
 
     def add(library: Any, ir_module: Any) -> None:
         place_deferred(ir_module)
@@ -68,7 +68,7 @@ def _placing(add_ir_module: Callable[..., None]) -> Callable[..., None]:
 
 
 def _defer(builder: Any, instruction: Any, *, needed: bool, at: tuple[Any, Any] | None = None) -> None:
-    """Have an instruction placed where the builder is, or where it was."""
+    """Defer an instruction to the present position of the builder."""
     block, after = at or _place(builder)
     if not hasattr(block, "deferred"):
         block.deferred = []
@@ -83,7 +83,7 @@ def _place(builder: Any) -> tuple[Any, Any]:
 
 
 def place_deferred(ir_module: Any) -> None:
-    """Place what was deferred in a module, as far as anything needs it."""
+    """Place the deferred instructions of a module that are needed."""
     for function in ir_module.functions:
         blocks = [block for block in function.blocks if hasattr(block, "deferred")]
         if blocks:
@@ -93,7 +93,7 @@ def place_deferred(ir_module: Any) -> None:
 
 
 def _taken(function: Any) -> set[int]:
-    """The deferred instructions, by identity, that others take."""
+    """Return the deferred instructions, by identity, that others use."""
     from llvmlite.ir.instructions import PhiInstr
 
     taken: set[int] = set()
@@ -134,7 +134,7 @@ def _place_in(block: Any, taken: set[int]) -> None:
 
 @functools.cache
 def make_array(original: Any, array_type: Any) -> Any:
-    """`arrayobj.make_array`: an array that is only read is not copied to the stack."""
+    """Replace `arrayobj.make_array`: an array that is only read is not copied to the stack."""
     from llvmlite.ir import instructions
     from numba.core import cgutils, types
 
@@ -155,7 +155,7 @@ def make_array(original: Any, array_type: Any) -> Any:
                 raise AssertionError(f"bad value type: expected {self._be_type}, got {value.type}")
 
         def _on_stack(self) -> None:
-            """Have it on the stack, from where it was given on."""
+            """Place it on the stack, after its definition."""
             given, self._given = self._given, None
             if given is not None:
                 self._value = self._outer_ref = cgutils.alloca_once(self._builder, self._be_type)

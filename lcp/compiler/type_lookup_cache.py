@@ -1,7 +1,7 @@
-"""Less looking up within a compilation.
+"""Faster lookups of types within a compilation.
 
-The types of ``a + b`` for two floats are looked up once, not searched among the candidates at every plus sign; and the
-collector of cyclic garbage rests meanwhile: a compilation makes millions of objects that all stay.
+The types of ``a + b`` for two floats are looked up once, instead of a search among the candidates at every plus sign.
+The collector of cyclic garbage is disabled, because a compilation makes millions of objects that all remain.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _depth = 0
 
 @contextlib.contextmanager
 def fast_compilation() -> Iterator[None]:
-    """Let numba look types up faster, and the garbage collector rest, in the block; such blocks may be nested.
+    """Speed up numba's type lookups and disable the garbage collector in the block; such blocks can be nested.
 
     numba compiles under one lock for all threads; so does this.
     """
@@ -75,16 +75,16 @@ def _quick() -> Iterator[None]:
             setattr(place, name, value)
         if collecting:
             if gc.get_freeze_count() == 0:
-                # All that was made counts as old now: to walk through it once takes as long as many a kernel.
+                # All new objects are marked as old: a collection would take as long as many a kernel.
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
 
 
 def _uncopied(inline_function: Callable[..., Any]) -> Callable[..., Any]:
-    """The inlining of a function, read from its source for every call: numba copies it twice more, for nobody.
+    """Inline a function without the two copies of its source that numba makes for every call.
 
-    What numba inlines of its own (overloads) is kept, and has to be copied.
+    Functions that numba inlines itself (overloads) are stored, and must be copied.
     """
     from numba.core import inline_closurecall
 
@@ -100,7 +100,7 @@ def _uncopied(inline_function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _variables(instruction: Any, value: Any) -> list[Any]:
-    """The variables in a part of an instruction, as `Inst._rec_list_vars`: most parts are none, by their type."""
+    """Return the variables in a part of an instruction, as `Inst._rec_list_vars`; most types contain none."""
     kind = _KINDS.get(type(value))
     if kind is None:
         kind = _KINDS[type(value)] = _kind_of(value)
@@ -113,7 +113,7 @@ def _variables(instruction: Any, value: Any) -> list[Any]:
         return found
     found = []
     for part in value.values() if kind == _DICTIONARY else value:
-        # Most parts are a variable or none: no call for either.
+        # Most parts are a variable or none, and need no call.
         kind = _KINDS.get(type(part))
         if kind == _VARIABLE:
             found.append(part)
@@ -134,7 +134,7 @@ def _kind_of(value: Any) -> int:
 
 
 def _minimal_postprocessing(run: Callable[..., None]) -> Callable[..., None]:
-    """`PostProcessor.run`, ten times a function, without what only generators and the interpreter's mode ask for."""
+    """Replace `PostProcessor.run`, called ten times per function, without work for generators and object mode."""
     from numba.core.postproc import VariableLifetime
     from numba.core.transforms import canonicalize_cfg
 
@@ -153,7 +153,7 @@ def _minimal_postprocessing(run: Callable[..., None]) -> Callable[..., None]:
 
 
 class _Context:
-    """numba's context of errors, entered for every instruction, which costs nothing where there is no error."""
+    """Numba's error context, which is entered for every instruction and costs nothing without an error."""
 
     __slots__ = ("_given",)
 
@@ -172,21 +172,21 @@ class _Context:
 
 
 def _values(config: Any) -> dict[str, Any]:
-    """All options of a configuration, as `TargetConfig.values`: that one asks a property for each."""
+    """Return all options of a configuration, as `TargetConfig.values`, which uses a property for each."""
     values: dict[str, Any] = {name: option.default for name, option in config.options.items()}
     values.update(config._values)
     return values
 
 
 def _memoized_call_type(call_type: Callable[..., Any]) -> Callable[..., Any]:
-    """The search for the signature of a call, which remembers its results."""
+    """Cache the search for the signature of a call."""
     from numba.core.targetconfig import ConfigStack
 
     results: dict[Any, Any] = {}
     seen: list[dict[str, Any]] = [{}]
 
     def number(options: dict[str, Any]) -> int:
-        """Return the same options as seen before: for a whole kernel they are equal."""
+        """Return an equal options object seen before; for a whole kernel they are equal."""
         if options != seen[-1]:
             if options in seen:
                 return seen.index(options)
@@ -197,7 +197,7 @@ def _memoized_call_type(call_type: Callable[..., Any]) -> Callable[..., Any]:
         if kws:
             return call_type(function, context, args, kws)
         flags = ConfigStack.top_or_none()
-        # By identity: the function keeps what it learns of these types, and another equal one does not.
+        # By identity: the function stores its results for these types, and another equal one does not.
         key = id(function), args, 0 if flags is None else number(flags._values)
         known = results.get(key)
         if known is None:

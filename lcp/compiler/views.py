@@ -1,9 +1,9 @@
-"""Arrays that cost nothing to make within a kernel: views of a stretch of a flat buffer, and working memory.
+"""Arrays without cost within a kernel: views of parts of a flat buffer, and working memory.
 
-numba's ``reshape`` calls into its runtime, 8 ns each time: a dozen views then cost as much as the poses of a small arm.
-Its slices look for negative and excessive ends, in code that takes long to compile. Here a view's shape and strides are
-written down directly. Working memory on the stack of the kernel that asks for it calls no allocator, and threads share
-nothing; an array that Python makes and hands over costs 0.2 us each call, one that compiled code allocates as much.
+numba's ``reshape`` calls its runtime, 8 ns each time, so a dozen views cost as much as the poses of a small arm. Its
+slices check for negative and too large ends, in code that takes long to compile. Here shape and strides of a view are
+stored directly. Working memory on the stack of the kernel calls no allocator, and threads share nothing. An array
+passed from Python costs 0.2 us per call, and so does one that compiled code allocates.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def _intrinsic_views() -> tuple[Any, Any]:
         return view._getvalue()
 
     def view_2d(typing: Any, flat: Any, start: Any, n: Any, width: Any) -> Any:
-        """View (n, width), C-contiguous, of the contiguous array ``flat`` from ``start`` on; nothing is checked."""
+        """Return the C-contiguous view (n, width) of the contiguous ``flat`` from ``start`` on, without checks."""
         if not (isinstance(flat, types.Array) and flat.layout == "C"):
             return None
         return flat.copy(ndim=2)(flat, types.int64, types.int64, types.int64), generate
 
     def view_1d(typing: Any, flat: Any, start: Any, n: Any) -> Any:
-        """View (n,) of the array ``flat``, contiguous or of one axis, from ``start`` on; nothing is checked."""
+        """Return the view (n,) of ``flat``, contiguous or one-dimensional, from ``start`` on, without checks."""
         if not (isinstance(flat, types.Array) and (flat.ndim == 1 or flat.layout == "C")):
             return None
         return flat.copy(ndim=1)(flat, types.int64, types.int64), generate
@@ -69,7 +69,7 @@ def _intrinsic_stack(size: int) -> Any:
     from numba.np.arrayobj import populate_array
 
     def stack(typing: Any) -> Any:
-        """An array of so many numbers, not set to anything, that is gone when the calling kernel returns."""
+        """Return an uninitialised array of this size, which is valid until the calling kernel returns."""
         result = types.Array(types.float64, 1, "C")
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -105,16 +105,16 @@ def stack_array(size: int) -> Callable[[], NDArray[np.float64]]:
 
 
 def _view_2d(flat: NDArray[Any], start: int, n: int, width: int) -> NDArray[Any]:
-    """View (n, width) of the array ``flat`` from ``start`` on."""
+    """Return the view (n, width) of the array ``flat`` from ``start`` on."""
     return flat.reshape(-1)[start : start + n * width].reshape((n, width))
 
 
 def _view_1d(flat: NDArray[Any], start: int, n: int) -> NDArray[Any]:
-    """View (n,) of the array ``flat`` from ``start`` on."""
+    """Return the view (n,) of the array ``flat`` from ``start`` on."""
     return flat.reshape(-1)[start : start + n]
 
 
-# Of whatever type the array is that they are given.
+# For any type of array.
 view_2d: Callable[[NDArray[Any], int, int, int], Any]
 view_1d: Callable[[NDArray[Any], int, int], Any]
 view_2d, view_1d = _intrinsic_views() if _patched() else (kernel(inline=True)(_view_2d), kernel(inline=True)(_view_1d))

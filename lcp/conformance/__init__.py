@@ -1,4 +1,4 @@
-"""What every solver of `lcp` is held to, for solvers of one's own.
+"""The conformance tests of the solvers of `lcp`, for custom solvers.
 
 >>> import lcp
 >>> from lcp import conformance

@@ -1,4 +1,4 @@
-"""The checks: every catalog problem, every class promised by random problems of it, and the manners of a solver."""
+"""The checks: every catalog problem, random problems of every promised class, and the interface of a solver."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ Draw = Callable[[np.random.Generator, int], Matrix]
 
 
 def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 20, seed: int = 0) -> ConformanceReport:
-    """Hold a solver to what the solvers of `lcp` are held to.
+    """Test a solver by the conformance tests of the solvers of `lcp`.
 
     - Catalog: every named problem of `lcp.catalog`, plain and mixed, and some with coupled bounds or horizontal, which
-      it meets converted. One of a class that the solver's ``traits`` name is solved, at a listed solution where the
-      list is complete; one without solution is never claimed solved;
-      what is claimed is so, and that there is no solution comes with evidence.
-    - Promises: ``problems`` random problems of each class that the traits name are all solved.
-    - Manners: it leaves the data and the start alone, gives the same answer twice, takes a start, and answers with
-      a `Claim` whose z has the right length.
+      are converted. Problems of the classes in the solver's ``traits`` must be solved, at a listed solution if the list
+      is complete. Unsolvable ones must not be claimed solved. Every claim must be true, and a claim of no solution
+      needs evidence.
+    - Promises: ``problems`` random problems of each class in the traits must be solved.
+    - Manners: it must not change the data or the start, must return the same result twice, must accept a start, and
+      must return a `Claim` whose z has the right length.
 
-    A solver without ``traits`` promises nothing, and is held to the rest. One whose traits say NONLINEAR meets the
-    catalog of nonlinear problems, each from several starts, instead.
+    A solver without ``traits`` has only the other checks. A solver with the trait NONLINEAR gets the catalog of
+    nonlinear problems instead, each from several starts.
 
     Parameters
     ----------
     solver
         An object with ``solve(problem, *, z0, tolerance, trace) -> lcp.Claim``. See `lcp.Solver`.
     tolerance
-        Bound on the backward error under which an answer counts as solved.
+        Bound on the backward error of a solved result.
     problems, seed
-        Random problems per class, and what they are drawn from.
+        Number of random problems per class, and their seed.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
 
 
 def _solved(solver: Any, problem: Any, tolerance: float, z0: Any = None) -> tuple[Any, str]:
-    """The result, and what is wrong with it whatever the problem: an exception, or a false claim."""
+    """Return the result, and its faults that do not depend on the problem: an exception, or a false claim."""
     witness = RecordingSolver(solver)
     try:
         result = solve(problem, witness, tolerance=tolerance, z0=z0)
@@ -107,7 +107,7 @@ def _promised(solver: Any, entry: Entry) -> bool:
 def _catalog(
     solver: Any, entry: NamedProblem[Any], solvable: bool, answers: Any, tolerance: float, solved: list[str]
 ) -> Check:
-    """What has no solution is never solved, what is promised is; the answer is one of ``answers``, None for any."""
+    """Check the catalog: promised problems are solved, unsolvable ones are not, with one of ``answers`` if given."""
     name, problem = f"catalog: {entry.name}", entry.problem
     name = f"{name} (mixed)" if isinstance(problem, MLCP) else name
     result, wrong = _solved(solver, problem, tolerance)
@@ -120,7 +120,7 @@ def _catalog(
         return Check(name, False, "has no solution, came back SOLVED")
     solved.append(entry.name)
     z = np.concatenate([result.u, result.y]) if isinstance(problem, MLCP) else result.z
-    # Rows that were converted are judged in other units.
+    # Converted rows are judged in other units.
     listed = answers is None or _near(z, answers, tolerance, 1e-3 if isinstance(problem, LCP | MLCP) else 1.0)
     return Check(name, listed, "" if listed else f"z = {z} is none of its solutions")
 
@@ -134,7 +134,7 @@ Converted = NamedProblem[CoupledBoxLCP | HorizontalLCP]
 
 
 def converted_entries() -> tuple[tuple[Converted, Vector | None], ...]:
-    """Named problems with the z of their one solution, None where there is none; built anew."""
+    """Build named problems with the z of their unique solution, or None if there is none."""
     M, block = [[2.0, 1.0], [1.0, 2.0]], "a mass of 1 kg pressed with 9.81 and pushed along a line, mu = 0.5"
 
     def coupled(matrix: Any, q: list[float]) -> CoupledBoxLCP:
@@ -196,7 +196,7 @@ def _manners(solver: Any, tolerance: float) -> Iterator[Check]:
 
 
 def _nonlinear(solver: Any, tolerance: float, solved: list[str]) -> Iterator[Check]:
-    """A solver of nonlinear problems promises nothing: what it claims must be so, and a failure must be a status."""
+    """Check a solver of nonlinear problems: every claim must be true, and every failure a status."""
     for entry in nonlinear_entries():
         results, wrong = [], ""
         for start in entry.starts:
@@ -223,7 +223,7 @@ def _nonlinear(solver: Any, tolerance: float, solved: list[str]) -> Iterator[Che
 
 
 def _from(solver: Any, entry: NonlinearEntry, start: tuple[float, ...], tolerance: float) -> tuple[Any, str]:
-    """The result, and what is wrong with it: an exception, an answer that is none, or a point outside the bounds."""
+    """Return the result and its faults: an exception, a false solution, or a point outside the bounds."""
     result, wrong = _solved(solver, entry.problem, tolerance, start)
     if wrong:
         return result, f"from {start} {wrong}"
@@ -262,7 +262,7 @@ def _triangular(rng: np.random.Generator, n: int) -> Matrix:
     return np.tril(rng.uniform(-1.0, 1.0, (n, n)), -1) + np.diag(rng.uniform(0.5, 2.0, n))
 
 
-#: Class by class, how a matrix of it is drawn; `_WHOLE`, below, draws problems of the other classes.
+#: Functions that draw a matrix, by class; `_WHOLE`, below, draws problems of the other classes.
 CLASSES: dict[Traits, Draw] = {
     Traits.SYMMETRIC_POSITIVE_DEFINITE: _definite,
     Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE: _semidefinite,
@@ -274,7 +274,7 @@ CLASSES: dict[Traits, Draw] = {
 
 
 def random_problems(trait: Traits, count: int, seed: int) -> Iterator[LCP | BoxLCP]:
-    """So many problems of a class; each has a solution, some a degenerate one."""
+    """Draw this many problems of a class; each has a solution, some a degenerate one."""
     assert trait.name is not None
     rng = np.random.default_rng([seed, len(trait.name), trait.value])
     for _ in range(count):
@@ -283,14 +283,14 @@ def random_problems(trait: Traits, count: int, seed: int) -> Iterator[LCP | BoxL
             continue
         n = int(rng.integers(1, 9))
         M = CLASSES[trait](rng, n)
-        # A solution of its own making; where both z_i and w_i are zero it is degenerate.
+        # The solution is drawn first; where both z_i and w_i are zero it is degenerate.
         z = rng.integers(0, 2, n) * rng.random(n)
         w = rng.integers(0, 2, n) * (z == 0.0) * rng.random(n)
         yield LCP(M, w - M @ z)
 
 
 def _contact(rng: np.random.Generator) -> LCP:
-    """A body on one to three contacts, four friction edges each: fN, fF, lambda (Anitescu and Potra 1997)."""
+    """Draw a body on one to three contacts with four friction edges each: fN, fF, lambda (Anitescu and Potra 1997)."""
     nc = int(rng.integers(1, 4))
     normals = rng.standard_normal((nc, 6))
     first, second = rng.standard_normal((2, nc, 6))
@@ -306,7 +306,7 @@ def _contact(rng: np.random.Generator) -> LCP:
 
 
 def _game(rng: np.random.Generator) -> LCP:
-    """Two players with one to eight strategies each, every other time with many equal costs."""
+    """Draw a game of two players with one to eight strategies each, every other one with many equal costs."""
     m, n = rng.integers(1, 9, 2).tolist()
     A, B = rng.integers(1, 4, (2, m, n)) if rng.random() < 0.5 else rng.uniform(0.1, 1.0, (2, m, n))
     M = np.zeros((m + n, m + n))
@@ -315,7 +315,7 @@ def _game(rng: np.random.Generator) -> LCP:
 
 
 def _box(rng: np.random.Generator) -> BoxLCP:
-    """Any matrix within finite bounds, every other time of small integers."""
+    """Draw any matrix within finite bounds, every other one of small integers."""
     n = int(rng.integers(1, 13))
     if rng.random() < 0.5:
         return BoxLCP(rng.integers(-2, 3, (n, n)), rng.integers(-3, 4, n), -1.0, rng.integers(-1, 3, n))

@@ -1,30 +1,30 @@
-"""What conformance found."""
+"""Results of the conformance tests."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-# Checks that failed alike and are named; `ConformanceReport.failures` has all.
+# Number of checks with equal failure that are named; `ConformanceReport.failures` has all.
 _NAMED = 3
 
 
 class ConformanceError(AssertionError):
-    """A solver that does not keep what it promises; the text lists every check it failed."""
+    """Solver that fails conformance tests; the text lists every failed check."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check.
+    """Result of one check.
 
     Attributes
     ----------
     name
-        What was tried: ``catalog: murty_3``, ``promise: POSITIVE_DEFINITE``, ``manners: leaves the data alone``.
+        Name: ``catalog: murty_3``, ``promise: POSITIVE_DEFINITE``, ``manners: leaves the data alone``.
     passed
-        Whether it was kept.
+        Whether the check passed.
     detail
-        What came instead, or a few words on what was found.
+        The wrong result, or a short text about the right one.
     """
 
     name: str
@@ -34,18 +34,18 @@ class Check:
 
 @dataclass(frozen=True, repr=False)
 class ConformanceReport:
-    """All checks of one solver.
+    """Results of all checks of one solver.
 
     Attributes
     ----------
     solver
         The solver.
     checks
-        In the order of trying.
+        In the order of the tests.
     solved
-        Catalog problems it solved, by name, promised or not.
+        Names of the solved catalog problems, promised or not.
     solvable
-        How many it met that have a solution.
+        Number of tested catalog problems with a solution.
     """
 
     solver: Any
@@ -55,21 +55,21 @@ class ConformanceReport:
 
     @property
     def failures(self) -> tuple[Check, ...]:
-        """The checks that failed."""
+        """Return the failed checks."""
         return tuple(check for check in self.checks if not check.passed)
 
     @property
     def passed(self) -> bool:
-        """Whether all passed."""
+        """True if all checks passed."""
         return not self.failures
 
     def raise_for_failures(self) -> None:
-        """Raise `ConformanceError`, listing what failed, unless all passed."""
+        """Raise `ConformanceError`, with a list of failures, unless all checks passed."""
         if not self.passed:
             raise ConformanceError(str(self))
 
     def __str__(self) -> str:
-        """One line in all, then one per way of failing, with the first few checks that failed so."""
+        """Return one line about all checks, then one per kind of failure, with the first few checks that failed so."""
         lines = [
             f"{type(self.solver).__name__}: {len(self.checks) - len(self.failures)} of {len(self.checks)} checks "
             f"passed, {len(self.solved)} of {self.solvable} solvable catalog problems solved"

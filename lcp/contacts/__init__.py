@@ -1,1 +1,1 @@
-"""Frictional contact problems in the space of velocities: one core, walked as a table of named attempts."""
+"""Frictional contact problems in the space of velocities, solved by a loop over several strategies."""

@@ -1,4 +1,4 @@
-"""The attempts at an island's forces called from Python: memory for them, and one after the other."""
+"""Python entry to the strategies for an island's forces: allocates workspaces and runs the kernels in order."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class IslandResult(NamedTuple):
     """Result of the strategies for one island."""
 
     answer: IslandSolution
-    attempt: int  # that answered, see `lcp.contacts.kernels.strategy_loop`
+    attempt: int  # code of the accepted strategy, see `lcp.contacts.kernels.strategy_loop`
     outcome: int
-    systems: int  # that were solved
+    systems: int  # linear systems solved
 
 
 def solve_island(case: IslandProblem, deadline: float = math.inf) -> IslandResult:
-    """Make the attempts of a case: those that most islands need, then the later ones.
+    """Run the strategies for an island: first the ones that most islands need, then the others.
 
-    They are not begun when the CPU seconds have reached the ``deadline``.
+    The others are not started after the ``deadline``, in CPU seconds.
     """
     from lcp.contacts.kernels.certify import CERT_SIZE
     from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE

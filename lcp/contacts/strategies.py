@@ -19,7 +19,7 @@ RECORDED: tuple[str, ...] = (
 
 
 def strategy_mask(names: Iterable[str]) -> int:
-    """Return the strategies of these names as the kernels take them.
+    """Return the bit mask of these strategies, as kernels need it.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def strategy_mask(names: Iterable[str]) -> int:
 
 
 def strategies_of(attempts: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the strategies that do today what the attempts of an old record did."""
+    """Return the names of today's strategies for the attempts of an old record."""
     of = {
         "held": "reuse", "modes": "active_set", "sweeps": "active_set", "branch": "active_set",
         "points": "proximal_point",

@@ -1,4 +1,4 @@
-"""Which trees of velocities each contact acts on."""
+"""The trees on which each contact acts, as ranges of velocity columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def contact_column_ranges(starts: Indices, nc: int, contact: Indices, column: In
     Returns
     -------
     ndarray or None
-        None where a contact acts on more than two trees.
+        None if a contact acts on more than two trees.
     """
     tree = np.searchsorted(starts, column, side="right") - 1
     first, last = np.full(nc, starts.size - 2), np.zeros(nc, dtype=np.int64)
@@ -31,7 +31,7 @@ def contact_column_ranges(starts: Indices, nc: int, contact: Indices, column: In
     np.maximum.at(last, contact, tree)
     if ((tree != first[contact]) & (tree != last[contact])).any():
         return None
-    # A contact that acts on nothing has found neither.
+    # A contact without entries has found no tree.
     lower, upper = np.minimum(first, last), np.maximum(first, last)
     spans: Indices = np.stack((starts[lower], starts[lower + 1], starts[upper], starts[upper + 1]), axis=1)
     spans[lower == upper, 2] = spans[lower == upper, 3]

@@ -1,4 +1,4 @@
-"""Named small friction problems with known answers; every friction solver meets every one of them in the tests."""
+"""Named small friction problems with known solutions; the tests give each of them to every friction solver."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from lcp.status import Status
 
 @dataclass(frozen=True, eq=False)
 class FrictionEntry(NamedProblem[FrictionProblem]):
-    """One named problem; the source is the reference of its solution."""
+    """Named problem; the source is the reference of its solution."""
 
-    u: Vector | None  # the velocity of every solution, None where there is no solution
-    r: Vector | None  # the forces, where they are unique
-    outcome: Status = Status.SOLVED  # where a solution exists, else what is true of the problem
+    u: Vector | None  # velocity of every solution, None if there is no solution
+    r: Vector | None  # forces, if they are unique
+    outcome: Status = Status.SOLVED  # status if a solution exists, otherwise the true statement about the problem
 
 
 def sliding(W: Vector, mu: float, angle: float, normal: float, speed: float) -> tuple[Vector, Vector, Vector]:
-    """(q, r, u) of one contact that slides at ``speed`` along ``angle`` under the normal force ``normal``."""
+    """Return (q, r, u) of one contact that slides at ``speed`` along ``angle`` under the normal force ``normal``."""
     t = np.array([math.cos(angle), math.sin(angle)])
     r = np.array([normal, *(-mu * normal * t)])
     u = np.array([0.0, *(speed * t)])
@@ -31,7 +31,7 @@ def sliding(W: Vector, mu: float, angle: float, normal: float, speed: float) -> 
 
 
 def block_on_plane(mu: float, push: tuple[float, float]) -> FrictionProblem:
-    """A square block of unit mass on its four corners, pushed by ``push``: W of rank 6 in 12 unknowns."""
+    """Return a square block of unit mass on its four corners, pushed by ``push``: W of rank 6 in 12 unknowns."""
     corners = [(0.5, 0.5), (0.5, -0.5), (-0.5, 0.5), (-0.5, -0.5)]
     inertia = np.diag([1.0, 1.0, 1.0, 1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0])
     rows = []
@@ -46,7 +46,7 @@ def block_on_plane(mu: float, push: tuple[float, float]) -> FrictionProblem:
 
 
 def entries() -> tuple[FrictionEntry, ...]:
-    """All of them, built anew."""
+    """Return all problems, newly built."""
     spd = np.array([[2.0, 0.3, -0.2], [0.3, 3.0, 0.5], [-0.2, 0.5, 1.0]])
     skewed = np.array([[2.0, 0.7, -0.2], [0.1, 3.0, 0.5], [0.3, -0.4, 1.0]])
     listed = [

@@ -1,4 +1,4 @@
-"""W of a friction problem as J J': the contacts' rows at trees of velocities in which the inertia is 1."""
+"""Factor J of W = J J' for a friction problem: rows of the contacts over trees of velocities with unit inertia."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from lcp.friction.global_problem import GlobalFrictionProblem
     from lcp.friction.problem import FrictionProblem, IntArray
 
-# Velocities of a free body; in the plane.
+# Velocities of a free body in space, and in the plane.
 _BODIES = (6, 3)
-# Unknowns of a tree, or of contacts that W joins, up to which they are factorised.
+# Unknowns of a tree, or of contacts coupled by W, up to which they are factorised.
 _DENSE = 3000
-# Part of the largest entry below which a pivot of W is rounding, and up to which W may differ from J J'.
+# Fraction of the largest entry below which a pivot of W is rounding, and up to which W can differ from J J'.
 _ROUNDING = 1e-13
 _REST = 1e-9
-# Of a mass matrix: asymmetry that is none, and part of its diagonal below which a pivot is rounding.
+# For a mass matrix: asymmetry that is rounding, and fraction of its diagonal below which a pivot is rounding.
 _SYMMETRIC = 1e-13
 _PIVOT = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class DelassusFactor:
-    """u = J (v_free + J' r) + bias, by velocities that stand together tree by tree."""
+    """u = J (v_free + J' r) + bias, with velocities grouped by tree."""
 
     J: Any  # (m, n) sparse, by rows
     v_free: Vector  # (n,)
@@ -48,7 +48,7 @@ def factor_from_masses(source: GlobalFrictionProblem) -> DelassusFactor | None:
     sizes = np.bincount(tree)
     if sizes.max() > _DENSE:
         return None
-    # Trees of one size follow one another, so that they are factorised together.
+    # Trees of equal size are adjacent, so that they are factorised together.
     order = np.lexsort((tree, sizes[tree]))
     M = M[order][:, order]
     inverses, first = [], 0
@@ -74,7 +74,7 @@ def factor_from_masses(source: GlobalFrictionProblem) -> DelassusFactor | None:
 
 
 def _trees(M: Any) -> IntArray:
-    """Number of each velocity's tree: six or three in a row, as bodies are stated, where M allows, or what M joins."""
+    """Return the tree of each velocity: six or three in a row (bodies) if M allows it, else the ones coupled by M."""
     from scipy.sparse.csgraph import connected_components
 
     n = M.shape[0]
@@ -86,9 +86,9 @@ def _trees(M: Any) -> IntArray:
 
 
 def factor_from_delassus(problem: FrictionProblem) -> DelassusFactor | None:
-    """Return J of W = J J' by its triangular factors, v_free = 0; rows that W joins are a tree.
+    """Return J of W = J J' by its triangular factors, with v_free = 0; rows coupled by W are a tree.
 
-    Return None if W is not symmetric and positive semidefinite, or joins too many rows.
+    Return None if W is not symmetric and positive semidefinite, or couples too many rows.
     """
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
@@ -128,5 +128,5 @@ def _square_root(W: Vector) -> Vector | None:
     factor, pivots, rank, _ = dpstrf(half, tol=_ROUNDING * size, lower=1)
     J = np.empty((W.shape[0], rank))
     J[pivots - 1] = np.tril(factor)[:, :rank]
-    # What is left where W is not symmetric, or has a negative eigenvalue.
+    # Remainder of a W that is not symmetric, or has a negative eigenvalue.
     return J if np.abs(J @ J.T - W).max(initial=0.0) <= _REST * size else None

@@ -1,4 +1,4 @@
-"""Coulomb friction with the exact cone, in the space of the bodies: mass matrix and contact directions apart."""
+"""Coulomb friction with the exact cone, in the space of the bodies: mass matrix and contact directions separately."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lcp.friction.delassus_factor import factor_from_masses
 from lcp.friction.problem import FrictionProblem, IntArray, checked_dims, checked_mu
 from lcp.status import ProblemError
 
-# ScaledProblem residual of the equations up to which a factorisation is believed, and equations are called consistent.
+# Scaled residual of the equations up to which a factorisation is accepted, and equations are called consistent.
 _CONSISTENT = 1e-9
-# Unknowns up to which a singular system is taken apart by a dense orthogonal decomposition.
+# Unknowns up to which a singular system is solved by a dense orthogonal decomposition.
 _DENSE = 3000
-# Entries of the dense right-hand sides solved at once.
+# Entries of the dense right-hand sides solved together.
 _CHUNK = 4_000_000
 
 
@@ -35,18 +35,18 @@ class GlobalFrictionProblem:
     f
         Vector (n,).
     w
-        Vector (m,): the part of u that no motion makes.
+        Vector (m,): the part of u that does not depend on v.
     mu
         Friction coefficients (nc,), >= 0.
     dim
         Components of each contact, as in `FrictionProblem`.
     G, b
-        Bilateral rows (n, p) and (p,), together or not at all. They may be redundant, not contradictory.
+        Bilateral rows (n, p) and (p,), both or neither. They can be redundant, but not contradictory.
 
     Raises
     ------
     ProblemError
-        For a shape that does not fit, or an entry that is not what it must be; the text names it.
+        For a shape that does not fit, or an invalid entry; the text names it.
     """
 
     M: Any
@@ -116,14 +116,14 @@ class GlobalFrictionProblem:
 
 @dataclass(frozen=True, eq=False)
 class FrictionReduction:
-    """A global problem in the space of its contacts, and the way back.
+    """Global problem in the space of its contacts, and the map back.
 
     Attributes
     ----------
     problem
         The `FrictionProblem`.
     consistent
-        Whether the equations have a solution for every r: False where bilateral rows contradict one another, or M is
+        Whether the equations have a solution for every r: False if bilateral rows contradict one another, or M is
         singular on a motion that they admit.
     rank_deficient
         Whether the system was singular and solved in the least-squares sense (redundant bilateral rows).
@@ -136,14 +136,14 @@ class FrictionReduction:
     _system: Any = field(repr=False)
 
     def recover(self, r: Vector) -> tuple[Vector, Vector]:
-        """V (n,) and lambda (p,) for forces r (m,)."""
+        """Return v (n,) and lambda (p,) for forces r (m,)."""
         _, H, f, _, _, _, _, b = self._source._parts
         x = self._system(np.concatenate([H @ r + f, -b]))
         n = self._source.n
         return x[:n], x[n:]
 
     def motion(self, r: Vector) -> tuple[Vector, Vector, Vector, float]:
-        """V, lambda, u = H' v + w, and the scaled residual of the equations, all from the original data."""
+        """Return v, lambda, u = H' v + w, and the scaled residual of the equations, all from the original data."""
         M, H, f, w, _, _, G, b = self._source._parts
         v, lam = self.recover(r)
         u = np.asarray(H.T @ v + w)
@@ -168,7 +168,7 @@ def _reduced(source: GlobalFrictionProblem) -> FrictionReduction:
     system, deficient = _system(K)
     bodies = factor_from_masses(source)
     if bodies is not None:
-        # With little fill, and no column of M^-1 H.
+        # With little fill, and without a column of M^-1 H.
         W, error = bodies.J @ bodies.J.T, 0.0
     else:
         W, error = _delassus(system, K, sparse.csc_matrix(H), n, p)
@@ -190,7 +190,7 @@ def _reduced(source: GlobalFrictionProblem) -> FrictionReduction:
 
 
 def _system(K: Any) -> tuple[Any, bool]:
-    """A function that solves with K, and whether it does so in the least-squares sense."""
+    """Return a function that solves with K, and whether it does so in the least-squares sense."""
     from scipy.sparse.linalg import splu
 
     if K.shape[0] == 0:
@@ -204,7 +204,7 @@ def _system(K: Any) -> tuple[Any, bool]:
 
 
 def _least_squares(K: Any) -> Any:
-    """Minimum-norm solution by a singular value decomposition of the equilibrated matrix."""
+    """Return the minimum-norm solution by a singular value decomposition of the equilibrated matrix."""
     dense = K.toarray()
     row = np.abs(dense).max(axis=1, initial=0.0)
     row = np.where(row > 0.0, row, 1.0)
@@ -221,7 +221,7 @@ def _least_squares(K: Any) -> Any:
 
 
 def _delassus(system: Any, K: Any, H: Any, n: int, p: int) -> tuple[Any, float]:
-    """H' K^-1 H, columns in chunks, and the scaled residual of the solves."""
+    """Return H' K^-1 H, with columns in chunks, and the scaled residual of the solves."""
     from scipy import sparse
 
     m = int(H.shape[1])
@@ -236,7 +236,7 @@ def _delassus(system: Any, K: Any, H: Any, n: int, p: int) -> tuple[Any, float]:
 
 
 def _scaled_residual(K: Any, x: Vector, right: Vector) -> float:
-    """Largest |K x - right| of a column, in units of its terms."""
+    """Return the largest |K x - right| of a column, in units of its terms."""
     if x.size == 0:
         return 0.0
     with np.errstate(over="ignore", invalid="ignore"):

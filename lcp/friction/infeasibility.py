@@ -21,7 +21,7 @@ _ZERO = 1e-11
 class NoAdmissibleMotion:
     """Weights d >= 0 (nc,) of the normal rows with d' W_N r <= 0 for every r in the cones, and d' q_N < 0.
 
-    Then d' u_N < 0 whatever the forces: some contact penetrates. Farkas' lemma for u_N >= 0, r in K.
+    Then d' u_N < 0 for any forces: some contact penetrates. This is Farkas' lemma for u_N >= 0, r in K.
     """
 
     d: Vector

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 IntArray = NDArray[np.int64]
 
-#: What a contact may have: a normal alone, one tangent (planar), two tangents.
+#: Components of a contact: only a normal, one tangent (planar), two tangents.
 DIMENSIONS = (1, 2, 3)
 
 
 def checked_dims(dim: int | Sequence[int] | NDArray[np.integer], nc: int) -> IntArray:
-    """Components of each contact, (nc,)."""
+    """Return the components of each contact, (nc,)."""
     if isinstance(dim, numbers.Integral) and not isinstance(dim, bool):
         dims = np.full(nc, int(dim), dtype=np.int64)
     else:
@@ -41,7 +41,7 @@ def checked_dims(dim: int | Sequence[int] | NDArray[np.integer], nc: int) -> Int
 
 
 def checked_mu(mu: ArrayLike, dims: IntArray | None = None) -> Vector:
-    """Friction coefficients, finite and not negative; zero where a contact has no tangent."""
+    """Return friction coefficients, finite and not negative; zero if a contact has no tangent."""
     vector = checked_vector("mu", mu)
     if (vector < 0.0).any():
         i = int(np.argmax(vector < 0.0))
@@ -56,14 +56,14 @@ def checked_mu(mu: ArrayLike, dims: IntArray | None = None) -> Vector:
 class FrictionProblem:
     """Find r and u = W r + q with K* containing u_hat, K containing r, and u_hat . r = 0.
 
-    Per contact the components are (N, T1, T2), K = {|r_T| <= mu r_N} is Coulomb's cone, K* its dual, and
-    u_hat = (u_N + mu |u_T|, u_T) the velocity with De Saxce's term. It says in one line: u_N >= 0, r_N >= 0, one of
-    them zero; |r_T| <= mu r_N; and where the contact slides, r_T = -mu r_N u_T / |u_T|.
+    Per contact the components are (N, T1, T2), K = {|r_T| <= mu r_N} is Coulomb's cone, K* its dual, and u_hat = (u_N +
+    mu |u_T|, u_T) the velocity with De Saxce's term. The conditions are equivalent to Coulomb's law: u_N >= 0, r_N >=
+    0, one of them zero; |r_T| <= mu r_N; and if the contact slides, r_T = -mu r_N u_T / |u_T|.
 
     Parameters
     ----------
     W
-        Matrix (m, m), dense or scipy.sparse. Copied. Neither symmetry nor full rank is asked of it.
+        Matrix (m, m), dense or scipy.sparse. Copied. It need not be symmetric or of full rank.
     q
         Vector (m,). Copied.
     mu
@@ -74,7 +74,7 @@ class FrictionProblem:
     Raises
     ------
     ProblemError
-        For a shape that does not fit, or an entry that is not what it must be; the text names it.
+        For a shape that does not fit, or an invalid entry; the text names it.
 
     References
     ----------
@@ -87,16 +87,16 @@ class FrictionProblem:
     q: Vector
     mu: Vector
     dims: IntArray
-    # The same memory, writable: a read-only array is another type to the kernels and would compile them twice.
+    # The same memory, writable: for kernels a read-only array has another type, and would be compiled again.
     _W: Any = field(repr=False)
     _q: Vector = field(repr=False)
     _mu: Vector = field(repr=False)
     _dims: IntArray = field(repr=False)
-    # (nc, 3): place of each component in a vector (m + 1,), absent ones at m.
+    # (nc, 3): index of each component in a vector (m + 1,), absent ones at m.
     _index: IntArray = field(repr=False)
-    # (nc,): largest |entry| of each contact's own block of W, the median of all where it is zero.
+    # (nc,): largest |entry| of each contact's diagonal block of W, the median of all if it is zero.
     _block_size: Vector = field(repr=False)
-    # Where W was made of bodies, these.
+    # If W was computed from bodies, these.
     _factor: DelassusFactor | None = field(repr=False)
 
     def __init__(self, W: Any, q: ArrayLike, mu: ArrayLike, dim: int | Sequence[int] | IntArray = 3) -> None:
@@ -120,7 +120,7 @@ class FrictionProblem:
         object.__setattr__(self, "_factor", None)
 
     def _with_factor(self, bodies: DelassusFactor) -> FrictionProblem:
-        """The same problem, which knows the bodies that it was made of; pickled, it forgets."""
+        """Return the same problem with the bodies from which it was made; pickling drops them."""
         problem = object.__new__(FrictionProblem)
         for each in fields(self):
             object.__setattr__(problem, each.name, getattr(self, each.name))
@@ -139,16 +139,16 @@ class FrictionProblem:
 
     @property
     def sparse(self) -> bool:
-        """Whether W is stored sparse."""
+        """True if W is stored sparse."""
         return not isinstance(self._W, np.ndarray)
 
     def contacts(self, x: Vector) -> Vector:
-        """A vector (m,) as one row (N, T1, T2) per contact, (nc, 3); components a contact lacks are 0."""
+        """Return a vector (m,) as one row (N, T1, T2) per contact, (nc, 3); absent components are 0."""
         rows: Vector = np.append(x, 0.0)[self._index]
         return rows
 
     def flat(self, rows: Vector) -> Vector:
-        """The vector (m,) of rows (nc, 3): the inverse of `contacts`."""
+        """Return the vector (m,) of rows (nc, 3): the inverse of `contacts`."""
         x = np.zeros(self.m + 1)
         x[self._index] = rows
         return x[:-1]
@@ -161,7 +161,7 @@ class FrictionProblem:
 
 
 def padded_index(dims: IntArray) -> IntArray:
-    """Place of each contact's three components in a vector of all, absent ones behind its end."""
+    """Return the index of each contact's three components in a vector of all; absent ones are after its end."""
     ends = np.cumsum(dims)
     places: IntArray = (ends - dims)[:, None] + np.arange(3)[None, :]
     places[np.arange(3)[None, :] >= dims[:, None]] = int(ends[-1]) if ends.size else 0
@@ -169,7 +169,7 @@ def padded_index(dims: IntArray) -> IntArray:
 
 
 def _block_sizes(W: Any, index: IntArray) -> Vector:
-    """Largest |entry| of each diagonal block; where it is zero the median of the others, 1 where all are."""
+    """Return the largest |entry| of each diagonal block; if it is zero the median of the others, 1 if all are zero."""
     present = index < W.shape[0]
     both = present[:, :, None] & present[:, None, :]
     entries = np.zeros(both.shape)

@@ -1,22 +1,23 @@
-"""How far r is from solving a friction problem. This module alone decides SOLVED, on the original data.
+"""Residuals of r in a friction problem. Only this module decides SOLVED, on the original data.
 
-Two measures, both of the natural map f(r) = r - P_K(r - u_hat), which is zero at solutions and nowhere else.
+Two measures use the natural map f(r) = r - P_K(r - u_hat), which is zero exactly at solutions.
 
-``fclib`` is ||f(r)|| / ||q|| as it stands, the one of FCLIB and of the published comparisons. It adds impulses to
-velocities: with other units it is another number. Where entries of W are large against 1, ``r`` is small against ``q``
-and a force that is wrong altogether leaves next to nothing.
+``fclib`` is ||f(r)|| / ||q||, the measure of FCLIB and of the published comparisons. It adds impulses to velocities, so
+it depends on units. If entries of W are large compared with 1, ``r`` is small compared with ``q``, and even a
+completely wrong force changes it very little.
 
-``scaled`` is the same with the step of each contact 1 / w, w the largest entry of its own block of W: the norm of
-w r - P_K(w r - u_hat) by ||q||, all of it velocities. Other units of force, velocity or time leave it as it is. Both
-are summed in `lcp.kernels.cone_measures`, to which a compiled step gives its own rows.
+``scaled`` is the same with the step 1 / w for each contact, w the largest entry of its block of W: the norm of w r -
+P_K(w r - u_hat) over ||q||, all of it velocities. It does not depend on units of force, velocity or time. Both are
+summed in `lcp.kernels.cone_measures`, which a compiled step uses with its rows.
 
-``contact`` asks each contact by itself, free of units, what a difference r - u_hat loses where r is large: -u_N and the
-power |r . u_hat| / |r| in units of the terms |W| |r| + |q| of its own rows; of a force that is small beside what would
-stop the contact, no more than that.
+``contact`` measures each contact separately and independently of units, because a difference r - u_hat loses digits of
+u_hat if r is large. It has -u_N and the power |r . u_hat| / |r| in units of the terms |W| |r| + |q| of the contact's
+rows. For a force that is small compared with the one that would stop the contact, the power is measured relative to
+that.
 
-SOLVED asks all to be within the tolerance, or within what rounding leaves: of ``fclib``, rounding of W r + q and of r
-itself (where r is large against q, u is lost in r - u); of ``scaled``, rounding of W r + q and w r, but never above
-`MAX_ROUNDING_EXCUSE`: forces that grow without bound must not pass as rounded ones.
+SOLVED requires all measures within the tolerance, or within their rounding. For ``fclib`` this is rounding of W r + q
+and of r itself (if r is large compared with q, u is lost in r - u). For ``scaled`` it is rounding of W r + q and w r,
+at most `MAX_ROUNDING_EXCUSE`: forces that grow without bound must not count as rounding.
 """
 
 from __future__ import annotations
@@ -29,37 +30,37 @@ from numpy.typing import ArrayLike
 from lcp.arrays import Vector, checked_vector_nonfinite
 from lcp.friction.problem import FrictionProblem
 
-#: Bound on both measures where none is given.
+#: Default bound on both measures.
 DEFAULT_FRICTION_TOLERANCE = 1e-8
 
-#: Bound on what rounding is allowed to excuse in ``scaled``.
+#: Largest value of ``scaled`` that rounding can excuse.
 MAX_ROUNDING_EXCUSE = 1e-6
 
 _EPS = float(np.finfo(np.float64).eps)
-# Roundings that the sums may take.
+# Number of roundings allowed for the sums.
 _ROUNDINGS = 64.0
 
 
 @dataclass(frozen=True, slots=True)
 class FrictionResiduals:
-    """How far r is from a solution.
+    """Residuals of forces r.
 
     Attributes
     ----------
     fclib
-        ||r - P_K(r - u_hat)|| / ||q|| (Euclidean, step 1); the numerator alone where q = 0.
+        ||r - P_K(r - u_hat)|| / ||q|| (Euclidean, step 1); only the numerator if q = 0.
     scaled
         The same with the step 1 / max |W_aa| at contact a, in units of velocity.
     cone
         Largest |r_T| - mu r_N, in units of max |r|; 0 inside the cones.
     penetration
-        Largest -u_N, in units of max |q|; 0 where no contact penetrates.
+        Largest -u_N, in units of max |q|; 0 if no contact penetrates.
     contact
         Largest of -u_N and the power |r . u_hat| / |r| at a contact, in units of |W| |r| + |q| in its own rows.
     fclib_rounding, scaled_rounding
-        What rounding may leave of ``fclib`` and ``scaled``.
+        Possible rounding in ``fclib`` and ``scaled``.
     equations
-        ScaledProblem residual of M v = H r + f + G lambda and G' v + b = 0 of a global problem; 0 of a local one.
+        Scaled residual of M v = H r + f + G lambda and G' v + b = 0 of a global problem; 0 of a local one.
     """
 
     fclib: float
@@ -72,14 +73,14 @@ class FrictionResiduals:
     equations: float = 0.0
 
     def solved(self, tolerance: float) -> bool:
-        """Whether all measures, and the equations, are within the tolerance or rounding."""
+        """True if all measures, and the equations, are within the tolerance or rounding."""
         return self.excess(tolerance) <= 1.0
 
     def excess(self, tolerance: float) -> float:
-        """The largest measure in units of what is admitted: solved at 1 and below."""
+        """The largest measure in units of its bound: solved at 1 and below."""
         return max(
             self.fclib / max(tolerance, self.fclib_rounding),
-            # Where w r is that large, u is lost in w r - u_hat, and a ``scaled`` of zero says nothing.
+            # If w r is so large, u is lost in w r - u_hat, and a ``scaled`` of zero proves nothing.
             max(self.scaled, self.scaled_rounding / _ROUNDINGS)
             / max(tolerance, min(self.scaled_rounding, MAX_ROUNDING_EXCUSE)),
             self.contact / tolerance,
@@ -88,32 +89,32 @@ class FrictionResiduals:
 
     @property
     def finite(self) -> bool:
-        """Whether both measures are numbers."""
+        """True if both measures are numbers."""
         return bool(np.isfinite(self.fclib) and np.isfinite(self.scaled))
 
     def text(self, tolerance: float) -> str:
-        """The measures beside their bound."""
+        """Return the measures with their bound."""
         return f"FCLIB residual {self.fclib:.1e} and scaled residual {self.scaled:.1e} (bound of both {tolerance:.0e})"
 
     @property
     def short_text(self) -> str:
-        """Both measures."""
+        """Return both measures."""
         return f"fclib={self.fclib:.1e}, scaled={self.scaled:.1e}"
 
     @property
     def error(self) -> float:
-        """One number: the larger measure, ``fclib`` only where rounding leaves it a meaning."""
+        """The larger measure, with ``fclib`` only if it exceeds rounding."""
         return max(self.scaled, self.fclib) if self.fclib > self.fclib_rounding else self.scaled
 
     def rounding_decided(self, tolerance: float) -> bool:
-        """Whether a measure passes only because rounding cannot do better."""
+        """True if a measure passes only because rounding cannot be avoided."""
         return self.solved(tolerance) and max(self.fclib, self.scaled) > tolerance
 
 
 def measure(
     problem: FrictionProblem, r: ArrayLike, u: ArrayLike | None = None, equations: float = 0.0
 ) -> tuple[FrictionResiduals, Vector]:
-    """Residuals of r, and u = W r + q (formed here unless given)."""
+    """Return the residuals of r, and u = W r + q (computed unless given)."""
     force = checked_vector_nonfinite("r", r, problem.m)
     with np.errstate(over="ignore", invalid="ignore"):
         velocity = problem._W @ force + problem._q if u is None else checked_vector_nonfinite("u", u, problem.m)
@@ -128,7 +129,7 @@ def _measured(problem: FrictionProblem, r: Vector, u: Vector, equations: float) 
         return FrictionResiduals(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, equations)
     if not (np.isfinite(r).all() and np.isfinite(u).all()):
         return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, np.inf, equations)
-    # In units of the largest entry: squares of tiny or huge data must neither vanish nor overflow.
+    # In units of the largest entry: squares of tiny or huge data must not vanish or overflow.
     unit = float(np.abs(q).max()) or 1.0
     load = float(np.linalg.norm(q / unit)) or 1.0
     rows, motion = problem.contacts(r / unit), problem.contacts(u / unit)
@@ -155,9 +156,9 @@ def _measured(problem: FrictionProblem, r: Vector, u: Vector, equations: float) 
 
 
 def _worst_contact(r: Vector, u: Vector, mu: Vector, sizes: Vector, weight: Vector) -> float:
-    """The measure ``contact`` of rows (nc, 3); a contact whose rows have no terms at all has nothing to miss."""
+    """Return the measure ``contact`` of rows (nc, 3); a contact whose rows have no terms has no residual."""
     unit, force = np.linalg.norm(sizes, axis=1), np.linalg.norm(r, axis=1)
-    # De Saxce's u_hat has mu |u_T| more along the normal.
+    # De Saxce's u_hat has the additional term mu |u_T| along the normal.
     product = (r * u).sum(axis=1) + r[:, 0] * mu * np.hypot(u[:, 1], u[:, 2])
     power = np.divide(np.abs(product), force, out=np.zeros_like(force), where=force > 0.0)
     missed = np.maximum(-u[:, 0], np.minimum(power, weight * force))

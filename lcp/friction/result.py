@@ -1,4 +1,4 @@
-"""What `lcp.solve` returns for a friction problem, and what a friction solver hands to it."""
+"""Results of `lcp.solve` for a friction problem, and the claims of friction solvers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lcp.status import Status
 
 @dataclass(frozen=True, slots=True)
 class FrictionClaim:
-    """A friction solver's own account. It is only a claim: `lcp.solve` verifies r on the original data.
+    """A friction solver's report. It is only a claim: `lcp.solve` verifies r on the original data.
 
     Attributes
     ----------
     r
-        The forces (m,); the best candidate where none is claimed to solve.
+        The forces (m,); the best candidate if no solution is claimed.
     status, iterations, detail, evidence, trace, attempts, solver
         As in `lcp.Claim`.
     """
@@ -37,21 +37,21 @@ class FrictionClaim:
 
 @dataclass(frozen=True, slots=True)
 class FrictionAttempt(AttemptBase[FrictionResiduals]):
-    """One friction solver that was tried, and how it ended."""
+    """One attempted friction solver and its outcome."""
 
 
 @dataclass(frozen=True, repr=False)
 class FrictionResult(ResultBase[FrictionResiduals]):
-    """Answer to a `FrictionProblem` or a `GlobalFrictionProblem`.
+    """Result for a `FrictionProblem` or a `GlobalFrictionProblem`.
 
     Attributes
     ----------
     r, u
-        Forces and velocities at the contacts (m,), u = W r + q, read-only. Where the solve failed, the best candidate.
+        Forces and velocities at the contacts (m,), u = W r + q, read-only. If the solve failed, the best candidate.
     v
         Velocity (n,) of a global problem, None of a local one.
     lam
-        Multipliers of the bilateral rows of a global problem, None where it has none.
+        Multipliers of the bilateral rows of a global problem, None if it has none.
     status, iterations, residual, solver, attempts, solve_time, evidence, tolerance, trace
         As in `Result`: ``residual`` is `FrictionResiduals` of r, ``solve_time`` includes the reduction of a global
         problem, and ``trace`` is of ``fclib``.
@@ -64,7 +64,7 @@ class FrictionResult(ResultBase[FrictionResiduals]):
 
     @property
     def z(self) -> NDArray[np.float64]:
-        """The forces r, under the name every result of `lcp` has."""
+        """The forces r, under the common name of all results of `lcp`."""
         return self.r
 
     def __repr__(self) -> str:

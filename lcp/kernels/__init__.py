@@ -1,8 +1,8 @@
-"""Compiled arithmetic of `lcp`, and the one decorator every kernel of the project goes through.
+"""Compiled arithmetic of `lcp`, and the decorator of all kernels of the project.
 
-A kernel is a plain function of arrays and scalars. It returns an integer or fills arrays it was handed, never raises
-and, unless it says ``allocates=True``, never allocates: reference counting is then compiled out, which is worth a
-factor 1.4 to 2.5 where small array helpers are called inside branches.
+A kernel is a plain function of arrays and scalars. It returns an integer or fills arrays that are arguments, and never
+raises. It never allocates, unless it has ``allocates=True``: reference counting is then compiled out, which is a factor
+of 1.4 to 2.5 if small array helpers are called inside branches.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Outcomes that kernels return; `lcp.status` maps them to `lcp.Status`. RUNNING is no outcome: the kernel has used up
-# the pivots of this call and wants to be called again.
+# Outcomes that kernels return; `lcp.status` maps them to `lcp.Status`. RUNNING is not an outcome: the kernel has used
+# the pivots of this call and must be called again.
 SOLVED, RAY, ITERATION_LIMIT, SINGULAR_BASIS, STALLED, NOT_FINITE, RUNNING = range(7)
 
-#: Multiply-adds between two looks at Ctrl-C and limits of time: about a tenth of a second.
+#: Multiply-adds between two checks of Ctrl-C and of time limits: about a tenth of a second.
 PORTION: Final = 200_000_000

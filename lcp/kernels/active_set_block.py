@@ -1,15 +1,15 @@
-"""The active set of a principal pivoting method: its factored block, its columns of M, and the values that follow.
+"""The active set of a principal pivoting method: its factored block, its columns of M, and its values.
 
-``active[:k]`` are the indices in the order of the factors; ``slot`` (n,) holds the place of each index there, or -1.
-The columns M[:, active[s]] are copied to the contiguous rows ``place[s]`` of ``C``, so that w = q + M_a z_a streams
-through memory and no other part of M is read. k stands in ``info[SIZE]``.
+``active[:k]`` are the indices in the order of the factors; ``slot`` (n,) has the position of each index there, or -1.
+The columns M[:, active[s]] are copied to the contiguous rows ``place[s]`` of ``C``, so that w = q + M_a z_a reads
+contiguous memory and no other part of M. ``info[SIZE]`` is k.
 
-The block is B = L D V^T with unit lower triangular L, V and diagonal D; V = L if it is symmetric. An index is added or
-removed at k^2 operations. Factors are kept transposed: row j holds the entries of column j below the diagonal, so that
-every loop runs over contiguous memory. An index is added by bordering. If one is removed, the block behind it gains
-the term d_p l_p v_p^T, which Bennett's recurrence works in: J. M. Bennett, Triangular factors of modified matrices,
-Numerische Mathematik 7 (1965). For positive definite B the term is positive and the recurrence is stable (Gill, Golub,
-Murray and Saunders, Mathematics of Computation 28 (1974), method C1).
+The block is B = L D V^T with unit lower triangular L, V and diagonal D; V = L if it is symmetric. Adding or removing an
+index takes k^2 operations. Factors are stored transposed: row j has the entries of column j below the diagonal, so
+every loop runs over contiguous memory. An index is added by bordering. If one is removed, the block after it changes by
+d_p l_p v_p^T, which Bennett's recurrence applies: J. M. Bennett, Triangular factors of modified matrices, Numerische
+Mathematik 7 (1965). For positive definite B the term is positive and the recurrence is stable (Gill, Golub, Murray and
+Saunders, Mathematics of Computation 28 (1974), method C1).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def backward(T: Floats, k: int, y: Floats) -> None:
 
 @kernel
 def solve_factored(L: Floats, V: Floats, d: Floats, k: int, y: Floats) -> None:
-    """y <- B^-1 y for the leading k indices."""
+    """Replace y by B^-1 y for the leading k indices."""
     forward(L, k, y)
     for i in range(k):
         y[i] /= d[i]
@@ -70,10 +70,10 @@ def solve_factored(L: Floats, V: Floats, d: Floats, k: int, y: Floats) -> None:
 def border(
     L: Floats, V: Floats, d: Floats, k: int, symmetric: bool, above: Floats, left: Floats, corner: float
 ) -> float:
-    """Schur complement of a new last index; ``above`` becomes its row of V, ``left`` its row of L.
+    """Return the Schur complement of a new last index; ``above`` becomes its row of V, ``left`` its row of L.
 
-    ``above`` (k,) holds the new column of B above the corner, ``left`` (k,) the new row beside it; of a symmetric block
-    only ``above`` is read. Nothing is appended yet: see `append`.
+    ``above`` (k,) is the new column of B above the corner, ``left`` (k,) the new row beside it; for a symmetric block
+    only ``above`` is read. `append` appends the index.
     """
     # The row of V, before its division by D.
     forward(L, k, above)
@@ -110,7 +110,7 @@ def append(L: Floats, V: Floats, d: Floats, k: int, symmetric: bool, above: Floa
 
 @kernel
 def split(L: Floats, V: Floats, k: int) -> None:
-    """Give V the entries of L: the block was symmetric so far and is about to be so no longer."""
+    """Copy the entries of L to V: the block was symmetric and is about to become unsymmetric."""
     for j in range(k):
         for i in range(j + 1, k):
             V[j, i] = L[j, i]
@@ -118,7 +118,7 @@ def split(L: Floats, V: Floats, k: int) -> None:
 
 @kernel(inner=True)
 def close_gap(T: Floats, k: int, p: int, out: Floats) -> None:
-    """Copy column p of a factor to ``out`` (k - p - 1,) and move everything behind index p one place forward."""
+    """Copy column p of a factor to ``out`` (k - p - 1,) and move everything after index p one position forward."""
     # Keep column p.
     for i in range(k - p - 1):
         out[i] = T[p, p + 1 + i]
@@ -127,7 +127,7 @@ def close_gap(T: Floats, k: int, p: int, out: Floats) -> None:
         row = T[j]
         for i in range(p, k - 1):
             row[i] = row[i + 1]
-    # Rows behind p move up.
+    # Rows after p move up.
     for j in range(p, k - 1):
         target = T[j]
         source = T[j + 1]
@@ -137,7 +137,7 @@ def close_gap(T: Floats, k: int, p: int, out: Floats) -> None:
 
 @kernel
 def remove(L: Floats, V: Floats, d: Floats, k: int, symmetric: bool, p: int, l_p: Floats, v_p: Floats) -> bool:
-    """Take index p out of k; False where a pivot vanishes, which cannot happen to a positive definite block.
+    """Remove index p of k; return False if a pivot vanishes, which cannot happen for a positive definite block.
 
     ``l_p`` and ``v_p`` (k,) are scratch.
     """
@@ -148,7 +148,7 @@ def remove(L: Floats, V: Floats, d: Floats, k: int, symmetric: bool, p: int, l_p
         close_gap(V, k, p, v_p)
     for j in range(p, k - 1):
         d[j] = d[j + 1]
-    # Work d_p l_p v_p^T into the rest, by Bennett's recurrence.
+    # Apply d_p l_p v_p^T to the rest, by Bennett's recurrence.
     m = k - 1 - p
     sound = True
     for s in range(m):
@@ -180,17 +180,18 @@ def remove(L: Floats, V: Floats, d: Floats, k: int, symmetric: bool, p: int, l_p
     return sound
 
 
-# Places in the vector of information that the block owns.
+# Indices of this block in the vector of information.
 SIZE: Final = 0
 SYMMETRIC: Final = 1
 
-# A Schur complement below this part of the terms it is the difference of is rounding: the index is redundant.
+# A Schur complement below this fraction of the terms of its difference is rounding: the index is redundant.
 REDUNDANT: Final = 1e-12
-# Square of the part of the two diagonal entries' geometric mean by which mirrored entries may differ in rounding.
+# Square of the difference of mirrored entries, relative to the geometric mean of the two diagonal entries, up to which
+# it is rounding.
 UNLIKE: Final = 1e-24
 
 
-# Signatures of active sets that are remembered.
+# Number of signatures of active sets that are stored.
 MEMORY: Final = 64
 
 
@@ -200,17 +201,17 @@ class ActiveSet(NamedTuple):
     M: Floats
     q: Floats
     L: Floats  # (n, n) factors of the block, transposed
-    V: Floats  # (n, n) the same from the right, where the block is not symmetric
+    V: Floats  # (n, n) right factors, if the block is not symmetric
     C: Floats  # (n, n) columns of M in its rows
     d: Floats
     za: Floats  # values of the active unknowns
     w: Floats
-    floor: Floats  # minus what counts as zero of each w
-    target: Floats  # za where all active w vanish
+    floor: Floats  # minus the size that counts as zero, for each w
+    target: Floats  # za for which all active w vanish
     row_size: Floats  # largest magnitude of each row over the columns read so far
     above: Floats  # scratch of an insertion: multipliers of the new column
     left: Floats  # and of the new row
-    direction: Floats  # along which the energy falls for ever
+    direction: Floats  # direction along which the energy decreases without bound
     active: Ints
     slot: Ints
     place: Ints
@@ -220,7 +221,7 @@ class ActiveSet(NamedTuple):
 
 @kernel(inline=True)
 def active_set(M: Floats, q: Floats, wf: Floats, wi: Ints, info: Ints) -> ActiveSet:
-    """The views, at the head of the two workspaces, ``direction`` being the first."""
+    """Return the views at the start of the two workspaces; ``direction`` is the first."""
     n = q.shape[0]
     square = n * n
     at = 9 * n
@@ -249,9 +250,9 @@ def active_set(M: Floats, q: Floats, wf: Floats, wi: Ints, info: Ints) -> Active
 
 @kernel(inner=True)
 def insert(t: ActiveSet, j: int) -> bool:
-    """Make j active; False, with its multipliers D^-1 L^-1 M_aj in ``above``, where its pivot would vanish.
+    """Make j active; return False, with the multipliers D^-1 L^-1 M_aj in ``above``, if its pivot would vanish.
 
-    Of a symmetric block a negative pivot is refused, too: the energy would have no minimum on it.
+    For a symmetric block a negative pivot is refused, too, because the energy would have no minimum.
     """
     above, left, row_size = t.above, t.left, t.row_size
     # Read the new column and row, and compare mirrored entries.
@@ -268,12 +269,12 @@ def insert(t: ActiveSet, j: int) -> bool:
         left[s] = b
         if (a - b) * (a - b) > UNLIKE * abs(t.M[t.active[s], t.active[s]] * corner):
             alike = False
-    # A block that is symmetric no longer needs two factors.
+    # A block that stops being symmetric needs two factors.
     if symmetric and not alike:
         split(t.L, t.V, k)
         t.info[SYMMETRIC] = 0
         symmetric = False
-    # Refuse a pivot that is rounding, or that a symmetric block must not have.
+    # Refuse a pivot that is rounding, or negative in a symmetric block.
     schur = border(t.L, t.L if symmetric else t.V, t.d, k, symmetric, above, left, corner)
     if not symmetric:
         for s in range(k):
@@ -295,11 +296,11 @@ def insert(t: ActiveSet, j: int) -> bool:
 
 @kernel(inner=True)
 def discard(t: ActiveSet, p: int) -> bool:
-    """Take the index in place p, and its entry of ``za``, out of the active set; False where the rest is singular."""
+    """Remove the index at position p, and its entry of ``za``; return False if the rest is singular."""
     # Remove it from the factors.
     k = t.info[SIZE]
     sound = remove(t.L, t.V, t.d, k, t.info[SYMMETRIC] != 0, p, t.above, t.left)
-    # Move the indices and values behind it; its place for a column becomes free.
+    # Move the indices and values after it; its position for a column becomes free.
     t.slot[t.active[p]] = -1
     freed = t.place[p]
     for s in range(p, k - 1):
@@ -314,7 +315,7 @@ def discard(t: ActiveSet, p: int) -> bool:
 
 @kernel(inner=True)
 def block_solve(t: ActiveSet, b: Floats, x: Floats) -> None:
-    """x[:k] = -M_aa^-1 b_a for a vector b (n,)."""
+    """Compute x[:k] = -M_aa^-1 b_a for a vector b (n,)."""
     k = t.info[SIZE]
     for s in range(k):
         x[s] = -b[t.active[s]]
@@ -323,7 +324,7 @@ def block_solve(t: ActiveSet, b: Floats, x: Floats) -> None:
 
 @kernel(inner=True)
 def evaluate(t: ActiveSet) -> None:
-    """w = q + sum_s za_s M[:, active[s]], from the original data."""
+    """Compute w = q + sum_s za_s M[:, active[s]], from the original data."""
     # w = q.
     C, place, za, w = t.C, t.place, t.za, t.w
     n = w.shape[0]
@@ -356,7 +357,7 @@ def evaluate(t: ActiveSet) -> None:
 
 @kernel(inner=True)
 def thresholds(t: ActiveSet, za: Floats, tolerance: float) -> float:
-    """Fill ``floor`` with minus what counts as zero of each w_i; returns the same for the values ``za``.
+    """Fill ``floor`` with minus the size that counts as zero of each w_i; return this size for the values ``za``.
 
     Both are ``tolerance`` times the units of the scaled residual, with row sizes from the columns that were read.
     """

@@ -1,16 +1,16 @@
-"""Principal pivoting on a small active set: its block is kept factored, and rows outside it are only evaluated.
+"""Principal pivoting on a small active set: its block is factored, and rows outside it are only evaluated.
 
-A round costs k^2 for the block and n k for w = q + M_a z_a, an insertion one column of M. Three rules follow one
-another:
+A round costs k^2 for the block and n k for w = q + M_a z_a, an insertion one column of M. Three rules are applied in
+order:
 
     START -> BLOCKS -> PRIMAL (symmetric block) -> end
                     -> GREEDY (other block)     -> LEAST -> end
 
-BLOCKS exchanges everything infeasible at once. PRIMAL is the primal active set method. GREEDY makes single exchanges,
-and LEAST follows Murty's least-index rule after a set has come back. A rule makes one round and returns `RUNNING`,
-`SOLVED` if nothing is infeasible any more (up to rounding, which the driver checks), or why it cannot go on.
-``info[RULE]`` is the rule of the next round. The answer is refined once and measured on the original data before it is
-claimed.
+BLOCKS exchanges all infeasible indices together. PRIMAL is the primal active set method. GREEDY makes single exchanges,
+and LEAST follows Murty's least-index rule after a set has occurred twice. A rule makes one round and returns `RUNNING`,
+or `SOLVED` if no index is infeasible (up to rounding, which the driver checks), or the reason why it cannot continue.
+``info[RULE]`` is the rule of the next round. The solution is refined once and measured on the original data before it
+is claimed.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ from lcp.kernels.final_basis import (
 )
 from lcp.kernels.residuals import SCALED
 
-# Places in the vector of information (SIZE and SYMMETRIC are 0 and 1).
+# Indices in the vector of information (SIZE and SYMMETRIC are 0 and 1).
 RULE, PIVOTS, BEST, PATIENCE, IDLE, LEVEL, WARM, INFO_SIZE = range(2, 10)
 
-# Rules, in the order in which they are taken up; START comes before the first.
+# Rules, in the order of their use; START comes before the first.
 START, BLOCKS, PRIMAL, GREEDY, LEAST = range(5)
 
-# Block exchanges that may fail to lessen what is infeasible.
+# Number of successive block exchanges that need not reduce the number of infeasible indices.
 BACKUPS: Final = 8
-# Operations on factors in one round, so that an interrupt is heeded: about a twentieth of a second.
+# Operations on factors in one round, about a twentieth of a second, so that Ctrl-C is handled.
 WORK: Final = 100_000_000
-# Part of the largest entry of a direction below which an entry is rounding.
+# Fraction of the largest entry of a direction below which an entry is rounding.
 PIVOT: Final = 1e-9
 
 
 @kernel(inner=True)
 def block_round(t: ActiveSet, tolerance: float, limit: int) -> int:
-    """Exchange everything infeasible at once, as long as that lessens it every few rounds, up to ``limit`` pivots."""
+    """Exchange all infeasible indices together, while this reduces their number; make at most ``limit`` pivots."""
     # Values of the present basis, and how many are infeasible.
     za, w, slot, info = t.za, t.w, t.slot, t.info
     n = w.shape[0]
@@ -78,7 +78,7 @@ def block_round(t: ActiveSet, tolerance: float, limit: int) -> int:
             infeasible += 1
     if infeasible == 0:
         return SOLVED
-    # Rounds may fail to lessen this number only so often.
+    # Only a limited number of rounds may fail to reduce it.
     info[PATIENCE] -= 1
     if infeasible < info[BEST]:
         info[BEST] = infeasible
@@ -90,7 +90,7 @@ def block_round(t: ActiveSet, tolerance: float, limit: int) -> int:
         for s in range(info[SIZE] - 1, -1, -1):
             if za[s] < z_floor and work > 0 and info[PIVOTS] + moved < limit:
                 work -= info[SIZE] * info[SIZE]
-                # What leaves is no candidate to enter: its w is zero but for rounding.
+                # A removed index is not a candidate to enter: its w is zero except for rounding.
                 w[t.active[s]] = 0.0
                 moved += 1
                 if not discard(t, s):
@@ -101,7 +101,7 @@ def block_round(t: ActiveSet, tolerance: float, limit: int) -> int:
                 if insert(t, j):
                     moved += 1
         info[PIVOTS] += moved
-    # Nothing could move: the next rule begins, PRIMAL from a feasible point.
+    # No index could move: the next rule starts, PRIMAL from a feasible point.
     if moved == 0:
         info[RULE] = PRIMAL if info[SYMMETRIC] != 0 else GREEDY
         if info[RULE] == PRIMAL:
@@ -113,7 +113,7 @@ def block_round(t: ActiveSet, tolerance: float, limit: int) -> int:
 
 @kernel(inner=True)
 def basic_values(t: ActiveSet, tolerance: float) -> float:
-    """Values of the active z and of all w, and what counts as zero of them: returned for z, in ``floor`` for w."""
+    """Compute the active z and all w; return the size that counts as zero of z, and fill ``floor`` with that of w."""
     block_solve(t, t.q, t.za)
     evaluate(t)
     return thresholds(t, t.za, tolerance)
@@ -121,11 +121,11 @@ def basic_values(t: ActiveSet, tolerance: float) -> float:
 
 @kernel(inner=True)
 def primal_round(t: ActiveSet, tolerance: float) -> int:
-    """One step of the primal active set method from a point za >= 0; on `RAY` ``direction`` lowers the energy.
+    """Make one step of the primal active set method from a point za >= 0; on `RAY` ``direction`` lowers the energy.
 
-    While steps have no length the least index enters and of tied indices the least leaves (Chang and Cottle 1980).
+    While steps have length zero, the least index enters, and of tied indices the least leaves (Chang and Cottle 1980).
     """
-    # The minimum of the energy on the active set, and the step towards it that z >= 0 permits.
+    # The minimum of the energy on the active set, and the admissible fraction of the step to it.
     za, w, target, above, active, info = t.za, t.w, t.target, t.above, t.active, t.info
     n = w.shape[0]
     k = info[SIZE]
@@ -140,7 +140,7 @@ def primal_round(t: ActiveSet, tolerance: float) -> int:
             if ratio < step or (leaving >= 0 and least and ratio == step and active[s] < active[leaving]):
                 step = ratio
                 leaving = s
-    # Blocked: move as far as possible, and drop the blocking index.
+    # Blocked: move as far as possible, and remove the blocking index.
     if leaving >= 0:
         length = 0.0
         for s in range(k):
@@ -161,7 +161,7 @@ def primal_round(t: ActiveSet, tolerance: float) -> int:
     best = 0.0
     for j in range(n):
         if t.slot[j] < 0 and w[j] < t.floor[j]:
-            # The energy that j alone could take out is w_j^2 / (2 M_jj), whatever the units.
+            # The decrease of energy by j alone is w_j^2 / (2 M_jj), which does not depend on units.
             gain = w[j] * w[j] / max(t.M[j, j], 1e-300)
             if entering < 0 or (gain > best and not least):
                 best = gain
@@ -180,7 +180,7 @@ def primal_round(t: ActiveSet, tolerance: float) -> int:
         return RUNNING
     if entered:
         return RUNNING
-    # Redundant beside the active ones: along the null vector (or one of negative curvature) until another reaches zero.
+    # Linearly dependent: move along the null vector (or one of negative curvature) until another unknown reaches zero.
     # The null vector, and the step along it.
     backward(t.L, k, above)
     size = 1.0
@@ -194,7 +194,7 @@ def primal_round(t: ActiveSet, tolerance: float) -> int:
             if ratio < step or (least and ratio == step and active[s] < active[leaving]):
                 step = ratio
                 leaving = s
-    # Nothing blocks: the energy falls for ever along this direction.
+    # No index blocks: the energy decreases without bound along this direction.
     if leaving < 0:
         t.direction[:n] = 0.0
         for s in range(k):
@@ -215,12 +215,12 @@ def primal_round(t: ActiveSet, tolerance: float) -> int:
 
 @kernel(inner=True)
 def single_round(t: ActiveSet, tolerance: float) -> int:
-    """Exchange the most negative w and the most negative z; once a set comes back, the least infeasible index only."""
+    """Exchange the most negative w and the most negative z; after a repeated set, only the least infeasible index."""
     # Values of the present basis.
     za, w, floor, active, slot, info = t.za, t.w, t.floor, t.active, t.slot, t.info
     n = w.shape[0]
     z_floor = basic_values(t, tolerance)
-    # A set that comes back ends the greedy rule.
+    # A repeated set ends the greedy rule.
     if info[RULE] == GREEDY:
         signature = signature_of(active, info[SIZE])
         for m in range(min(info[IDLE], MEMORY)):
@@ -242,10 +242,10 @@ def single_round(t: ActiveSet, tolerance: float) -> int:
     for j in range(n):
         if slot[j] >= 0 or not w[j] < floor[j]:
             continue
-        # Both floors are negative: w_j lies further below its floor.
+        # Both floors are negative: w_j is farther below its floor.
         if entering < 0 or (info[RULE] == GREEDY and w[j] * floor[entering] > w[entering] * floor[j]):
             entering = j
-    # With the least-index rule only one of them moves.
+    # With the least-index rule only one of them is exchanged.
     if leaving < 0 and entering < 0:
         return SOLVED
     if info[RULE] == LEAST and leaving >= 0 and entering >= 0:
@@ -261,7 +261,7 @@ def single_round(t: ActiveSet, tolerance: float) -> int:
     if entering >= 0:
         info[PIVOTS] += 1
         if not insert(t, entering) and leaving < 0:
-            # Any other that can enter may make this one regular.
+            # Any other index that can enter may make this block regular.
             for j in range(n):
                 if slot[j] < 0 and j != entering and w[j] < floor[j] and insert(t, j):
                     return RUNNING
@@ -271,7 +271,7 @@ def single_round(t: ActiveSet, tolerance: float) -> int:
 
 @kernel(inner=True)
 def signature_of(active: Ints, k: int) -> int:
-    """A number that depends on the set, not on its order; a rare coincidence costs a slower rule, nothing else."""
+    """Return a number that depends on the set, not on its order; a rare coincidence only leads to a slower rule."""
     signature = 0
     for s in range(k):
         mixed = ((active[s] + 1) * 2654435761) % 2147483647
@@ -280,22 +280,22 @@ def signature_of(active: Ints, k: int) -> int:
     return signature
 
 
-# Places in the vector of options.
+# Indices in the vector of options.
 MAX_PIVOTS, ZERO_TOLERANCE, TOLERANCE, FREE_OF_UNITS, OPTIONS_SIZE = range(5)
 
-# How often the zero tolerance may be sharpened, hundredfold, when what it calls feasible is not yet a solution.
+# Number of hundredfold reductions of the zero tolerance, if its feasible point is not yet a solution.
 LEVELS: Final = 2
 
 
 @kernel(inline=True)
 def active_set_float_size(n: int) -> int:
-    """Length of the float workspace; what belongs to indices that never become active is never touched."""
+    """Return the length of the float workspace; parts for indices that never become active are not touched."""
     return 9 * n + 3 * n * n + 2 * n + final_floats(n)
 
 
 @kernel(inline=True)
 def active_set_int_size(n: int) -> int:
-    """Length of the integer workspace."""
+    """Return the length of the integer workspace."""
     return 5 * n + MEMORY
 
 
@@ -304,10 +304,10 @@ def active_set_drive(
     M: Floats, q: Floats, z0: Floats, has_z0: bool, options: Floats, wf: Floats, wi: Ints, z: Floats, info: Ints,
     budget: int,
 ) -> int:  # fmt: skip
-    """Make at most ``budget`` rounds; `RUNNING` asks to be called again with everything left as it is.
+    """Make at most ``budget`` rounds; on `RUNNING` call again with everything unchanged.
 
-    A first call has ``info[RULE] == START``. ``z`` holds the present candidate, on `RAY` wf[:n] a direction along
-    which the energy of a symmetric problem falls for ever.
+    The first call has ``info[RULE] == START``. ``z`` is the present candidate; on `RAY` wf[:n] is a direction along
+    which the energy of a symmetric problem decreases without bound.
     """
     # Views of the workspace.
     n = q.shape[0]
@@ -315,7 +315,7 @@ def active_set_drive(
     at = 9 * n + 3 * n * n
     basis = wi[3 * n + MEMORY : 4 * n + MEMORY]
     perm = wi[4 * n + MEMORY : 5 * n + MEMORY]
-    # The factors have done their part when the final basis is solved anew.
+    # The factors are not needed any more when the final basis is solved again.
     end = final_basis(
         M, q, wf[at : at + n], wf[at + n : at + 2 * n], basis, t.L, perm, z, t.w, wf[at + 2 * n :],
         options[FREE_OF_UNITS] != 0.0,
@@ -327,7 +327,7 @@ def active_set_drive(
         limit = int(options[MAX_PIVOTS])
     tolerance = options[TOLERANCE]
 
-    # First call: everything is inactive, or the indices of the start are inserted.
+    # First call: no index is active, or the indices of the start are inserted.
     if info[RULE] == START:
         info[:INFO_SIZE] = 0
         info[SYMMETRIC] = 1
@@ -369,7 +369,7 @@ def active_set_drive(
                 verdict = STALLED
                 break
             info[LEVEL] += 1
-            # A smaller tolerance may find more infeasible pairs.
+            # A smaller tolerance can find more infeasible pairs.
             info[BEST] = n + 1
             verdict = RUNNING
         if verdict != RUNNING:
@@ -388,10 +388,10 @@ def active_set_drive(
 
 @kernel(inner=True)
 def settled(t: ActiveSet, end: FinalBasis, strict: float) -> bool:
-    """Refine z once with the residual of the original rows, clip rounding below zero; whether it passes.
+    """Refine z once with the residual of the original rows, remove rounding below zero; return True if it passes.
 
-    The columns read bound the units of the scaled residual from below: a z that passes by them passes by all of M,
-    whose other columns then need not be read.
+    The columns read are a lower bound of the units of the scaled residual: a z that passes with them passes with all of
+    M, whose other columns then need not be read.
     """
     # One step of refinement, in the values of the active set.
     q, w, z = t.q, t.w, end.z
@@ -420,9 +420,9 @@ def settled(t: ActiveSet, end: FinalBasis, strict: float) -> bool:
 
 @kernel(inner=True)
 def last_resort(t: ActiveSet, end: FinalBasis, tolerance: float, verdict: int) -> int:
-    """From the final z: its basis solved with row pivoting in equilibrated units, then a few steps beside it.
+    """Solve the basis of the final z again with row pivoting in equilibrated units, then try neighbouring ones.
 
-    Factors updated without pivoting may have lost what this finds. ``z`` becomes the best candidate met.
+    Factors that were updated without pivoting may have missed its solution. ``z`` becomes the best candidate found.
     """
     # The present z is the first candidate.
     meets(end, tolerance)
@@ -437,7 +437,7 @@ def last_resort(t: ActiveSet, end: FinalBasis, tolerance: float, verdict: int) -
         return SOLVED
     if k > 0 and end.measures[SCALED] < np.inf:
         keep_best(end)
-    # Try active sets beside the best candidate.
+    # Try neighbouring active sets of the best candidate.
     take_best(end)
     if polish(end, strict):
         return SOLVED

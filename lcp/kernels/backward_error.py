@@ -1,10 +1,11 @@
-"""The backward error of z in a complementarity problem: by what part of themselves M, q and bounds are not its own.
+"""The backward error of z in a complementarity problem: the smallest relative change of the data for which z is exact.
 
-`lcp_measures` fills all measures of a vector on dense data in one call, and `verdict` is what they give.
+`lcp_measures` fills all measures of a vector on dense data in one call, and `verdict` gives the code that follows from
+them.
 
 W. Oettli, W. Prager, Compatibility of approximate solution of linear equations with given error bounds for coefficients
-and right-hand sides, Numerische Mathematik 6 (1964). Rows are measured by their own terms and unknowns by what they do
-in rows, so that units of rows and unknowns drop out; powers of two change no bit. ``docs/theory/certificates.md``.
+and right-hand sides, Numerische Mathematik 6 (1964). Rows are measured by their terms and unknowns by their effect on
+rows, so units of rows and unknowns have no effect; powers of two change no bit. ``docs/theory/certificates.md``.
 """
 
 from __future__ import annotations
@@ -18,23 +19,25 @@ from lcp.kernels import NOT_FINITE, SOLVED, STALLED, Floats, kernel
 from lcp.kernels.reductions import EPS, sum_and_terms, sum_twice
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SIZE, residuals_of
 
-# Part of its load |q_k| that a row may miss, or an unknown taken for zero may bear, whatever the size of other terms.
+# Fraction of its load |q_k| that the residual of a row, or an unknown set to zero, can reach, for any size of other
+# terms.
 EXCUSABLE: Final = 1e-3
-# Part of its terms that a row may miss of its load by rounding, where loads determine how large these terms are.
+# Fraction of its terms that the residual of a row can reach by rounding, if loads determine the size of these terms.
 ROUNDED: Final = 64.0 * EPS
-# Part of a row's terms above which a load or an unknown has a say in it.
+# Fraction of a row's terms above which a load or an unknown is significant in it.
 HEARD: Final = 2.0**-20
-# What an unknown taken for zero counts for in a row without load, and a miss there of unknowns that may have run away.
+# Weight of an unknown set to zero in a row without load, and of a residual there whose unknowns have no size determined
+# by loads.
 LOADLESS: Final = 2.0**10
-# Part of the terms of a row below which one of them is dust.
+# Fraction of the terms of a row below which one of them is negligible.
 DUST: Final = 2.0**-34
-# Error from which on it is worth while to look for dust.
+# Error above which negligible entries are searched.
 TINY: Final = 1e-14
 
 
 @kernel(inline=True)
 def share(x: float, terms: float, load: float) -> float:
-    """What x is of a row: of its terms, and of its load where that would be spoilt."""
+    """Return x as a fraction of a row: of its terms, and of its load if that is changed too much."""
     if x == 0.0:
         return 0.0
     part = x / terms if terms > 0.0 else np.inf
@@ -45,16 +48,17 @@ def share(x: float, terms: float, load: float) -> float:
 def reach(
     M: Floats, i: int, way: float, bound: float, room: float, noise: Floats, terms: Floats, loads: Floats, enough: float
 ) -> float:
-    """What moving unknown i by ``way``, onto a bound, does to the rows or, if less, to the bound; with its sign.
+    """Return the effect of moving unknown i by ``way`` to a bound, on the rows or (if less) on the bound, signed.
 
-    Where there are two bounds, the room between them is a measure as well, and must not be spoilt.
+    If there are two bounds, the distance between them is a measure as well, and must not change much.
 
-    An unknown that no row knows is never negligible. Where the rows alone decide, ``enough`` is as good as more.
+    An unknown without entries in any row is never negligible. If only the rows decide, ``enough`` is a sufficient
+    value.
     """
-    # Nothing to move, or no finite way.
+    # The distance is zero or infinite.
     if way == 0.0 or not np.isfinite(way):
         return way
-    # The largest share of a row that the way is, as far as it has to be known.
+    # The largest effect on a row, as far as it must be known.
     size = abs(way)
     most = 0.0
     known = False
@@ -68,7 +72,7 @@ def reach(
             most = max(most, share(x, terms[k], loads[k]) * (1.0 if loads[k] > 0.0 else LOADLESS))
             if most >= enough:
                 break
-    # No row has this unknown; the way is also compared with the bound and the room.
+    # No row has this unknown; the distance is also compared with the bound and the width.
     if not known:
         most = np.inf
     if bound != 0.0:
@@ -80,7 +84,7 @@ def reach(
 
 @kernel(inner=True)
 def hear(M: Floats, z: Floats, terms: Floats, loads: Floats, heard: Floats) -> None:
-    """Mark the unknowns whose size comes from a load: with a say in a row where it has one, or beside one that is."""
+    """Mark unknowns whose size loads determine: significant in a row with a significant load or a marked unknown."""
     # At first only zeros are marked.
     n = z.shape[0]
     for j in range(n):
@@ -88,14 +92,14 @@ def hear(M: Floats, z: Floats, terms: Floats, loads: Floats, heard: Floats) -> N
     first = True
     changed = True
     forward = False
-    # Sweep over the rows until nothing changes.
+    # Sweep over the rows until no mark changes.
     while changed:
         changed = False
         forward = not forward
         for step in range(n):
-            # To and fro: along a chain of rows one sweep goes all the way.
+            # In both directions: along a chain of rows one sweep suffices.
             k = step if forward else n - 1 - step
-            # Whether the row has a load or a marked unknown, and one that is not marked.
+            # Whether the row has a significant load or a marked unknown, and an unmarked one.
             least = HEARD * terms[k]
             known = loads[k] > least
             missing = False
@@ -116,7 +120,7 @@ def hear(M: Floats, z: Floats, terms: Floats, loads: Floats, heard: Floats) -> N
 
 @kernel(inner=True)
 def all_heard(source: Floats, z: Floats, terms: float, heard: Floats) -> bool:
-    """Whether every unknown with a say in a row is marked: z has not run away along a direction that no load knows."""
+    """Return True if every significant unknown of a row is marked, so that loads determine the size of z there."""
     whole = True
     for j in range(z.shape[0]):
         whole = whole and (heard[j] != 0.0 or abs(source[j] * z[j]) <= HEARD * terms)
@@ -125,12 +129,12 @@ def all_heard(source: Floats, z: Floats, terms: float, heard: Floats) -> bool:
 
 @kernel(inner=True)
 def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads: Floats, kept: Floats) -> float:
-    """Fill ``kept`` with z without its dust; the largest part of a row that this was, negative where there was none.
+    """Fill ``kept`` with z without negligible entries; return their largest fraction of a row, negative if none.
 
-    Dust is an unknown that is dust in some row, and in all others but those that have no load and hold nothing else: a
-    contact that carries nothing leaves 1e-30 in the row of its cone, where all terms are as small.
+    An unknown is negligible if it is negligible in some row, and in all others except those without load and other
+    terms: a contact without load leaves 1e-30 in the row of its cone, where all terms are as small.
     """
-    # Unknowns that are dust in some row, and may be zero.
+    # Unknowns that are negligible in some row, and can be zero.
     n = z.shape[0]
     for j in range(n):
         kept[j] = z[j]
@@ -139,7 +143,7 @@ def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads
                 x = abs(M[k, j] * z[j])
                 if 0.0 < x <= min(DUST * terms[k], EXCUSABLE * loads[k] if loads[k] > 0.0 else np.inf):
                     kept[j] = 0.0
-    # Keep those that another row needs, until nothing changes.
+    # Keep the ones that another row needs, until nothing changes.
     changed = True
     most = -1.0
     while changed:
@@ -173,13 +177,13 @@ def error_of(
     M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, terms: Floats, loads: Floats,
     heard: Floats,
 ) -> float:  # fmt: skip
-    """The backward error of z as it is, its w and terms being those of `row_sums`; loads of the rows filled."""
-    # Loads of q, and which rows need a closer look.
+    """Return the backward error of z, with w and terms of `row_sums`; fill the loads of the rows."""
+    # Loads of q, and rows that need more precision.
     n = q.shape[0]
     bounded = 0
     unsure = 0
     for k in range(n):
-        # A load that may be rounding alone is none; unknowns at bounds of their own are loads too.
+        # A load that may be only rounding is none; unknowns at nonzero bounds are loads too.
         load = abs(q[k]) if abs(q[k]) > noise[k] else 0.0
         loads[k] = load
         bounded += 1 if z[k] != 0.0 and (z[k] == lo[k] or z[k] == hi[k]) else 0
@@ -192,14 +196,14 @@ def error_of(
             for j in range(n):
                 if z[j] == lo[j] or z[j] == hi[j]:
                     loads[k] += abs(source[j] * z[j])
-        # A load that could drown in the rounding of the sum asks for twice the precision.
+        # If rounding of the sum could hide a load, use twice the precision.
         if 0.0 < HEARD * loads[k] < n * EPS * terms[k]:
             w[k] = sum_twice(source, z, q[k])
         if not (np.isfinite(terms[k]) and np.isfinite(w[k])):
             return np.inf
     worst = 0.0
     asked = False
-    # What each row adds at most: few have to be looked at. Until what is heard takes the place.
+    # Upper bound of each row's error: few rows must be computed. The marks use this array later.
     parts = heard
     for i in range(n):
         above = z[i] - lo[i]
@@ -217,11 +221,11 @@ def error_of(
         below = z[i] - hi[i]
         if above == 0.0 and below <= 0.0 and w[i] >= 0.0:
             continue
-        # The share of the row that is missed.
+        # The residual as a fraction of the row.
         miss = max(0.0, abs(w[i]) - noise[i])
         row = share(miss, terms[i], loads[i])
-        # Rounding excuses that a row misses its load where z is of a size that loads determine; where it is not, a row
-        # without load has to be met more closely.
+        # Rounding excuses a residual relative to the load if loads determine the size of z. Otherwise a row without
+        # load needs a smaller residual.
         if miss > 0.0 and (loads[i] == 0.0 or row > ROUNDED >= miss / terms[i]):
             if not asked:
                 hear(M, z, terms, loads, heard)
@@ -230,11 +234,11 @@ def error_of(
                 row = miss / terms[i]
             elif loads[i] == 0.0:
                 row *= LOADLESS
-        # The error of the pair is the lesser of the row and of the way to a bound.
+        # The error of the pair is the smaller of the errors of the row and of the distance to a bound.
         if row > worst or above < 0.0 or below > 0.0:
             row = row if w[i] > 0.0 else -row
             room = hi[i] - lo[i]
-            # Of an unknown above its bound the lesser of both counts.
+            # For an unknown above its bound the smaller of both counts.
             enough = max(row, 0.0) if above > 0.0 else np.inf
             low = reach(M, i, above, lo[i], room, noise, terms, loads, enough)
             high = reach(M, i, below, hi[i], room, noise, terms, loads, np.inf)
@@ -246,7 +250,7 @@ def error_of(
 def backward_error(
     M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, work: Floats
 ) -> float:
-    """The backward error of z for lo <= z <= hi, and w = M z + q filled; infinite where something is not finite.
+    """Return the backward error of z for lo <= z <= hi, and fill w = M z + q; infinite if a value is not finite.
 
     Rows between infinite bounds are equations; ``work`` has length 4 n.
     """
@@ -258,14 +262,14 @@ def backward_error(
 def error_of_sums(
     M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, work: Floats
 ) -> float:
-    """The same where `row_sums` has filled w and the head of ``work``."""
+    """Do the same after `row_sums` has filled w and the start of ``work``."""
     # Views of the workspace.
     n = q.shape[0]
     terms = view_1d(work, 0, n)
     loads = view_1d(work, n, n)
     kept = view_1d(work, 2 * n, n)
     heard = view_1d(work, 3 * n, n)
-    # The error of z, and without its dust.
+    # The error of z, and without negligible entries.
     error = error_of(M, q, noise, lo, hi, z, w, terms, loads, heard)
     if TINY < error < np.inf:
         dropped = drop_dust(M, lo, hi, z, terms, loads, kept)
@@ -275,9 +279,9 @@ def error_of_sums(
     return error
 
 
-# Where `residuals_of` leaves the limit of the natural map, the backward error.
+# Index at which `residuals_of` has the limit of the natural map; here it is the backward error.
 BACKWARD_ERROR: Final = NATURAL_LIMIT
-# Arrays of length n that the work holds, beside the measures.
+# Number of arrays of length n in the workspace, besides the measures.
 WORK: Final = 7
 
 
@@ -285,18 +289,18 @@ WORK: Final = 7
 def lcp_measures(M: Floats, q: Floats, noise: Floats, z: Floats, w: Floats, work: Floats) -> None:
     """Fill w = M z + q, and the first entries of ``work`` (length `SIZE` + `WORK` n) with the measures of z.
 
-    ``noise`` of length 0: none.
+    ``noise`` of length 0 means no noise.
     """
     fill_measures(M, q, noise, z, w, work[:SIZE], work[SIZE:])
 
 
 @kernel(inner=True)
 def fill_measures(M: Floats, q: Floats, noise: Floats, z: Floats, w: Floats, out: Floats, work: Floats) -> None:
-    """The same, with the measures in ``out`` (length `SIZE`); ``work`` has length `WORK` n."""
+    """Do the same, with the measures in ``out`` (length `SIZE`); ``work`` has length `WORK` n."""
     n = q.shape[0]
     zero = view_1d(work, 0, n)
     above = view_1d(work, n, n)
-    # A w of its own: there rows are summed as the backward error needs them.
+    # A separate w: rows are summed as the backward error needs them.
     own, rest = view_1d(work, 2 * n, n), view_1d(work, 3 * n, 4 * n)
     row_sums(M, q, z, w, rest)
     for i in range(n):
@@ -310,7 +314,7 @@ def fill_measures(M: Floats, q: Floats, noise: Floats, z: Floats, w: Floats, out
 
 @kernel(inline=True)
 def verdict(code: int, measures: Floats, tolerance: float) -> int:
-    """The code of a claim as its measures have it, in both directions: `lcp.claims.status_of`, compiled."""
+    """Return the verified code of a claim, as `lcp.claims.status_of`, compiled."""
     if measures[BACKWARD_ERROR] <= tolerance:
         return SOLVED
     if not np.isfinite(measures[NATURAL_MAP]):

@@ -1,4 +1,4 @@
-"""All complementary bases of a small problem, sorted into impossible, candidate and singular ones."""
+"""All complementary bases of a small problem, classified as impossible, candidate or singular."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SINGULAR: Final = 2
 
 @kernel(inner=True)
 def full_pivot_lu(A: Floats, p: int, rows: Ints, columns: Ints, tolerance: float) -> int:
-    """LU of the leading p x p block with complete pivoting, in place; returns the numerical rank."""
+    """Factor the leading p x p block by LU with complete pivoting, in place; return the numerical rank."""
     # No permutation yet.
     for i in range(p):
         rows[i] = i
@@ -22,7 +22,7 @@ def full_pivot_lu(A: Floats, p: int, rows: Ints, columns: Ints, tolerance: float
     # Eliminate column by column.
     first = 0.0
     for c in range(p):
-        # The largest entry that is left.
+        # The largest remaining entry.
         best = 0.0
         at_row = c
         at_column = c
@@ -71,11 +71,11 @@ def scan_bases(
     codes: Ints,
     kinds: Ints,
 ) -> int:
-    """Sort the bases ``start <= code < stop``; bit i of a code puts pair i, row m + i of K, among the positive ones.
+    """Classify the bases ``start <= code < stop``; bit i of a code makes pair i, row m + i of K, positive.
 
-    The first m unknowns are free and in every basis. Returns how many codes were kept: `CANDIDATE` where the basis is
-    regular and its z and w have the right signs to ``sign_tolerance`` of their terms, `SINGULAR` where it is singular
-    and its equations have a solution. ``A`` is size x size scratch, ``work`` and ``index`` have length 4 size.
+    The first m unknowns are free and in every basis. Returns the number of stored codes: `CANDIDATE` if the basis is
+    regular and its z and w have the right signs to ``sign_tolerance`` of their terms, `SINGULAR` if it is singular and
+    its equations have a solution. ``A`` is size x size scratch, ``work`` and ``index`` have length 4 size.
     """
     # Views of the workspaces.
     size = k.shape[0]
@@ -101,7 +101,7 @@ def scan_bases(
                 A[i, j] = K[active[i], active[j]]
             b_size = max(b_size, abs(k[active[i]]))
         rank = full_pivot_lu(A, p, rows, columns, rank_tolerance)
-        # Forward substitution; what is left below the rank must vanish for the equations to have a solution.
+        # Forward substitution; the remainder below the rank must vanish if the equations have a solution.
         consistent = True
         grown = b_size
         for i in range(p):

@@ -10,7 +10,7 @@ from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.reductions import dot, largest_size
 
-# Columns eliminated together: eight multiples of rows are then added to a row that is loaded and stored once.
+# Columns eliminated together: eight multiples of rows are then added to a row with one load and store.
 PANEL: Final = 8
 # Rows up to which elimination column by column is faster.
 FEW: Final = 64
@@ -18,7 +18,7 @@ FEW: Final = 64
 
 @kernel(inner=True, long_loops=True)
 def subtract_rows(A: Floats, i: int, c: int, k: int) -> None:
-    """Row i of A right of the panel c .. c + 7, up to column k, less its multiples of the panel's rows, in order."""
+    """Subtract the multiples of the rows of panel c .. c + 7 from row i of A, right of it up to column k, in order."""
     # The eight multiples.
     a, b, d, e = A[i, c], A[i, c + 1], A[i, c + 2], A[i, c + 3]
     f, g, h, p = A[i, c + 4], A[i, c + 5], A[i, c + 6], A[i, c + 7]
@@ -40,11 +40,11 @@ def subtract_rows(A: Floats, i: int, c: int, k: int) -> None:
 
 @kernel(inner=True, vectors=True)
 def factor_few(F: Floats, k: int, perm: Ints, free: Floats) -> bool:
-    """LU with row pivoting of k columns, each in a row of F, padded with zeros; False where a pivot vanishes.
+    """Factor k columns (rows of F, zero-padded) by LU with row pivoting; return False if a pivot vanishes.
 
-    Rows stay where they are: ``perm`` has them in the order of their columns. In its own row a column has one over
-    the pivot, in those before its part of U, in those behind its factors. Eight numbers at a time become two vectors;
-    ``free`` is padded scratch.
+    Rows are not moved: ``perm`` has them in the order of their columns. In its own row a column has one over the pivot,
+    in earlier rows its part of U, in later ones its factors. Eight numbers at a time become two vectors; ``free`` is
+    padded scratch.
     """
     # All rows are free; the largest entry bounds the pivots.
     width = F.shape[1]
@@ -68,7 +68,7 @@ def factor_few(F: Floats, k: int, perm: Ints, free: Floats) -> bool:
         inverse = 1.0 / column[p]
         for at in range(0, width, 8):
             y, f = view_1d(column, at, 8), view_1d(free, at, 8)
-            # Zero in rows that are done.
+            # Zero in finished rows.
             a, b, d, e = y[0] * inverse * f[0], y[1] * inverse * f[1], y[2] * inverse * f[2], y[3] * inverse * f[3]
             g, h, m, n = y[4] * inverse * f[4], y[5] * inverse * f[5], y[6] * inverse * f[6], y[7] * inverse * f[7]
             for j in range(c + 1, k):
@@ -87,12 +87,12 @@ def factor_few(F: Floats, k: int, perm: Ints, free: Floats) -> bool:
 
 @kernel(inner=True, vectors=True)
 def subtract_part(y: Floats, x: float, column: Floats, order: Floats, sign: float, least: float) -> None:
-    """y less x times the column, in the rows whose order times the sign is beyond ``least``; padded all of them."""
+    """Subtract x times the column from y in rows with order times sign above ``least``; all arrays are padded."""
     for at in range(0, column.shape[0], 8):
         # Eight rows at a time.
         v, f, r = view_1d(y, at, 8), view_1d(column, at, 8), view_1d(order, at, 8)
         f0, f1, f2, f3, f4, f5, f6, f7 = f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]
-        # Entries of rows that do not take part are zero.
+        # Entries of other rows are zero.
         a = f0 if r[0] * sign > least else 0.0
         b = f1 if r[1] * sign > least else 0.0
         c = f2 if r[2] * sign > least else 0.0
@@ -110,7 +110,7 @@ def subtract_part(y: Floats, x: float, column: Floats, order: Floats, sign: floa
 
 @kernel(inner=True)
 def solve_few(F: Floats, k: int, perm: Ints, b: Floats, x: Floats, order: Floats) -> None:
-    """x = A^-1 b from `factor_few`; b, which is padded, is lost, ``order`` is scratch as long."""
+    """Compute x = A^-1 b from `factor_few`; b (padded) is overwritten; ``order`` is scratch of the same length."""
     for i in range(k, order.shape[0]):
         order[i] = -1.0
     for c in range(k):
@@ -125,7 +125,7 @@ def solve_few(F: Floats, k: int, perm: Ints, b: Floats, x: Floats, order: Floats
 
 @kernel
 def lu_factor(A: Floats, k: int, perm: Ints) -> bool:
-    """LU of the leading k x k block with row pivoting, in place; False where a pivot vanishes."""
+    """Factor the leading k x k block by LU with row pivoting, in place; return False if a pivot vanishes."""
     # The largest entry bounds the pivots.
     largest = 0.0
     for i in range(k):
@@ -162,7 +162,7 @@ def lu_factor(A: Floats, k: int, perm: Ints) -> bool:
                     A[i, j] -= factor * A[c, j]
         # Update the columns right of the panel.
         if end < k:
-            # Every entry meets the same operations in the same order as if columns were eliminated one by one.
+            # Every entry has the same operations in the same order as in an elimination column by column.
             for c in range(start, end):
                 source = A[c, end:k]
                 for i in range(c + 1, end):
@@ -178,7 +178,7 @@ def lu_factor(A: Floats, k: int, perm: Ints) -> bool:
 
 @kernel
 def lu_solve(A: Floats, k: int, perm: Ints, b: Floats, x: Floats) -> None:
-    """x = A^-1 b from `lu_factor`."""
+    """Compute x = A^-1 b from `lu_factor`."""
     for i in range(k):
         x[i] = b[perm[i]] - dot(A[i], x, i)
     for i in range(k - 1, -1, -1):
@@ -187,7 +187,7 @@ def lu_solve(A: Floats, k: int, perm: Ints, b: Floats, x: Floats) -> None:
 
 @kernel(inline=True)
 def members(code: int, n: int, active: Ints) -> int:
-    """Fill ``active`` with the bits of a code, ascending; returns how many there are."""
+    """Fill ``active`` with the bits of a code, ascending; return their number."""
     k = 0
     for i in range(n):
         if (code >> i) & 1:
@@ -198,20 +198,20 @@ def members(code: int, n: int, active: Ints) -> int:
 
 @kernel(inline=True)
 def is_few(k: int, n: int) -> bool:
-    """Whether k of n rows are few enough for `factor_few`, and fit with their padding."""
+    """Return True if k of n rows are few enough for `factor_few`, and fit with their padding."""
     return k <= FEW and (k + 7) // 8 * 8 <= n
 
 
 @kernel(inline=True)
 def factors_of(A: Floats, k: int) -> Floats:
-    """Where in A (n, n) the factors of k rows stand: of few a column in each row, packed and padded."""
+    """Return the view of the factors of k rows in A (n, n): for few rows a column in each row, packed and padded."""
     n = A.shape[0]
     return view_2d(A, 0, k, (k + 7) // 8 * 8 if is_few(k, n) else n)
 
 
 @kernel(inner=True)
 def solve_factored(A: Floats, k: int, perm: Ints, b: Floats, x: Floats, order: Floats) -> None:
-    """x = A^-1 b of the k rows that `solve_active` has factored; b may be lost, ``order`` is as long."""
+    """Compute x = A^-1 b of the k rows factored by `solve_active`; b may be overwritten; ``order`` is scratch."""
     F = factors_of(A, k)
     if is_few(k, A.shape[0]):
         solve_few(F, k, perm, b, x, view_1d(order, 0, F.shape[1]))
@@ -232,7 +232,7 @@ def solve_active(
     work: Floats,
     z: Floats,
 ) -> bool:
-    """Fill z with the solution whose positive entries are ``active[:k]``, refined once; negatives are kept.
+    """Fill z with the solution whose positive entries are ``active[:k]``, refined once; negative entries are kept.
 
     ``row`` and ``column`` equilibrate the factored block; ``A`` is n x n scratch, ``work`` has length 3 n. Returns
     False, with z zero, for a singular block.
@@ -272,7 +272,7 @@ def solve_active(
     solve_factored(A, k, perm, b, x, scratch)
     for i in range(k):
         z[active[i]] = x[i] * column[active[i]]
-    # One step of refinement with the residual of the original rows takes out the growth of the elimination.
+    # One step of refinement with the residual of the original rows removes the growth of the elimination.
     for i in range(k):
         a = active[i]
         b[i] = -(q[a] + dot(M[a], z, n)) * row[a]

@@ -1,4 +1,4 @@
-"""Lemke's method and the verdict on its answer in one call: for one small LCP, and for many, one after another."""
+"""Lemke's method and the verdict on its result in one call: for one small LCP, and for many, one after another."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from lcp.kernels.lemke import (
 )
 from lcp.kernels.residuals import residuals_of
 
-# Places of what stands behind z and w in an answer: the measures of `lcp.Residuals`, then the account of the pivots.
-# CLAIMED is the code before the verdict.
+# Indices after z and w in an answer: the measures of `lcp.Residuals`, then the account of the pivots. CLAIMED is the
+# code before the verdict.
 CODE, ALL_PIVOTS, USED_START, RESTARTS, IN_VAIN, CLAIMED, ANSWER_SIZE = range(BACKWARD_ERROR + 1, BACKWARD_ERROR + 8)
 
 
 @kernel(inline=True)
 def judged_size(n: int) -> int:
-    """Length of the workspace, integers included."""
+    """Return the length of the workspace, including integers."""
     return lemke_float_size(n) + WORK * n + lemke_int_size(n) + INFO_SIZE
 
 
@@ -47,10 +47,10 @@ def lemke_judged(
     begins: bool,
     budget: int,
 ) -> int:
-    """Solve LCP(M, q) and measure the answer on its data; `RUNNING` asks to be called again, with ``begins`` False.
+    """Solve LCP(M, q) and measure the result on its data; on `RUNNING` call again with ``begins`` False.
 
-    ``answer`` (2 n + `ANSWER_SIZE`) is z, w, the measures and the account; ``work`` has length `judged_size`, at its
-    head stands what `lemke_drive` leaves in its own.
+    ``answer`` (2 n + `ANSWER_SIZE`) is z, w, the measures and the account; ``work`` has length `judged_size` and begins
+    with the workspace of `lemke_drive`.
     """
     # Views of the workspace.
     n = q.shape[0]
@@ -67,7 +67,7 @@ def lemke_judged(
     account[ALL_PIVOTS] = info[PIVOTS]
     if code == RUNNING:
         return code
-    # The backward error depends on data and z alone: of the very z that it was asked for last, it is known.
+    # The backward error depends only on data and z: it is already known for the z for which it was last computed.
     last = last_judged(work, n)
     known = info[STAGE] != START
     for i in range(n):
@@ -102,9 +102,9 @@ def lemke_batch(
     work: Floats,
     answers: Floats,
 ) -> None:
-    """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n); ``answers`` has the answer of each in a row.
+    """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n); each row of ``answers`` is one answer.
 
-    ``work`` and rows of ``answers`` are as `lemke_judged` takes them.
+    ``work`` and rows of ``answers`` are as for `lemke_judged`.
     """
     for b in range(start, stop):
         matrix = M[0] if M.shape[0] == 1 else M[b]

@@ -10,15 +10,15 @@ from lcp.kernels import Floats, Ints, kernel
 
 @kernel
 def aggregate(indptr: Ints, indices: Ints, data: Floats, least: Floats, kind: Ints, group: Ints, first: Ints) -> int:
-    """Fill ``group`` with the number of each unknown's group, and return how many there are.
+    """Fill ``group`` with the number of each unknown's group, and return the number of groups.
 
-    An unknown and all its neighbours, of its own kind and by an entry of at least ``least[i]``, make a group where none
-    of them is in one; those left over join the neighbour that holds them most. ``first`` is scratch.
+    An unknown and all its neighbours, of the same kind and with an entry of at least ``least[i]``, form a group if none
+    of them is in one; the remaining ones join the neighbour with the largest entry. ``first`` is scratch.
     """
     n = group.shape[0]
     count = 0
     group[:n] = -1
-    # Unknowns whose neighbours are all free make groups with them.
+    # Unknowns whose neighbours are all free form groups with them.
     for i in range(n):
         alone = group[i] < 0
         for e in range(indptr[i], indptr[i + 1]):
@@ -32,7 +32,7 @@ def aggregate(indptr: Ints, indices: Ints, data: Floats, least: Floats, kind: In
                 if kind[j] == kind[i] and abs(data[e]) >= least[i]:
                     group[j] = count
             count += 1
-    # The others join the neighbour that holds them most.
+    # The others join the neighbour with the largest entry.
     for i in range(n):
         first[i] = group[i]
     for i in range(n):

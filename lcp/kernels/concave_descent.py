@@ -1,8 +1,8 @@
-"""Vertices of {z >= 0, M z + q >= 0}, downhill in the sum of min(z_i, w_i), with random pivots where none leads down.
+"""Descent over vertices of {z >= 0, M z + q >= 0} in the sum of min(z_i, w_i), with random pivots at local minima.
 
 The dictionary of n rows, in (z, w, t), is basic = x + T nonbasic; variables are numbered w (0 .. n - 1), z (n ..), t.
-While t > 0 it is t that goes downhill. The sum is concave: where its slope along an edge is negative, it falls to the
-edge's end at least at that slope.
+While t > 0, t is reduced. The sum is concave: if its slope along an edge is negative, it decreases to the edge's end at
+least at this slope.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from typing import Final
 from lcp.kernels import RAY, RUNNING, SOLVED, Floats, Ints, kernel
 from lcp.kernels.principal_pivoting import exchange, take_column
 
-# Places in the vector of information: state of the generator, pivots, vertices from which no edge led down.
-# STILL: pivots in a row that moved nothing.
+# Indices in the vector of information: state of the generator, pivots, vertices without a descending edge. STILL:
+# successive pivots of length zero.
 SEED, PIVOTS, MINIMA, STILL, INFO_SIZE = range(5)
 
-# In scaled units: entries that do not block, slopes that do not fall, values that are zero.
+# In scaled units: entries that do not block, slopes that do not descend, values that are zero.
 _BLOCKS: Final = 1e-9
 _FALLS: Final = -1e-9
 _ZERO: Final = 1e-11
-# Random pivots after a vertex from which no edge leads down: 1 to so many.
+# Random pivots after a vertex without a descending edge: 1 to this number.
 _KICK: Final = 12
 
 
 @kernel(inner=True)
 def draw(info: Ints) -> float:
-    """A number in (0, 1): S. K. Park and K. W. Miller, Communications of the ACM 31 (1988), with their later factor."""
+    """Return a number in (0, 1): S. K. Park, K. W. Miller, Comm. of the ACM 31 (1988), with the later factor."""
     info[SEED] = (info[SEED] * 48271) % 2147483647
     return info[SEED] / 2147483647.0
 
 
 @kernel(inner=True)
 def first_to_block(T: Floats, x: Floats, c: int, last: int) -> int:
-    """The row that blocks nonbasic variable c first, of ties row ``last`` or the one of the largest entry; -1: none."""
+    """Return the row that first blocks nonbasic variable c (ties: row ``last`` or the largest entry), or -1."""
     best = 0.0
     r = -1
     for i in range(x.shape[0]):
@@ -65,7 +65,7 @@ def swap(
 
 @kernel(inner=True)
 def slopes(T: Floats, x: Floats, outside: Ints, place: Ints, slope: Floats) -> int:
-    """Slopes along the edges, of t while it is basic, then of the sum; returns how many pairs are not complementary."""
+    """Fill the slopes of t (while basic) or of the sum along the edges; return the number of noncomplementary pairs."""
     # While t is basic, its slopes.
     n, width = T.shape
     slope[:width] = 0.0
@@ -84,7 +84,7 @@ def slopes(T: Floats, x: Floats, outside: Ints, place: Ints, slope: Floats) -> i
         smaller = a if x[a] < x[b] else b
         for c in range(width):
             slope[c] += T[smaller, c]
-    # A nonbasic variable is the smaller one of its pair and rises itself.
+    # A nonbasic variable is the smaller one of its pair and increases.
     for c in range(width):
         v = outside[c]
         if v < 2 * n and place[(v + n) % (2 * n)] >= 0:
@@ -97,9 +97,9 @@ def enter_wanted(
     T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, column: Floats, pivot_row: Floats, wanted: Ints,
     start: int, most: int,
 ) -> int:  # fmt: skip
-    """From column ``start`` on make variables basic that are marked in ``wanted`` (2 n + 1,), at most so many.
+    """Make variables basic that are marked in ``wanted`` (2 n + 1,), from column ``start`` on, at most this many.
 
-    Returns the column to go on with, n + 1 where all are basic, -1 where the basis is singular.
+    Returns the column at which to continue, n + 1 if all are basic, -1 if the basis is singular.
     """
     # Enter the wanted variables, column by column.
     n = basis.shape[0]
@@ -110,7 +110,7 @@ def enter_wanted(
         if entered == most:
             return c
         entered += 1
-        # The largest pivot among rows whose variable is to leave.
+        # The largest pivot among rows whose variable must leave.
         r = -1
         largest = 1e-12
         for i in range(n):
@@ -131,9 +131,9 @@ def concave_descent(
     T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, column: Floats, slope: Floats, info: Ints,
     budget: int, kick: bool,
 ) -> int:  # fmt: skip
-    """At most about ``budget`` pivots, a kick first if asked for; SOLVED at a vertex with all pairs complementary.
+    """Make about ``budget`` pivots at most, first random ones if requested; SOLVED at a complementary vertex.
 
-    RAY: t falls no further and is not zero.
+    RAY: t cannot decrease any more and is not zero.
     """
     # Limits.
     n, width = T.shape
@@ -150,16 +150,16 @@ def concave_descent(
         for c in range(width):
             if outside[c] == 2 * n:
                 continue
-            # Where ties hold the path in place, chance leads out of a cycle.
+            # If ties keep the path at one point, a random choice leaves the cycle.
             size = slope[c] * (0.1 + draw(info)) if still > 0 else slope[c]
             if size < steepest:
                 steepest = size
                 entering = c
-        # t cannot fall any further.
+        # t cannot decrease any more.
         first = place[2 * n] >= 0
         if entering < 0 and first:
             return RAY
-        # Go down along it.
+        # Descend along it.
         r = -1
         if entering >= 0 and not kick:
             r = first_to_block(T, x, entering, place[2 * n])

@@ -1,7 +1,7 @@
 """The projection onto Coulomb's cone K = {|r_T| <= mu r_N}, and the natural map of its complementarity conditions.
 
 For r and u = W r + q with De Saxce's u_hat, the natural map is w r - P_K(w r - u_hat) with a weight w of the contact.
-`lcp.friction.residuals` makes its measures of the sums.
+`lcp.friction.residuals` computes its measures from the sums.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from lcp.kernels import Floats, kernel
 
 @kernel(inner=True)
 def in_cone(mu: float, n: float, x: float, y: float) -> bool:
-    """Whether a point, components normal and tangential, is in the cone."""
+    """Return True if a point, components normal and tangential, is in the cone."""
     return n >= 0.0 and math.sqrt(x * x + y * y) <= mu * n
 
 
 @kernel(inner=True)
 def to_cone(mu: float, n: float, x: float, y: float) -> tuple[float, float, float]:
-    """The point of the cone nearest to one outside it."""
+    """Return the point of the cone nearest to one outside it."""
     t = math.sqrt(x * x + y * y)
     if mu * t <= -n:
         return 0.0, 0.0, 0.0
@@ -30,26 +30,26 @@ def to_cone(mu: float, n: float, x: float, y: float) -> tuple[float, float, floa
 
 @kernel
 def project_cones(mu: Floats, points: Floats) -> None:
-    """Move points (nc, 3) to their cones."""
+    """Project points (nc, 3) to their cones."""
     for c in range(mu.shape[0]):
         z = points[c]
         if not in_cone(mu[c], z[0], z[1], z[2]):
             z[0], z[1], z[2] = to_cone(mu[c], z[0], z[1], z[2])
 
 
-# Places of the sums of squares: the map with weight 1, and with the contact's; sizes of the terms of u and r in both.
+# Indices of the sums of squares: the map with weight 1, and with the contact's; sizes of the terms of u and r in both.
 PLAIN, WEIGHTED, PLAIN_SIZE, WEIGHTED_SIZE, SUMS = range(5)
 
 
 @kernel(inner=True)
 def natural_square(mu: float, r0: float, r1: float, r2: float, u0: float, u1: float, u2: float) -> float:
-    """|r - P_K(r - u_hat)|^2 of one contact, components normal and tangential."""
+    """Return |r - P_K(r - u_hat)|^2 of one contact, components normal and tangential."""
     hat = u0 + mu * math.sqrt(u1 * u1 + u2 * u2)
     n = r0 - hat
     x = r1 - u1
     y = r2 - u2
     if in_cone(mu, n, x, y):
-        # r - (r - u_hat): the difference would leave nothing of u_hat where r is large.
+        # r - (r - u_hat): the difference would lose u_hat if r is large.
         return hat * hat + u1 * u1 + u2 * u2
     n, x, y = to_cone(mu, n, x, y)
     return (r0 - n) ** 2 + (r1 - x) ** 2 + (r2 - y) ** 2
@@ -66,7 +66,7 @@ def add_contact(
 
 @kernel(inner=True)
 def add_size(sums: Floats, weight: float, size: float, force: float) -> None:
-    """Add how large the terms of a component of u were, and those of its force."""
+    """Add the size of the terms of a component of u, and of its force."""
     sums[PLAIN_SIZE] += (size + abs(force)) ** 2
     sums[WEIGHTED_SIZE] += (size + weight * abs(force)) ** 2
 

@@ -2,8 +2,8 @@
 
 T. J. Dekker, A floating-point technique for extending the available precision, Numerische Mathematik 18 (1971); error
 bounds: M. Joldes, J.-M. Muller, V. Popescu, Tight and rigorous error bounds for basic building blocks of double-word
-arithmetic, ACM Transactions on Mathematical Software 44 (2017). Products are split after Veltkamp, because a fused
-multiply-add is not everywhere: operands must stay below 1e290 in size, and products above 1e-270 to be exact.
+arithmetic, ACM Transactions on Mathematical Software 44 (2017). Products are split after Veltkamp, because not every
+processor has a fused multiply-add: operands must stay below 1e290 in size, and products above 1e-270 to be exact.
 
 Equations are solved by LU with row pivoting and one refinement.
 """
@@ -22,7 +22,7 @@ ROUNDING: Final = 2.0**-102  # a bound on the relative error of one addition, pr
 
 @kernel(inline=True)
 def two_sum(a: float, b: float) -> tuple[float, float]:
-    """a + b without rounding, as rounded sum and error (Knuth)."""
+    """Return a + b without rounding, as rounded sum and error (Knuth)."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
@@ -30,7 +30,7 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 
 @kernel(inline=True)
 def halves(a: float) -> tuple[float, float]:
-    """a as the sum of two numbers of 26 bits (Veltkamp)."""
+    """Return a as the sum of two numbers of 26 bits (Veltkamp)."""
     c = SPLITTER * a
     head = c - (c - a)
     return head, a - head
@@ -38,7 +38,7 @@ def halves(a: float) -> tuple[float, float]:
 
 @kernel(inline=True)
 def halved_product(a: float, a_head: float, a_tail: float, b: float) -> tuple[float, float]:
-    """a b without rounding, the halves of a being known (Dekker, algorithm Mul12)."""
+    """Return a b without rounding, with the halves of a given (Dekker, algorithm Mul12)."""
     b_head, b_tail = halves(b)
     p = a * b
     return p, ((a_head * b_head - p) + a_head * b_tail + a_tail * b_head) + a_tail * b_tail
@@ -46,14 +46,14 @@ def halved_product(a: float, a_head: float, a_tail: float, b: float) -> tuple[fl
 
 @kernel(inline=True)
 def two_product(a: float, b: float) -> tuple[float, float]:
-    """a b without rounding, as rounded product and error."""
+    """Return a b without rounding, as rounded product and error."""
     a_head, a_tail = halves(a)
     return halved_product(a, a_head, a_tail, b)
 
 
 @kernel(inline=True)
 def dd_add(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """(a + a_low) + (b + b_low), relative error below 3 * 2^-106 (AccurateDWPlusDW)."""
+    """Return (a + a_low) + (b + b_low), relative error below 3 * 2^-106 (AccurateDWPlusDW)."""
     s, s_low = two_sum(a, b)
     t, t_low = two_sum(a_low, b_low)
     c = s_low + t
@@ -65,7 +65,7 @@ def dd_add(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float
 
 @kernel(inline=True)
 def dd_multiply(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """(a + a_low) (b + b_low), relative error below 7 * 2^-106 (DWTimesDW1)."""
+    """Return (a + a_low) (b + b_low), relative error below 7 * 2^-106 (DWTimesDW1)."""
     p, p_low = two_product(a, b)
     p_low += a * b_low + a_low * b
     h = p + p_low
@@ -74,7 +74,7 @@ def dd_multiply(a: float, a_low: float, b: float, b_low: float) -> tuple[float, 
 
 @kernel(inline=True)
 def dd_divide(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """(a + a_low) / (b + b_low), relative error below 15 * 2^-106 (DWDivDW2)."""
+    """Return (a + a_low) / (b + b_low), relative error below 15 * 2^-106 (DWDivDW2)."""
     q = a / b
     r, r_low = two_product(q, b)
     r_low += q * b_low
@@ -86,7 +86,7 @@ def dd_divide(a: float, a_low: float, b: float, b_low: float) -> tuple[float, fl
 
 @kernel
 def dd_axpy(f: float, f_low: float, x: Floats, x_low: Floats, y: Floats, y_low: Floats) -> None:
-    """y += f x, with an error below 2^-102 (|y| + |f x|) (sums after SloppyDWPlusDW: absolute, not relative)."""
+    """Add f x to y, with an error below 2^-102 (|y| + |f x|) (sums after SloppyDWPlusDW: absolute, not relative)."""
     f_head, f_tail = halves(f)
     for j in range(x.shape[0]):
         p, p_low = halved_product(f, f_head, f_tail, x[j])
@@ -100,7 +100,7 @@ def dd_axpy(f: float, f_low: float, x: Floats, x_low: Floats, y: Floats, y_low: 
 
 @kernel
 def dd_dot(a: Floats, x: Floats, x_low: Floats, k: int, start: float) -> tuple[float, float]:
-    """start + sum of a_j (x_j + x_low_j) over j < k, for a of plain numbers."""
+    """Return start + sum of a_j (x_j + x_low_j) over j < k, for plain numbers a."""
     h, low = start, 0.0
     for j in range(k):
         if a[j] != 0.0 and x[j] != 0.0:
@@ -110,13 +110,13 @@ def dd_dot(a: Floats, x: Floats, x_low: Floats, k: int, start: float) -> tuple[f
     return h, low
 
 
-# Pivots below this part of the largest entry of their scaled block are the rounding of this arithmetic.
+# Pivots below this fraction of the largest entry of their scaled block are the rounding of this arithmetic.
 SINGULAR: Final = 1e-29
 
 
 @kernel(inner=True)
 def dd_lu_factor(A: Floats, A_low: Floats, k: int, perm: Ints) -> bool:
-    """LU of the leading k x k block in place; False where a pivot vanishes."""
+    """Factor the leading k x k block by LU in place; return False if a pivot vanishes."""
     # The largest entry bounds the pivots.
     largest = 0.0
     for i in range(k):
@@ -150,7 +150,7 @@ def dd_lu_factor(A: Floats, A_low: Floats, k: int, perm: Ints) -> bool:
 def dd_lu_solve(
     A: Floats, A_low: Floats, k: int, perm: Ints, b: Floats, b_low: Floats, x: Floats, x_low: Floats
 ) -> None:
-    """x = A^-1 b from `dd_lu_factor`."""
+    """Compute x = A^-1 b from `dd_lu_factor`."""
     # Forward substitution.
     for i in range(k):
         h, low = b[perm[i]], b_low[perm[i]]
@@ -169,13 +169,13 @@ def dd_lu_solve(
 
 @kernel
 def dd_residual(block: Floats, load: Floats, k: int, x: Floats, x_low: Floats, b: Floats, b_low: Floats) -> float:
-    """b = -(load + block x), of the plain numbers given; returns the largest |b| beside the terms of its row."""
+    """Fill b = -(load + block x), from plain numbers; return the largest |b| relative to the terms of its row."""
     worst = 0.0
     for i in range(k):
         # The residual of a row.
         h, low = dd_dot(block[i], x, x_low, k, load[i])
         b[i], b_low[i] = -h, -low
-        # Its size beside the terms.
+        # Its size relative to the terms.
         size = abs(load[i])
         for j in range(k):
             size = max(size, abs(block[i, j] * x[j]))
@@ -188,9 +188,9 @@ def dd_residual(block: Floats, load: Floats, k: int, x: Floats, x_low: Floats, b
 def dd_block_solve(
     block: Floats, load: Floats, k: int, A: Floats, A_low: Floats, perm: Ints, x: Floats, x_low: Floats, work: Floats
 ) -> bool:
-    """x = -block^-1 load in double-double numbers, refined once; ``work`` has length 4 k. False where singular.
+    """Compute x = -block^-1 load in double-double numbers, refined once; ``work`` has length 4 k. False if singular.
 
-    ``A`` is a copy of the block; ``A_low``, ``x`` and ``x_low`` are zero at first.
+    ``A`` is a copy of the block; ``A_low``, ``x`` and ``x_low`` are initially zero.
     """
     if not dd_lu_factor(A, A_low, k, perm):
         return False

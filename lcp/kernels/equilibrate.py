@@ -18,7 +18,7 @@ NOISE: Final = 1e-14
 
 @kernel(inline=True)
 def power_of_two(x: float) -> float:
-    """The power of two next below x in magnitude; 1 for zero and for what is not finite."""
+    """Return the next smaller power of two of |x|; 1 for zero and for values that are not finite."""
     if x <= 0.0 or not np.isfinite(x):
         return 1.0
     return 2.0 ** np.floor(np.log2(x))
@@ -26,7 +26,7 @@ def power_of_two(x: float) -> float:
 
 @kernel(inner=True, long_loops=True)
 def largest_of(M: Floats, work: Floats) -> None:
-    """Fill ``work`` with the largest magnitudes in each row of M and, behind them, in each column."""
+    """Fill ``work`` with the largest magnitudes in each row of M and then in each column."""
     n = M.shape[0]
     columns = view_1d(work, n, n)
     for j in range(n):
@@ -35,14 +35,14 @@ def largest_of(M: Floats, work: Floats) -> None:
         source = M[i]
         work[i] = largest_size(source)
         for j in range(n):
-            # Not max(): the compiler makes no vectors of it.
+            # Not max(), which the compiler does not vectorise.
             size = abs(source[j])
             columns[j] = size if size > columns[j] else columns[j]
 
 
 @kernel
 def equilibrate(M: Floats, row: Floats, column: Floats, sweeps: int, work: Floats) -> None:
-    """Fill ``row`` and ``column`` so that the largest entries of every row and column of R M C come near one.
+    """Fill ``row`` and ``column`` so that the largest entries of every row and column of R M C are near one.
 
     Ruiz (2001): divide rows and columns by the square roots of their largest entries, a few times. ``work`` has
     length 3 n. A zero row or column keeps the scale one.
@@ -53,7 +53,7 @@ def equilibrate(M: Floats, row: Floats, column: Floats, sweeps: int, work: Float
 
 @kernel(inner=True)
 def equilibrate_more(M: Floats, row: Floats, column: Floats, sweeps: int, work: Floats) -> None:
-    """The same where ``work`` has what `largest_of` leaves."""
+    """Do the same with the output of `largest_of` in ``work``."""
     # No scales yet.
     n = M.shape[0]
     for i in range(n):
@@ -72,15 +72,15 @@ def equilibrate_more(M: Floats, row: Floats, column: Floats, sweeps: int, work: 
                 sizes[j] = abs(source[j]) * r * column[j]
                 columns[j] = max(columns[j], sizes[j])
             work[i] = largest_size(sizes)
-        # How far they are apart.
+        # The ratio of the extreme ones.
         least = np.inf
         most = 0.0
         for i in range(2 * n):
             if work[i] > 0.0:
                 least = min(least, work[i])
                 most = max(most, work[i])
-        # Rows and columns of like size need no scaling among themselves; one factor for all brings them near one, where
-        # the covering vector is.
+        # Rows and columns of similar size need no scaling among themselves; one factor scales all of them near one,
+        # like the covering vector.
         if most <= 16.0 * least:
             if sweep == 0:
                 common = power_of_two(1.0 / most) if most > 0.0 else 1.0
@@ -100,14 +100,14 @@ def equilibrate_more(M: Floats, row: Floats, column: Floats, sweeps: int, work: 
 
 @kernel
 def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
-    """Fill ``row`` and ``column`` so that the entries of each row and column of R M C lie evenly about one.
+    """Fill ``row`` and ``column`` so that the entries of each row and column of R M C have the geometric mean one.
 
-    Largest entries alone cannot tell units apart: in [[h/m, 1], [mu, 0]] every row and column already holds a one, and
-    the first entry of a heavy body stays lost beside them. R. Fourer, Solving staircase linear programs by the simplex
-    method, Mathematical Programming 23 (1982). Entries that are rounding beside their row or column do not count.
-    ``work`` has length 3 n.
+    Largest entries do not show all differences of units: in [[h/m, 1], [mu, 0]] every row and column already has a one,
+    and the first entry of a heavy body remains tiny. R. Fourer, Solving staircase linear programs by the simplex
+    method, Mathematical Programming 23 (1982). Entries that are rounding compared with their row or column do not
+    count. ``work`` has length 3 n.
     """
-    # Largest entries of rows and columns, which tell noise.
+    # Largest entries of rows and columns, which identify rounding.
     n = M.shape[0]
     in_row = work[:n]
     in_column = work[n : 2 * n]
@@ -122,7 +122,7 @@ def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
     least = work[2 * n : 3 * n]
     # Geometric means of rows, then of columns.
     for _ in range(8):
-        # The noise of an entry is measured by the largest ones of the data as they are, so these stay as they are.
+        # Rounding of an entry is measured by the largest entries of the unscaled data, so these stay unchanged.
         for i in range(n):
             small = np.inf
             large = 0.0
@@ -145,7 +145,7 @@ def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
                     column[j] = max(column[j], size)
         for j in range(n):
             column[j] = 1.0 / (np.sqrt(least[j]) * np.sqrt(column[j])) if column[j] > 0.0 else 1.0
-    # Round to powers of two, and bring the largest entry near one.
+    # Round to powers of two, and scale the largest entry near one.
     most = 0.0
     for i in range(n):
         row[i] = power_of_two(row[i])

@@ -1,17 +1,17 @@
 """Lemke's complementary pivoting in double-double numbers on a condensed, balanced tableau.
 
-Lemke (1965); Cottle, Pang and Stone (1992), algorithm 4.4.5. The path is that of `lcp.kernels.lemke`; here every entry
-carries the size of its error, which decides what is zero and what ties. Where the pivot is no longer certain, or no row
-blocks (a ray), the dictionary is formed anew from the data before anything is concluded.
+Lemke (1965); Cottle, Pang and Stone (1992), algorithm 4.4.5. The path is the one of `lcp.kernels.lemke`. Here every
+entry has an error estimate, which decides on zeros and ties. If the pivot is uncertain, or no row blocks (a ray), the
+dictionary is formed again from the data before a conclusion.
 
-Two ratios tie if their errors let them be equal (section 4.9): the artificial variable leaves first, then the
-lexicographically smallest of (x, B^-1)_i / |T_ic|; the columns of B^-1 belonging to basic slacks are unit vectors, the
-others stand, with the opposite sign, in the columns of the nonbasic slacks.
+Two ratios tie if they can be equal within their errors (section 4.9). The artificial variable leaves first, then the
+lexicographically smallest of (x, B^-1)_i / |T_ic|. The columns of B^-1 of basic slacks are unit vectors; the others
+are, with the opposite sign, the columns of the nonbasic slacks.
 
 The tableau is a dictionary x_B = x + sum_j T[:, j] y_j, one column per nonbasic variable and x as the last one. ``E``
-holds for every entry the size of its uncertainty, from the rounding of the data and of the arithmetic; an entry within
-a multiple of it is zero. Uncertainties are propagated by their largest term, not by their sum: a bound on a bound of
-hundreds of exchanges says nothing, the size of the error does.
+has the uncertainty of every entry, from the rounding of the data and of the arithmetic; an entry within a multiple of
+it is zero. Uncertainties are propagated by their largest term, not by their sum: after hundreds of exchanges a rigorous
+bound would be useless, while the size of the error is not.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ import numpy as np
 from lcp.kernels import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED, Floats, Ints, kernel
 from lcp.kernels.double_double import ROUNDING, dd_add, dd_divide, dd_multiply, halved_product, halves, two_sum
 
-CERTAIN: Final = 32.0  # uncertainties an entry must exceed not to count as zero
+CERTAIN: Final = 32.0  # uncertainties that a nonzero entry must exceed
 
 
 class ExtendedTableau(NamedTuple):
-    """A problem in scaled units, and a dictionary of it: w_i is variable i, z_i is n + i, the artificial one 2 n."""
+    """Problem in scaled units, and a dictionary of it: w_i is variable i, z_i is n + i, the artificial one 2 n."""
 
     M: Floats
     q: Floats
@@ -38,12 +38,12 @@ class ExtendedTableau(NamedTuple):
     T: Floats  # (n, n + 2)
     T_low: Floats
     E: Floats
-    pivot: Floats  # (3, n + 2) scratch: a row of each of them
-    values: Floats  # (3, n) scratch: quotients, likewise
+    pivot: Floats  # (3, n + 2) scratch: a row of each of T, T_low and E
+    values: Floats  # (3, n) scratch: quotients, in the same form
     basis: Ints
     nonbasis: Ints  # n + 1
     position: Ints  # (2 n + 1,) column of a nonbasic variable, -1 for a basic one
-    wanted: Ints  # (2 n + 1,) scratch: the variables of a basis that is formed anew
+    wanted: Ints  # (2 n + 1,) scratch: the variables of a basis that is formed again
     rows: Ints  # n scratch
 
 
@@ -51,7 +51,7 @@ class ExtendedTableau(NamedTuple):
 def extended_tableau(
     M: Floats, q: Floats, row: Floats, column: Floats, cover: Floats, trust: float, wf: Floats, wi: Ints
 ) -> ExtendedTableau:
-    """The views of the two workspaces."""
+    """Return the views of the two workspaces."""
     n = q.shape[0]
     area = n * (n + 2)
     at = 3 * area
@@ -77,7 +77,7 @@ def extended_tableau(
 
 @kernel(inner=True)
 def update_row(t: ExtendedTableau, i: int, f: float, f_low: float, f_error: float) -> None:
-    """Row i += f times the pivot row; what cancels to its uncertainty is set to zero."""
+    """Add f times the pivot row to row i; set entries to zero that cancel to their uncertainty."""
     # Rows of the tableau, and the halves of f.
     p, p_low, p_error = t.pivot[0], t.pivot[1], t.pivot[2]
     y, y_low, error = t.T[i], t.T_low[i], t.E[i]
@@ -93,7 +93,7 @@ def update_row(t: ExtendedTableau, i: int, f: float, f_low: float, f_error: floa
         s, e = two_sum(a, m)
         e += y_low[j] + m_low
         h = s + e
-        # The largest term of the error; what is within it is zero.
+        # The largest term of the error; an entry within it is zero.
         noise = max(max(error[j], f_size * p_error[j]), max(abs(b) * f_error, ROUNDING * max(abs(a), abs(m))))
         error[j] = noise
         known = 1.0 if abs(h) > CERTAIN * noise else 0.0
@@ -103,7 +103,7 @@ def update_row(t: ExtendedTableau, i: int, f: float, f_low: float, f_error: floa
 
 @kernel(inner=True)
 def exchange_extended(t: ExtendedTableau, r: int, c: int) -> int:
-    """Swap the basic variable of row ``r``, which is returned, with the nonbasic variable of column ``c``, in place."""
+    """Exchange the basic variable of row ``r`` and the nonbasic one of column ``c`` in place; return the former."""
     # The new pivot row.
     T, T_low, E = t.T, t.T_low, t.E
     row, row_low, row_error = t.pivot[0], t.pivot[1], t.pivot[2]
@@ -131,13 +131,13 @@ def exchange_extended(t: ExtendedTableau, r: int, c: int) -> int:
 
 @kernel(inline=True)
 def is_short(x: float) -> bool:
-    """Whether x has at most 26 significant bits: a whole number or a simple fraction, not the rounding of another."""
+    """Return True if x has at most 26 significant bits: a whole number or simple fraction, not a rounded number."""
     return halves(x)[0] == x
 
 
 @kernel(inner=True)
 def first_dictionary_extended(t: ExtendedTableau) -> None:
-    """w = q + M z + cover t in scaled units."""
+    """Form w = q + M z + cover t in scaled units."""
     T, E = t.T, t.E
     n = t.q.shape[0]
     for i in range(n):
@@ -158,7 +158,7 @@ def first_dictionary_extended(t: ExtendedTableau) -> None:
 
 @kernel(inner=True)
 def rebuild_extended(t: ExtendedTableau) -> bool:
-    """Form the dictionary of the basis anew from the data, with complete pivoting; False where it is singular."""
+    """Form the dictionary of the basis again from the data, with complete pivoting; return False if it is singular."""
     # Mark the variables of the basis.
     T, basis, nonbasis, wanted = t.T, t.basis, t.nonbasis, t.wanted
     n = t.q.shape[0]
@@ -188,19 +188,19 @@ def rebuild_extended(t: ExtendedTableau) -> bool:
     return True
 
 
-# Places in the vector of information.
+# Indices in the vector of information.
 PIVOTS, STARTED, ENTERING, SINCE_REBUILD, INFO_SIZE = range(5)
 
-# A pivot whose error exceeds this part of it asks for a fresh dictionary.
+# If the error of a pivot exceeds this fraction of it, the dictionary is formed again.
 UNCERTAIN: Final = 1e-6
 
 
 @kernel(inner=True)
 def quotients(t: ExtendedTableau, c: int, k: int, slack: int, count: int) -> None:
-    """Entries of column k of the tableau over those of column c, with errors, for ``rows[:count]``: into ``values``.
+    """Fill ``values`` with column k over column c of the tableau, with errors, for ``rows[:count]``.
 
-    Column -1 stands for the unit column of basic variable ``slack`` of the basis inverse, any slack's other column is
-    one of the tableau with its sign turned, so that quotients by -T[:, c] > 0 need none.
+    Column -1 is the unit column of basic variable ``slack`` of the basis inverse. The column of any other slack is one
+    of the tableau with opposite sign, so quotients by -T[:, c] > 0 need no change of sign.
     """
     T, T_low, E = t.T, t.T_low, t.E
     for m in range(count):
@@ -218,7 +218,7 @@ def quotients(t: ExtendedTableau, c: int, k: int, slack: int, count: int) -> Non
 
 @kernel(inner=True)
 def keep_least(t: ExtendedTableau, count: int) -> int:
-    """Shorten ``rows[:count]`` to those whose value may be the least; returns how many are kept."""
+    """Shorten ``rows[:count]`` to rows whose value can be the least; return their number."""
     # The least value.
     values, values_low, errors = t.values[0], t.values[1], t.values[2]
     best = 0
@@ -239,7 +239,7 @@ def keep_least(t: ExtendedTableau, count: int) -> int:
 
 @kernel(inner=True)
 def leaving_row_extended(t: ExtendedTableau, c: int) -> int:
-    """Row whose variable blocks the growth of the nonbasic variable of column ``c``; -1 when none does (a ray)."""
+    """Return the row whose variable blocks the nonbasic variable of column ``c``, or -1 (a ray)."""
     # Rows whose entry is certainly negative.
     T, E, rows, values = t.T, t.E, t.rows, t.values
     n = T.shape[0]
@@ -250,7 +250,7 @@ def leaving_row_extended(t: ExtendedTableau, c: int) -> int:
             count += 1
     if count == 0:
         return -1
-    # Right-hand sides are not negative but for rounding; quotients by T_ic < 0 have their sign turned.
+    # Right-hand sides are not negative except for rounding; quotients by T_ic < 0 have the opposite sign.
     quotients(t, c, n + 1, 0, count)
     for m in range(count):
         values[0, m] = max(-values[0, m], 0.0)
@@ -265,7 +265,7 @@ def leaving_row_extended(t: ExtendedTableau, c: int) -> int:
             break
         quotients(t, c, t.position[k], k, count)
         count = keep_least(t, count)
-    # What survives every column are ties of rounding: the most certain pivot of them.
+    # Rows that remain after all columns are ties by rounding: take the most certain pivot.
     best = rows[0]
     for m in range(1, count):
         i = rows[m]
@@ -276,13 +276,13 @@ def leaving_row_extended(t: ExtendedTableau, c: int) -> int:
 
 @kernel(inline=True)
 def extended_float_size(n: int) -> int:
-    """Length of the float workspace."""
+    """Return the length of the float workspace."""
     return 3 * n * (n + 2) + 3 * (n + 2) + 3 * n
 
 
 @kernel(inline=True)
 def extended_int_size(n: int) -> int:
-    """Length of the integer workspace; it begins with the basis (n,)."""
+    """Return the length of the integer workspace; it begins with the basis (n,)."""
     return 7 * n + 3
 
 
@@ -301,11 +301,11 @@ def extended_drive(
     info: Ints,
     budget: int,
 ) -> int:
-    """Run at most ``budget`` pivots of the path of ``cover``; `RUNNING` asks to be called again with all as it is.
+    """Make at most ``budget`` pivots of the path of ``cover``; on `RUNNING` call again with everything unchanged.
 
-    At a first call ``info`` is zero, and q has a negative entry. ``trust`` is the relative uncertainty of the data,
-    0 to take every digit as meant. On `SOLVED` the basis stands in wi[:n] (w_i is i, z_i is n + i); on `RAY`, ``ray``
-    (2 n + 1,) holds its direction (w, z, t) in scaled units.
+    At the first call ``info`` is zero, and q has a negative entry. ``trust`` is the relative uncertainty of the data, 0
+    if every digit is exact. On `SOLVED` the basis is wi[:n] (w_i is i, z_i is n + i); on `RAY`, ``ray`` (2 n + 1,) has
+    its direction (w, z, t) in scaled units.
     """
     # Views of the workspace.
     n = q.shape[0]
@@ -315,7 +315,8 @@ def extended_drive(
     if info[STARTED] == 0:
         info[STARTED] = 1
         first_dictionary_extended(t)
-        # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row. Covers, powers of two, round nothing.
+        # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row. Covers are powers of two, so there is
+        # no rounding.
         r = 0
         for i in range(1, n):
             if T[i, n + 1] / cover[i] <= T[r, n + 1] / cover[r]:
@@ -331,7 +332,7 @@ def extended_drive(
         # The row that blocks the entering variable.
         c = t.position[info[ENTERING]]
         r = leaving_row_extended(t, c)
-        # Form the dictionary anew if the pivot is uncertain, or if there is none.
+        # Form the dictionary again if the pivot is uncertain, or if no row blocks.
         if info[SINCE_REBUILD] > 0 and (r < 0 or not t.E[r, c] <= -UNCERTAIN * T[r, c]):
             info[SINCE_REBUILD] = 0
             if not rebuild_extended(t):
@@ -356,7 +357,7 @@ def extended_drive(
 
 @kernel(inner=True)
 def index_variables(t: ExtendedTableau) -> None:
-    """position[variable] = column of a nonbasic variable, -1 for a basic one."""
+    """Set position[variable] to the column of a nonbasic variable, -1 for a basic one."""
     for i in range(t.basis.shape[0]):
         t.position[t.basis[i]] = -1
     for j in range(t.nonbasis.shape[0]):
@@ -365,7 +366,7 @@ def index_variables(t: ExtendedTableau) -> None:
 
 @kernel(inner=True)
 def step(t: ExtendedTableau, r: int, c: int, info: Ints) -> None:
-    """Exchange row r and column c, and name the complement of what left as the next to enter (-1: the path ends)."""
+    """Exchange row r and column c; the complement of the leaving variable enters next (-1: the path ends)."""
     n = t.basis.shape[0]
     leaving = exchange_extended(t, r, c)
     info[PIVOTS] += 1

@@ -1,6 +1,6 @@
-"""The basis a pivoting method ended in: its solution from the original data, its measures, and better ones beside it.
+"""The final basis of a pivoting method: its solution from the original data, its measures, and neighbouring bases.
 
-A basis is solved anew from the original data, so that the answer depends on it alone and not on the way to it.
+A basis is solved again from the original data, so the result depends only on the basis, not on the path to it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from lcp.kernels.backward_error import error_of_sums, row_sums
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.residuals import NATURAL_MAP, SCALED, SIZE, balanced_residuals, is_solved
 
-# Part of the tolerance within which a basis is accepted at once; a right one is at full accuracy.
+# Fraction of the tolerance within which a basis is accepted immediately; a right one has full accuracy.
 STRICTNESS: Final = 1e-3
-# Part of the largest entry of q that its rounding may be.
+# Fraction of the largest entry of q that its rounding can be.
 ROUNDED: Final = 4.0 * float(np.finfo(np.float64).eps)
 
 
 class FinalBasis(NamedTuple):
-    """A problem, equilibrated by ``row`` and ``column``, and a candidate z for its solution."""
+    """Problem, equilibrated by ``row`` and ``column``, and a candidate z for its solution."""
 
     M: Floats
     q: Floats
@@ -35,16 +35,16 @@ class FinalBasis(NamedTuple):
     w: Floats
     work: Floats  # 3 n
     best_z: Floats  # the candidate with the smallest scaled residual so far
-    measures: Floats  # of `lcp.kernels.residuals`; where units are free, the backward error in place of SCALED
+    measures: Floats  # of `lcp.kernels.residuals`; if units are free, the backward error in place of SCALED
     best_scaled: Floats  # (1,)
-    judge: Floats  # 6 n: what the backward error takes
-    judged: Floats  # 3 n + 1: the z whose backward error was asked for last, its w, what it was; largest of each row
-    free_of_units: bool  # whether the backward error judges, as of every digit of q; a step is judged as bodies are
+    judge: Floats  # 6 n: workspace of the backward error
+    judged: Floats  # 3 n + 1: the z of the last backward error, its w and the error; largest entry of each row
+    free_of_units: bool  # whether the backward error decides, with every digit of q; a step is judged as bodies are
 
 
 @kernel(inline=True)
 def final_floats(n: int) -> int:
-    """Length of the workspace of a `FinalBasis`."""
+    """Return the length of the workspace of a `FinalBasis`."""
     return 13 * n + SIZE + 2
 
 
@@ -53,7 +53,7 @@ def final_basis(
     M: Floats, q: Floats, row: Floats, column: Floats, active: Ints, A: Floats, perm: Ints, z: Floats, w: Floats,
     work: Floats, free_of_units: bool,
 ) -> FinalBasis:  # fmt: skip
-    """The views; ``work`` has length `final_floats`."""
+    """Return the views; ``work`` has length `final_floats`."""
     n = q.shape[0]
     judged = view_1d(work, 0, 3 * n + 1)
     at = 3 * n + 1
@@ -67,13 +67,13 @@ def final_basis(
 
 @kernel(inner=True)
 def accept(t: FinalBasis, k: int, tolerance: float) -> bool:
-    """Solve the basis ``active[:k]`` from the original data; whether it passes."""
+    """Solve the basis ``active[:k]`` from the original data; return True if it passes."""
     return solve_active(t.M, t.q, t.row, t.column, t.active, k, t.A, t.perm, t.work, t.z) and passes(t, tolerance)
 
 
 @kernel(inner=True)
 def passes(t: FinalBasis, tolerance: float) -> bool:
-    """Clip what is below zero; whether z then meets the tolerance."""
+    """Set negative entries to zero; return True if z then meets the tolerance."""
     for i in range(t.z.shape[0]):
         if t.z[i] < 0.0:
             t.z[i] = 0.0
@@ -82,18 +82,18 @@ def passes(t: FinalBasis, tolerance: float) -> bool:
 
 @kernel(inner=True)
 def meets(t: FinalBasis, tolerance: float) -> bool:
-    """Measure z on the original data; whether it is a solution."""
+    """Measure z on the original data; return True if it is a solution."""
     # The rule of a step.
     if not t.free_of_units:
         balanced_residuals(t.M, t.q, t.z, t.w, t.work, t.measures)
         if is_solved(t.measures, tolerance):
             return True
-        # What is left may be the rounding of q alone: of a load that is balanced without any force.
+        # The residual can be rounding of q only: of a load that is balanced without any force.
         largest = 0.0
         for i in range(t.q.shape[0]):
             largest = max(largest, abs(t.q[i]))
         return bool(t.measures[NATURAL_MAP] <= ROUNDED * largest)
-    # The backward error, which is kept with z and w.
+    # The backward error, which is stored with z and w.
     n = t.q.shape[0]
     zero, above, work = view_1d(t.judge, 0, n), view_1d(t.judge, n, n), view_1d(t.judge, 2 * n, 4 * n)
     row_sums(t.M, t.q, t.z, t.w, work)
@@ -109,7 +109,7 @@ def meets(t: FinalBasis, tolerance: float) -> bool:
 
 @kernel(inner=True)
 def forget_best(t: FinalBasis) -> None:
-    """No candidate so far."""
+    """Remove the candidate."""
     t.best_scaled[0] = np.inf
     t.judged[0] = np.nan
     for i in range(t.z.shape[0]):
@@ -118,7 +118,7 @@ def forget_best(t: FinalBasis) -> None:
 
 @kernel(inner=True)
 def keep_best(t: FinalBasis) -> None:
-    """Remember the candidate with the smallest scaled residual."""
+    """Store the candidate with the smallest scaled residual."""
     if t.measures[SCALED] < t.best_scaled[0]:
         t.best_scaled[0] = t.measures[SCALED]
         for i in range(t.z.shape[0]):
@@ -134,8 +134,8 @@ def take_best(t: FinalBasis) -> None:
 
 @kernel(inner=True)
 def polish(t: FinalBasis, tolerance: float) -> bool:
-    """Measure z, then guess the active set anew as {i: z_i > w_i}, equilibrated, and solve it, up to five times."""
-    # z may pass as it is.
+    """Measure z, then guess the active set as {i: z_i > w_i} in equilibrated units, and solve it; up to five times."""
+    # z can pass unchanged.
     if meets(t, tolerance):
         return True
     keep_best(t)

@@ -1,29 +1,28 @@
 """The iterations of the first-order solvers: projected Gauss-Seidel, conjugate directions on it, projected gradients.
 
-A `Matrix` holds ``C`` (n, n), the columns of M as rows, and ``indptr``, ``indices``, ``data``; one kind of them is
-empty. One type serves both, so that every method is compiled once.
+A `Matrix` has ``C`` (n, n), the columns of M as rows, or ``indptr``, ``indices``, ``data``; the other ones are empty.
+One type has both, so that every method is compiled once.
 
 Projected Gauss-Seidel (C. W. Cryer, SIAM J. Control 9 (1971); Cottle, Pang and Stone (1992), section 5.2) makes steps
-z_i <- clip(z_i - omega w_i / M_ii, lo_i, hi_i), with w at the newest z. From dense columns, w is updated by d M_{.i}
-after a step d: no sum has to be waited for, and an unknown that stays at its bound costs nothing. From sparse rows,
-w_i is formed when it is needed; the neighbours that moved last enter the sum last, so that a row waits for its
-neighbour as briefly as possible.
+z_i <- clip(z_i - omega w_i / M_ii, lo_i, hi_i), with w at the newest z. With dense columns w is updated by d M_{.i}
+after a step d, so no sum delays the next step, and an unknown that stays at its bound costs nothing. With sparse rows
+w_i is computed when it is needed. The neighbours that moved last enter the sum last, so that the processor waits as
+little as possible for them.
 
-Nonsmooth nonlinear conjugate gradients (M. Silcowitz-Hansen, S. Niebe, K. Erleben, The Visual Computer 26 (2010)):
-with P one projected sweep, r = P(y) - y takes the place of the negative gradient; y <- y + p, p = r + beta p_before,
-beta = |r|^2 / |r_before|^2 (Fletcher and Reeves 1964), and beta > 1 is a restart. Lengths are in the metric of the
-diagonal of M, so that units of the unknowns do not matter. The safeguards are not theirs, see
-`lcp.solvers.gauss_seidel`. The one that needs no symmetry is here: the smallest |r|^2 so far has to be quartered again
-and again; if that takes too long, plain sweeps follow until it is. Either |r| tends to zero, or from some iteration on
-all sweeps are plain, and their proofs apply.
+Nonsmooth nonlinear conjugate gradients (M. Silcowitz-Hansen, S. Niebe, K. Erleben, The Visual Computer 26 (2010)): with
+P one projected sweep, r = P(y) - y replaces the negative gradient; y <- y + p, p = r + beta p_before, beta = |r|^2 /
+|r_before|^2 (Fletcher and Reeves 1964), and beta > 1 is a restart. Lengths are in the metric of the diagonal of M, so
+that they do not depend on units. The safeguards are not from these papers, see `lcp.solvers.gauss_seidel`. The one
+without symmetry is here: the smallest |r|^2 so far must be quartered repeatedly; if this takes too long, plain sweeps
+follow until it is. Either |r| tends to zero, or from some iteration on all sweeps are plain, and their proofs apply.
 
 Accelerated projected gradient descent (H. Mazhar, T. Heyn, D. Negrut, A. Tasora, ACM Transactions on Graphics 34
 (2015), after Y. Nesterov, Soviet Mathematics Doklady 27 (1983)): x = clip(y - g(y) / L), then y = x + beta (x - z). L
-is raised until it bounds the curvature along the step (A. Beck, M. Teboulle, SIAM J. Imaging Sciences 2 (2009),
-section 4). The momentum is dropped if it points uphill (B. O'Donoghue, E. Candes, Found. Comput. Math. 15 (2015)), and
-a step that raises the objective z . M z / 2 + q . z is replaced by a plain one. Hence the objective never rises, and
-each restart begins with a step of plain projected descent. For a quadratic all of this follows from w = M z + q at z,
-x and y; only the one at x is formed anew.
+is raised until it bounds the curvature along the step (A. Beck, M. Teboulle, SIAM J. Imaging Sciences 2 (2009), section
+4). The momentum is dropped if it points uphill (B. O'Donoghue, E. Candes, Found. Comput. Math. 15 (2015)), and a step
+that raises the objective z . M z / 2 + q . z is replaced by a plain one. Hence the objective never rises, and each
+restart begins with a step of plain projected descent. For a quadratic objective all of this follows from w = M z + q at
+z, x and y; only w at x is computed.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Matrix = tuple[Floats, Ints, Ints, Floats]
 
 @kernel(inner=True)
 def columns_product(C: Floats, q: Floats, z: Floats, w: Floats) -> None:
-    """Fill w from dense columns, four at a time, those that meet only zeros of z being passed over."""
+    """Fill w from dense columns, four at a time; columns for which all four z are zero are skipped."""
     # w = q.
     n = q.shape[0]
     for j in range(n):
@@ -88,7 +87,7 @@ def affine(matrix: Matrix, q: Floats, z: Floats, w: Floats) -> None:
         rows_product(matrix, q, z, w)
 
 
-# Sweeps after which w is formed anew from dense columns: rounding of the updates must not add up.
+# Sweeps after which w is computed again from dense columns, because rounding of the updates adds up.
 REFRESH: Final = 64
 
 FORWARD: Final = 0
@@ -99,7 +98,7 @@ SYMMETRIC: Final = 1
 def columns_sweep(
     C: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, backward: bool
 ) -> float:
-    """One sweep with w = M z + q kept up to date; the sum of M_ii d_i^2 over its steps d. ``step`` = omega / M_ii."""
+    """Make one sweep and update w = M z + q; return the sum of M_ii d_i^2 over steps d. ``step`` = omega / M_ii."""
     n = z.shape[0]
     moved = 0.0
     for k in range(n):
@@ -122,7 +121,7 @@ def columns_sweep(
 def rows_sweep(
     matrix: Matrix, q: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, backward: bool
 ) -> float:
-    """One sweep from sparse rows, columns ascending; the sum of M_ii d_i^2 over its steps d."""
+    """Make one sweep from sparse rows, columns ascending; return the sum of M_ii d_i^2 over its steps d."""
     _, indptr, indices, data = matrix
     n = z.shape[0]
     moved = 0.0
@@ -149,9 +148,9 @@ def rows_sweep(
 def sweep(
     matrix: Matrix, q: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, order: int
 ) -> float:
-    """One forward sweep, followed by a backward one where ``order`` is `SYMMETRIC`; the squared length of its steps.
+    """Make a forward sweep, and a backward one if ``order`` is `SYMMETRIC`; return the squared length of the steps.
 
-    ``w`` is M z + q on entry and on exit where M is dense, and not touched where it is sparse.
+    For dense M ``w`` is M z + q at entry and at exit; for sparse M it is not used.
     """
     moved = 0.0
     for backward in range(1 + order):
@@ -167,7 +166,7 @@ def projected_gauss_seidel(
     matrix: Matrix, q: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, order: int,
     moved: Floats,
 ) -> None:  # fmt: skip
-    """As many sweeps of z as ``moved`` has entries, which become the squared lengths of their steps."""
+    """Make as many sweeps of z as ``moved`` has entries, which become the squared lengths of their steps."""
     dense = matrix[0].shape[0] > 0
     for k in range(moved.shape[0]):
         if dense and k % REFRESH == 0:
@@ -175,15 +174,15 @@ def projected_gauss_seidel(
         moved[k] = sweep(matrix, q, diagonal, step, lo, hi, z, w, order)
 
 
-# Places in the vector of state, which lives from call to call.
-# LENGTH: |r|^2 of the iteration before; zero for a fresh start.
+# Indices in the vector of state, which is kept from call to call.
+# LENGTH: |r|^2 of the previous iteration; zero for a fresh start.
 # LEAST: smallest |r|^2 that counted as progress.
 # SINCE: iterations since.
-# PLAIN: whether plain sweeps are under way.
-# WATCHED: whether |r|^2 has to be quartered in time.
+# PLAIN: whether plain sweeps are in progress.
+# WATCHED: whether |r|^2 must be quartered in time.
 LENGTH, LEAST, SINCE, PLAIN, SPENT, PLAIN_SPENT, WATCHED, CG_STATE_SIZE = range(8)
 
-# Iterations that the conjugate directions have, at least, to quarter |r|^2; as many as were spent so far, if more.
+# Minimum number of iterations in which conjugate directions must quarter |r|^2; as many as were made so far, if more.
 PATIENCE: Final = 32
 
 
@@ -203,9 +202,9 @@ def nonsmooth_nonlinear_cg(
     work: Floats,
     state: Floats,
 ) -> None:
-    """Run ``count`` iterations; z becomes P(y) of the last, which lies between the bounds, y the point after it.
+    """Make ``count`` iterations; z becomes P(y) of the last, which is between the bounds, y the point after it.
 
-    ``work`` (3, n) holds w at y, M p and w at the former y; the last two are kept from call to call.
+    ``work`` (3, n) has w at y, M p, and w at the previous y; the last two are kept from call to call.
     """
     n = z.shape[0]
     dense = matrix[0].shape[0] > 0
@@ -223,12 +222,12 @@ def nonsmooth_nonlinear_cg(
             z[i] = y[i]
         # One sweep.
         sweep(matrix, q, diagonal, step, lo, hi, y, w, order)
-        # Now y is P(y), and z the point it came from.
+        # Now y is P(y), and z the point before.
         # Its squared length.
         length = 0.0
         for i in range(n):
             length += diagonal[i] * (y[i] - z[i]) * (y[i] - z[i])
-        # Has the length been quartered in time?
+        # Check whether the length was quartered in time.
         state[SPENT] += 1.0
         if state[WATCHED] == 0.0:
             pass
@@ -254,19 +253,19 @@ def nonsmooth_nonlinear_cg(
             p[i] = direction
             z[i] = swept
         if dense:
-            # w is affine: its change along p need not be formed with M.
+            # w is affine: its change along p needs no product with M.
             for i in range(n):
                 w[i] += beta * along[i]
                 along[i] = w[i] - before[i]
 
 
-# Places in the vector of state, which lives from call to call.
+# Indices in the vector of state, which is kept from call to call.
 # CURVATURE: L.
-# LARGEST: a bound of every curvature, beyond which L need not grow.
+# LARGEST: a bound of every curvature, so L need not exceed it.
 # THETA: Nesterov's sequence, 1 after a restart.
 CURVATURE, LARGEST, THETA, PRODUCTS, RESTARTS, APGD_STATE_SIZE = range(6)
 
-# L may fall at a restart: the curvature in the next face may be smaller.
+# L can decrease at a restart: the curvature in the next face may be smaller.
 RELIEF: Final = 0.5
 
 
@@ -282,7 +281,7 @@ def apgd(
     work: Floats,
     state: Floats,
 ) -> None:
-    """Run ``count`` iterations on z. ``metric`` is about 1 / M_ii; ``work`` (5, n) holds y, w at y, w at z, x, w at x.
+    """Make ``count`` iterations on z. ``metric`` is about 1 / M_ii; ``work`` (5, n) has y, w at y, w at z, x, w at x.
 
     A first call has y = z and both w in place.
     """

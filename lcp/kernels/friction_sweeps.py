@@ -8,7 +8,11 @@ degree two in a: at most four roots, met by Newton from the last direction or, w
 sign changes on a circle of points. No symmetry of A is asked. Where A is so singular that no mode fits, projected
 steps are taken, so that a block always moves towards its solution.
 
-O. Bonnefon, G. Daviet, Quartic formulation of Coulomb 3D frictional contact, INRIA RT-0400 (2011), for symmetric A.
+Three modes are tried in turn: open (r = 0), stick (u = 0), slide (u_N = 0, r_T = -mu r_N t with u_T = s t, s >= 0).
+With t = (cos a, sin a), u_N = 0 gives r_N. The part of u_T across t must vanish, which is a trigonometric polynomial of
+degree two in a, with at most four roots. They are found by Newton's method from the last direction or, if this fails,
+between changes of sign on a circle of points. A need not be symmetric. If A is so singular that no mode fits, projected
+steps are made, so that a block always moves towards its solution.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ OPEN, STICK, SLIDE = range(3)
 # No mode fitted; r was moved by projected steps.
 PROJECTED: Final = 3
 
-# Points of the circle between which roots are looked for.
+# Points of the circle between which roots are searched.
 POINTS: Final = 48
 _NEWTON: Final = 8
 _PROJECTIONS: Final = 50
@@ -31,7 +35,7 @@ _PROJECTIONS: Final = 50
 
 @kernel(inner=True)
 def solve_block(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> int:
-    """Solve for r (3,) from its last value; A (3, 3) and b (3,) with zeros where a component is absent. The mode."""
+    """Solve for r (3,) from its last value, with A (3, 3) and b (3,) zero for absent components; return the mode."""
     # The contact opens.
     if b[0] >= 0.0:
         r[0], r[1], r[2] = 0.0, 0.0, 0.0
@@ -57,7 +61,7 @@ def solve_block(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> int:
 
 @kernel(inner=True)
 def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
-    """u = 0 by Cramer's rule, where the force is within the cone."""
+    """Solve u = 0 by Cramer's rule; return True if the force is in the cone."""
     # Two components.
     if dim == 2:
         det = A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
@@ -90,7 +94,7 @@ def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
 
 @kernel(inner=True)
 def _slide_planar(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
-    """Both directions of sliding; the last one first, where both are possible."""
+    """Try both directions of sliding; the last one first, if both are possible."""
     # The last direction first.
     first = -1.0 if r[1] > 0.0 else 1.0
     for k in range(2):
@@ -107,7 +111,7 @@ def _slide_planar(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
 
 @kernel(inner=True)
 def _across(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float, float]:
-    """(A_NN - mu A_NT t) times the part of u_T across t, and its derivative by the angle."""
+    """Return (A_NN - mu A_NT t) times the part of u_T across t, and its derivative by the angle."""
     below = A[0, 0] - mu * (A[0, 1] * c + A[0, 2] * s)
     d_below = -mu * (-A[0, 1] * s + A[0, 2] * c)
     load = b[2] * c - b[1] * s
@@ -121,7 +125,7 @@ def _across(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float,
 
 @kernel(inner=True)
 def _speed(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float, float]:
-    """(r_N, u_T . t) of sliding along t; r_N is 0 where the direction is not possible."""
+    """Return (r_N, u_T . t) of sliding along t; r_N is 0 if the direction is not possible."""
     below = A[0, 0] - mu * (A[0, 1] * c + A[0, 2] * s)
     if not below > 0.0:
         return 0.0, -1.0
@@ -133,7 +137,7 @@ def _speed(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float, 
 
 @kernel(inner=True)
 def _slide_from(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
-    """Newton on the angle from the last direction of friction, or from that of the load."""
+    """Use Newton's method on the angle, from the last direction of friction, or from the direction of the load."""
     # The first direction.
     size = math.sqrt(r[1] * r[1] + r[2] * r[2])
     if size > 0.0:
@@ -153,7 +157,7 @@ def _slide_from(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
             return False
         c, s = _turned(c, s, step)
         if abs(step) <= 1e-8:
-            # Quadratic: the step just made has reached rounding.
+            # Convergence is quadratic: this step has reached rounding.
             break
     else:
         return False
@@ -180,7 +184,7 @@ def _accept(A: Floats, b: Floats, mu: float, c: float, s: float, r: Floats) -> b
 
 @kernel(inner=True)
 def _slide_anywhere(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
-    """Every sign change on a circle of points, by bisection; of the roots that can slide, the fastest."""
+    """Bisect every change of sign on a circle of points; of the roots that can slide, use the fastest."""
     # The first point of the circle.
     angle = 2.0 * math.pi / POINTS
     turn_c, turn_s = math.cos(angle), math.sin(angle)
@@ -208,7 +212,7 @@ def _slide_anywhere(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
             if n > 0.0 and speed > best:
                 best_c, best_s, best = high_c, high_s, speed
         c0, s0, h0 = c1, s1, h1
-    # None can slide.
+    # No direction can slide.
     if best < 0.0:
         return False
     return _accept(A, b, mu, best_c, best_s, r)
@@ -216,7 +220,7 @@ def _slide_anywhere(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
 
 @kernel(inner=True)
 def _project_steps(A: Floats, b: Floats, mu: float, r: Floats) -> None:
-    """Projected steps on De Saxce's form, of a length the block's size allows."""
+    """Make projected steps on De Saxce's form, with a length from the size of the block."""
     # The length of the steps.
     size = 0.0
     for i in range(3):
@@ -238,7 +242,7 @@ def _project_steps(A: Floats, b: Floats, mu: float, r: Floats) -> None:
 
 
 class ContactBlocks(NamedTuple):
-    """Contacts and their W: row a has the blocks ``block[k]`` at contact ``column[k]``, k in pointer[a]:pointer[a + 1].
+    """Contacts and their W: row a has blocks ``block[k]`` at contact ``column[k]``, k in pointer[a]:pointer[a + 1].
 
     Components that a contact lacks are zeros.
     """
@@ -262,10 +266,10 @@ def friction_sweeps(
     work: Floats,
     moved: Floats,
 ) -> int:
-    """As many sweeps of r (nc, 3) as ``moved`` has entries, which become the lengths of their steps.
+    """Make as many sweeps of r (nc, 3) as ``moved`` has entries, which become the lengths of their steps.
 
-    ``shift`` (nc,) is what a proximal term adds to the diagonal (q holds the rest of it). ``order`` is that of the
-    contacts, ``work`` (5, 3). Returns how often a block had no mode that fitted, in the last sweep.
+    ``shift`` (nc,) is the diagonal of a proximal term (q includes the rest of it). ``order`` is the order of the
+    contacts, ``work`` (5, 3). Returns the number of blocks without a fitting mode in the last sweep.
     """
     # Views of the workspace.
     pointer, column, block, diagonal, mu, dims = contacts

@@ -1,15 +1,15 @@
 """Lemke's complementary pivoting on a condensed, equilibrated tableau.
 
-Lemke (1965); Cottle, Pang and Stone (1992), algorithm 4.4.5. The augmented system w = q + M z + d t starts at t large;
-t is driven down along the almost complementary path until it leaves (a solution) or a ray is met. Every claim is
-checked on the original data before it is returned: the final basis is solved anew, refined once, and measured by
-the backward error or by the rule of a step; a ray is believed only after the dictionary has been formed anew.
+Lemke (1965); Cottle, Pang and Stone (1992), algorithm 4.4.5. The augmented system w = q + M z + d t starts at large t.
+t is reduced along the almost complementary path until it leaves (a solution) or the path ends in a ray. Every claim is
+checked on the original data before it is returned. The final basis is solved again, refined once, and measured by the
+backward error or by the rule of a step. A ray is accepted only after the dictionary has been formed again.
 
-The ratio test has a tolerance for ties and the lexicographic rule. Degenerate dictionaries are the rule in contact
-problems (every slack of a friction cone starts at zero), and there a wrong choice among ties ends in a cycle or in a
-false ray. Cottle, Pang and Stone (1992), section 4.9: of the tied rows take the lexicographically smallest of (rhs,
-B^-1)_i / |T_ic|; the columns of B^-1 belonging to basic slacks are unit vectors, the others stand in the dictionary,
-with the opposite sign, in the columns of the nonbasic slacks.
+The ratio test has a tolerance for ties and the lexicographic rule. In contact problems degenerate dictionaries are
+normal (every slack of a friction cone starts at zero), and a wrong choice among ties ends in a cycle or in a false ray.
+Cottle, Pang and Stone (1992), section 4.9: of the tied rows take the lexicographically smallest of (rhs, B^-1)_i /
+|T_ic|. The columns of B^-1 of basic slacks are unit vectors; the others are in the dictionary, with the opposite sign,
+as columns of the nonbasic slacks.
 """
 
 from __future__ import annotations
@@ -59,47 +59,47 @@ from lcp.kernels.lemke_tableau import (
 )
 from lcp.kernels.reductions import largest_size, least_of
 
-# Places in the vector of options.
-# FREE_OF_UNITS: judged by the backward error, every digit of q being meant; otherwise by the rule of a step.
+# Indices in the vector of options. FREE_OF_UNITS: decided by the backward error, with every digit of q; otherwise by
+# the rule of a step.
 MAX_PIVOTS, PIVOT_TOLERANCE, TIE_TOLERANCE, TOLERANCE, RESTARTS, COVERED, FREE_OF_UNITS = range(7)
 OPTIONS_SIZE: Final = 8
 
-# Places in the vector of information.
+# Indices in the vector of information.
 PIVOTS, WARM, RESTART, REBUILDS, STAGE, ENTERING, PATH_END, WARM_PIVOTS, INFO_SIZE = range(9)
 
-# A budget that is never spent.
+# A budget that is never exhausted.
 WHOLE: Final = 1 << 60
 
-# Values of info[WARM]: no use of a start; its basis solved; pivots from its basis solved.
+# Values of info[WARM]: start not used; its basis solved; pivots from its basis solved.
 WARM_BASIS: Final = 1
 WARM_PATH: Final = 2
 
-# Stages of the resumable drive, kept in info[STAGE].
+# Stages of the resumable loop, stored in info[STAGE].
 START: Final = 0
 PIVOTING: Final = 1
 
 
 @kernel(inline=True)
 def pivots_at_once(n: int, most: int) -> int:
-    """Pivots, each of up to n^2 multiply-adds, that make a portion; ``most`` of small problems."""
+    """Return the pivots, each of up to n^2 multiply-adds, of one portion; ``most`` for small problems."""
     return max(1, min(most, PORTION // max(1, n * n)))
 
 
 @kernel(inline=True)
 def lemke_float_size(n: int) -> int:
-    """Length of the float workspace."""
+    """Return the length of the float workspace."""
     return tableau_floats(n) + n + final_floats(n) + n
 
 
 @kernel(inline=True)
 def last_judged(wf: Floats, n: int) -> Floats:
-    """The z whose backward error was asked for last, if any, its w = M z + q, that error; how large rows of M are."""
+    """Return the z of the last backward error, its w = M z + q, the error, and the largest entries of rows of M."""
     return view_1d(wf, tableau_floats(n) + n, 3 * n + 1)
 
 
 @kernel(inline=True)
 def lemke_int_size(n: int) -> int:
-    """Length of the integer workspace."""
+    """Return the length of the integer workspace."""
     return tableau_ints(n) + 3 * n + 1
 
 
@@ -116,10 +116,10 @@ def lemke_drive(
     info: Ints,
     budget: int,
 ) -> int:
-    """Run at most ``budget`` pivots; `RUNNING` asks to be called again with everything left as it is.
+    """Make at most ``budget`` pivots; on `RUNNING` call again with everything unchanged.
 
-    Where the budget is less than `WHOLE` it also returns in the midst of an update of the whole tableau. A first call
-    has ``info[STAGE] == START``. On `RAY`, wf[:2 n + 1] holds the direction (w, z, t) of the ray.
+    If the budget is less than `WHOLE`, it also returns within an update of the whole tableau. The first call has
+    ``info[STAGE] == START``. On `RAY`, wf[:2 n + 1] has the direction (w, z, t) of the ray.
     """
     # First call: nothing to do if q >= 0.
     n = q.shape[0]
@@ -138,14 +138,14 @@ def lemke_drive(
     # Views of the workspaces, and options.
     t = tableau(wf, wi, n)
     tolerance = options[TOLERANCE]
-    # Rounding leaves a right basis far below the tolerance.
+    # With rounding a right basis is far below the tolerance.
     strict = STRICTNESS * tolerance
     at = tableau_floats(n)
     end = final_basis(
         M, q, t.row, t.column, t.active, t.A, t.perm, z, view_1d(wf, at, n), view_1d(wf, at + n, final_floats(n)),
         options[FREE_OF_UNITS] != 0.0,
     )  # fmt: skip
-    # The covering vector handed in, kept at the very end so that callers need not know the layout.
+    # The given covering vector, stored at the end so that callers need not know the layout.
     given = view_1d(wf, wf.shape[0] - n, n)
     at = tableau_ints(n)
     tied = view_1d(wi, at, n)
@@ -192,7 +192,7 @@ def lemke_drive(
             fresh = True
 
     while True:
-        # How the path goes on: it has ended, is at a limit, or makes plain pivots.
+        # The path has ended, is at a limit, or continues with plain pivots.
         verdict = RUNNING
         if fresh:
             pivot(t, r, 0.0, info)
@@ -212,7 +212,7 @@ def lemke_drive(
         # The next pivot.
         if verdict == RUNNING:
             pending = t.counts[PENDING]
-            # In portions, unlike that of `entering_column`.
+            # In portions, unlike the update in `entering_column`.
             late = pending >= t.counts[MOST_PENDING] and budget < WHOLE
             if late and not update_columns(t, M, PORTION // (n * pending)):
                 return RUNNING
@@ -224,7 +224,7 @@ def lemke_drive(
                 pivot(t, r, tie, info)
                 spent += 1
                 continue
-            # A ray: believe it only from a dictionary free of accumulated rounding.
+            # A ray is accepted only from a dictionary without accumulated rounding.
             if info[REBUILDS] <= info[RESTART]:
                 info[REBUILDS] = info[RESTART] + 1
                 if rebuild(t, M, q, wanted):
@@ -234,14 +234,14 @@ def lemke_drive(
                 verdict = RAY
         # The final basis, solved from the data.
         if verdict == SOLVED:
-            # In index order, so that the answer depends on the basis alone and not on the way to it.
+            # In index order, so that the result depends only on the basis, not on the path to it.
             k = 0
             for i in range(n):
                 if t.position[n + i] < 0:
                     active[k] = i
                     k += 1
-            # A basis that only just meets the tolerance is kept, while the values of the dictionary, a few steps of
-            # min-map Newton and then other paths look for the right one.
+            # A basis that barely meets the tolerance is stored, while the values of the dictionary, a few steps of
+            # min-map Newton and then other paths search for the right one.
             right = accept(end, k, strict)
             if not right:
                 keep_best(end)
@@ -266,7 +266,7 @@ def lemke_drive(
                 ray_direction(t, info[ENTERING], wf)
             return verdict
         if info[RESTART] < 0:
-            # The cold path keeps the whole limit: a start costs pivots, never a solution.
+            # The cold path keeps the whole limit: a start can cost pivots, but never a solution.
             info[WARM_PIVOTS] = info[PIVOTS]
             limit += info[PIVOTS]
         # The next path.
@@ -283,10 +283,10 @@ def lemke_drive(
 
 @kernel(inline=True)
 def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
-    """Let the entering variable take row r, set to zero what is zero but for rounding, name the next entering one.
+    """Pivot on row r: set rounding to zero, and choose the next entering variable.
 
-    ``size`` carries, row by row, the largest magnitude that has gone into x_i: the rounding in x_i is a multiple of
-    it. One scale for all rows would take small forces for rounding beside large ones.
+    ``size`` has, for each row, the largest magnitude that was added to x_i: the rounding in x_i is a multiple of it.
+    With one scale for all rows small forces would count as rounding of large ones.
     """
     # Views of whole vectors of eight.
     n = t.basis.shape[0]
@@ -305,7 +305,7 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
     # The entering variable takes the row.
     x[r] = step
     size[r] = length
-    # The variable that left blocks no more: it is no candidate for what enters next.
+    # The variable that left does not block any more: it is not a likely successor.
     t.ratio[r] = np.inf
     # The complement of the leaving variable enters next.
     leaving = exchange(t, r, info[ENTERING])
@@ -320,7 +320,7 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
 
 @kernel(inner=True, long_loops=True)
 def follow(t: Tableau, M: Floats, options: Floats, info: Ints, tied: Ints, most: int) -> int:
-    """Make at most so many plain pivots of a path of few rows; how many were made before it ended, or may be a ray."""
+    """Make at most this many plain pivots of a path of few rows; return those made before it ended, or may be a ray."""
     # Thresholds of this path.
     threshold = pivot_threshold(options[PIVOT_TOLERANCE], info[RESTART])
     tie = tie_threshold(options[TIE_TOLERANCE], info[RESTART])
@@ -338,8 +338,8 @@ def follow(t: Tableau, M: Floats, options: Floats, info: Ints, tied: Ints, most:
 
 @kernel(inner=True)
 def ray_direction(t: Tableau, entering: int, wf: Floats) -> None:
-    """Write the secondary ray (w, z, t), in the units of the problem, over the head of the workspace."""
-    # The direction in units of the tableau, behind the basic values.
+    """Write the secondary ray (w, z, t), in the units of the problem, to the start of the workspace."""
+    # The direction in units of the tableau, after the basic values.
     n = t.basis.shape[0]
     direction = wf[wf.shape[0] - 2 * n - 1 :]
     for i in range(2 * n + 1):
@@ -351,17 +351,17 @@ def ray_direction(t: Tableau, entering: int, wf: Floats) -> None:
     for i in range(n):
         direction[i] /= t.row[i]
         direction[n + i] *= t.column[i]
-    # Move it to the head.
+    # Move it to the start.
     for i in range(2 * n + 1):
         wf[i] = direction[i]
 
 
 @kernel(inline=True)
 def leaving_row(t: Tableau, M: Floats, pivot_tolerance: float, tie_tolerance: float, tied: Ints) -> int:
-    """Row whose variable blocks the growth of the entering one, with column ``entry``; -1 when none does (a ray).
+    """Return the row that blocks the entering variable, with column ``entry``; -1 if no row does (a ray).
 
-    ``pivot_tolerance`` is relative to the largest entry of the column, ``tie_tolerance`` to ``size``, the magnitudes
-    each right-hand side came from. ``tied`` (n,) is scratch.
+    ``pivot_tolerance`` is relative to the largest entry of the column, ``tie_tolerance`` to ``size``, the magnitudes of
+    the terms of each right-hand side. ``tied`` (n,) is scratch.
     """
     # Views of whole vectors of eight.
     width = in_eights(t.basis.shape[0])
@@ -370,13 +370,13 @@ def leaving_row(t: Tableau, M: Floats, pivot_tolerance: float, tie_tolerance: fl
     ratio = view_1d(t.ratio, 0, width)
     size = view_1d(t.size, 0, width)
     floor = -pivot_tolerance * largest_size(column)
-    # Without branches: the signs of a column are as good as random, and a mispredicted branch costs more than dividing.
+    # Without branches: the signs of a column are nearly random, and a mispredicted branch costs more than a division.
     for i in range(width):
         ratio[i] = max(x[i], 0.0) / -column[i] if column[i] < floor else np.inf
     step = least_of(ratio)
     if step == np.inf:
         return -1
-    # A row is tied when its variable, after the step, is zero to within its rounding.
+    # A row is tied if its variable, after the step, is zero to within its rounding.
     count = 0
     row = 0
     for i in range(width):
@@ -391,7 +391,7 @@ def leaving_row(t: Tableau, M: Floats, pivot_tolerance: float, tie_tolerance: fl
 
 @kernel(inner=True)
 def lexicographic_row(t: Tableau, M: Floats, step: float, floor: float, tie_tolerance: float, tied: Ints) -> int:
-    """The row to leave among several tied ones; the artificial variable goes before all others."""
+    """Return the leaving row among several tied ones; the artificial variable leaves first."""
     # The tied rows.
     column = t.entry
     n = t.basis.shape[0]
@@ -404,7 +404,7 @@ def lexicographic_row(t: Tableau, M: Floats, step: float, floor: float, tie_tole
             tied[count] = i
             count += 1
     if count == 0:
-        # Rounding near the ends of double precision, no small part there, leaves none: the row that gave the step.
+        # Near the ends of double precision rounding can leave no row; use the row of the step.
         while t.ratio[count] != step:
             count += 1
         return count
@@ -428,7 +428,7 @@ def lexicographic_row(t: Tableau, M: Floats, step: float, floor: float, tie_tole
                 kept += 1
         count = kept
         k += 1
-    # Ties that survive every column come from rounding alone: the largest pivot is the safest of them.
+    # Ties that remain after all columns come only from rounding: the largest pivot is the safest of them.
     best = tied[0]
     for s in range(1, count):
         if column[tied[s]] < column[best]:
@@ -438,7 +438,7 @@ def lexicographic_row(t: Tableau, M: Floats, step: float, floor: float, tie_tole
 
 @kernel(inline=True)
 def inverse_entry(t: Tableau, i: int, k: int, c: int) -> float:
-    """Entry (i, k) of the basis inverse over the size of the pivot of row i; c is the column of slack k, or -1."""
+    """Return entry (i, k) of the basis inverse over the size of row i's pivot; c is the column of slack k, or -1."""
     if c >= 0:
         return t.T[c, i] / t.entry[i]
     return -1.0 / t.entry[i] if t.basis[i] == k else 0.0

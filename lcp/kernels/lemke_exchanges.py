@@ -1,16 +1,16 @@
-"""Exchanges of a dictionary that are kept in a list and applied to a column only when that column is asked for.
+"""Exchanges of a dictionary that are stored in a list and applied to a column only when that column is needed.
 
 An exchange of row r and column c with entering column e turns any other column y into y + v u, where v = -y_r / e_r,
 y_r is set to zero first and u is e with u_r = 1: the product form of the inverse (Dantzig and Orchard-Hays 1954). Every
-entry meets the same operations in the same order as if the whole tableau were updated at each pivot, so nothing is lost
-but the columns nobody asks for; a pivot of a path of p costs p n instead of n^2.
+entry has the same operations in the same order as if the whole tableau were updated at each pivot; only columns that
+are not needed are missing. A pivot of a path of p costs p n instead of n^2.
 
-Storage: eight exchanges make a block, in which their vectors u lie in strips of `STRIP` entries, one under the other:
-constant distances let the compiler see that a column and the strips do not overlap. Inside a block, u has zeros in the
-pivot rows of later exchanges, which are kept in a small triangle, so that the v of a whole block are known before its
-vectors are touched and the column is loaded and stored once for eight exchanges.
+Storage: eight exchanges form a block, in which their vectors u are in strips of `STRIP` entries, one below the other.
+With constant distances the compiler recognises that a column and the strips do not overlap. Inside a block, u has zeros
+in the pivot rows of later exchanges; these entries are stored in a small triangle. So the v of a whole block are
+computed before its vectors are read, and the column is loaded and stored once for eight exchanges.
 
-Vectors are padded with zeros to a multiple of eight beyond n (`padded`); entry n serves exchanges that are not there.
+Vectors are padded with zeros to a multiple of eight beyond n (`padded`); entry n serves absent exchanges.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from lcp.kernels import Floats, Ints, kernel
 
 STRIP: Final = 128
 BLOCK_FLOATS: Final = 8 * STRIP
-# Of each exchange: eight entries of the triangle, then 1 / e_r.
+# For each exchange: eight entries of the triangle, then 1 / e_r.
 TABLE: Final = 9
-# Columns advanced together.
+# Columns updated together.
 BATCH: Final = 8
 
 
 @kernel(inline=True)
 def padded(n: int) -> int:
-    """Length of a vector of n entries with its padding, at least one."""
+    """Return the length of a vector of n entries with its padding of at least one."""
     return (n // 8 + 1) * 8
 
 
 @kernel(inline=True)
 def in_eights(n: int) -> int:
-    """n entries in whole vectors of eight: as much of a padded vector as may hold anything."""
+    """Return n entries in whole vectors of eight: the part of a padded vector that can be nonzero."""
     return (n + 7) // 8 * 8
 
 
 @kernel(inline=True)
 def strips(n: int) -> int:
-    """Strips that hold a padded vector."""
+    """Return the number of strips of a padded vector."""
     return (padded(n) + STRIP - 1) // STRIP
 
 
 @kernel(inline=True)
 def patience(n: int) -> int:
-    """Exchanges kept before they are applied to all columns: a long path's worth, while they fit a cache of 8 MiB."""
+    """Return the exchanges stored before they are applied to all columns: for a long path, within a cache of 8 MiB."""
     return max(32, max(3 * n // 4, min(2 * n, (1 << 20) // (n + 1))) // 8 * 8)
 
 
 @kernel(inline=True)
 def capacity(n: int) -> int:
-    """Vectors there is room for: those of a predicted basis and some exchanges beside them."""
+    """Return the number of vectors for which there is memory: of a predicted basis and some exchanges."""
     return max(patience(n), (n + 7) // 8 * 8 + 32)
 
 
@@ -62,14 +62,14 @@ class Exchanges(NamedTuple):
 
     U: Floats  # their vectors, in strips
     table: Floats  # `TABLE` for each
-    places: Ints  # of each block of eight: their rows, and which earlier exchange of the block has emptied these
+    places: Ints  # of each block of eight: their rows, and the earlier exchange of the block that has emptied these
     factors: Floats  # 8 BATCH scratch
     n: int
 
 
 @kernel(inline=True)
 def strips_at(t: Exchanges, block: int, strip: int) -> Floats:
-    """The strips of a block's vectors, one under the other."""
+    """Return the strips of a block's vectors, one below the other."""
     at = (block * strips(t.n) + strip) * BLOCK_FLOATS
     return t.U[at : at + BLOCK_FLOATS]
 
@@ -92,7 +92,7 @@ def fuse_one(
 
 @kernel(inner=True, long_loops=True)
 def fuse_two(u: Floats, y: Floats, z: Floats, v: Floats, at: int) -> None:
-    """As `fuse_one`, for two columns that share the loads of u; their factors are v[at : at + 16]."""
+    """Do the same as `fuse_one` for two columns that share the loads of u; their factors are v[at : at + 16]."""
     # The sixteen factors.
     a, b, c, d = v[at], v[at + 1], v[at + 2], v[at + 3]
     e, f, g, h = v[at + 4], v[at + 5], v[at + 6], v[at + 7]
@@ -117,14 +117,14 @@ def fuse_two(u: Floats, y: Floats, z: Floats, v: Floats, at: int) -> None:
 
 @kernel(inline=True)
 def factors(e: Exchanges, y: Floats, block: int, first: int, v: Floats) -> None:
-    """The factors of a block's vectors for the column y, into v[:8]; y is zero in their rows then."""
-    # Places of the block.
+    """Compute the factors of a block's vectors for the column y into v[:8]; y is then zero in their rows."""
+    # Indices of the block.
     n, places = e.n, e.places
     base = 8 * block
     at = 16 * block
     t = e.table[TABLE * base : TABLE * (base + 8)]
-    # An exchange before ``first`` is none: it gets the row of zeros. A row that an earlier exchange of the block
-    # has emptied (whose number stands in places[at + 8 + m]) starts from zero.
+    # An exchange before ``first`` counts as absent: it gets the row of zeros. A row that an earlier exchange of the
+    # block has emptied (its number is places[at + 8 + m]) starts from zero.
     i0 = places[at] if base >= first else n
     i1 = places[at + 1] if base + 1 >= first else n
     i2 = places[at + 2] if base + 2 >= first else n
@@ -180,7 +180,7 @@ def factors(e: Exchanges, y: Floats, block: int, first: int, v: Floats) -> None:
     v6 = -(y6 + v5 * t[59]) * t[62]
     y7 += v5 * t[68]
     v7 = -(y7 + v6 * t[69]) * t[71]
-    # Hand them over.
+    # Copy them to v.
     v[0] = v0
     v[1] = v1
     v[2] = v2
@@ -211,8 +211,8 @@ def advance(e: Exchanges, y: Floats, first: int, last: int) -> None:
 def advance_many(e: Exchanges, T: Floats, slots: Ints, columns: int, stamp: Ints, last: int) -> None:
     """Apply all exchanges up to ``last`` to ``columns`` (even, up to `BATCH`) columns, the rows ``slots`` of T.
 
-    ``stamp`` says where each column stands, and is set. The columns share the loads of the exchanges, which is what
-    limits a single column once the exchanges no longer fit the nearest cache.
+    ``stamp`` is the last exchange applied to each column, and is updated. The columns share the loads of the exchanges,
+    which limit a single column if the exchanges exceed the nearest cache.
     """
     # The oldest stamp.
     v = e.factors
@@ -237,8 +237,8 @@ def advance_many(e: Exchanges, T: Floats, slots: Ints, columns: int, stamp: Ints
 
 @kernel(inner=True, long_loops=True)
 def append(e: Exchanges, entry: Floats, r: int, k: int) -> None:
-    """Make exchange k of the up-to-date entering column ``entry`` and row r."""
-    # Where the exchange stands.
+    """Store exchange k of the up-to-date entering column ``entry`` and row r."""
+    # The position of the exchange.
     U, table, places = e.U, e.table, e.places
     width = entry.shape[0]
     count = strips(e.n)
@@ -280,7 +280,7 @@ def append(e: Exchanges, entry: Floats, r: int, k: int) -> None:
 
 @kernel(inner=True, long_loops=True)
 def column_left_behind(e: Exchanges, k: int, last: int, y: Floats) -> None:
-    """Fill y with the column that exchange k has put in place of its entering one: u / e_r."""
+    """Fill y with the column that replaces the entering column of exchange k: u / e_r."""
     # The vector of exchange k over its pivot.
     block = k // 8
     base = 8 * block
@@ -291,6 +291,6 @@ def column_left_behind(e: Exchanges, k: int, last: int, y: Floats) -> None:
         target = y[strip * STRIP : min((strip + 1) * STRIP, y.shape[0])]
         for j in range(target.shape[0]):
             target[j] = source[j] * inverse
-    # What later exchanges of the block have moved to the triangle; of two on one row, the earlier one has the value.
+    # Entries moved to the triangle by later exchanges of the block; of two on one row, the earlier one has the value.
     for later in range(min(last, base + 8) - 1, k, -1):
         y[e.places[16 * block + later - base]] = e.table[TABLE * later + m] * inverse

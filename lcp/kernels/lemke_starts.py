@@ -1,8 +1,8 @@
-"""How a path of Lemke's method begins: cold, anew from a given basis, or at a predicted basis.
+"""Starts of paths of Lemke's method: cold, again from a given basis, or at a predicted basis.
 
-From a dictionary with negative basic values any column of positive numbers may carry the artificial variable; taking
-it in the rows of the *present* basis makes the path that of Lemke's method on the principal pivot transform (Cottle,
-Pang and Stone 1992, section 2.3), which is P or positive semidefinite where M is.
+From a dictionary with negative basic values any positive column can serve for the artificial variable. In the rows of
+the *present* basis the path is the one of Lemke's method on the principal pivot transform (Cottle, Pang and Stone 1992,
+section 2.3), which is P or positive semidefinite if M is.
 
 A restart changes thresholds, the length of the path and the covering vector.
 """
@@ -33,20 +33,20 @@ from lcp.kernels.lemke_tableau import (
 )
 from lcp.kernels.reductions import dot
 
-# A path from a start is followed where at most one in so many of its basic unknowns has the wrong sign.
+# A path from a start is followed if at most one in this number of its basic unknowns has the wrong sign.
 WORTH: Final = 1
 
 
 @kernel(inner=True)
 def cold_start(t: Tableau, M: Floats, q: Floats, restart: int, covered: bool, given: Floats) -> int:
-    """The first dictionary, its artificial column as ``entry``; returns the row in which that variable enters."""
+    """Form the first dictionary with its artificial column as ``entry``; return the row at which it enters."""
     # The first dictionary.
     n = q.shape[0]
     cover_vector(restart, covered, given, t.row, t.cover)
     first_tableau(t, q)
     store_all(t, M)
     x = t.x
-    # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row. Rows with d_i = 0 hold by themselves.
+    # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row. Rows with d_i = 0 are satisfied anyway.
     r = -1
     for i in range(n):
         if t.cover[i] > 0.0 and (r < 0 or x[i] * t.cover[r] <= x[r] * t.cover[i]):
@@ -61,9 +61,9 @@ def cold_start(t: Tableau, M: Floats, q: Floats, restart: int, covered: bool, gi
 def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> int:
     """Form the dictionary whose basic variables are marked in ``wanted`` (2 n + 1,) from the original data.
 
-    One exchange per variable, the row being the one with the largest entry among those whose variable is to go.
-    Columns in which that entry is small wait for the others; those where it stays below ``floor`` times the largest
-    entry met are linear combinations of the rest and are left out: returns how many.
+    There is one exchange per variable, with the row of the largest entry among rows whose variable must leave. Columns
+    in which this entry is small wait for the others. If it stays below ``floor`` times the largest entry found, the
+    column depends on the others and is left out. Returns the number of these.
     """
     # The first dictionary.
     n = q.shape[0]
@@ -84,7 +84,7 @@ def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> 
                 store_wanted(t, M, wanted, c)
             copy_column(t, M, c, t.entry)
             advance(t.exchanges, t.entry, t.stamp[c], t.counts[PENDING])
-            # The largest entry among rows whose variable is to go.
+            # The largest entry among rows whose variable must leave.
             r = -1
             best = 0.0
             whole = 0.0
@@ -109,7 +109,7 @@ def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> 
 
 @kernel(inner=True)
 def store_wanted(t: Tableau, M: Floats, wanted: Ints, c: int) -> None:
-    """Bring column c and the next wanted ones that are as far behind up to date together."""
+    """Bring column c and the next wanted ones with the same stamp up to date together."""
     columns = 0
     for j in range(c, t.nonbasis.shape[0]):
         if wanted[t.nonbasis[j]] and t.counts[PENDING] - t.stamp[j] >= STALE and columns < t.slots.shape[0]:
@@ -120,7 +120,7 @@ def store_wanted(t: Tableau, M: Floats, wanted: Ints, c: int) -> None:
 
 @kernel(inner=True)
 def rebuild(t: Tableau, M: Floats, q: Floats, wanted: Ints) -> bool:
-    """Form the dictionary of the present basis anew; False where that is singular to working precision."""
+    """Form the dictionary of the present basis again; return False if it is singular to working precision."""
     for j in range(wanted.shape[0]):
         wanted[j] = 0
     for i in range(t.basis.shape[0]):
@@ -134,9 +134,9 @@ def rebuild(t: Tableau, M: Floats, q: Floats, wanted: Ints) -> bool:
 
 @kernel
 def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
-    """The dictionary whose basic z are ``active[:k]``, their block being factored in A; columns wait to be asked for.
+    """Form the dictionary with basic z ``active[:k]``, whose block is factored in A; columns are formed on request.
 
-    Where a basis is given, this costs no exchange: the k columns of M, laid out like exchanges, take their place.
+    For a given basis this needs no exchange: the k columns of M, stored like exchanges, replace them.
     """
     # The first dictionary, and the variables of the basis.
     n = q.shape[0]
@@ -152,7 +152,7 @@ def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
         t.nonbasis[i] = i
         t.position[n + i] = -1
         t.position[i] = i
-    # Columns of the basis in place of exchanges.
+    # Columns of the basis replace exchanges.
     blocks = (k + 7) // 8
     for block in range(blocks):
         for place in range(block * count * BLOCK_FLOATS, (block + 1) * count * BLOCK_FLOATS):
@@ -182,10 +182,10 @@ def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
 
 @kernel
 def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: int, regular: bool) -> int:
-    """The dictionary of the basis {z0 > 0}, its artificial column as ``entry``; returns the row it enters in.
+    """Form the dictionary of the basis {z0 > 0}, its artificial column as ``entry``; return the row it enters in.
 
-    The k indices stand in ``active``; ``regular``: their block is factored in A. Otherwise columns that depend on
-    others are left out. -1 where no path is worth following: no basic value is negative, or too many are.
+    The k indices are in ``active``; ``regular``: their block is factored in A. Otherwise columns that depend on others
+    are left out. Returns -1 if a path is not worth following: no basic value is negative, or too many are.
     """
     # The dictionary of the basis.
     n = q.shape[0]
@@ -198,7 +198,7 @@ def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: in
             t.cover[i] = 0.0
         wanted[2 * n] = 0
         form_basis(t, M, q, wanted, 1e-9)
-    # Whether a path is worth following.
+    # Decide whether a path is worth following.
     x = t.x
     r = 0
     negative = 0
@@ -235,10 +235,10 @@ def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: in
 
 @kernel(inline=True)
 def pivot_threshold(tolerance: float, restart: int) -> float:
-    """Smallest admissible pivot of a restart, relative to its column.
+    """Return the smallest admissible pivot of a restart, relative to its column.
 
-    Redundant contacts make exact zeros that rounding fills with noise, so the first tries demand large pivots; wide
-    spreads of mass make small pivots that are real, so the later ones do not.
+    Redundant contacts make exact zeros that rounding fills with noise, so the first tries require large pivots. Wide
+    ranges of mass make small pivots that are real, so later ones do not.
     """
     if restart < 2:
         return tolerance
@@ -247,9 +247,9 @@ def pivot_threshold(tolerance: float, restart: int) -> float:
 
 @kernel(inline=True)
 def tie_threshold(tolerance: float, restart: int) -> float:
-    """Width of a tie of a restart.
+    """Return the width of a tie of a restart.
 
-    Wide ones allow for more rounding; the narrow one tells apart forces a trillion times smaller than the largest.
+    Wide ties allow for more rounding; the narrow one distinguishes forces a trillion times smaller than the largest.
     """
     if restart in (1, 4):
         return tolerance * 1e3
@@ -258,21 +258,21 @@ def tie_threshold(tolerance: float, restart: int) -> float:
 
 @kernel(inline=True)
 def balanced(restart: int) -> bool:
-    """Whether a restart scales by geometric means, which tell a heavy body's rows from those of its friction cone."""
+    """Return True if a restart scales by geometric means, which separate rows of heavy bodies from rows of cones."""
     return restart in (6, 7)
 
 
 @kernel(inline=True)
 def path_limit(limit: float, restart: int, restarts: float, n: int, pivots: int) -> float:
-    """Pivots at which a path is given up: one that long often cycles; but the last may use up the whole limit."""
+    """Return the pivots at which a path is stopped (long paths often cycle); the last one has the whole limit."""
     return limit if restart >= restarts else min(limit, pivots + max(100, 8 * n))
 
 
 @kernel(inner=True)
 def cover_vector(restart: int, covered: bool, given: Floats, row: Floats, cover: Floats) -> None:
-    """Covering vector of a restart, in equilibrated rows: the given one or ones, then fixed irregular vectors.
+    """Return the covering vector of a restart, in equilibrated rows: the given one or ones, then irregular vectors.
 
-    Another covering vector follows another path; a path that rounding has led astray is not met again.
+    Another covering vector leads to another path, without the same errors by rounding.
     """
     for i in range(cover.shape[0]):
         if restart < 4 or restart in (6, 7):

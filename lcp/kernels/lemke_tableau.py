@@ -1,14 +1,14 @@
-"""The condensed tableau of Lemke's method: basis, basic values, and columns that are brought up to date when asked for.
+"""The condensed tableau of Lemke's method: basis, basic values, and columns that are updated on request.
 
-A dictionary x_B = x + sum_c T_c y_c with one column per nonbasic variable: w_i is variable i, z_i is n + i, the
-artificial variable is 2 n; at first all w are basic, column c < n is that of z_c and column n the covering vector. A
-column is either still one of these (`ORIGINAL`), or stands in a row of ``T`` as of exchange ``stamp`` (`STORED`), or is
-what exchange ``stamp - 1`` has left (`LEFT_BEHIND`), or follows from a factored basis (`BASED`); the exchanges since
-then are pending (`lcp.kernels.lemke_exchanges`).
+A dictionary x_B = x + sum_c T_c y_c has one column per nonbasic variable: w_i is variable i, z_i is n + i, the
+artificial variable is 2 n. At first all w are basic, column c < n is the column of z_c, and column n is the covering
+vector. A column is unchanged (`ORIGINAL`), or stored in a row of ``T`` with the exchanges before ``stamp`` (`STORED`),
+or left by exchange ``stamp - 1`` (`LEFT_BEHIND`), or follows from a factored basis (`BASED`); later exchanges are
+pending (`lcp.kernels.lemke_exchanges`).
 
-With a basis {z_a, w_b} whose block M_aa is factored, a column or right-hand side y of the first dictionary becomes
-s = -M_aa^-1 y_a in the rows of a and y_b + M_ba s in the others (principal pivot transform: Cottle, Pang and Stone
-1992, section 2.3). The k columns of M_ba lie where exchanges do, eight to a block.
+With a basis {z_a, w_b} whose block M_aa is factored, a column or right-hand side y of the first dictionary becomes s =
+-M_aa^-1 y_a in the rows of a and y_b + M_ba s in the others (principal pivot transform: Cottle, Pang and Stone 1992,
+section 2.3). The k columns of M_ba are stored like exchanges, eight to a block.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ from lcp.kernels.lemke_exchanges import (
 
 ORIGINAL, STORED, LEFT_BEHIND, BASED = range(4)
 
-# Pending exchanges from which on a column is brought up to date together with its likely successors.
+# Pending exchanges from which on a column is updated together with its likely successors.
 STALE: Final = 24
-# Columns brought up to date at once then. On definite problems eight would be used as well; on degenerate ones four in
-# ten of eight are, six in ten of four.
+# Columns then updated together. On definite problems eight would be used as well; on degenerate ones four in ten of
+# eight are, six in ten of four.
 AHEAD: Final = 4
-# Rows up to which a tableau that every exchange updates as a whole, with the same bits, takes less time.
+# Rows up to which updating the whole tableau at every exchange, with the same bits, takes less time.
 SMALL: Final = 32
-# Exchanges between two updates of the whole tableau, once a path has turned out long.
+# Exchanges between two updates of the whole tableau on a long path.
 SHORT: Final = 64
 
-# Places in ``counts``.
-# UPDATED: columns that an update under way is done with.
-# WHOLE_KEPT: 1: every column is stored, and every exchange applied to all of them at once.
+# Indices in ``counts``.
+# UPDATED: columns that the update in progress has finished.
+# WHOLE_KEPT: 1: every column is stored, and every exchange is applied to all of them immediately.
 PENDING, MOST_PENDING, BASE_SIZE, UPDATED, WHOLE_KEPT, COUNTS = range(6)
 
 
 class Tableau(NamedTuple):
-    """Views of the two workspaces; vectors named so are padded with zeros (`padded`)."""
+    """Views of the two workspaces; vectors called padded are padded with zeros (`padded`)."""
 
     T: Floats  # (n + 1, padded)
     exchanges: Exchanges
     x: Floats  # padded: values of the basic variables
-    size: Floats  # padded: largest magnitude that has gone into each of them
+    size: Floats  # padded: largest magnitude that was added to each of them
     entry: Floats  # padded: the entering column
     ratio: Floats  # padded: step at which each basic variable blocks
     test: Floats  # padded scratch
@@ -79,12 +79,12 @@ class Tableau(NamedTuple):
     counts: Ints
     active: Ints  # n: indices of that basis
     perm: Ints  # n
-    member: Ints  # n: place among them, or -1
+    member: Ints  # n: position among them, or -1
 
 
 @kernel(inline=True)
 def tableau_floats(n: int) -> int:
-    """Floats of the tableau."""
+    """Return the number of floats of the tableau."""
     width = padded(n)
     exchanges = capacity(n)
     vectors = exchanges // 8 * strips(n) * BLOCK_FLOATS
@@ -93,16 +93,16 @@ def tableau_floats(n: int) -> int:
 
 @kernel(inline=True)
 def tableau_ints(n: int) -> int:
-    """Integers of the tableau."""
+    """Return the number of integers of the tableau."""
     return 9 * n + 4 + 2 * capacity(n) + BATCH + COUNTS
 
 
 @kernel(inline=True)
 def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
-    """The views, at the head of the two workspaces."""
+    """Return the views, at the start of the two workspaces."""
     width = padded(n)
     exchanges = capacity(n)
-    # The basic values and the basis stand first: `artificial_value` reads them without the rest.
+    # The basic values and the basis come first: `artificial_value` reads them without the rest.
     # Starts of the parts of both workspaces.
     a = 6 * width
     b = a + 3 * n
@@ -144,7 +144,7 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
 
 @kernel
 def first_tableau(t: Tableau, q: Floats) -> None:
-    """All w basic: w = q + M z + cover t, equilibrated."""
+    """Form w = q + M z + cover t, equilibrated, with all w basic."""
     # All w are basic.
     n = q.shape[0]
     for i in range(n):
@@ -173,8 +173,8 @@ def first_tableau(t: Tableau, q: Floats) -> None:
 
 @kernel
 def store_all(t: Tableau, M: Floats) -> None:
-    """Store every column of the first dictionary, where there are few."""
-    # Only where there are few.
+    """Store every column of the first dictionary, if there are few."""
+    # Only if there are few.
     n = M.shape[0]
     if n > SMALL:
         return
@@ -196,7 +196,7 @@ def store_all(t: Tableau, M: Floats) -> None:
 
 @kernel(inline=True)
 def add_eight(y: Floats, v: float, u: Floats) -> None:
-    """y + v u of eight numbers; of constant places the compiler makes two vectors."""
+    """Return y + v u of eight numbers; with constant indices the compiler makes two vectors."""
     a, b, c, d = y[0] + v * u[0], y[1] + v * u[1], y[2] + v * u[2], y[3] + v * u[3]
     e, f, g, h = y[4] + v * u[4], y[5] + v * u[5], y[6] + v * u[6], y[7] + v * u[7]
     y[0], y[1], y[2], y[3] = a, b, c, d
@@ -251,7 +251,7 @@ def original_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
 def through_base(t: Tableau, k: int, y: Floats) -> None:
     """Add the base's columns times s = A^-1 b to y (padded, zero in the k rows of the base); put s in those rows.
 
-    b stands in ``test``; s is left in ``solution``.
+    b is in ``test``; s is returned in ``solution``.
     """
     s = t.solution
     solve_factored(t.A, k, t.perm, t.test, s, t.exchanges.factors)
@@ -265,7 +265,7 @@ def through_base(t: Tableau, k: int, y: Floats) -> None:
 
 @kernel(inner=True)
 def based_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
-    """Column c of the dictionary whose basis is factored in A: z_a = A^-1 (w_a - q_a - M_ac z_c), w = q + M z."""
+    """Return column c of the dictionary of the basis factored in A: z_a = A^-1 (w_a - q_a - M_ac z_c), w = q + M z."""
     # The right-hand side of the basis: of a column outside it, or of a unit vector.
     k = t.counts[BASE_SIZE]
     b = t.test
@@ -286,7 +286,7 @@ def based_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
 
 @kernel(inline=True)
 def copy_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
-    """Fill y (padded) with column c as of exchange stamp[c]."""
+    """Fill y (padded) with column c at exchange stamp[c]."""
     # By the kind of the column.
     kind = t.kind[c]
     if kind == ORIGINAL:
@@ -303,7 +303,7 @@ def copy_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
 
 @kernel
 def stored_column(t: Tableau, M: Floats, c: int) -> None:
-    """Bring column c up to date in its row of T."""
+    """Update column c in its row of T."""
     y = t.T[c]
     if t.kind[c] != STORED:
         copy_column(t, M, c, y)
@@ -315,7 +315,7 @@ def stored_column(t: Tableau, M: Floats, c: int) -> None:
 
 @kernel(inner=True)
 def store_together(t: Tableau, M: Floats, columns: int) -> None:
-    """Bring the columns slots[:columns] up to date in their rows of T."""
+    """Update the columns slots[:columns] in their rows of T."""
     for s in range(columns):
         c = t.slots[s]
         if t.kind[c] != STORED:
@@ -330,13 +330,13 @@ def store_together(t: Tableau, M: Floats, columns: int) -> None:
 
 @kernel
 def update_tableau(t: Tableau, M: Floats) -> None:
-    """Apply the pending exchanges to every column and forget them."""
+    """Apply the pending exchanges to every column and remove them."""
     update_columns(t, M, M.shape[0] + 1)
 
 
 @kernel(inner=True)
 def update_columns(t: Tableau, M: Floats, most: int) -> bool:
-    """Go on with `update_tableau` by at most about so many columns; whether that was the last of it."""
+    """Continue `update_tableau` by about this many columns at most; return True if it is finished."""
     # The next columns.
     n = M.shape[0]
     first = t.counts[UPDATED]
@@ -354,7 +354,7 @@ def update_columns(t: Tableau, M: Floats, most: int) -> bool:
     # There are more to update.
     if last <= n:
         return False
-    # All are up to date: the exchanges are forgotten.
+    # All are up to date: remove the exchanges.
     for c in range(n + 1):
         t.stamp[c] = 0
     t.counts[UPDATED] = 0
@@ -365,17 +365,17 @@ def update_columns(t: Tableau, M: Floats, most: int) -> bool:
 
 @kernel(inner=True)
 def store_with_successors(t: Tableau, M: Floats, entering: int) -> None:
-    """Bring the entering column up to date, and those of the variables that are likely to enter next.
+    """Update the entering column, and the columns of the variables that are likely to enter next.
 
-    The basic variables that came next to blocking at the last pivot are the likely ones to block soon, and their
-    complements enter then: on definite problems nearly all such columns are used within a few pivots.
+    The basic variables that were next to blocking at the last pivot are likely to block soon, and their complements
+    enter then: on definite problems nearly all such columns are used within a few pivots.
     """
     # The entering column first.
     n = M.shape[0]
     slots = t.slots
     slots[0] = t.position[entering]
     columns = 1
-    # Insertion into the sorted list of the smallest ratios; slots holds rows until they are turned into columns.
+    # Insert into the sorted list of the smallest ratios; slots has rows until they are replaced by columns.
     key = t.exchanges.factors
     for i in range(n):
         if columns < AHEAD or t.ratio[i] < key[columns - 1]:
@@ -405,7 +405,7 @@ def entering_column(t: Tableau, M: Floats, entering: int) -> None:
     if pending >= t.counts[MOST_PENDING]:
         update_tableau(t, M)
         pending = 0
-    # Bring it up to date with its likely successors.
+    # Update it with its likely successors.
     c = t.position[entering]
     if pending - t.stamp[c] >= STALE:
         store_with_successors(t, M, entering)
@@ -424,9 +424,9 @@ def entering_column(t: Tableau, M: Floats, entering: int) -> None:
 def exchange(t: Tableau, r: int, entering: int) -> int:
     """Exchange the basic variable of row r, which is returned, with ``entering``, whose column is ``entry``.
 
-    The basic values are the caller's.
+    The caller updates the basic values.
     """
-    # Apply the exchange at once, or keep it.
+    # Apply the exchange immediately, or store it.
     c = t.position[entering]
     leaving = t.basis[r]
     if t.counts[WHOLE_KEPT] == 1:

@@ -1,15 +1,14 @@
 """All principal blocks: the signs of their minors, the systems M_aa x = (1, ..., 1), and bounds of |M_aa^-1 d_a|.
 
 Minors are signed by Schur complements in interval arithmetic. M is a P-matrix if and only if its first diagonal entry
-is positive and both the matrix without its first row and column and the Schur complement of that entry are P-matrices:
-2^n pivots, a few operations each. M. J. Tsatsomeros, L. Li, A recursive test for P-matrices, BIT 40 (2000).
+is positive, and both the matrix without its first row and column and the Schur complement of that entry are P-matrices:
+2^n pivots of a few operations each. M. J. Tsatsomeros, L. Li, A recursive test for P-matrices, BIT 40 (2000).
 
-Systems are verified against rounding. Let every proper principal block of A be semimonotone, but not A itself: some x
-> 0 has A x < 0. Then every y with A y <= 0 is nonnegative (the first point of x + t y, t >= 0, with a zero entry would
-violate a smaller block), so that A is regular and A^-1 <= 0. One right-hand side b > 0 therefore decides each block:
-A^-1 b <= 0 is a violation, and a positive entry in A^-1 b excludes one. With A x <= 0 instead of A x < 0, A may also
-be singular: the same argument leaves only multiples of x as its null vectors, and a positive entry in A^-1 b excludes
-that as well.
+Systems are verified against rounding. Let every proper principal block of A be semimonotone, but not A itself: some x >
+0 has A x < 0. Then every y with A y <= 0 is nonnegative, because the first point of x + t y, t >= 0, with a zero entry
+would violate a smaller block. So A is regular and A^-1 <= 0. One right-hand side b > 0 therefore decides each block:
+A^-1 b <= 0 is a violation, and a positive entry in A^-1 b excludes one. With A x <= 0 instead of A x < 0, A can also be
+singular: then the null vectors are multiples of x, and a positive entry in A^-1 b excludes that as well.
 """
 
 from __future__ import annotations
@@ -53,12 +52,12 @@ def schur_complement(A: Floats, R: Floats, B: Floats, S: Floats, size: int) -> N
 
 @kernel
 def scan_minors(A: Floats, R: Floats, phase: Ints, index_set: Ints) -> int:
-    """Walk through all principal minors of A[0] +- R[0]; A and R are (n + 1, n, n), ``phase`` has length n + 1.
+    """Traverse all principal minors of A[0] +- R[0]; A and R are (n + 1, n, n), ``phase`` has length n + 1.
 
-    Returns `ALL_POSITIVE`; or `NOT_POSITIVE`, the bits of ``index_set[0]`` being indices whose minor is certainly not
-    positive; or `UNDECIDED`, where no such set was met and the pivot of set ``index_set[0]`` may have either sign.
+    Returns `ALL_POSITIVE`; `NOT_POSITIVE`, with bits of ``index_set[0]`` for indices whose minor is certainly not
+    positive; or `UNDECIDED`, if there was no such set and the pivot of set ``index_set[0]`` can have either sign.
     """
-    # Depth first: index d is left out of the set, then taken into it.
+    # Depth first: index d is left out of the set, then included.
     n = A.shape[1]
     undecided = False
     code = 0
@@ -83,10 +82,10 @@ def scan_minors(A: Floats, R: Floats, phase: Ints, index_set: Ints) -> int:
                     R[d + 1, i - 1, j - 1] = radius[i, j]
             d += 1
             phase[d] = 0
-        # Take d in, if its pivot is certainly positive.
+        # Include d, if its pivot is certainly positive.
         elif phase[d] == 1:
             phase[d] = 2
-            # A quarter of the pivot is kept as reserve: what follows would be all radius otherwise.
+            # A quarter of the pivot is reserved; otherwise the next intervals would have only radius.
             if here[0, 0] > 1.25 * radius[0, 0]:
                 code |= 1 << d
                 schur_complement(here, radius, A[d + 1], R[d + 1], size)
@@ -106,11 +105,11 @@ def scan_minors(A: Floats, R: Floats, phase: Ints, index_set: Ints) -> int:
 def scan_systems(
     M: Floats, start: int, stop: int, A: Floats, work: Floats, index: Ints, codes: Ints, vector: Floats
 ) -> int:
-    """Go through the blocks ``start <= code < stop``, bit i of a code putting i into the block.
+    """Check the blocks ``start <= code < stop``; bit i of a code includes i in the block.
 
-    Entries of M may be off by one rounding. Returns -1 - code where x >= 0 with (M x)_a < 0 was verified, x being in
-    ``vector``; else the number of ``codes`` written: blocks whose system could not be verified. ``A`` is n x n scratch,
-    ``work`` and ``index`` have length 2 n.
+    Entries of M can be off by one rounding. Returns -1 - code if x >= 0 with (M x)_a < 0 was verified, with x in
+    ``vector``. Otherwise it returns the number of ``codes`` written: blocks whose system could not be verified. ``A``
+    is n x n scratch, ``work`` and ``index`` have length 2 n.
     """
     # Views of the workspaces.
     n = M.shape[0]
@@ -173,7 +172,7 @@ def inverse_image(
     work: Floats,
     out: Floats,
 ) -> bool:
-    """Fill ``out[:k]`` with bounds of |M_aa^-1 e| over all |e - d_a| <= radius_a; False where none was proven.
+    """Fill ``out[:k]`` with bounds of |M_aa^-1 e| over all |e - d_a| <= radius_a; return False if none was proven.
 
     With X an approximate inverse and E = I - X M_aa, |E| <= c < 1 in the row-sum norm, any x~ has x - x~ =
     X (e - M_aa x~) + E (x - x~), and so |x - x~|_max <= |X (e - M_aa x~)|_max / (1 - c). S. M. Rump, Verification
@@ -265,7 +264,7 @@ def worst_images(
     work: Floats,
     worst: Floats,
 ) -> bool:
-    """Raise ``worst`` to the bounds of the blocks ``start <= code < stop``; ``index`` is 2 n, ``work`` 5 n long."""
+    """Raise ``worst`` to the bounds of the blocks ``start <= code < stop``; ``index`` has length 2 n, ``work`` 5 n."""
     # Views of the workspaces.
     n = M.shape[0]
     active = index[:n]

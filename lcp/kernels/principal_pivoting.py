@@ -2,21 +2,21 @@
 
 A dictionary x_B = x + sum_j T[:, j] y_j has one column per nonbasic variable; basic columns, which are unit vectors,
 are not stored. In a principal transform every pair (z_i, w_i) keeps row i and column i: b = x + T y with one of each
-pair basic (b_i) and the other nonbasic (y_i); ``inside[i]`` tells that z_i is basic. Unlike in Lemke's tableau
-nonbasic values need not be zero, because z_i may rest at a bound. Data are equilibrated, T = R M C at first, which
-keeps signs, complementarity and the classes P and sufficient. R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear
-Complementarity Problem (1992), section 2.3.
+pair basic (b_i) and the other nonbasic (y_i); ``inside[i]`` is true if z_i is basic. Unlike in Lemke's tableau nonbasic
+values need not be zero, because z_i can be at a bound. Data are equilibrated, T = R M C at first, which keeps signs,
+complementarity and the classes P and sufficient. R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity
+Problem (1992), section 2.3.
 
-Cottle and Dantzig (1968); Cottle, Pang and Stone (1992), section 4.3. A major cycle takes one pair that is not
-complementary and drives it along the path on which all complementary pairs stay complementary. z_r and w_r of the
-driven pair move in one direction only, until one of them reaches the value that makes the pair complementary. A pair
-that blocks changes places by itself or, if its diagonal entry vanishes, together with the driven one. Every major
-cycle mends a pair and spoils none, so there are at most n of them. If nothing else blocks, a violated pair blocks at a
-limit far out on its wrong side; without that limit a ray would prove nothing.
+Cottle and Dantzig (1968); Cottle, Pang and Stone (1992), section 4.3. A major cycle drives one violated pair along the
+path on which all complementary pairs stay complementary. z_r and w_r of the driven pair move in one direction only,
+until one of them reaches the value that makes the pair complementary. A blocking pair is exchanged by itself or, if its
+diagonal entry vanishes, together with the driven one. Every major cycle makes one pair complementary and violates none,
+so there are at most n of them. If no other pair blocks, a violated pair blocks at a limit far on its wrong side;
+without this limit a ray would prove nothing.
 
 K. G. Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11 (1974). The first pair, in
-a fixed order, that is not complementary is mended; others may be spoiled. With bounds a pair has three states, and the
-rule leads to the sink of the unique sink orientation of a grid (B. Gaertner, W. D. Morris, L. Ruest, Unique sink
+a fixed order, that is not complementary is exchanged; this can violate others. With bounds a pair has three states, and
+the rule leads to the sink of the unique sink orientation of a grid (B. Gaertner, W. D. Morris, L. Ruest, Unique sink
 orientations of grids, Algorithmica 51 (2008)).
 """
 
@@ -64,10 +64,10 @@ def add_multiples(T: Floats, column: Floats, pivot_row: Floats, width: int) -> N
 
 @kernel
 def exchange(T: Floats, x: Floats, r: int, c: int, column: Floats, pivot_row: Floats) -> None:
-    """Swap the basic variable of row ``r`` with the nonbasic variable of column ``c``, in place.
+    """Exchange the basic variable of row ``r`` and the nonbasic variable of column ``c``, in place.
 
-    `take_column` has moved column c of T to ``column`` (n,), which is used up; ``pivot_row`` (n + 1,) is scratch. Both
-    copies keep the update free of aliasing, so that it vectorises.
+    `take_column` has moved column c of T to ``column`` (n,), which is overwritten; ``pivot_row`` (n + 1,) is scratch.
+    Both copies avoid aliasing, so that the update is vectorised.
     """
     # The new pivot row.
     n = x.shape[0]
@@ -89,16 +89,16 @@ def exchange(T: Floats, x: Floats, r: int, c: int, column: Floats, pivot_row: Fl
     x[r] = x_r
 
 
-# A pivot below this part of the largest entry of the tableau makes a basis singular to working precision.
+# A pivot below this fraction of the largest entry of the tableau makes a basis singular to working precision.
 SINGULAR: Final = 1e-14
 
-# The vector of information of a method: its pivots come first.
+# Indices in the vector of information of a method: its pivots come first.
 PIVOTS: Final = 0
 INFO_SIZE: Final = 8
 
 
 class PrincipalTableau(NamedTuple):
-    """A problem, its scales, and the tableau of one of its principal transforms."""
+    """Problem, its scales, and the tableau of one of its principal transforms."""
 
     M: Floats
     q: Floats
@@ -111,21 +111,21 @@ class PrincipalTableau(NamedTuple):
     inside: Ints
     lo: Floats  # bounds of z, in the units of the tableau
     hi: Floats
-    size: Floats  # largest magnitude that has gone into each b
+    size: Floats  # largest magnitude that was added to each b
     entry: Floats  # n scratch
     pivot_row: Floats  # n + 1 scratch
 
 
 @kernel(inner=True)
 def change_places(t: PrincipalTableau, i: int) -> None:
-    """The values of pair i where z_i and w_i have changed places."""
+    """Exchange the values of z_i and w_i of pair i."""
     t.b[i], t.y[i] = t.y[i], t.b[i]
     t.inside[i] = 1 - t.inside[i]
 
 
 @kernel(inner=True)
 def swap_one(t: PrincipalTableau, i: int) -> None:
-    """Exchange the two of pair i; the pivot is T_ii."""
+    """Exchange z_i and w_i of pair i; the pivot is T_ii."""
     take_column(t.T, i, t.entry)
     exchange(t.T, t.x, i, i, t.entry, t.pivot_row)
     change_places(t, i)
@@ -133,7 +133,7 @@ def swap_one(t: PrincipalTableau, i: int) -> None:
 
 @kernel(inner=True)
 def swap_two(t: PrincipalTableau, i: int, r: int) -> None:
-    """Exchange the two of pair i and the two of pair r at once, where T_ii T_rr alone would not do.
+    """Exchange pairs i and r together, if T_ii T_rr alone is not a sufficient pivot.
 
     Two exchanges off the diagonal, after which rows and columns i and r change places.
     """
@@ -158,7 +158,7 @@ def swap_two(t: PrincipalTableau, i: int, r: int) -> None:
 
 @kernel(inner=True)
 def advance(t: PrincipalTableau, r: int, step: float) -> None:
-    """Move the nonbasic variable of pair r by ``step``, the basic ones following."""
+    """Move the nonbasic variable of pair r by ``step``, and update the basic ones."""
     for i in range(t.b.shape[0]):
         t.b[i] += t.T[i, r] * step
     t.y[r] += step
@@ -166,10 +166,10 @@ def advance(t: PrincipalTableau, r: int, step: float) -> None:
 
 @kernel
 def enter_basis(t: PrincipalTableau, wanted: Ints, rest: Floats) -> bool:
-    """Enter the ``wanted`` z into the tableau with all w basic, and form the values that belong to it.
+    """Enter the ``wanted`` z into the tableau with all w basic, and compute its values.
 
-    Largest diagonal pivots first, pairs where the diagonal vanishes. False where that basis is singular to working
-    precision: as many of it as could enter have done so. Nonbasic z take the values ``rest``.
+    Largest diagonal pivots are first, then pairs if the diagonal vanishes. Returns False if this basis is singular to
+    working precision; then as many as possible have entered. Nonbasic z have the values ``rest``.
     """
     # The largest entry bounds the pivots.
     T, inside = t.T, t.inside
@@ -226,9 +226,9 @@ def resolve(
     t: PrincipalTableau, lo: Floats, hi: Floats, active: Ints, perm: Ints, A: Floats, load: Floats, work: Floats,
     z: Floats,
 ) -> bool:  # fmt: skip
-    """z of the present basis from the original data, refined once and put between its bounds ``lo`` and ``hi``.
+    """Compute z of the present basis from the original data, refined once and between its bounds ``lo`` and ``hi``.
 
-    False, with z as the tableau has it, where the basis is singular. ``load`` (n,) and ``work`` (3 n,) are scratch.
+    Returns False, with z from the tableau, if the basis is singular. ``load`` (n,) and ``work`` (3 n,) are scratch.
     """
     # The basis, and q.
     inside = t.inside
@@ -239,7 +239,7 @@ def resolve(
         if inside[i] == 1:
             active[k] = i
             k += 1
-    # Add the columns of z that rest at nonzero bounds.
+    # Add the columns of z at nonzero bounds.
     for j in range(n):
         if inside[j] == 0 and t.y[j] != 0.0:
             value = resting_value(lo[j], hi[j], t.y[j] * t.column[j])
@@ -260,7 +260,7 @@ def resolve(
 
 @kernel(inline=True)
 def resting_value(lo: float, hi: float, value: float) -> float:
-    """The value of a nonbasic z_i in the units of the problem: exactly a bound where it rests at one."""
+    """Return the value of a nonbasic z_i in the units of the problem, exactly a bound if it is at one."""
     if np.isfinite(lo) and abs(value - lo) <= 1e-14 * abs(lo):
         return lo
     if np.isfinite(hi) and abs(value - hi) <= 1e-14 * abs(hi):
@@ -268,20 +268,20 @@ def resting_value(lo: float, hi: float, value: float) -> float:
     return value
 
 
-# Places in the vector of information, beside `PIVOTS`.
+# Indices in the vector of information, besides `PIVOTS`.
 DRIVEN: Final = 1
 SENSE: Final = 2
 WRONG_SIGN: Final = 3
 IDLE: Final = 4
 
-# Steps without length after which ties are broken by the least index alone (Cottle and Chang 1992).
+# Steps of length zero after which ties are broken only by the least index (Cottle and Chang 1992).
 PATIENCE: Final = 2
 
 
 @kernel(inner=True)
 def violation(t: PrincipalTableau, tolerance: float, i: int) -> float:
-    """By how much pair i fails to be complementary, positive where z_i (or w_i) has to grow; 0 within rounding."""
-    # A basic z has to be between its bounds, where w = 0.
+    """Return the violation of pair i, positive if z_i (or w_i) must grow; 0 within rounding."""
+    # A basic z must be between its bounds, where w = 0.
     b, y, lo, hi = t.b[i], t.y[i], t.lo[i], t.hi[i]
     margin = tolerance * t.size[i]
     if t.inside[i] == 1:
@@ -306,18 +306,18 @@ def violation(t: PrincipalTableau, tolerance: float, i: int) -> float:
 
 @kernel(inner=True)
 def room(t: PrincipalTableau, tolerance: float, i: int, rate: float) -> float:
-    """How far the basic variable of pair i, not the driven one, may move in the direction of ``rate``."""
+    """Return the distance that the basic variable of pair i, not the driven one, can move at ``rate``."""
     b, y, lo, hi = t.b[i], t.y[i], t.lo[i], t.hi[i]
     margin = tolerance * t.size[i]
     if t.inside[i] == 1:
-        # Beyond a bound already, and going further: another major cycle mends it.
+        # It is already beyond a bound and moves farther: another major cycle corrects this.
         if rate < 0.0:
             return np.inf if b < lo - margin else max(b - lo, 0.0)
         return np.inf if b > hi + margin else max(hi - b, 0.0)
     if lo == hi:
         return np.inf
     if lo == -np.inf and hi == np.inf:
-        # Without bounds w_i = 0 is all there is: kept when met, and met when possible.
+        # Without bounds the condition is w_i = 0: kept if satisfied, and reached if possible.
         if abs(b) <= margin:
             return 0.0
         return abs(b) if b * rate < 0.0 else np.inf
@@ -331,17 +331,16 @@ def pivot_loop(
     t: PrincipalTableau, column: Floats, zero_tolerance: float, pivot_tolerance: float, far: float, limit: int,
     info: Ints, budget: int,
 ) -> int:  # fmt: skip
-    """Make at most ``budget`` pivots from the tableau; `RUNNING` asks to be called again with everything as it is.
+    """Make at most ``budget`` pivots from the tableau; on `RUNNING` call again with everything unchanged.
 
-    ``far`` is where a violated pair blocks. `SOLVED` says that every
-    pair is complementary up to rounding; on `RAY` the driven variable can grow for ever, ``column`` being the direction
-    of the basic ones.
+    ``far`` is the limit at which a violated pair blocks. `SOLVED` means that every pair is complementary up to
+    rounding. On `RAY` the driven variable can grow without bound, and ``column`` is the direction of the basic ones.
     """
     T, b, y, inside, lo, hi, size = t.T, t.b, t.y, t.inside, t.lo, t.hi, t.size
     n = b.shape[0]
     spent = 0
     while True:
-        # A major cycle begins with the pair that is violated most.
+        # A major cycle begins with the most violated pair.
         r = info[DRIVEN]
         if r < 0:
             worst = 0.0
@@ -373,14 +372,14 @@ def pivot_loop(
             largest = max(largest, abs(column[i]))
         floor = pivot_tolerance * largest
 
-        # What the driven pair aims at: w_r = 0 or its far bound, or, from beyond a bound, that bound.
+        # Target of the driven pair: w_r = 0 or its far bound, or, from beyond a bound, this bound.
         if info[WRONG_SIGN] == 1:
             z_goal = hi[r] if info[SENSE] > 0 else lo[r]
             w_goal = 0.0
         else:
             z_goal = lo[r] if info[SENSE] > 0 else hi[r]
             w_goal = sense * np.inf
-        # How far the driven pair may move.
+        # The distance that the driven pair can move.
         nonbasic_goal = w_goal if inside[r] == 1 else z_goal
         basic_goal = z_goal if inside[r] == 1 else w_goal
         nonbasic = max(sense * (nonbasic_goal - y[r]), 0.0)
@@ -388,7 +387,7 @@ def pivot_loop(
         basic = max(sense * (basic_goal - b[r]), 0.0) / rate if rate > floor else np.inf
         step = min(nonbasic, basic)
 
-        # How far the other pairs let it move; ties by the larger pivot or the least index.
+        # The distance that the other pairs admit; ties by the larger pivot or the least index.
         blocking = -1
         least = info[IDLE] > PATIENCE
         for i in range(n):
@@ -405,10 +404,10 @@ def pivot_loop(
             elif blocking < 0 or least or ratio > step + near:
                 continue
             elif abs(T[i, i]) > abs(T[blocking, blocking]):
-                # Of pairs that are blocked together the one with the larger pivot changes.
+                # Of pairs that block together the one with the larger pivot is exchanged.
                 step = min(step, ratio)
                 blocking = i
-        # Nothing blocks: violated pairs block at the far limit, or the path is a ray.
+        # No pair blocks: violated pairs block at the far limit, or the path is a ray.
         limited = step == np.inf
         if limited:
             for i in range(n):
@@ -422,7 +421,7 @@ def pivot_loop(
                 return RAY
         if not step < np.inf:
             return NOT_FINITE
-        # Move; steps without length are counted.
+        # Move, and count steps of length zero.
         length = 0.0
         for i in range(n):
             change = abs(column[i]) * step
@@ -445,7 +444,7 @@ def pivot_loop(
         # A blocking pair is exchanged by itself or together with the driven one.
         i = blocking
         if not limited:
-            # Exactly: what rests is tested for equality with its bound.
+            # Exactly, because nonbasic values are compared with their bounds.
             b[i] = 0.0 if inside[i] == 0 else lo[i] if column[i] < 0.0 else hi[i]
         coupling = max(abs(T[i, r]), abs(T[r, i]))
         if abs(T[i, i]) > pivot_tolerance * coupling:
@@ -463,10 +462,10 @@ def pivot_loop(
 def least_index_loop(
     t: PrincipalTableau, order: Ints, zero_tolerance: float, pivot_tolerance: float, limit: int, info: Ints, budget: int
 ) -> int:
-    """Make at most ``budget`` pivots; `RUNNING` asks to be called again with everything as it is.
+    """Make at most ``budget`` pivots; on `RUNNING` call again with everything unchanged.
 
-    `SOLVED` says that every pair is complementary up to rounding, `SINGULAR_BASIS` that a diagonal entry of the tableau
-    is not positive, so that M is no P matrix to working precision.
+    `SOLVED` means that every pair is complementary up to rounding, `SINGULAR_BASIS` that a diagonal entry of the
+    tableau is not positive, so M is not a P matrix to working precision.
     """
     T, b, size = t.T, t.b, t.size
     n = b.shape[0]
@@ -490,13 +489,13 @@ def least_index_loop(
             largest = max(largest, abs(T[j, i]))
         if not T[i, i] > pivot_tolerance * largest:
             return SINGULAR_BASIS
-        # Move to its goal, and exchange it.
+        # Move it to its target, and exchange it.
         goal = 0.0
         if t.inside[i] == 1:
             goal = t.lo[i] if b[i] < t.lo[i] else t.hi[i]
         step = (goal - b[i]) / T[i, i]
         for j in range(n):
-            # Rounding in b_j is a multiple of the largest term that has gone into it.
+            # Rounding in b_j is a multiple of the largest term that was added to it.
             size[j] = max(size[j], abs(T[j, i] * step))
         advance(t, i, step)
         b[i] = goal

@@ -1,13 +1,13 @@
-"""Sums, maxima and minima of vectors: by eight independent partial results, or as if in twice the working precision.
+"""Sums, maxima and minima of vectors by eight independent partial results, and sums in twice the working precision.
 
-A single running result would make every operation wait for the one before it; the compiler may not split it by itself,
-because that changes the rounding of a sum. Places are constant in views of eight numbers, which become two vectors.
-These kernels are not inlined before optimisation: they are called from so many places that it costs two seconds of
-everybody's first run and gains a twentieth at small n.
+With a single partial result every operation would wait for the previous one. The compiler may not split it, because
+this changes the rounding of a sum. Indices are constant in views of eight numbers, which become two vectors. These
+kernels are not inlined before optimisation: with so many callers inlining costs two seconds of every first run and
+gains a twentieth at small n.
 
-Accurate sums, with a bound on their error, follow T. Ogita, S. M. Rump, S. Oishi, Accurate sum and dot product,
-SIAM Journal on Scientific Computing 26 (2005), algorithm 5.3 and proposition 5.5: products and sums without error,
-with their low parts added up beside them.
+Accurate sums, with a bound on their error, follow T. Ogita, S. M. Rump, S. Oishi, Accurate sum and dot product, SIAM
+Journal on Scientific Computing 26 (2005), algorithm 5.3 and proposition 5.5: products and sums without error, with
+separate sums of their low parts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lcp.kernels.double_double import two_product, two_sum
 
 @kernel(inner=True, vectors=True)
 def largest_size(x: Floats) -> float:
-    """Largest magnitude in a vector, by eight independent maxima."""
+    """Return the largest magnitude in a vector, by eight independent maxima."""
     # Eight running maxima.
     n = x.shape[0]
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -32,7 +32,7 @@ def largest_size(x: Floats) -> float:
         y = view_1d(x, j, 8)
         p, q, r, s = abs(y[0]), abs(y[1]), abs(y[2]), abs(y[3])
         t, u, v, w = abs(y[4]), abs(y[5]), abs(y[6]), abs(y[7])
-        # Not max(): of that the compiler makes no vectors.
+        # Not max(), which the compiler does not vectorise.
         a = p if p > a else a
         b = q if q > b else b
         c = r if r > c else c
@@ -42,7 +42,7 @@ def largest_size(x: Floats) -> float:
         g = v if v > g else g
         h = w if w > h else h
         j += 8
-    # Join them, and the rest.
+    # Combine them, and the rest.
     most = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
     while j < n:
         most = max(most, abs(x[j]))
@@ -52,7 +52,7 @@ def largest_size(x: Floats) -> float:
 
 @kernel(inner=True, vectors=True)
 def least_of(x: Floats) -> float:
-    """Smallest entry of a vector, by eight independent minima."""
+    """Return the smallest entry of a vector, by eight independent minima."""
     # Eight running minima.
     n = x.shape[0]
     a, b, c, d, e, f, g, h = np.inf, np.inf, np.inf, np.inf, np.inf, np.inf, np.inf, np.inf
@@ -69,7 +69,7 @@ def least_of(x: Floats) -> float:
         g = v if v < g else g
         h = w if w < h else h
         j += 8
-    # Join them, and the rest.
+    # Combine them, and the rest.
     least = min(min(min(a, b), min(c, d)), min(min(e, f), min(g, h)))
     while j < n:
         least = min(least, x[j])
@@ -79,7 +79,7 @@ def least_of(x: Floats) -> float:
 
 @kernel(inner=True, vectors=True)
 def dot(a: Floats, b: Floats, k: int) -> float:
-    """Sum of a_j b_j over j < k."""
+    """Return the sum of a_j b_j over j < k."""
     # Eight running sums.
     s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     j = 0
@@ -92,7 +92,7 @@ def dot(a: Floats, b: Floats, k: int) -> float:
         x, y = view_1d(a, j, 4), view_1d(b, j, 4)
         s0, s1, s2, s3 = s0 + x[0] * y[0], s1 + x[1] * y[1], s2 + x[2] * y[2], s3 + x[3] * y[3]
         j += 4
-    # At most three are left; each waits for another sum.
+    # At most three remain; each is added to another sum.
     if j < k:
         s4 += a[j] * b[j]
     if j + 1 < k:
@@ -102,15 +102,15 @@ def dot(a: Floats, b: Floats, k: int) -> float:
     return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 
 
-# Twice the unit of rounding, and the smallest normal number: what one operation can err by, doubled.
+# Twice the unit of rounding, and the smallest normal number: the error of one operation, doubled.
 EPS: Final = 2.0**-52
 TINY: Final = 2.0**-1022
 
 
 @kernel(inline=True)
 def dot_twice(a: Floats, columns: Ints, x: Floats, start: float) -> tuple[float, float]:
-    """(s, e) with |start + sum_j a_j x_columns[j] - s| <= e; an infinite e where the splitting overflows."""
-    # Sum with the low parts beside.
+    """Return (s, e) with |start + sum_j a_j x_columns[j] - s| <= e; e is infinite if the splitting overflows."""
+    # Sum, with a separate sum of the low parts.
     total = start
     low = 0.0
     size = abs(start)
@@ -134,8 +134,8 @@ def dot_twice(a: Floats, columns: Ints, x: Floats, start: float) -> tuple[float,
 
 @kernel
 def sum_twice(a: Floats, x: Floats, start: float) -> float:
-    """start + a . x as if summed in twice the working precision; not finite where the splitting overflows."""
-    # Sum with the low parts beside.
+    """Return start + a . x as if summed in twice the working precision; not finite if the splitting overflows."""
+    # Sum, with a separate sum of the low parts.
     total = start
     low = 0.0
     for j in range(a.shape[0]):
@@ -157,7 +157,7 @@ def sum_and_terms(a: Floats, x: Floats, start: float) -> tuple[float, float]:
     t0, t1, t2, t3 = abs(start), 0.0, 0.0, 0.0
     j = 0
     while j + 8 <= n:
-        # Numbers of constant places: the compiler makes two vectors of eight of them.
+        # Constant indices: the compiler makes two vectors of eight numbers.
         b, y = view_1d(a, j, 8), view_1d(x, j, 8)
         p0, p1, p2, p3 = b[0] * y[0], b[1] * y[1], b[2] * y[2], b[3] * y[3]
         p4, p5, p6, p7 = b[4] * y[4], b[5] * y[5], b[6] * y[6], b[7] * y[7]
@@ -197,7 +197,7 @@ def dense_residual(M: Floats, q: Floats, z: Floats, columns: Ints, w: Floats, er
 
 @kernel
 def sparse_residual(indptr: Ints, indices: Ints, data: Floats, q: Floats, z: Floats, w: Floats, error: Floats) -> None:
-    """The same for M in compressed rows."""
+    """Do the same for M in compressed rows."""
     for i in range(q.shape[0]):
         row = slice(indptr[i], indptr[i + 1])
         w[i], error[i] = dot_twice(data[row], indices[row], z, q[i])

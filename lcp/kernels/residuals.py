@@ -1,6 +1,6 @@
-"""The measures of how well a vector z solves an LCP, and the rule by which a compiled step accepts one.
+"""Residuals of a vector z in an LCP, and the rule by which a compiled step accepts it.
 
-Everything is evaluated on the data handed in, with w = M z + q formed anew; never with the w of a solver.
+All values are computed from the given data, with a new w = M z + q; the w of a solver is not used.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from lcp.compiler.views import view_1d
 from lcp.kernels import Floats, kernel
 from lcp.kernels.reductions import EPS, dot, largest_size, sum_and_terms, sum_twice
 
-# Places in the vector of measures.
+# Indices in the vector of measures.
 NATURAL_MAP, SCALED, FISCHER_BURMEISTER, MIN_Z, MIN_W, GAP, NATURAL_LIMIT, ROUNDING_DECIDED, SIZE = range(9)
 
 ROUNDING: Final = 64.0 * EPS
-EXCUSABLE: Final = 1e-3  # of a row's load |q_i|: how far rounding may excuse that the row misses it
-SMALL_LOADS: Final = 1e-6  # of the largest load: what a row may miss where all loads are small
+EXCUSABLE: Final = 1e-3  # fraction of a row's load |q_i| up to which rounding can excuse its residual
+SMALL_LOADS: Final = 1e-6  # fraction of the largest load up to which a residual is accepted if all loads are small
 
 
 @kernel
 def all_finite(M: Floats, q: Floats) -> bool:
-    """Whether every entry is a finite number."""
+    """Return True if every entry is a finite number."""
     wrong = 0
     for i in range(q.shape[0]):
         wrong += 0 if abs(q[i]) < np.inf else 1
@@ -35,7 +35,7 @@ def all_finite(M: Floats, q: Floats) -> bool:
 
 @kernel(inline=True)
 def length(a: float, b: float) -> float:
-    """sqrt(a^2 + b^2); `hypot`, which is slow, only where the squares could overflow or vanish."""
+    """Return sqrt(a^2 + b^2), with the slow `hypot` only if the squares could overflow or vanish."""
     if a == 0.0 or b == 0.0:
         return abs(a) + abs(b)
     s = a * a + b * b
@@ -44,7 +44,7 @@ def length(a: float, b: float) -> float:
 
 @kernel(inline=True)
 def sizes_of(q: Floats, z: Floats) -> tuple[float, float]:
-    """The largest magnitudes of z and of q."""
+    """Return the largest magnitudes of z and of q."""
     z_size = 0.0
     q_size = 0.0
     for i in range(q.shape[0]):
@@ -65,7 +65,7 @@ def write_measures(
     gap: float,
     finite: bool,
 ) -> None:
-    """The measures but for the limit of the natural map."""
+    """Write the measures except the limit of the natural map."""
     out[NATURAL_MAP] = natural if finite else np.inf
     out[SCALED] = scaled if finite else np.inf
     out[FISCHER_BURMEISTER] = fischer if finite else np.inf
@@ -86,9 +86,9 @@ def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> No
 
 @kernel(inner=True)
 def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed: bool, sizes: Floats) -> None:
-    """The same; ``summed``: w = M z + q stands there already, as `dot` has it.
+    """Do the same; with ``summed`` w already has M z + q, computed by `dot`.
 
-    ``sizes`` (n,): the largest magnitudes of the rows of M, or of length 0.
+    ``sizes`` (n,): the largest magnitudes of the rows of M, or empty.
     """
     # Limits, in units of the largest q.
     n = q.shape[0]
@@ -101,27 +101,27 @@ def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed
     gap = 0.0
     finite = True
     plain_limit = 1e-8 * max(1.0, q_size)
-    # An absolute limit would take z of any size for a solution where all loads are smaller than it.
+    # With an absolute limit z of any size would be a solution if all loads are smaller than the limit.
     row_limit = min(plain_limit, SMALL_LOADS * q_size)
     granted = plain_limit
     refused = np.inf
     # Row by row.
     for i in range(n):
         source = M[i]
-        # Several running sums and maxima: the operations of a single one would wait for each other.
+        # Several partial sums and maxima, because the operations of a single one would wait for each other.
         # The row, its size, and its natural map.
         total = w[i] if summed else q[i] + dot(source, z, n)
         row_size = sizes[i] if sizes.shape[0] == n else largest_size(source)
         part = abs(min(z[i], total))
         limit = row_limit if total <= z[i] else plain_limit
-        # Where rounding could decide, the row is summed in twice the precision: a residual that is only rounding must
-        # not be held against z, nor a load that drowned in the sum pass for one that is met.
+        # If rounding could decide, the row is summed in twice the precision: neither may rounding of the sum count
+        # against z, nor may it hide a load that is not balanced.
         if part > limit or n * EPS * row_size * z_size > limit:
             total = sum_twice(source, z, q[i])
             part = abs(min(z[i], total))
             limit = row_limit if total <= z[i] else plain_limit
             if part > limit:
-                # Rounding of the terms of the row excuses it, but not that it misses its load.
+                # Rounding of the terms excuses the row, but not a residual relative to its load.
                 excuse = ROUNDING * sum_and_terms(source, z, q[i])[1]
                 if q[i] != 0.0:
                     excuse = min(excuse, EXCUSABLE * abs(q[i]))
@@ -134,7 +134,7 @@ def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed
         min_z = min(min_z, z[i])
         min_w = min(min_w, total)
         if z[i] == 0.0 and 0.0 <= total < np.inf:
-            # Met exactly.
+            # Satisfied exactly.
             continue
         # The other measures.
         if not (np.isfinite(total) and np.isfinite(z[i])):
@@ -147,7 +147,7 @@ def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed
         fischer = max(fischer, abs(z[i] + total - length(z[i], total)))
         gap += z[i] * total
     write_measures(out, n, natural, scaled, fischer, min_z, min_w, gap, finite)
-    # The smallest limit that was missed, otherwise the largest that was needed: natural map and limit alone decide.
+    # The smallest limit that was exceeded, otherwise the largest that was needed: only natural map and limit decide.
     out[NATURAL_LIMIT] = granted if refused == np.inf else refused
     out[ROUNDING_DECIDED] = 1.0 if refused == np.inf and out[NATURAL_MAP] > plain_limit else 0.0
 
@@ -156,13 +156,13 @@ def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed
 def row_residuals(
     amounts: Floats, sizes: Floats, units: Floats, load: float, largest: float, z: Floats, w: Floats, out: Floats
 ) -> None:
-    """The measures of `lcp_residuals` from a w = M z + q that was summed without M, in units of rows and unknowns.
+    """Compute the measures of `lcp_residuals` from w = M z + q computed without M, with units of rows and unknowns.
 
-    With u_i = ``units`` the pair (z_i, w_i) is balanced as (u_i z_i, w_i / u_i): of forces and rates of bodies both
-    are roots of a power, so that no change of units of mass, length or time changes the verdict. ``scaled`` is
-    max |min(z_i u_i / ``largest``, w_i / (``amounts``_i + ``sizes``_i ``largest``))|, ``largest`` the largest balanced
-    force. The limit of the natural map says how much of the largest balanced ``load`` a row may miss: SMALL_LOADS.
-    No row is excused by rounding: what would need that is not solved here.
+    With u_i = ``units`` the pair (z_i, w_i) is balanced as (u_i z_i, w_i / u_i): for forces and rates of bodies both
+    are roots of a power, so no change of units of mass, length or time changes the verdict. ``scaled`` is max |min(z_i
+    u_i / ``largest``, w_i / (``amounts``_i + ``sizes``_i ``largest``))|, with ``largest`` the largest balanced force.
+    The limit of the natural map is SMALL_LOADS times the largest balanced ``load``. No row is excused by rounding:
+    problems that need this are not solved here.
     """
     # Sums and maxima of all rows.
     n = z.shape[0]
@@ -173,12 +173,12 @@ def row_residuals(
     min_w = np.inf
     gap = 0.0
     total = 0.0
-    missed = 0.0  # by how much the natural map is beyond its limit
+    missed = 0.0  # excess of the natural map over its limit
     inverse = 1.0 / largest if largest > 0.0 else 0.0
     allowed = SMALL_LOADS * load
     # Row by row.
     for i in range(n):
-        # Most rows are met exactly, and have nothing but sizes to tell.
+        # Most rows are satisfied exactly, and contribute only sizes.
         if (z[i] == 0.0 and 0.0 <= w[i] < np.inf) or (w[i] == 0.0 and 0.0 <= z[i] < np.inf):
             min_z = min(min_z, z[i])
             min_w = min(min_w, w[i])
@@ -202,17 +202,17 @@ def row_residuals(
         gap += z[i] * w[i]
         total += abs(z[i]) + abs(w[i])
     write_measures(out, n, natural, scaled, fischer, min_z, min_w, gap, total < np.inf)
-    # Natural map and limit alone decide, so that the limit is told in the units of the map.
+    # Only natural map and limit decide, so the limit is converted to the units of the map.
     out[NATURAL_LIMIT] = natural / missed if missed > 0.0 else max(natural, 1.0)
     out[ROUNDING_DECIDED] = 0.0
 
 
 @kernel
 def balanced_residuals(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats, out: Floats) -> None:
-    """Fill w = M z + q and the measures as `row_residuals` has them, of an LCP whose rows are those of bodies.
+    """Fill w = M z + q and the measures of `row_residuals`, for an LCP whose rows are rows of bodies.
 
-    A row is balanced by the root of its diagonal; one without, of a slack, by the rows that it acts on. ``work`` has
-    length 3 n.
+    A row is balanced by the root of its diagonal; a slack row without diagonal by the rows on which it acts. ``work``
+    has length 3 n.
     """
     # w and the plain measures.
     n = q.shape[0]
@@ -222,7 +222,7 @@ def balanced_residuals(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats,
     for i in range(n):
         amounts[i] = abs(q[i])
         units[i] = np.sqrt(max(0.0, M[i, i]))
-    # Rows without: the largest effect on others.
+    # Rows without: their largest effect on others.
     for i in range(n):
         if M[i, i] <= 0.0:
             least = 0.0
@@ -251,5 +251,5 @@ def balanced_residuals(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats,
 
 @kernel(inline=True)
 def is_solved(out: Floats, tolerance: float) -> bool:
-    """The rule: scaled residual within ``tolerance`` and natural map within its limit."""
+    """Return True if the scaled residual is within ``tolerance`` and the natural map within its limit."""
     return out[SCALED] <= tolerance and out[NATURAL_MAP] <= out[NATURAL_LIMIT]

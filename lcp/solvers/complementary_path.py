@@ -371,7 +371,7 @@ def player_strategies(problem: LCP) -> NDArray[np.bool_] | None:
     connected by entries, and no row is zero, because nothing could solve it.
     """
     M = problem._M
-    # Most problems are told from a game by their first row.
+    # The first row shows for most problems that they are not games.
     if problem.n < 2 or problem.sparse or M[0, 0] != 0.0 or not problem._q[0] < 0.0:
         return None
     if not (problem._q < 0.0).all() or np.diag(M).any() or (M < 0.0).any() or not M.any(axis=1).all():

@@ -24,11 +24,11 @@ from lcp.status import STATUS_OF_CODE, Status
 _PORTION = 20_000_000
 # Part of the tolerance within which a basis is accepted at once, as by `Lemke`.
 _STRICTNESS = 1e-3
-# Scaled residual below which an answer is worth a polish.
+# Scaled residual below which a result is polished.
 _NEAR = 1e-5
 # Scaled residual below which the rounding of z may be its cause.
 _SETTLED = 1e-10
-# Residual beside the terms of its own row that is the rounding of z alone, and answers of this kind that end a search.
+# Residual, relative to the terms of its row, that is only the rounding of z; number of such results that end a search.
 _ROUNDED = 1e-14
 _ENOUGH = 3
 
@@ -40,8 +40,8 @@ class _PathOptions(NamedTuple):
     cover: int
 
 
-# Physical data are rounded, and redundant contacts make zeros that rounding fills: first they count as zeros. Data made
-# of few digits, and dependencies that rounding has truly broken, are only right when every digit is meant.
+# Physical data are rounded, and redundant contacts make zeros that rounding fills: first paths count them as zeros.
+# Data of few digits, and dependencies that rounding has broken, need paths that use every digit.
 _TRIES = (
     _PathOptions(2.0**-53, 0),
     _PathOptions(2.0**-50, 0),

@@ -120,7 +120,7 @@ class PrincipalPivoting(SolverBase[LCP | BoxLCP]):
 
     #: The default of ``max_pivots`` is this number or 50 n, if more.
     least_limit: ClassVar[int]
-    #: What it means if a basis of the method is singular.
+    #: Meaning of a singular basis of the method.
     singular: ClassVar[str] = ""
     max_pivots: int | None
     zero_tolerance: float

@@ -1,1 +1,1 @@
-"""Functions that kernels have besides numpy, found with the sources of the kernels that import them."""
+"""Functions for kernels in addition to numpy, found with the sources of the kernels that import them."""

@@ -1,4 +1,4 @@
-"""Words of memory that threads share: read, set and added to in one piece, in the order in which all threads see it."""
+"""Words of memory that threads share: read, set and incremented atomically, in one order for all threads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _intrinsics() -> tuple[Any, Any, Any]:
     return intrinsic(atomic_load), intrinsic(changed("xchg")), intrinsic(changed("add"))
 
 
-#: Within kernels: word i of an array; that word set to another value, or a number added to it: what it was is returned.
+#: In kernels: word i of an array; set it to another value, or add a number; the previous value is returned.
 atomic_load: Any
 atomic_store: Any
 atomic_add: Any

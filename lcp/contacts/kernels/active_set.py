@@ -1,8 +1,8 @@
-"""An active set method for contacts that give way by eps, rows of joints being rigid.
+"""Active set method for contacts of compliance eps with rigid joint rows.
 
-With a compliance eps of every contact, in every direction, rates s are answered by P(-s / eps) (`contact_law`),
-and the velocities solve an equation without redundancy: modes give forces and rates, which give modes. Forces of rows
-of joints are kept from one eps to the next.
+All contacts have the compliance eps in every direction, so rates s give the forces P(-s / eps) (`contact_law`). The
+velocities then solve an equation without redundancy: modes give forces and rates, which give new modes. Forces of joint
+rows are kept from one eps to the next.
 """
 
 from __future__ import annotations
@@ -27,29 +27,30 @@ from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, upd
 from lcp.contacts.kernels.solver_state import JointRowState, SolverState
 from lcp.kernels import kernel
 
-# Newton's steps from given modes.
+# Newton steps from given modes.
 MAX_ACTIVE_SET_STEPS: Final = 6
-# So few modes may change at any time.
+# This number of modes can change in any iteration.
 MAX_MODE_CHANGES: Final = 8
-# Of discs: this many times as many, since corners turn, and the misfit in parts of the speeds that ends them.
+# Discs need this factor more iterations, because their corners rotate; residual, as a fraction of the speeds, at which
+# they end.
 CIRCULAR_STEP_FACTOR: Final = 2
 CONVERGENCE_TOLERANCE: Final = 1e-8
-# Forces whose modes go on changing are found where they are so near to the law of their rates, of the largest force,
-# or as near as these rates are known.
+# If modes keep changing, forces are accepted within this fraction of the largest force from the law of their rates, or
+# within the error of these rates.
 NEAR_LAW: Final = 1e-6
-# A disc that slides only by what it gives way turns too little to be seen: its forces may be farther off than this.
+# If a disc slides only by its compliance, its rotation is too small to show; its forces can be off by more than this.
 CREEPING: Final = 1e-3
-# Rounds in which the forces of rows of joints are kept.
+# Rounds in which the forces of joint rows are kept.
 JOINT_ROUNDS: Final = 3
 
 
 @kernel(inner=True)
 def fill_rhs(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
-    """Fill velocities and forces of contacts that give way by eps in given modes, and of rows of joints likewise."""
+    """Fill velocities and forces of contacts with compliance eps, and of joint rows, in the given modes."""
     contacts, joined, v = search.contacts, search.joined, search.v
     nv = v.shape[0]
     first = rows.nc + rows.nr
-    # In given modes forces are linear in the rates: of no velocity, those of the known terms.
+    # In given modes forces are linear in the rates. At zero velocity they are the forces of the known terms.
     for p in range(nv):
         search.trial_v[p] = 0.0
         v[p] = rows.v_free[p]
@@ -65,7 +66,7 @@ def fill_rhs(rows: ContactSystem, polygon: FrictionCone, search: SolverState, ep
 
 @kernel(inner=True)
 def compliant_force(rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float) -> None:
-    """Fill the force of a contact that gives way by eps in its mode, for its rates."""
+    """Fill the force of a contact with compliance eps in its mode, for its rates."""
     s = contacts.s[c]
     x = -s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
     projected_force(polygon, friction_bound(rows, c), contacts.mode[c], x, -s[1] / eps, -s[2] / eps, contacts.p[c])
@@ -73,24 +74,24 @@ def compliant_force(rows: ContactSystem, polygon: FrictionCone, contacts: Contac
 
 @kernel(inner=True)
 def compliant_stiffness(rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float) -> None:
-    """Fill the slope of that force."""
+    """Fill the derivative of this force."""
     normal = 1.0 / (rows.gamma[rows.cone_contacts[c]] + eps)
     fill_force_jacobian(rows, polygon, c, contacts.mode[c], normal, 1.0 / eps, contacts.B[c])
 
 
 @kernel(inner=True)
 def joint_row_force(joined: JointRowState, i: int) -> None:
-    """Fill the force of a row of joints for its rate: at its bound, or between."""
+    """Return the force of a joint row for its rate: at its bound, or between the bounds."""
     if joined.slope[i] > 0.0:
         joined.p[i] = (JOINT_COMPLIANCE * joined.diagonal[i] * joined.previous_p[i] - joined.s[i]) * joined.slope[i]
 
 
 @kernel(inner=True)
 def follow_law(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, part: float) -> bool:
-    """Whether the contacts' forces are P(-s / eps) of their rates, whatever their modes, to a part of the largest.
+    """Return True if the contacts' forces equal P(-s / eps) to a fraction of the largest force, for any modes.
 
-    A misfit in parts of the speeds does not tell: where rows are redundant, rates that are off by a thousandth of what
-    contacts give way leave forces that are off by a thousandth of the largest.
+    A residual as a fraction of the speeds is not enough: with redundant rows, rates that are off by a thousandth of the
+    compliant ones leave forces that are off by a thousandth of the largest.
     """
     contacts, law = search.contacts, search.scratch3_a
     largest = 0.0
@@ -107,14 +108,14 @@ def follow_law(rows: ContactSystem, polygon: FrictionCone, search: SolverState, 
 
 @kernel(inner=True)
 def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, most: int) -> int:
-    """Iterate the primal-dual active set at compliance eps; systems solved, or -1 if the modes did not converge.
+    """Iterate the active set at compliance eps; return the systems solved, or -1 if the modes did not converge.
 
-    A primal-dual active set method: modes give forces and rates, which give modes. Where many of these change at once,
-    they are not about to settle.
+    This is a primal-dual active set method: modes give forces and rates, which give new modes. If many modes change
+    together, they are far from converged.
     """
     contacts, joined, v = search.contacts, search.joined, search.v
     first = rows.nc + rows.nr
-    # Of a contact that hardly carries the corner of a disc is rounding, and goes on turning.
+    # The corner of a nearly unloaded disc is rounding, and keeps rotating.
     settled = (CONVERGENCE_TOLERANCE if polygon.exact else ROUNDING) * search.speed
     found = False
     for step in range(CIRCULAR_STEP_FACTOR * most if polygon.exact else most):
@@ -146,7 +147,7 @@ def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: Solve
 
 @kernel(inner=True)
 def solve_rigid_joint_rows(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> int:
-    """Make the rows of joints rigid while contacts give way by eps; steps made, or -1."""
+    """Make the joint rows rigid at compliance eps of the contacts; return the number of steps, or -1."""
     joined = search.joined
     steps = 0
     for _ in range(JOINT_ROUNDS if joined.p.shape[0] > 0 else 0):
@@ -161,7 +162,7 @@ def solve_rigid_joint_rows(rows: ContactSystem, polygon: FrictionCone, search: S
 
 @kernel(inner=True)
 def solve_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, most: int) -> int:
-    """Solve for the forces at compliance eps with rigid joint rows; systems solved, or 0 on failure."""
+    """Solve for the forces at compliance eps with rigid joint rows; return the systems solved, or 0 on failure."""
     solved = iterate_active_set(rows, polygon, search, eps, most)
     if solved < 0:
         return 0

@@ -1,7 +1,7 @@
-"""Forces near those of contacts that give way, contact by contact: block Gauss-Seidel (Jourdan, Alart and Jean 1998).
+"""Approximate compliant forces by block Gauss-Seidel over the contacts (Jourdan, Alart and Jean 1998).
 
-A sweep lets every force answer its row's rate alone, and moves the velocities along. What sweeps tell fast is which
-contacts bear and which slide; an active set method starts from there.
+A sweep computes each force from the rate of its row only, and updates the velocities. Sweeps show quickly which
+contacts carry load and which slide; an active set method starts from these modes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def sweep(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: 
         if c < rows.nc:
             x = p[0] - (change[0] + (rows.gamma[c] + eps) * p[0]) / (contacts.diagonal[c] + eps)
         else:
-            # A moment leans on what its contact has answered.
+            # A moment is bounded by the new force of its contact.
             x = contacts.p[rows.cone_contacts[c], 0]
         y = p[1] - (change[1] + eps * p[1]) / soft
         z = p[2] - (change[2] + eps * p[2]) / soft

@@ -10,9 +10,8 @@ force is counted from a bound, its anchor, so that the LCP's variables start at 
     BOTH    both finite         lo + x        s + y >= 0             hi - lo - x >= 0
     FREE    none                x - y         s >= 0                 -s >= 0
 
-y is the rate that is left where the upper bound holds, or the negative part of a force without bounds; a given force
-has no variable and acts through q alone. In the LCP all x stand behind fL, all y behind them, each in the order of the
-rows.
+y is the remaining rate at the upper bound, or the negative part of a force without bounds; a given force has no
+variable and acts through q only. In the LCP all x follow fL, and all y follow the x, each in the order of the rows.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ _ABOVE: Final = 2
 _BOTH: Final = 3
 _FREE: Final = 4
 
-# lo + (hi - lo) may miss hi by a rounding.
+# lo + (hi - lo) can differ from hi by rounding.
 _NEAR: Final = 4.0 * float(np.finfo(np.float64).eps)
 
 
 @kernel(inline=True)
 def first_limit(rows: ContactSystem) -> int:
-    """Return the place of the first fL in the LCP's variables [fN | fF+ | fF- | lambda | fL | x | y]."""
+    """Return the index of the first fL in the LCP's variables [fN | fF+ | fF- | lambda | fL | x | y]."""
     return rows.nc + 2 * rows.nr + rows.r.shape[0]
 
 
@@ -77,10 +76,10 @@ def boxed_variables(lo: Floats, hi: Floats) -> tuple[int, int]:
 
 @kernel(inner=True)
 def _add_coupling(M: Floats, a: int, a_less: int, a_sign: float, b: int, b_less: int, b_sign: float, w: float) -> None:
-    """Write what two forces do to each other's rows, w for a unit each, symmetrically.
+    """Write the coupling w of two forces to each other's rows, symmetrically.
 
-    ``a`` and ``b`` are the places of their variables, which count with a sign; ``a_less`` and ``b_less`` those of
-    second variables that count negatively. A place of -1 is a variable that is not there.
+    ``a`` and ``b`` are the indices of their variables with a plus sign; ``a_less`` and ``b_less`` of second variables
+    with a minus sign. An index of -1 means no variable.
     """
     negated = 0.0 - w  # not -w: a zero stays +0
     if a >= 0 and b >= 0:
@@ -95,7 +94,7 @@ def _add_coupling(M: Floats, a: int, a_less: int, a_sign: float, b: int, b_less:
 
 @kernel(inner=True)
 def _shift(q: Floats, a: int, a_less: int, a_sign: float, rate: float) -> None:
-    """Add a rate to the rows of a force; places as for `_add_coupling`."""
+    """Add a rate to the rows of a force; indices as for `_add_coupling`."""
     if a >= 0:
         q[a] += a_sign * rate
     if a_less >= 0:
@@ -104,7 +103,7 @@ def _shift(q: Floats, a: int, a_less: int, a_sign: float, rate: float) -> None:
 
 @kernel
 def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
-    """Fill the blocks of the boxed rows, their coupling with all others, and what their anchors add to every row of q.
+    """Fill the blocks of the boxed rows, their coupling with all others, and the effect of their anchors on q.
 
     M (n, n) and q (n,) are zero in the rows and columns of x and y.
     """
@@ -149,7 +148,7 @@ def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
             if anchor != 0.0:
                 _shift(q, place, negated, 1.0, w * anchor)
 
-        # Boxed rows from this one on; their places advance with the row.
+        # Boxed rows from this one on; their indices advance with the row.
         x_other = x
         y_other = y
         for c in range(b, nbox):
@@ -186,7 +185,7 @@ def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
 
 @kernel(inner=True)
 def add_reference_forces(rows: ContactSystem, v: Floats) -> None:
-    """Add to the velocity v (nv,) what the forces of boxed rows at their anchors make of it."""
+    """Add to the velocity v (nv,) the effect of boxed rows with their forces at the anchors."""
     first = rows.nc + rows.nr + rows.nl
     for i in range(rows.lo.shape[0]):
         anchor = _reference_force(rows.lo[i], rows.hi[i])
@@ -203,7 +202,7 @@ def larger_bound(lo: float, hi: float) -> float:
 
 @kernel(inline=True)
 def has_anchors(lo: Floats, hi: Floats) -> bool:
-    """Whether any boxed row has a force at x = 0."""
+    """Return True if any boxed row has a force at x = 0."""
     found = False
     for b in range(lo.shape[0]):
         found = found or _reference_force(lo[b], hi[b]) != 0.0
@@ -214,9 +213,9 @@ def has_anchors(lo: Floats, hi: Floats) -> bool:
 def fill_boxed_rhs(
     rows: ContactSystem, posed: Floats, v: Floats, q: Floats, amounts: Floats, sizes: Floats, units: Floats
 ) -> float:
-    """Fill q of the variables x and y, and the scales of their rows; the largest balanced amount is returned.
+    """Fill q of the variables x and y, and the scales of their rows; return the largest balanced amount.
 
-    v (nv,) has the anchors' part; the amounts belong to the row without any force.
+    v (nv,) includes the anchors' effect; the amounts are those of the row without any force.
     """
     lo = rows.lo
     hi = rows.hi
@@ -235,7 +234,7 @@ def fill_boxed_rhs(
         rate = sparse_dot(begin, middle, other, end, rows.J[i], v) + rows.k[i]
         rate += rows.gamma[i] * _reference_force(lo[b], hi[b])
         amount = size_unforced(rows, posed, i)
-        # A force is rounded as large as its bounds, which count with FAINT of theirs.
+        # The rounding of a force is relative to its bounds; `MIN_RELATIVE_SCALE` times the larger bound counts.
         heaviest = max(
             heaviest, amount / root if root > 0.0 else 0.0, MIN_RELATIVE_SCALE * root * larger_bound(lo[b], hi[b])
         )
@@ -257,9 +256,9 @@ def fill_boxed_rhs(
 
 @kernel(inner=True)
 def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats, z: Floats, w: Floats) -> None:
-    """Fill the rates, w of x and y for the forces f of all rows, and the rates y in z that are left at upper bounds.
+    """Fill the rates, w of x and y for the forces f of all rows, and in z the rates y that remain at upper bounds.
 
-    ``z`` has the variables that f were recovered from.
+    ``z`` has the variables from which f was recovered.
     """
     lo = rows.lo
     hi = rows.hi
@@ -289,7 +288,7 @@ def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats
 
 @kernel
 def recover_boxed_forces(first: int, lo: Floats, hi: Floats, z: Floats, fB: Floats) -> None:
-    """Fill the forces fB (nbox,) from an LCP solution z whose first x stands at ``first``."""
+    """Fill the forces fB (nbox,) from an LCP solution z whose first x has the index ``first``."""
     xs, _ = boxed_variables(lo, hi)
     x = first
     y = first + xs

@@ -9,19 +9,19 @@ slack its edges allow::
     CONE                    sum |fF| and sum(fF+ + fF-) <= mu fN + gammaE lambda
     DISSIPATION             fF . s <= 0
     MAXIMUM_DISSIPATION     fF . s + mu fN lambda + gammaF |fF+-|^2 + gammaE lambda^2 = 0
-                            (unsoftened: friction dissipates mu fN max|s|, the most the cone allows)
+                            (without softness: friction dissipates mu fN max|s|, the maximum of the cone)
     LIMIT_GAP               L v+ + kL + gammaL fL >= 0
     LIMIT_COMPLEMENTARITY   fL (L v+ + kL + gammaL fL) = 0
     FORCE_SIGN              fN, fF+, fF-, fL >= 0
 
-With Coulomb's exact cone instead of a pyramid, for a contact with tangents t1, t2 (or t1 alone, in the plane) and
-s = F v+ + kF + gammaF fF over them, lengths stand in place of the sums and maxima over the edges::
+With Coulomb's exact cone, for a contact with tangents t1, t2 (or only t1, in the plane) and s = F v+ + kF + gammaF fF
+over them, lengths replace the sums and maxima over the edges::
 
     CONE                    |fF| <= mu fN
     DISSIPATION             fF . s <= 0
     MAXIMUM_DISSIPATION     fF . s + mu fN |s| = 0: at the bound and opposite to s where it slides, in every direction
 
-The slack is recomputed from the rates, so a solver's own lambda is not trusted. Values that are not finite make every
+The slack is recomputed from the rates; the solver's lambda is not used. Values that are not finite make every
 violation infinite.
 """
 
@@ -46,17 +46,18 @@ LIMIT_COMPLEMENTARITY: Final = 6
 FORCE_SIGN: Final = 7
 CERT_SIZE: Final = 16
 
-# Share of the largest unilateral force that every other one counts with in u: a solution is rounded as a whole.
+# Every unilateral force counts in u with at least this fraction of the largest one, because a solution is rounded as a
+# whole.
 MIN_FORCE_FRACTION: Final = 1e-6
 
 
 class CertifiedState(NamedTuple):
-    """The forces and velocities that are checked."""
+    """Forces and velocities to be checked."""
 
     f: Floats
     v_plus: Floats  # (nv,)
-    rates: Floats  # of the rows, or of length 0
-    u: Floats  # (nv + 1,) sizes of the velocities before cancellation, and of all
+    rates: Floats  # of the rows, or empty
+    u: Floats  # (nv + 1,) sizes of the velocities before cancellation, and the size of all
 
 
 @kernel(inner=True)
@@ -107,7 +108,8 @@ def _pyramid(
     bound = rows.mu[cone] * f[rows.cone_contacts[cone]]
     largest = abs(bound) + max(physical, edges)
     force_scale = force_f + rows.mu[cone] * force_n
-    # N and F of a contact share one unit: slip far below the terms of N is rounding, even where F has none.
+    # N and F of a contact have the same unit: slip far below the terms of N is rounding, also if the terms of F are
+    # small.
     power_scale = max(largest * max(scale_f, scale_n), force_scale * fastest)
     keep_worst(cert, CONE, max(0.0, max(physical, edges) - bound - rows.gammaE[cone] * slack), force_scale)
     keep_worst(cert, DISSIPATION, max(0.0, power), power_scale)
@@ -204,18 +206,18 @@ def certify(
     rows
         The problem. With bilateral rows: the original Y_i = M^-1 J_i and v_free, all m rows.
     responses
-        (>= size of f, nv) what a unit of each force does to v: Y, but for sliding contacts, whose normal force brings
-        friction with it.
+        (>= size of f, nv) change of v for a unit of each force: Y, except for sliding contacts, whose normal force
+        includes friction.
     exact
-        Whether friction has the exact cone; z is then not read but for whether it is finite.
+        Whether friction has the exact cone; of z only its finiteness is then checked.
     z
         (>= nc + 2 nr + ncone + nl,) LCP solution.
     f
-        Forces [fN | fF | fL], followed by fG and fB where bilateral and boxed rows act.
+        Forces [fN | fF | fL], followed by fG and fB of bilateral and boxed rows.
     v_plus
         (nv,) velocity after the step.
     rates
-        J v+ + k of the rows; of length 0 where they are to be summed.
+        J v+ + k of the rows; empty if they are to be computed.
     u
         (>= nv + 1,) output: the size of each velocity before cancellation, and of all.
     cert
@@ -223,9 +225,9 @@ def certify(
 
     Notes
     -----
-    The size of a velocity before cancellation counts every unilateral force with at least NOTHING of the largest one:
-    an LCP's solution is rounded as a whole, and rows that carry nothing feel that. Where some rows are forces and
-    others moments, the largest is that of sqrt(h J_i Y_i + gamma_i) f_i, which have one unit.
+    The size of a velocity before cancellation counts every unilateral force with at least `MIN_FORCE_FRACTION` of the
+    largest one: an LCP's solution is rounded as a whole, which affects rows without load too. If some rows are forces
+    and others moments, the largest value of sqrt(h J_i Y_i + gamma_i) f_i is used, which has one unit.
     """
     nc = rows.nc
     nf = nc + rows.nr
@@ -276,12 +278,12 @@ def certify(
     for c in range(nc):
         rate, scale, force = row_rate(rows, c, f, v_plus, rates, u)
         _unilateral(cert, NORMAL_GAP, NORMAL_COMPLEMENTARITY, f[c], rate + rows.gamma[c] * f[c], scale, force)
-        # Sliding contacts have no cone at acceleration level.
+        # At acceleration level sliding contacts have no cone.
         if cone < cones and rows.cone_contacts[cone] == c:
             first = _friction(rows, exact, cone, first, scale, force, z, reached, cert)
             cone += 1
     while cone < cones:
-        # A cone of moments shares no unit of speed with the normal row.
+        # A cone of moments has another unit of speed than the normal row.
         _, _, force = row_rate(rows, rows.cone_contacts[cone], f, v_plus, rates, u)
         first = _friction(rows, exact, cone, first, 0.0, force, z, reached, cert)
         cone += 1

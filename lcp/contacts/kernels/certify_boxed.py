@@ -6,9 +6,9 @@ With s = B v+ + kB + gammaB fB of a row::
     BOX_GAP              s >= 0 where hi = inf, s <= 0 where lo = -inf
     BOX_COMPLEMENTARITY  (fB - lo) max(s, 0) = 0, (hi - fB) max(-s, 0) = 0, of finite bounds
 
-A force between bounds is solved for as its distance to one of them, and rounded as large as that: s_i is at least FAINT
-of what the larger bound makes of the row. A power is compared with the larger of (distance to the bound) s_i and
-phi_i |s|: small only if one of the two is.
+A force between bounds is computed from its distance to one of them, with rounding relative to the bound. So s_i is at
+least `MIN_RELATIVE_SCALE` times the rate that the larger bound causes in the row. A power is compared with the larger
+of (distance to the bound) s_i and phi_i |s|: small only if one of the two is.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ BOXED_CERT_SIZE: Final = 6
 
 @kernel
 def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats, u: Floats, cert: Floats) -> None:
-    """Fill cert (6,) with the worst violation of each condition and its scale; infinite where a value is not finite.
+    """Fill cert (6,) with the worst violation of each condition and its scale; infinite if a value is not finite.
 
-    f are the forces of all rows, u (nv + 1,) what `certify` filled.
+    f are the forces of all rows, u (nv + 1,) is the output of `certify`.
     """
     lo = rows.lo
     hi = rows.hi

@@ -12,7 +12,8 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, Ints, kernel
 
 SPAN_INTS: Final = 4
-# Numbers from which on vectors pay: those of a free body were just written one by one, and are not there yet.
+# Number of entries from which vector instructions pay. Entries of a free body were just written one by one, and are not
+# in the cache yet.
 MANY: Final = 12
 
 
@@ -26,14 +27,14 @@ def row_ranges(spans: Ints, i: int, nv: int) -> tuple[int, int, int, int]:
 
 @kernel(inner=True)
 def sparse_dot(a: int, b: int, c: int, d: int, x: Floats, y: Floats) -> float:
-    """Sum of x_p y_p over the ranges a .. b and c .. d, in this order."""
+    """Return the sum of x_p y_p over the ranges a .. b and c .. d, in this order."""
     total = dot_range(a, b, x, y, 0.0)
     return dot_range(c, d, x, y, total) if c < d else total
 
 
 @kernel(inline=True)
 def dot_of_row(rows: ContactSystem, i: int, x: Floats, y: Floats) -> float:
-    """Do what `sparse_dot` does for row i, inlined for loops over all rows."""
+    """Do the same as `sparse_dot` for row i, inlined for loops over all rows."""
     a, b, c, d = row_ranges(rows.column_ranges, i, y.shape[0])
     total = dot_range(a, b, x, y, 0.0)
     return dot_range(c, d, x, y, total) if c < d else total
@@ -240,16 +241,16 @@ def delassus_diagonal_entry(rows: ContactSystem, i: int) -> float:
 
 @kernel(inline=True)
 def row_response(rows: ContactSystem, i: int) -> float:
-    """Return the rate h J_i Y_i + gamma_i that a unit of force i makes of its own row."""
+    """Return h J_i Y_i + gamma_i, the rate of row i for a unit of its force."""
     return rows.h * delassus_diagonal_entry(rows, i) + rows.gamma[i]
 
 
 @kernel(inner=True)
 def response_of(rows: ContactSystem, posed: Floats, diagonal: Floats, i: int) -> float:
-    """Return `row_response` of a row as it was posed, if that is known.
+    """Return `row_response` of a row before elimination, if it is known.
 
-    ``posed`` are as in `IslandProblem`; ``diagonal`` (n,) has the responses of the first n rows, and they are asked
-    for without any.
+    ``posed`` are as in `IslandProblem`; ``diagonal`` (n,) has the responses of the first n rows; without ``posed``
+    these are used.
     """
     if posed.shape[0] > 0:
         return rows.h * posed[i] + rows.gamma[i]
@@ -258,7 +259,7 @@ def response_of(rows: ContactSystem, posed: Floats, diagonal: Floats, i: int) ->
 
 @kernel(inner=True)
 def size_unforced(rows: ContactSystem, posed: Floats, i: int) -> float:
-    """Return the size of row i's rate without forces, as it was posed; boxed rows at their bounds count."""
+    """Return the size of row i's rate without forces, before elimination; boxed rows at their bounds count."""
     if posed.shape[0] > 0:
         return posed[posed.shape[0] // 2 + i]
     return abs(dot_of_row(rows, i, rows.J[i], rows.v_free) + rows.k[i])

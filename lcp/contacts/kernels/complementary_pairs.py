@@ -1,6 +1,6 @@
 """Complementary pairs of an island: Coulomb's law, limits and bounds as z, w >= 0, z w = 0, and Newton steps on them.
 
-Each contact and each row of a joint has pairs, with w = M z + q for the rates that forces make::
+Each contact and each joint row has pairs, with w = M z + q for the rates of the forces::
 
     contact          z                           w
       normal         pN                          uN
@@ -8,10 +8,10 @@ Each contact and each row of a joint has pairs, with w = M z + q for the rates t
       disc           b = (mu pN; pT)             e = (lambda; uT)                          (b o e = 0, Lorentz's cone)
     row of a joint   p - lo,  hi - p             the positive and the negative part of its rate
 
-A Newton step (`newton_step`) is given the products z w to aim at, and the part of w - M z - q to remove. All variables
-of a contact but its force are eliminated, which leaves a slope D (3, 3): dp = g - D du. The velocities then solve
-K dv = h Y' g, K = 1 + h Y' D J, with the sparsity of the bodies that touch (`elimination`). Discs are scaled as
-Nesterov and Todd (1997) do. `interior_point` has the methods that choose the steps.
+The arguments of a Newton step (`newton_step`) are the wanted products z w, and the part of w - M z - q to remove. All
+variables of a contact except its force are eliminated, which leaves a slope D (3, 3): dp = g - D du. The velocities
+then solve K dv = h Y' g, K = 1 + h Y' D J, with the sparsity of the bodies in contact (`elimination`). Discs are scaled
+as Nesterov and Todd (1997) do. `interior_point` has the methods that choose the steps.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 
-# With less friction than this a disc's cone has hardly an inside.
+# Below this friction coefficient a disc's cone has hardly an interior.
 MIN_MU: Final = 1e-3
-# Part of the first start that is added to forces and rates from before.
+# Fraction of the first start that is added to previous forces and rates.
 INSIDE: Final = 1e-2
-# Compliance of a row of a joint without bounds, in its own response.
+# Compliance of a joint row without bounds, relative to its response.
 FREE_COMPLIANCE: Final = 1e-9
 # Arrays of one number for every pair.
 ARRAYS: Final = 15
 
 
 class PairState(NamedTuple):
-    """A point of the curve and memory for the next one; the arrays of pairs have those of contacts, then of joints."""
+    """Point of the curve, and memory for the next one; arrays have the pairs of contacts, then of joints."""
 
     disc: bool
     edges: Floats  # (k, 2) of the polygon
@@ -58,21 +58,21 @@ class PairState(NamedTuple):
     mu: Floats  # (ncone,)
     z: Floats
     w: Floats
-    product: Floats  # z0 w0; 0 of a pair that is none; of a disc t, at its first
+    product: Floats  # z0 w0; 0 for an unused pair; for a disc t, at its first pair
     start: Floats  # r
     miss: Floats  # w - M z - q
-    right: Floats  # the products that a step aims at, less those that there are; of a disc what e is to change by
-    off: Floats  # what a step is to take out of miss
+    right: Floats  # the change of the products in a step; for a disc the change of e
+    off: Floats  # the part of miss that a step removes
     tz: Floats  # a step, the tangent
     tw: Floats
-    cz: Floats  # another, the correction
+    cz: Floats  # another step, the correction
     cw: Floats
-    kept: Floats  # (2, n) a point and its tangent, to come back to
+    kept: Floats  # (2, n) saved point and its tangent
     kept_w: Floats
     D: Floats  # (ncone, 3, 3)
     g: Floats  # (ncone, 3)
     du: Floats  # (ncone, 3)
-    joined: Floats  # (2, nj) g and rates of rows of joints
+    joined: Floats  # (2, nj) g and rates of joint rows
 
 
 @kernel
@@ -108,7 +108,7 @@ def pair_state_views(polygon: FrictionCone, search: SolverState, memory: Floats)
 def fill_start(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, x: PairState, forces: float, rates: float
 ) -> float:
-    """Fill z0, w0 of a start, ``forces`` and ``rates`` times as large as the island's; the unit of products."""
+    """Fill z0, w0 of a start, ``forces`` and ``rates`` times as large as the island's; return the unit of products."""
     contacts, joined = search.contacts, search.joined
     speed = search.speed if search.speed > 0.0 else 1.0
     total = 0.0
@@ -119,7 +119,7 @@ def fill_start(
         at, last = c * x.width, (c + 1) * x.width - 1
         for i in range(at, last + 1):
             x.z[i], x.w[i] = forces * speed / own, rates * speed
-        # Of one normal the variables begin alike.
+        # All variables of a contact have the same start.
         x.z[at] = x.z[x.width * rows.cone_contacts[c]]
         if x.disc:
             x.z[at + 1] = x.mu[c] * x.z[at]
@@ -153,7 +153,7 @@ def fill_start(
 
 @kernel(inner=True)
 def warm_start(rows: ContactSystem, search: SolverState, x: PairState) -> None:
-    """Move z and w of contacts to the forces in the search and their rates, and inside by a part of the start."""
+    """Set z and w of contacts to the forces and rates of the state, shifted inside."""
     contacts, last = search.contacts, x.width - 1
     k = x.edges.shape[0]
     for c in range(rows.r.shape[0]):
@@ -169,25 +169,25 @@ def warm_start(rows: ContactSystem, search: SolverState, x: PairState) -> None:
             x.w[at + 1] = INSIDE * x.w[at + 1] + math.sqrt(s[1] * s[1] + s[2] * s[2])
             x.w[at + 2], x.w[at + 3] = s[1], s[2]
             continue
-        # The slip speed: of the edge that slides fastest against its direction.
+        # The slip speed: the largest over the edges, against their directions.
         slip, spent = 0.0, 0.0
         for i in range(k):
             slip = max(slip, -(x.edges[i, 0] * s[1] + x.edges[i, 1] * s[2]))
-        # Edges share the force of friction by its parts along them, which add up to it.
+        # The force of friction is split over the edges by its components along them, which sum to it.
         for i in range(k):
             along = x.edges[i, 0] * p[1] + x.edges[i, 1] * p[2]
             f = max(along, 0.0) * (4.0 / k if k >= 4 else 1.0)
             spent += f
             x.z[at + 1 + i] = INSIDE * x.z[at + 1 + i] + f
             x.w[at + 1 + i] = INSIDE * x.w[at + 1 + i] + slip + x.edges[i, 0] * s[1] + x.edges[i, 1] * s[2]
-        # The bound of friction, less what is spent.
+        # The bound of friction, minus the used part.
         x.z[at + last] = INSIDE * x.z[at + last] + slip
         x.w[at + last] = INSIDE * x.w[at + last] + max(x.mu[c] * p[0] - spent, 0.0)
 
 
 @kernel(inner=True)
 def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverState, x: PairState, eps: float) -> None:
-    """Fill forces, velocities and rates of z, and what they miss; contacts have the compliance eps."""
+    """Fill forces, velocities and rates of z, and their residual; contacts have the compliance eps."""
     contacts, joined, z, w, miss = search.contacts, search.joined, x.z, x.w, x.miss
     last = x.width - 1
     for c in range(rows.r.shape[0]):
@@ -234,7 +234,7 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
 
 @kernel(inner=True)
 def nesterov_todd_scaling(x: PairState, at: int) -> tuple[float, float, float, float]:
-    """Nesterov and Todd's scaling of the disc at ``at``: size and direction (a0; a1, a2) of H = size (2 a a' - R)."""
+    """Compute Nesterov and Todd's scaling of a disc: size and direction (a0; a1, a2) of H = size (2 a a' - R)."""
     z, w = x.z, x.w
     b = math.sqrt(determinant(z[at + 1], z[at + 2], z[at + 3]))
     e = math.sqrt(determinant(w[at + 1], w[at + 2], w[at + 3]))
@@ -247,7 +247,7 @@ def nesterov_todd_scaling(x: PairState, at: int) -> tuple[float, float, float, f
 
 @kernel(inner=True)
 def subtract_second_order(x: PairState, at: int) -> None:
-    """Take the second-order term of the step tz, tw of the disc at ``at`` out of its right side.
+    """Subtract the second-order term of the step tz, tw of the disc at ``at`` from its right side.
 
     With W W = H, b~ = W b = W^-1 e and the steps db~ = W db, de~ = W^-1 de, the term is W y for b~ o y = db~ o de~.
     """
@@ -384,7 +384,7 @@ def newton_step(
     dz: Floats,
     dw: Floats,
 ) -> bool:
-    """Fill dz and dw for the right sides; the matrix is formed and factored where asked. False without factors."""
+    """Fill dz and dw for the right sides; form and factor the matrix if requested. Return False without factors."""
     contacts, joined, dv = search.contacts, search.joined, search.trial_v
     first = rows.nc + rows.nr
     fill_slopes(rows, search, x)
@@ -430,7 +430,7 @@ def newton_step(
             dz[k], dw[k] = dp, (x.right[k] - x.w[k] * dp) / x.z[k]
         if upper:
             dz[k + 1], dw[k + 1] = -dp, (x.right[k + 1] + x.w[k + 1] * dp) / x.z[k + 1]
-        # Of the nearer bound by the rate, which loses no digits.
+        # Use the nearer bound for the rate, which loses no digits.
         if lower and x.z[k] < x.w[k] and not (upper and x.z[k + 1] < x.z[k]):
             dw[k] = rate + dw[k + 1]
         elif upper and x.z[k + 1] < x.w[k + 1]:
@@ -478,7 +478,7 @@ def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
         dw[at + i] += slip
         spent += dz[at + i]
     dw[at + last] = mu * dz[at] - spent - off[at + last]
-    # Of two equal expressions the one that loses no digits.
+    # Of two equal expressions use the one that loses no digits.
     for i in range(at + 1, at + last + 1):
         if z[i] >= w[i]:
             dw[i] = (right[i] - w[i] * dz[i]) / z[i]

@@ -1,9 +1,9 @@
-"""The forces selected among those of redundant contacts: of contacts that give way, all alike, in the limit of none.
+"""Equal-compliance forces: the limit of forces as the common compliance of all contacts goes to zero.
 
-Where contacts are redundant many forces solve the rigid problem, and all but one are an accident of the method. With a
-compliance eps of every contact, in every direction, rates s are answered by P(-s / eps) (`contact_law`), and the
-velocities solve an equation without redundancy. It is solved from the modes that given forces show (`active_set`), for
-the least eps at once or for ever smaller ones.
+With redundant contacts many forces solve the rigid problem, and a method returns an arbitrary one. If every contact has
+the compliance eps in every direction, rates s give the forces P(-s / eps) (`contact_law`), and the velocities solve an
+equation without redundancy. It is solved from the modes of given forces (`active_set`), for the final eps directly or
+for decreasing ones.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE
 from lcp.contacts.kernels.solver_state import SolverState, copy_rows
 from lcp.kernels import Floats, kernel
 
-# Compliance of the end of the branch: this part of the least own response of a contact, at least that of the largest.
+# Final compliance: this fraction of the smallest diagonal response, at least this fraction of the largest.
 MIN_COMPLIANCE: Final = 1e-7
 SMALLEST_COMPLIANCE: Final = 1e-9
-# From one compliance of the branch to the next; Newton's steps for each; systems after which it is given up.
+# Factor between two compliances; Newton steps for each; systems after which the continuation is given up.
 SHRINK: Final = 0.03
 STEPS: Final = 8
 MAX_SYSTEMS: Final = 150
-# Contacts up to which forces are brought to the rigid problem in many points.
+# Contacts up to which many proximal points are used to reach the rigid problem.
 SMALL_ISLAND_CONTACTS: Final = 64
-# Steps after which the next one is longer; the factor with which a branch that resists is given up.
+# Steps after which the next one is longer; factor at which the continuation is given up.
 FAST_STEP_ITERATIONS: Final = 3
 MAX_SHRINK: Final = 0.9
-# Forces are those selected if the rigid ones differ from those at the branch's end by this fraction of the largest at
-# most: if gaps contradict one another, proximal points can lead to others.
+# The rigid forces are the selected ones if they differ from the forces at the path's end by at most this fraction of
+# the largest. If gaps contradict one another, proximal points can lead to others.
 SELECTED_WITHIN: Final = 1e-3
 
 
 class ContinuationResult(NamedTuple):
-    """How far the branch was followed: the compliance, 0 for nowhere, and systems solved."""
+    """Compliance reached (0 if none), and systems solved."""
 
     eps: float
     systems: int
 
 
 class SavedStep(NamedTuple):
-    """Forces kept while others are looked for."""
+    """Saved forces during a step."""
 
     start: Floats  # (ncone, 3) forces from which the next compliance is tried
     fixed: Floats  # (ncone, 3)
     moving: Floats  # (ncone, 3)
-    joined: Floats  # (2, nj) forces of rows of joints, and those from before
+    joined: Floats  # (2, nj) forces of joint rows, and previous ones
 
 
 @kernel(inner=True)
@@ -71,7 +71,7 @@ def saved_step_float_size(ncone: int, nj: int) -> int:
 
 @kernel(inner=True)
 def saved_step_views(ncone: int, nj: int, memory: Floats) -> SavedStep:
-    """Cut it from its memory."""
+    """Return views of its memory."""
     size = CONTACT_DIM * ncone
     return SavedStep(
         view_2d(memory, 0, ncone, CONTACT_DIM),
@@ -85,7 +85,7 @@ def saved_step_views(ncone: int, nj: int, memory: Floats) -> SavedStep:
 def continue_to_compliance(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, end: float
 ) -> ContinuationResult:
-    """Reduce the compliance from eps, whose forces and modes are in the search, to ``end``."""
+    """Reduce the compliance from eps, whose forces and modes are in the state, to ``end``."""
     contacts = search.contacts
     solved, shrink, last = 0, SHRINK, eps
     save_step(search, kept)
@@ -101,7 +101,7 @@ def continue_to_compliance(
             if more <= FAST_STEP_ITERATIONS:
                 shrink = max(SHRINK, shrink * shrink)
             continue
-        # A shorter step from where the branch was left.
+        # Make a shorter step from the last accepted compliance.
         solved += STEPS
         restore_step(search)
         shrink = math.sqrt(shrink)
@@ -122,7 +122,7 @@ def save_step(search: SolverState, kept: SavedStep) -> None:
 
 @kernel(inner=True)
 def restore_step(search: SolverState) -> None:
-    """Take back the modes, and the forces of rows of joints."""
+    """Restore the modes, and the forces of joint rows."""
     joined = search.joined
     for c in range(search.previous_modes.shape[0]):
         search.contacts.mode[c] = search.previous_modes[c]

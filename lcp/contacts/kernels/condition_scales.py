@@ -1,18 +1,19 @@
-"""The scales that violations of mechanical conditions are measured by: of a componentwise backward error.
+"""Scales of violations of mechanical conditions, from a componentwise backward error.
 
 With (Oettli and Prager 1964)
 
-    u_p   = |v_free_p| + h sum_i max(|f_i|, NOTHING max_j |f_j|) |responses_ip|
-                                                              how large each velocity was before cancellation
+    u_p   = |v_free_p| + h sum_i max(|f_i|, MIN_FORCE_FRACTION max_j |f_j|) |responses_ip|
+                                                              size of each velocity before cancellation
     s_i   = sum_p |J_ip| u_p + |k_i| + gamma_i |f_i|          rate scale of row i, at least
-            FAINT sqrt(J_i Y_i  v_free' M v_free)             this share of the largest rate such a motion can have
+            MIN_RELATIVE_SCALE sqrt(J_i Y_i  v_free' M v_free)
+                                                              this fraction of the largest rate of such a motion
     phi_i = s_i / (h J_i Y_i + gamma_i)                       force that would move row i by that rate
 
 a rate is compared with s_i, a force with phi_i, and a product of a force and a rate with the larger of |f_i| s_i and
-phi_i |rate_i|, so that a scaled product is small only if the force or the rate is. Rounding alone gives a few eps
-whatever the units and mass ratios; nothing else is small by construction.
+phi_i |rate_i|. So a scaled product is small only if the force or the rate is small. Rounding gives a few eps, for any
+units and mass ratios.
 
-A condition is kept for the row where its ratio is largest: cert[2 c] is the violation, cert[2 c + 1] the scale.
+A condition is reported for the row with the largest ratio: cert[2 c] is the violation, cert[2 c + 1] the scale.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from lcp.contacts.kernels.column_ranges import abs_dot_range, delassus_diagonal_
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, kernel
 
-# Share of the largest rate a motion of its energy can have that every row's scale has at least: factors of M and
-# products with its inverse are rounded as a whole, too.
+# Minimum of every row's scale, as a fraction of the largest rate that a motion of this energy can have: factors of M
+# and products with its inverse are rounded as a whole, too.
 MIN_RELATIVE_SCALE: Final = 1e-4
 
 
@@ -39,7 +40,7 @@ def ratio(violation: float, scale: float) -> float:
 
 @kernel(inner=True)
 def keep_worst(cert: Floats, condition: int, violation: float, scale: float) -> None:
-    """Keep of a condition the row with the largest ratio, in a certificate array that starts as zeros."""
+    """Store violation and scale of a condition if their ratio is the largest; the certificate array starts as zeros."""
     at = 2 * condition
     unset = cert[at] == 0.0 and cert[at + 1] == 0.0
     if violation == 0.0 and not unset:
@@ -51,9 +52,9 @@ def keep_worst(cert: Floats, condition: int, violation: float, scale: float) -> 
 
 @kernel(inline=True)
 def min_rate_scale(own: float, speed: float) -> float:
-    """Least scale of a row's rate; own = J_i Y_i, speed = sqrt(v' M v) of the motion without constraint forces.
+    """Return the minimum scale of a row's rate; own = J_i Y_i, speed = sqrt(v' M v) of the free motion.
 
-    |J_i v| <= sqrt(own) speed for any motion of that energy: what is far below is the rounding of the whole.
+    |J_i v| <= sqrt(own) speed for any motion of that energy: a rate far below is rounding of the whole motion.
     """
     return MIN_RELATIVE_SCALE * math.sqrt(max(0.0, own)) * speed
 
@@ -74,7 +75,7 @@ def row_rate(
         scale = abs_dot_range(c, d, rows.J[i], u, scale)
     scale = scale + abs(rows.k[i]) + rows.gamma[i] * abs(f[i])
     speed = u[v_plus.shape[0]]
-    # Most are larger by far, which needs no root to be seen.
+    # Most are much larger, which shows without a square root.
     if scale * scale <= 2.0 * MIN_RELATIVE_SCALE * MIN_RELATIVE_SCALE * own * speed * speed:
         scale = max(scale, min_rate_scale(own, float(speed)))
     softness = rows.h * own + rows.gamma[i]

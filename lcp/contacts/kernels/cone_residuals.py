@@ -1,8 +1,8 @@
-"""How well forces of contacts with Coulomb's exact cone, and of rows of joints, solve their problem.
+"""Residuals of forces of contacts with Coulomb's exact cone, and of joint rows.
 
-The measures are those of `lcp.friction.residuals`, summed from J, Y and v+ where W is not formed, and written as those
-of an LCP (`lcp.kernels.residuals`). Forces and rates are balanced (`island_acceptance`), so that no unit decides. Less
-rounding is excused than there: of a row's terms only the load and its own force count.
+The measures are those of `lcp.friction.residuals`, computed from J, Y and v+ because W is not formed, and stored like
+measures of an LCP (`lcp.kernels.residuals`). Forces and rates are balanced (`island_acceptance`), so they do not depend
+on units. Less rounding is excused than there: of a row's terms only the load and its own force count.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def kinetic_norm(rows: ContactSystem) -> float:
 def free_rate_and_rounding(rows: ContactSystem, i: int, v: Floats, motion: float) -> tuple[float, float]:
     """Return the rate of row i at v, and a bound on its change by rounding of J and v_free.
 
-    A normal is known to its rounding, and so is what it takes of a ``motion`` (`kinetic_norm`) across it: bodies that
-    fall side by side have no speed along theirs but that.
+    A normal is known to its rounding, and so is its component of a ``motion`` (`kinetic_norm`) across it. Bodies that
+    fall side by side have no other speed along their normal.
     """
     a, b, c, d = row_ranges(rows.column_ranges, i, rows.v_free.shape[0])
     row = rows.J[i]
@@ -57,7 +57,7 @@ def drop_rounding(rate: float, blur: float) -> float:
 def rate_and_load(
     rows: ContactSystem, i: int, motion: float, f: Floats, v_plus: Floats, rates: Floats
 ) -> tuple[float, float]:
-    """Rate of row i at v+ with its softness, less its rounding, and without any force; the plain rate is noted."""
+    """Return the rate of row i at v+ with softness, less rounding, and the free rate; store the plain rate."""
     a, b, c, d = row_ranges(rows.column_ranges, i, v_plus.shape[0])
     load, blur = free_rate_and_rounding(rows, i, rows.v_free, motion)
     rates[i] = sparse_dot(a, b, c, d, rows.J[i], v_plus) + rows.k[i]
@@ -76,14 +76,14 @@ def measure_cones(
     rates: Floats,
     out: Floats,
 ) -> None:
-    """Fill the rates, the speeds of slip in z and the measures ``out`` of the forces f with their v+.
+    """Fill the rates, the slip speeds in z and the measures ``out`` of the forces f with their v+.
 
     Parameters
     ----------
     rows
         [N; F; L; B], of one or two tangents per contact; with rows G where they are as they were posed.
     posed, own
-        As of `judging.Case`, and (nc + nr,) the response of the rows of contacts to their own forces.
+        As of `IslandProblem`, and (nc + nr,) the diagonal response of the rows of contacts.
     z
         (n,) variables of the LCP, see `discretized_lcp`; an edge is a tangent or its negative.
     f, v_plus
@@ -95,7 +95,7 @@ def measure_cones(
     """
     nc = rows.nc
     motion = kinetic_norm(rows)
-    # Each contact by itself, forces in units of the largest one and rates in those of what that does to its rows.
+    # Each contact separately, with forces relative to the largest one, and rates relative to its effect on their rows.
     worst = 0.0
     largest = 0.0
     for i in range(nc + rows.nr):
@@ -130,7 +130,7 @@ def measure_cones(
             worst = max(worst, natural_square(mu, a, b, d, u0 / unit, u1 / unit, u2 / unit))
         plain += natural_square(mu, f[c], r1, r2, u0, u1, u2)
         plain_load += square
-        # A contact that nothing moves is judged by itself alone.
+        # A contact that no body moves is judged by its own terms only.
         if weight > 0.0:
             balanced += natural_square(mu, weight * f[c], weight * r1, weight * r2, u0, u1, u2) / weight
             balanced_load += square / weight

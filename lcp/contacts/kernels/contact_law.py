@@ -1,26 +1,27 @@
-"""What a contact answers to its rates: force and slope of a proximal law over its friction polygon.
+"""Contact law: force and force Jacobian of a contact as functions of its rates, over a friction polygon or disc.
 
-With p0 the force from before, s the rates of its rows and eps a compliance alike in every direction, a contact answers
+With the previous force p0, the rates s of the rows and a compliance eps equal in every direction, the force of a
+contact is
 
     p = P(p0 - s / eps),
 
-where P cuts the normal force off at 0 and moves the tangential one to the nearest point of the polygon mu pN. A fixed
-point p = p0 is an answer of the rigid law; p0 = 0 is a contact that gives way by eps. P is linear by pieces: open,
-sticking, at a corner of the polygon, on one of its sides. `contact_modes` has its corners, the `turns`.
+where P sets negative normal forces to 0 and projects the tangential force to the polygon mu pN. A fixed point p = p0
+solves the rigid law; p0 = 0 gives a contact of compliance eps. P is piecewise linear: open, sticking, at a corner of
+the polygon, on one of its sides. `contact_modes` has its corners, the `edge_directions`.
 
-With Coulomb's exact cone a disc takes the polygon's place, and a sliding contact a corner of its own, which turns. P is
-not linear there, but of degree one, so that its derivative at x gives it back, P(x) = P'(x) x: along the corner a force
-answers as at one of a polygon's; across, where the corner turns with the slip, by the slope 1 / (eps + give), give
-being the speed of slip over mu pN. Repeated, with the corner that comes of it, this is Newton's method.
+With Coulomb's exact cone a disc replaces the polygon, and each sliding contact has its own corner, which rotates. P is
+not linear there, but homogeneous of degree one, so P(x) = P'(x) x. Along the corner the force responds as at a corner
+of a polygon. Across it, because the corner rotates with the slip, the slope is 1 / (eps + give), with give the slip
+speed over mu pN. Repeated with the new corner this is Newton's method.
 
-Rows of a contact are taken as three: the normal, its first direction, and the one most across that; the rows of the
-others follow from these. The tangential plane has axes along the first direction and square to it.
+Three rows of a contact are used: the normal, its first direction, and the direction most across it; the other rows
+follow from these. The tangential plane has axes along the first direction and perpendicular to it.
 
-A cone of moments (torsional and rolling friction) is one more of these contacts, behind the others: its three rows are
-the normal of the contact that it leans on, whose force and rate it repeats and which does not act a second time, and
-its own. Its bound is a length rho times the normal force. In the plane it has moments over rho and rates times rho, so
-that all is in newtons and metres per second, its law has mu = 1, and eps is the compliance of a contact at a
-distance of rho. A torsional cone has one direction: of the plane its points have the first axis alone.
+A cone of moments (torsional and rolling friction) is a further contact after the others. Its three rows are its own and
+the normal of its contact, whose force and rate it repeats; the repeated normal does not act a second time. Its bound is
+a length rho times the normal force. Its variables are moments over rho and rates times rho, in newtons and metres per
+second; so its law has mu = 1, and eps is the compliance of a contact at a distance of rho. A torsional cone has one
+direction: its points have only the first axis of the plane.
 """
 
 from __future__ import annotations
@@ -39,30 +40,30 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.packed_rows import row_dot, three_dots
 from lcp.kernels import Floats, Ints, kernel
 
-#: Rows of a contact that take part: normal, first direction, direction across it.
+#: Rows of a contact that are used: normal, first direction, direction across it.
 CONTACT_DIM: Final = 3
 
 
-# By how much the corner of a disc turns that Newton's method has found: it has squared that already.
+# Rotation of a disc's corner in the last step at which Newton's method has converged: the next error is its square.
 DIRECTION_TOLERANCE: Final = 1e-7
-# Columns of the slides: direction of friction, give [s/kg], and part of a sticking contact's slope across it.
+# Columns of the slides: direction of friction, give [s/kg], and factor of a sticking contact's slope across it.
 SLIP_COMPLIANCE: Final = 2
 STICK_FRACTION: Final = 3
 SLIDE_FLOATS: Final = 4
 
 
 class FrictionCone(NamedTuple):
-    """The friction polygon that all cones of a problem have, or the disc in its place."""
+    """The friction polygon of all cones of a problem, or the disc that replaces it."""
 
-    r: int  # directions, 0 without friction; a cone has as many, or one
-    half: int  # edges on half of the plane: r, but where a disc is told by a polygon of more
+    r: int  # directions, 0 without friction; a cone has this number, or one
+    half: int  # edges on half of the plane: r, or more if a disc is represented by a polygon
     first: Ints  # (ncone,) the first row F of each cone
     second_direction: int  # number of the direction most across the first
     skew: float  # the second axis is skew times the first direction and stretch times the one across
     stretch: float
     edge_directions: Floats  # (2 half + 1, 2) corners
-    exact: bool  # whether it is a disc; the mode of its cone c that slides is ALONG + 2 c
-    slide_state: Floats  # (ncone, SLIDE_FLOATS) of a disc: where each cone slides
+    exact: bool  # whether it is a disc; the mode of its sliding cone c is ALONG + 2 c
+    slide_state: Floats  # (ncone, SLIDE_FLOATS) of a disc: slip state of each cone
 
 
 class ContactState(NamedTuple):
@@ -71,7 +72,7 @@ class ContactState(NamedTuple):
     mode: Ints  # (ncone,)
     p: Floats  # (ncone, 3) forces
     s: Floats  # (ncone, 3) rates
-    B: Floats  # (ncone, 3, 3) force on each of the three rows for a unit of rate of each, negative
+    B: Floats  # (ncone, 3, 3) negative force on each of the three rows for a unit of rate of each
     diagonal: Floats  # (m,) response of every row to its own force
 
 
@@ -104,7 +105,7 @@ def contact_rates(rows: ContactSystem, polygon: FrictionCone, c: int, v: Floats,
 
 @kernel(inner=True)
 def fill_contact_rates(rows: ContactSystem, polygon: FrictionCone, v: Floats, known: float, s: Floats) -> None:
-    """Fill the rates s (ncone, 3) of velocities v, the rows' known terms times ``known``, softness not included."""
+    """Fill the rates s (ncone, 3) of velocities v, with the rows' known terms times ``known``, without softness."""
     for c in range(s.shape[0]):
         contact_rates(rows, polygon, c, v, known, s[c])
 
@@ -129,10 +130,10 @@ def mode_of(polygon: FrictionCone, mu: float, c: int, x: float, y: float, z: flo
 def project_sliding(
     polygon: FrictionCone, mu: float, c: int, slid: bool, soft: float, x: float, y: float, z: float, aim: Floats
 ) -> float:
-    """Fill aim (3,), where (x; y, z), outside the cone, is moved to; by how much the corner turns to it.
+    """Fill aim (3,), the projection of (x; y, z), which is outside the cone; return the rotation of its corner.
 
-    The turn is 0 if it is below `DIRECTION_TOLERANCE`, where the slope is right. ``slid`` is whether contact c slides
-    already, ``soft`` the response by which (y, z) was reached.
+    The rotation is 0 if it is below `DIRECTION_TOLERANCE`, where the slope is right. ``slid`` is whether contact c
+    already slides, ``soft`` the response by which (y, z) was reached.
     """
     slide = polygon.slide_state[c]
     bound = mu * x
@@ -153,7 +154,7 @@ def project_sliding(
 
 @kernel(inline=True)
 def edge_vector(polygon: FrictionCone, mode: int) -> tuple[float, float]:
-    """Return the vector from one corner to the next of the side that a mode slides on."""
+    """Return the vector from one corner to the next of the side on which a mode slides."""
     j = (mode - SLIDE_EDGE) // 2
     turns = polygon.edge_directions
     return turns[j + 1, 0] - turns[j, 0], turns[j + 1, 1] - turns[j, 1]
@@ -161,7 +162,7 @@ def edge_vector(polygon: FrictionCone, mode: int) -> tuple[float, float]:
 
 @kernel(inner=True)
 def projected_force(polygon: FrictionCone, mu: float, mode: int, x: float, y: float, z: float, p: Floats) -> None:
-    """Fill p (3,): the point (x; y, z) moved as its mode has it."""
+    """Fill p (3,), the point (x; y, z) projected in the given mode."""
     p[0] = 0.0
     p[1] = 0.0
     p[2] = 0.0
@@ -195,7 +196,7 @@ def projected_force(polygon: FrictionCone, mu: float, mode: int, x: float, y: fl
 
 @kernel(inner=True)
 def nearest_force(polygon: FrictionCone, mu: float, c: int, x: float, y: float, z: float, p: Floats) -> None:
-    """Fill p (3,): the point (x; y, z) of contact c moved to its cone by the law, whatever mode it is in."""
+    """Fill p (3,), the projection of the point (x; y, z) to the cone of contact c, for any mode."""
     mode = mode_of(polygon, mu, c, x, y, z)
     if polygon.exact and mode >= SLIDE_EDGE:
         share = mu * x / math.sqrt(y * y + z * z)
@@ -218,7 +219,7 @@ def fill_force_jacobian(
     B[0, 0] = normal
     if polygon.r == 0 or mu == 0.0:
         return
-    # In the plane's axes: d00 y y + d01 (y z + z y) + d11 z z, and what the normal force brings with it.
+    # In the plane's axes: d00 y y + d01 (y z + z y) + d11 z z, and the friction that follows from the normal force.
     along = 0.0
     across = 0.0
     d00 = tangent
@@ -266,7 +267,7 @@ def fill_force_jacobian(
 
 @kernel(inner=True)
 def scale_to_moments(length: float, B: Floats) -> None:
-    """Take the slope B (3, 3) of a cone of moments to its rows: of moments, without a normal force of its own."""
+    """Convert the slope B (3, 3) of a cone of moments to its rows, which are moments without a normal force."""
     for i in range(1, CONTACT_DIM):
         B[0, i] = 0.0
         for j in range(CONTACT_DIM):

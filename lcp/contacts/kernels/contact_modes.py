@@ -1,8 +1,8 @@
 """Modes of a contact with a friction polygon: open, sticking, sliding along one edge, or between two of them.
 
-The 2 r edges of a contact lie at the angles pi j / r from its first friction direction; edge j + r is the negative of
-edge j. ``turns`` (2 r + 1, 2) holds their cosines and sines. A tangential force is a point (x, y) of that plane; what
-it costs of the bound mu fN is the sum of its parts along the two edges that enclose it.
+The 2 r edges of a contact have the angles pi j / r from its first friction direction; edge j + r is the negative of
+edge j. The edge directions (2 r + 1, 2) are their cosines and sines. A tangential force is a point (x, y) of this
+plane; it uses of the bound mu fN the sum of its components along the two edges that enclose it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from lcp.kernels import Floats, kernel
 
-# Mode of a contact: of a sliding one, ALONG + 2 j along edge j and BETWEEN + 2 j between the edges j and j + 1.
+# Mode of a contact; a sliding one has ALONG + 2 j along edge j and BETWEEN + 2 j between the edges j and j + 1.
 OPEN: Final = 0
 STICK: Final = 1
 SLIDE_EDGE: Final = 2
@@ -33,7 +33,7 @@ def fill_edge_directions(r: int, turns: Floats) -> None:
 
 @kernel(inner=True)
 def enclosing_edge(r: int, turns: Floats, x: float, y: float) -> tuple[int, float, float]:
-    """Edge j, and the parts of (x, y) along the edges j and j + 1 that enclose it; r = 1 knows the sign of x alone."""
+    """Return j and the components of (x, y) along edges j and j + 1; for r = 1 only the sign of x counts."""
     if r == 1:
         return (0, x, 0.0) if x >= 0.0 else (1, -x, 0.0)
     nearest = 0

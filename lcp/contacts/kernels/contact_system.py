@@ -1,4 +1,4 @@
-"""The rows of one step's problem, as every kernel of this folder takes them."""
+"""The rows of one step's problem, in the form of all kernels of this folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_OFFSETS: Final[Ints] = np.zeros((0, 2), dtype=np.int64)
 class ContactSystem(NamedTuple):
     """Rows [N; F; L; G; B] with their responses and terms; m rows in all, of which nbox are boxed.
 
-    Assembly and recovery take them with the rows G eliminated (nb = 0), certification as they were posed. At
+    Assembly and recovery get them with the rows G eliminated (nb = 0), certification in their original form. At
     acceleration level h is 1 and velocities are accelerations.
     """
 
@@ -26,7 +26,7 @@ class ContactSystem(NamedTuple):
     nb: int  # bilateral rows
     r: Ints  # (ncone,) directions of each friction cone: of the contacts' own, then of further ones
     mu: Floats  # (ncone,) friction coefficient, or length [m] of a cone of moments
-    cone_contacts: Ints  # (ncone,) the contact on whose normal force each cone leans
+    cone_contacts: Ints  # (ncone,) the contact whose normal force bounds each cone
     J: Floats  # (>= m, nv) constraint rows
     Y: Floats  # (>= m, nv) row i is C J_i, C the inverse inertia
     k: Floats  # (>= m,) terms of the rows [m/s for contacts]
@@ -36,9 +36,9 @@ class ContactSystem(NamedTuple):
     hi: Floats
     v_free: Floats  # (nv,) velocity after the step without the forces of these rows
     Mv: Floats  # (nv,) M v_free
-    column_ranges: Ints  # columns of the rows, see `column_ranges`; of length 0 for all
-    diagonal: Floats  # (m,) J_i Y_i; of length 0 if they are summed when asked for
-    # The entries of J and Y in their spans, row i from offsets[i, 0] and offsets[i, 1] on; see `packed_rows`.
+    column_ranges: Ints  # columns of the rows, see `column_ranges`; empty for all columns
+    diagonal: Floats  # (m,) J_i Y_i; empty if they are computed on request
+    # Entries of J and Y in their ranges, row i from offsets[i, 0] and offsets[i, 1] on; see `packed_rows`.
     J_entries: Floats = NOT_PACKED
     Y_entries: Floats = NOT_PACKED
     offsets: Ints = NO_OFFSETS  # (m, 2)

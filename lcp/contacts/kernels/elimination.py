@@ -1,9 +1,9 @@
-"""LU factors of a matrix with the sparsity of an island: a block for every tree, and for every two that touch.
+"""LU factors of a matrix with the sparsity of an island: a block for every tree, and for every two trees in contact.
 
-Trees are eliminated in an order of little fill (minimum degree, Tinney and Walker 1967), without pivoting. What
-elimination makes of the rows of a tree is held in two panels: ``upper`` (n, w), its n rows in the columns of the tree
-itself and of those that come later, and ``lower`` (n, w - n), its columns in the rows of the later ones, transposed.
-Both stand in one array of nv^2 numbers at most.
+Trees are eliminated in an order of little fill (minimum degree, Tinney and Walker 1967), without pivoting. The
+eliminated rows of a tree are stored in two panels: ``upper`` (n, w), its n rows in the columns of the tree itself and
+of later ones, and ``lower`` (n, w - n), its columns in the rows of later ones, transposed. Both are in one array of at
+most nv^2 numbers.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from lcp.kernels import Floats, Ints, kernel
 
 
 class Elimination(NamedTuple):
-    """The order in which the trees of an island are eliminated, and where the panels stand."""
+    """Elimination order of the trees of an island, and the positions of the panels."""
 
     starts: Ints  # (nt + 1,) first velocity of each tree
-    order: Ints  # (nt,) the tree at each place
+    order: Ints  # (nt,) the tree at each position
     width: Ints  # (nt,) of each tree's upper panel
-    at: Ints  # (nt,) where that panel begins; the lower one follows it
-    fill: Ints  # (nt + 1,) by place, into the next two
+    at: Ints  # (nt,) start of its upper panel; the lower one follows it
+    fill: Ints  # (nt + 1,) by position, start in the next two arrays
     later: Ints  # trees that follow and are coupled, in the order of elimination
     offset: Ints  # their columns in the upper panel
-    pairs: Ints  # (nc, 3) of each contact its trees, the earlier one first, -1 for none, and the other one's column
-    degree: Ints  # (nt,) scratch, then the place of each tree
+    pairs: Ints  # (nc, 3) the trees of each contact, the earlier one first, -1 for none, and the other one's column
+    degree: Ints  # (nt,) scratch, then the position of each tree
     runs: Ints  # (nt + 1, 2) scratch
     beside: Ints  # (nt, nt) scratch: whether two trees are coupled
 
@@ -39,7 +39,7 @@ def elimination_ints(nc: int, nt: int) -> int:
 
 @kernel(inner=True)
 def elimination_views(starts: Ints, nc: int, wi: Ints) -> Elimination:
-    """Cut it from its workspace."""
+    """Return views of its workspace."""
     nt = starts.shape[0] - 1
     pairs = view_2d(wi, 0, nc, 3)
     at = 3 * nc
@@ -61,7 +61,7 @@ def elimination_views(starts: Ints, nc: int, wi: Ints) -> Elimination:
 
 @kernel(inline=True)
 def tree_at(starts: Ints, column: int) -> int:
-    """Return the tree that has a column."""
+    """Return the tree of a column."""
     low = 0
     high = starts.shape[0] - 2
     while low < high:
@@ -75,7 +75,7 @@ def tree_at(starts: Ints, column: int) -> int:
 
 @kernel(inner=True)
 def order_elimination(trees: Elimination, spans: Ints) -> None:
-    """Find the order for contacts in the given spans, of none in all columns, and place the panels."""
+    """Find the order for contacts in the given ranges, without contacts in all columns, and place the panels."""
     starts, order, fill, later, offset, pairs = (
         trees.starts,
         trees.order,
@@ -128,7 +128,7 @@ def order_elimination(trees: Elimination, spans: Ints) -> None:
                     degree[a] += 1
                     degree[b] += 1
     fill[nt] = count
-    # From here on degree is the place of a tree.
+    # From here on degree is the position of a tree.
     for place in range(nt):
         degree[order[place]] = place
     for place in range(nt):
@@ -202,7 +202,7 @@ def subtract_multiple(factor: float, x: Floats, y: Floats) -> None:
 
 @kernel(inner=True)
 def factor_panels(trees: Elimination, K: Floats, total: Floats) -> bool:
-    """Factor K = L U in place; False if a pivot vanishes. ``total`` (nv,) is scratch."""
+    """Factor K = L U in place; return False if a pivot vanishes. ``total`` (nv,) is scratch."""
     starts, fill, later, offset = trees.starts, trees.fill, trees.later, trees.offset
     for place in range(trees.order.shape[0]):
         k = trees.order[place]
@@ -234,7 +234,7 @@ def factor_panels(trees: Elimination, K: Floats, total: Floats) -> bool:
             runs = find_runs(trees, x, fill[place + 1], width)
             last = width - at
             for r in range(size):
-                # What tree k makes of row r of tree a, and of its column r.
+                # The change of row r of tree a by tree k, and of its column r.
                 products(lower, at - n + r, upper, at, total[:last])
                 subtract_runs(trees.runs, runs, 0, total, rows[r])
                 if last > size:
@@ -269,9 +269,9 @@ def products(left: Floats, column: int, right: Floats, first: int, total: Floats
 
 @kernel(inner=True)
 def find_runs(trees: Elimination, x: int, end: int, width: int) -> int:
-    """Find where the trees later[x:end] stand in the panels of the first of them, as runs of columns; their number.
+    """Find the runs of columns of trees later[x:end] in the panels of the first of them; return their number.
 
-    A run is where it begins among the columns of these trees, and where in the panel; the next one ends it.
+    A run has its start among the columns of these trees, and in the panel; the next run ends it.
     """
     later, offset, runs = trees.later, trees.offset, trees.runs
     own = later[x]
@@ -294,7 +294,7 @@ def find_runs(trees: Elimination, x: int, end: int, width: int) -> int:
 
 @kernel(inner=True, long_loops=True)
 def subtract_runs(runs: Ints, count: int, skip: int, total: Floats, row: Floats) -> None:
-    """Take the runs of a sum from a row of a panel; both lack the first ``skip`` columns."""
+    """Subtract the runs of a sum from a row of a panel; both lack the first ``skip`` columns."""
     for i in range(count):
         begin = max(runs[i, 0] - skip, 0)
         source = total[begin : runs[i + 1, 0] - skip]

@@ -1,4 +1,4 @@
-"""Where the modes of a contact's points end: the sides of each piece of its response, as inequalities."""
+"""Boundaries of the modes of a contact: the sides of each linear piece of its law, as inequalities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lcp.kernels import Floats, kernel
 
 @kernel(inner=True)
 def facet(polygon: FrictionCone, mu: float, mode: int, i: int, n: Floats) -> bool:
-    """Fill n of the i-th inequality n x <= 0 of the points x of a mode; False where there are no more."""
+    """Fill n of the i-th inequality n x <= 0 of the points x of a mode; return False if there are no more."""
     n[0] = -1.0
     n[1] = 0.0
     n[2] = 0.0
@@ -23,7 +23,7 @@ def facet(polygon: FrictionCone, mu: float, mode: int, i: int, n: Floats) -> boo
         return False
     turns = polygon.edge_directions
     if polygon.exact:
-        # What sticks leaves a cone: see `katzenelson.way_to_cone`.
+        # A sticking point leaves its circular cone: see `pwl_path.distance_to_cone`.
         if mode == STICK or i > 1:
             return False
         slide = polygon.slide_state[(mode - SLIDE_EDGE) // 2]

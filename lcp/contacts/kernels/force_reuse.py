@@ -1,9 +1,9 @@
-"""Forces of the step before that are held: whether they are those selected still, told without a system solved.
+"""Reuse of the previous step's forces: whether they are still the selected ones, decided without a linear system.
 
-Contacts that give way by eps, all alike, have p = P(-(J v_eps + k) / eps), and rates s = J v+ + k where none does:
-forces are those selected where they are P(J y - s / eps) for any motion y of the bodies, and they are as far from those
-as p is from that at most. With the y of the step before, the ``spread``, that is known of bodies at rest, or that slide
-along one edge of the friction polygon, at the cost of a few products.
+Contacts with equal compliance eps have p = P(-(J v_eps + k) / eps), and rigid ones have the rates s = J v+ + k. Forces
+are the selected ones if they equal P(J y - s / eps) for any motion y of the bodies, and their distance from the
+selected ones is at most their distance from this. The y of the previous step (``dv_deps``) is used. It is accurate for
+bodies at rest or sliding along one edge of the polygon, and the test takes a few products.
 """
 
 from __future__ import annotations
@@ -45,19 +45,20 @@ from lcp.contacts.kernels.strategies import remaining_workspace, row_scales_view
 from lcp.kernels import Floats, kernel
 from lcp.kernels.residuals import is_solved
 
-# Forces that solve the problem, and are this part of the largest from those selected, are those.
+# Forces that solve the problem and are within this fraction of the largest from the selected ones count as selected.
 SAME_FORCES: Final = 1e-5
-# Part of that within which they are without a look at what the contacts' compliance makes of it.
+# Fraction of this within which the effect of the contacts' compliance is not checked.
 SURELY: Final = 0.1
-# Where they have drifted off that by this much at most, the part of the way to forces found anew that they go.
+# If they have drifted by at most this factor, the fraction of the distance to new forces by which they move.
 DRIFT: Final = 8.0
 DRIFT_CORRECTION: Final = 0.25
-# The compliance of `refine_in_one_step`, in the branch's end.
+# The compliance of `refine_in_one_step`, relative to the path's end.
 CLOSEST: Final = 1e-4
-# A slip is one along an edge where it is so much faster than contacts give way, and turned by this either way.
+# A slip is along an edge if it is this factor faster than the compliance, also rotated by this angle in both
+# directions.
 FAST: Final = 1e3
 TURNED: Final = 1e-3
-# Newton's steps to the spread of the forces of z0.
+# Newton steps to dv_deps of the forces of z0.
 DV_DEPS_ITERATIONS: Final = 2
 
 
@@ -78,9 +79,9 @@ def with_delassus_diagonal(case: IslandProblem, diagonal: Floats) -> IslandProbl
 def store_dv_deps(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, eps: float
 ) -> None:
-    """Keep y of `is_still_equal_compliance`: (v+ - v_eps) / eps, and what that lacks of the forces in z0.
+    """Store y of `is_still_equal_compliance`: (v+ - v_eps) / eps, corrected for the forces in z0.
 
-    The matrix of the modes is 1 + h Y' J / eps, and factored: near enough for corrections.
+    The factored matrix of the modes is 1 + h Y' J / eps, accurate enough for corrections.
     """
     rows, y, contacts, x = case.rows, answer.dv_deps, search.contacts, search.trial_v
     nv = y.shape[0]
@@ -106,7 +107,7 @@ def store_dv_deps(
 
 @kernel(inner=True)
 def slides_along_edge(rows: ContactSystem, polygon: FrictionCone, c: int, eps: float, p: Floats, s: Floats) -> bool:
-    """Whether contact c slides at rates s (3,) so that its force p (3,) is at a corner, wherever it gives way."""
+    """Return True if contact c slides at rates s (3,) with its force p (3,) at a corner for any compliant motion."""
     bound = rows.mu[c] * p[0]
     if math.sqrt(s[1] * s[1] + s[2] * s[2]) <= FAST * eps * bound:
         return False
@@ -124,7 +125,7 @@ def slides_along_edge(rows: ContactSystem, polygon: FrictionCone, c: int, eps: f
 def is_still_equal_compliance(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState
 ) -> bool:
-    """Whether forces of z0 that solve the problem, of contacts alone, are surely those selected.
+    """Return True if forces of z0 that solve the problem, of contacts only, are certainly the selected ones.
 
     The caller counts one system for it, so that records do not depend on where a run was resumed.
     """
@@ -152,7 +153,7 @@ def is_still_equal_compliance(
             for i in range(CONTACT_DIM):
                 off += (p[i] - s[i]) * (p[i] - s[i])
             continue
-        # Open contacts can have a force that is rounding only; sliding ones have its friction as well.
+        # Open contacts can have a force that is rounding only; the friction of sliding ones can be as well.
         shift = p[0] - s[0]
         contact_rates(rows, polygon, c, answer.v_plus, 1.0, rates)
         if p[0] == 0.0:
@@ -167,10 +168,10 @@ def is_still_equal_compliance(
 def refine_in_one_step(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> tuple[bool, int]:
-    """Reduce the compliance by four decades below the branch's end in one step, in the modes of the forces before.
+    """Reduce the compliance to four decades below the path's end in one step, in the modes of the previous forces.
 
-    Whether the forces of z0, which solve the problem, are those that it leads to; and systems, 0 where nothing came of
-    it and the search is as it was. So it is of bodies whose gaps contradict one another by their rounding.
+    Returns whether the result is the forces of z0, which solve the problem; and the systems, 0 if it failed and the
+    state is unchanged. This occurs for bodies whose gaps contradict one another by rounding.
     """
     rows, contacts = case.rows, search.contacts
     if not case.warm_start or search.joined.p.shape[0] > 0:
@@ -202,7 +203,7 @@ def refine_in_one_step(
 
 @kernel(inner=True)
 def separates_freely(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
-    """Whether nothing approaches by more than rounding: what that would press is none."""
+    """Return True if no rate approaches by more than rounding, so that no contact presses."""
     if rows.lo.shape[0] > 0:
         return False
     blurs = loads[count_rows(rows) :]
@@ -219,9 +220,9 @@ def separates_freely(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
 def blend_factor(measures: Floats, limit: float) -> float:
     """Return the blend between z0 (0), which has these residuals, and newly computed forces (1).
 
-    0 where z0 solves the problem, within the strict limit, and 1 where it does not. Between the two are speeds of which
-    rounding is all there is, that have grown while forces were held. Forces that stop them at once do the same again
-    where they are held, and so turn them round: bodies at rest would be solved for in every other step.
+    0 if z0 solves the problem within the strict limit, and 1 if it does not solve it. Between these, speeds are
+    rounding that has grown while forces were reused. Forces that stop them immediately would, if reused, reverse them,
+    and bodies at rest would be solved for in every other step.
     """
     if is_solved(measures, limit):
         return 0.0
@@ -230,6 +231,6 @@ def blend_factor(measures: Floats, limit: float) -> float:
 
 @kernel(inner=True)
 def polish_previous_forces(case: IslandProblem, polygon: FrictionCone, search: SolverState) -> int:
-    """Move the forces of z0 to those next to them that solve the problem, by proximal points; systems formed."""
+    """Polish the forces of z0 by proximal points to nearby forces that solve the problem; return the systems formed."""
     load_forces(case.rows, polygon, search, case.z0)
     return run_proximal_points(case.rows, polygon, search, 0.0, MANY_POINTS)

@@ -5,19 +5,20 @@ made of the points, for l from 1 to 0 ::
 
     w - M z - q = l r,    z w = l z0 w0,    r = w0 - M z0 - q                               (disc: b o e = l (t; 0, 0))
 
-Each step factors one matrix K; the tangent, the correction and the direction of the curve all come from it.
+Each step factors one matrix K, which gives the tangent, the correction and the direction of the curve.
 
-`solve_mehrotra` is Mehrotra's predictor and corrector (1992): straight to l = 0, some twenty systems. Friction makes
-M indefinite, so that it may stall. `solve_homotopy` follows the curve itself, tangent and correction in turn::
+`solve_mehrotra` is Mehrotra's predictor and corrector (1992), which aims at l = 0 and takes some twenty systems.
+Friction makes M indefinite, so it can stall. `solve_homotopy` follows the curve itself, tangent and correction in
+turn::
 
     START --> FACTOR K at l --> far off the curve? --yes--> correct (3 times, then a shorter step from the point before)
                  ^                     | no
                  |                     v
                  +------- go along the tangent; l falls if det K has its first sign, and rises if not --> l = 0: END
 
-The curve may turn back: l grows for a while. Its direction is told by the sign of det K, the parity of negative pivots,
+The curve can turn back: l grows for a while. The sign of det K, the parity of negative pivots, gives its direction,
 because all local pivots are positive inside (Kojima, Megiddo, Noma 1991; Allgower and Georg 1990). Proximal Newton
-removes the misfit that is left at the end (`polish`).
+removes the remaining residual at the end (`polish`).
 """
 
 from __future__ import annotations
@@ -50,28 +51,29 @@ from lcp.kernels import Floats, kernel
 
 # Fraction of the distance to the boundary that a step goes.
 FRACTION_TO_BOUNDARY: Final = 0.9
-# Mehrotra's method: steps, the power of the corrector's aim, the part of the way to the boundary; the number of short
-# steps, and the mean of z w, that end it.
+# Mehrotra's method: steps, power of the corrector's target, fraction of the distance to the boundary; number of short
+# steps, and mean of z w, at which it ends.
 MAX_MEHROTRA_STEPS: Final = 50
 CENTERING_POWER: Final = 2.0
 MEHROTRA_FRACTION: Final = 0.95
 SHORT_STEP: Final = 0.05
 MAX_SHORT_STEPS: Final = 6
-# The same from the forces of the step before: so many short steps end the method, which then begins anew.
+# The same from the forces of the previous step: after this number of short steps the method starts again without them.
 MAX_SHORT_WARM_STEPS: Final = 2
 MEHROTRA_END: Final = 1e-14
-# The same of contacts that give way: their modes show earlier.
+# The same for compliant contacts: their modes show earlier.
 SOFT_END: Final = 1e-10
-# Homotopy: l that ends it, and below which products are rounding; how far a point may be off the curve, in parts of its
-# products, before it is corrected; corrections before the step is repeated at this fraction of its length.
+# Homotopy: l at which it ends, and below which products are rounding; distance from the curve, relative to the
+# products, above which a point is corrected; corrections before the step is repeated at this fraction of its length.
 HOMOTOPY_END: Final = 1e-13
 NOISE: Final = 1e-11
 MAX_DISTANCE: Final = 0.9
 REJECT_DISTANCE: Final = 30.0
 MAX_CORRECTIONS: Final = 3
 SHRINK: Final = 0.3
-# The relative distance from the curve that a step along the tangent may reach: at first, least and most. It is reduced
-# if the distance at the end of a step was more than FAR_PART of MAX_DISTANCE, and grows if it was less than NEAR_PART.
+# The relative distance from the curve that a step along the tangent can reach: at first, minimum and maximum. It is
+# reduced if the distance at the end of a step was more than FAR_PART of MAX_DISTANCE, and grows if it was less than
+# NEAR_PART.
 FIRST_ALLOWANCE: Final = 0.5
 MIN_ALLOWANCE: Final = 0.05
 MAX_ALLOWANCE: Final = 0.7
@@ -79,9 +81,10 @@ FAR_PART: Final = 0.8
 NEAR_PART: Final = 0.4
 LESS_ALLOWANCE: Final = 0.6
 MORE_ALLOWANCE: Final = 1.3
-# Rounding of rates, in parts of the speed.
+# Rounding of rates, as a fraction of the speed.
 RATE_ROUNDING: Final = 4e-16
-# Starts of the homotopy, one a turn: forces and rates in the island's. Far from the boundary the curve has fewer turns.
+# Starts of the homotopy, one per turn: forces and rates relative to the island's. Far from the boundary the curve has
+# fewer turns.
 HOMOTOPY_STARTS: Final = (
     (100.0, 1.0),
     (1.0, 10.0),
@@ -174,7 +177,7 @@ def fill_tangent(x: PairState) -> None:
 
 @kernel(inner=True)
 def has_positive_determinant(trees: Elimination, K: Floats) -> bool:
-    """Whether the determinant of the factored K is positive: an even number of negative pivots."""
+    """Return True if the determinant of the factored K is positive: an even number of negative pivots."""
     even = True
     for k in range(trees.order.shape[0]):
         upper = upper_panel(trees, K, k)
@@ -188,7 +191,7 @@ def has_positive_determinant(trees: Elimination, K: Floats) -> bool:
 def keep_best(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, near: ProximalState, least: float
 ) -> float:
-    """Keep the forces in the search if their misfit is the least; the least one."""
+    """Store the forces in the state if their residual is the smallest so far; return the smallest residual."""
     misfit = natural_residual(rows, polygon, search)
     if not misfit < least:
         return least
@@ -206,7 +209,7 @@ def solve_homotopy(
     eps: float,
     most: int,
 ) -> tuple[int, float]:
-    """Follow the curve from the point in memory; systems factored, and the least misfit, of the forces kept."""
+    """Follow the curve from the point in memory; return the systems factored, and the residual of the stored forces."""
     n = x.z.shape[0]
     l, way, allowed, kept_l, step = 1.0, -1.0, FIRST_ALLOWANCE, 1.0, 0.0
     kept, corrections, systems = False, 0, 0
@@ -219,7 +222,7 @@ def solve_homotopy(
     while systems < most and l > HOMOTOPY_END:
         far = distance_from_curve(x, 0.0, x.tz, x.tw, l)
         exact = l > NOISE
-        # Too far off the curve, and no nearer for a correction: a shorter step from the point before.
+        # Too far from the curve, and corrections do not reduce the distance: a shorter step from the previous point.
         lost = corrections >= MAX_CORRECTIONS or (corrections > 0 and far > 0.9 * last) or far > REJECT_DISTANCE
         if kept and exact and far > MAX_DISTANCE and lost:
             step *= SHRINK
@@ -245,7 +248,7 @@ def solve_homotopy(
         ahead = has_positive_determinant(search.trees, search.K)
         if systems == 1:
             base = ahead
-        # C moves at right angles to the curve, in logarithms.
+        # C moves orthogonally to the curve, in logarithms.
         square = log_inner_product(x, x.tz, x.tw, x.tz, x.tw) + 1.0 / (l * l)
         share = -log_inner_product(x, x.cz, x.cw, x.tz, x.tw) / square
         if not math.isfinite(share):
@@ -265,7 +268,7 @@ def solve_homotopy(
             evaluate_point(rows, polygon, search, x, eps)
             least = keep_best(rows, polygon, search, near, least)
             continue
-        # Along the tangent, as far as the distance from the curve allows; the determinant says which way.
+        # Follow the tangent up to the allowed distance from the curve; the determinant gives the direction.
         way = -1.0 if ahead == base else 1.0
         if far > FAR_PART * MAX_DISTANCE:
             allowed = max(MIN_ALLOWANCE, LESS_ALLOWANCE * allowed)
@@ -328,7 +331,7 @@ def solve_mehrotra(
         if not newton_step(rows, polygon, search, x, eps, True, x.tz, x.tw):
             break
         share = duality_measure(x, step_to_boundary(x), pairs) / mean
-        # Corrector: to what the predictor leaves, with its second order; to the middle where that is too short.
+        # Corrector: to the predictor's target, with its second-order term; to the middle if that step is too short.
         goal = mean * min(1.0, max(1e-12, share)) ** CENTERING_POWER
         for attempt in range(2):
             fill_correction(x, goal / unit)
@@ -353,7 +356,7 @@ def solve_mehrotra(
 
 @kernel(inner=True)
 def step_to_boundary(x: PairState) -> float:
-    """Return the part of the step in tz, tw that reaches the boundary, at most 1; 0 if the step is not finite."""
+    """Return the fraction of the step in tz, tw that reaches the boundary, at most 1; 0 if the step is not finite."""
     part = 1.0
     for i in range(x.z.shape[0]):
         if x.product[i] > 0.0:
@@ -372,13 +375,13 @@ def step_to_boundary(x: PairState) -> float:
 
 @kernel(inline=True)
 def is_disc(x: PairState, i: int) -> bool:
-    """Whether the pair i is the first of a disc."""
+    """Return True if pair i is the first of a disc."""
     return x.disc and i < x.mu.shape[0] * x.width and i % x.width == 1
 
 
 @kernel(inner=True)
 def disc_step_to_boundary(x: Floats, d: Floats) -> float:
-    """Return the part s at which x + s d, with x inside Lorentz's cone, reaches its boundary: det(x + s d) = 0."""
+    """Return the fraction s at which x + s d, from x inside Lorentz's cone, reaches its boundary: det(x + s d) = 0."""
     a, b = determinant(d[0], d[1], d[2]), x[0] * d[0] - (x[1] * d[1] + x[2] * d[2])
     c = determinant(x[0], x[1], x[2])
     square = b * b - a * c
@@ -390,7 +393,7 @@ def disc_step_to_boundary(x: Floats, d: Floats) -> float:
 
 @kernel(inner=True)
 def duality_measure(x: PairState, s: float, pairs: int) -> float:
-    """Return the mean of z w after a part s of the step in tz, tw."""
+    """Return the mean of z w after a fraction s of the step in tz, tw."""
     total = 0.0
     for i in range(x.z.shape[0]):
         if x.product[i] > 0.0:
@@ -404,9 +407,9 @@ def duality_measure(x: PairState, s: float, pairs: int) -> float:
 def polish(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, near: ProximalState, least: float, most: int
 ) -> tuple[int, float]:
-    """Bring the forces kept, of this misfit, nearer to the rigid problem; systems, and the misfit of what is kept then.
+    """Improve the stored forces towards the rigid problem; return systems, and the residual of the forces then stored.
 
-    By proximal Newton in ``most`` systems, then by proximal points of the modes that the forces show.
+    First by proximal Newton in at most ``most`` systems, then by proximal points in the modes of the forces.
     """
     restore_forces(search, near.best, near.joined[1])
     systems = 0

@@ -1,13 +1,13 @@
 """Accept or reject candidate forces of an island: by the LCP's residuals, and by the mechanical conditions.
 
-Neither M nor any product of rows of two contacts is formed: rates are summed from J, Y and v+. Forces
-count where both hold, the scaled residual that decides of every solver, which measures with the island's largest force,
-and the certificate of `certify`, in which every row has its own scale; `contactlab.verification` asks no less.
+Neither M nor any product of rows of two contacts is formed: rates are computed from J, Y and v+. Two tests must pass.
+The scaled residual decides for every solver, with the island's largest force as the scale of forces. In the certificate
+of `certify` every row has its own scale. `contactlab.verification` requires the same.
 
-Neither depends on units. A force f_i of row i and its rate are balanced by R_i = h J_i Y_i + gamma_i, the rate that a
-unit of the force makes: sqrt(R_i) f_i and rate / sqrt(R_i) are both roots of a power, whether the row is of a point, a
-turn or a moment. Rows of friction have the largest R_i of their cone, whose slack is a rate, and so is what is left of
-a rate where a boxed row is at its upper bound.
+Neither depends on units. A force f_i of row i and its rate are balanced by R_i = h J_i Y_i + gamma_i, the rate for a
+unit of the force: sqrt(R_i) f_i and rate / sqrt(R_i) are both roots of a power, for rows of points, rotations or
+moments. Friction rows have the largest R_i of their cone. Its slack is a rate, and so is the remaining rate of a boxed
+row at its upper bound.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from lcp.kernels.residuals import (
     row_residuals,
 )
 
-# Fraction of the tolerance that forces must meet: verification from a record forms everything again, with other
-# roundings.
+# Fraction of the tolerance that forces must reach, because verification from a record recomputes everything with other
+# rounding.
 SAFETY_FACTOR: Final = 0.9
-# By how much more than the tolerance a residual is to stray that is formed to other roundings.
+# Factor above the tolerance from which forces are rejected early, by a residual with other rounding.
 REJECT_FACTOR: Final = 2.0
 
 
@@ -48,25 +48,25 @@ EMPTY: Final = np.zeros(0)
 
 
 class IslandProblem(NamedTuple):
-    """What is asked of the attempts."""
+    """Problem of one island for the strategies."""
 
     rows: ContactSystem  # [N; F; L; B]
-    tree_starts: Ints  # (nt + 1,) first velocity of each tree, ascending; one tree where rows have all columns
-    equal_compliance: bool  # whether the forces selected are asked for, or any next to those before
+    tree_starts: Ints  # (nt + 1,) first velocity of each tree, ascending; one tree if rows have all columns
+    equal_compliance: bool  # whether equal-compliance forces are required, or any forces near the previous ones
     warm_start: bool  # whether z0 is from the previous step; 0 for new contacts
     exact_cone: (
         bool  # whether friction has the exact cone over two tangents; z has the tangential force as forces of edges
     )
-    enabled: int  # bits of the attempts that may be made
+    enabled: int  # bit mask of the enabled strategies
     z0: Floats  # (n,)
     tolerance: float  # of the scaled residual
-    # (2 m,) J_i M^-1 J_i and |J_i v_free + k_i| of the rows before G was eliminated, by which they are judged; of
-    # length 0 where they are the rows' own.
+    # (2 m,) J_i M^-1 J_i and |J_i v_free + k_i| of the rows before G was eliminated, used for acceptance; empty if the
+    # rows' own values are used.
     posed: Floats = EMPTY
 
 
 class IslandSolution(NamedTuple):
-    """What comes of it; all but q are of no use where nothing is found."""
+    """Solution of an island; without a solution only q is valid."""
 
     q: Floats  # (n,)
     z: Floats  # (n,) variables of the LCP, and w = M z + q
@@ -74,15 +74,15 @@ class IslandSolution(NamedTuple):
     f: Floats  # (m,) forces of the rows
     v_plus: Floats  # (nv,)
     residuals: Floats  # of `lcp.kernels.residuals`
-    certificate: Floats  # of `certify` and `certify_boxed`, one behind the other
-    certificate_work: Floats  # (nv + 1,) what `certify` fills
-    best_z: Floats  # (n,) z of the forces that came closest
+    certificate: Floats  # of `certify` and `certify_boxed`, in this order
+    certificate_work: Floats  # (nv + 1,) output of `certify`
+    best_z: Floats  # (n,) z of the forces with the smallest residual
     state: Floats  # (STATE,)
-    dv_deps: Floats = EMPTY  # (nv,) kept from step to step, or of length 0: see `force_reuse`
+    dv_deps: Floats = EMPTY  # (nv,) kept from step to step, or empty: see `force_reuse`
 
 
-# Places in the state: how far the best forces are from solving the problem, whether the branch's end is known,
-# the blend of the forces before and the new ones (`blend_factor`), and the systems solved by `solve_first`.
+# Indices in the state: residual of the best forces, whether the path's end is known, blending factor of previous and
+# new forces (`blend_factor`), and systems solved by `solve_first`.
 BEST_RESIDUAL: Final = 0
 PATH_END: Final = 1
 BLEND: Final = 2
@@ -108,7 +108,7 @@ def with_rows(case: IslandProblem, rows: ContactSystem) -> IslandProblem:
 
 @kernel(inline=True)
 def is_enabled(case: IslandProblem, attempt: int) -> bool:
-    """Whether an attempt may be made."""
+    """Return True if a strategy is enabled."""
     return (case.enabled >> attempt) & 1 == 1
 
 
@@ -125,10 +125,10 @@ def scales_float_size(m: int, n: int) -> int:
 
 
 class RowScales(NamedTuple):
-    """How large the rows of the LCP are, by its variables: part of the loads."""
+    """Scales of the rows of the LCP, by its variables; stored in the loads."""
 
-    amounts: Floats  # (n,) size of w at no force
-    sizes: Floats  # (n,) what the largest balanced force may add to it
+    amounts: Floats  # (n,) size of w without forces
+    sizes: Floats  # (n,) largest possible change of it by the largest balanced force
     units: Floats  # (n,) factor that balances z
     load: Floats  # (1,) the largest balanced amount
 
@@ -144,7 +144,7 @@ def row_scales_views(loads: Floats, m: int, n: int) -> RowScales:
 
 @kernel(inline=True)
 def scale_variable(scales: RowScales, place: int, amount: float, response: float) -> float:
-    """Fill the scales of the force of one row, and return the balanced amount, 0 where nothing moves the row."""
+    """Fill the scales of the force of one row, and return the balanced amount, 0 if no body can move."""
     root = math.sqrt(response)
     scales.amounts[place] = amount
     scales.sizes[place] = scales.units[place] = root
@@ -155,7 +155,7 @@ def scale_variable(scales: RowScales, place: int, amount: float, response: float
 def fill_rhs_and_scales(
     rows: ContactSystem, posed: Floats, v: Floats, diagonal: Floats, q: Floats, loads: Floats
 ) -> None:
-    """Fill q of the LCP; of the loads, what rounds the rates, and the scales of the LCP's rows.
+    """Fill q of the LCP, and in the loads the rounding of the rates and the scales of the LCP's rows.
 
     ``v`` (nv,) is the velocity at z = 0, ``diagonal`` the diagonal of the Delassus matrix over the rows [N; F].
     ``posed`` is the field of `IslandProblem`.
@@ -204,15 +204,15 @@ def fill_rhs_and_scales(
         amount = size_unforced(rows, posed, i) if anchored else abs(q[place])
         heaviest = max(heaviest, scale_variable(scales, place, amount, response_of(rows, posed, diagonal, i)))
     heaviest = max(heaviest, fill_boxed_rhs(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
-    # Of bodies that nothing loads: what is left of their motion by rounding is no load.
+    # For bodies without load the remaining motion is rounding, and not a load.
     scales.load[0] = max(heaviest, ROUNDING / SMALL_LOADS * motion / math.sqrt(rows.h))
 
 
 @kernel(inner=True)
 def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, units: Floats) -> float:
-    """The largest balanced force: of contacts and limits as z has them, of boxed rows the force f itself.
+    """Return the largest balanced force: contacts and limits count as in z, boxed rows with the force f itself.
 
-    A boxed force is rounded as large as its bounds, which count with FAINT of theirs.
+    The rounding of a boxed force is relative to its bounds, of which `MIN_RELATIVE_SCALE` counts.
     """
     largest = 0.0
     for i in range(rows.nc + 2 * rows.nr):
@@ -231,7 +231,7 @@ def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, unit
 def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, loads: Floats) -> None:
     """Fill the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z, f and v+.
 
-    What rounding may have moved a rate by is taken off w: of bodies that fall side by side it is all there is.
+    The possible rounding of a rate is subtracted from w; bodies that fall side by side have no other rate.
     """
     z, w = answer.z, answer.w
     m = count_rows(rows)
@@ -254,7 +254,7 @@ def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, l
             slack = max(slack, -rate[i] - gamma[i] * z[i], rate[i] - gamma[i] * z[i + nr])
         left = rows.mu[c] * z[rows.cone_contacts[c]] - spent
         cone = nc + 2 * nr + c
-        # The slip speed belongs to a force on its bound; below it a slip is rounding, or no solution.
+        # The slip speed belongs to a force at its bound; otherwise a slip is rounding, or not a solution.
         speed = slack if r[c] == 0 or left * diagonal[first] <= slack else 0.0
         z[cone] = speed
         w[cone] = left + rows.gammaE[c] * speed
@@ -284,7 +284,7 @@ def fill_residuals(case: IslandProblem, answer: IslandSolution, diagonal: Floats
 def fill_residuals_of_state(
     rows: ContactSystem, posed: Floats, diagonal: Floats, answer: IslandSolution, loads: Floats
 ) -> None:
-    """Fill the measures of the forces in z where f and v+ are theirs."""
+    """Fill the measures of the forces in z if f and v+ belong to them."""
     fill_slacks(rows, diagonal, answer, loads)
     scales = row_scales_views(loads, count_rows(rows), answer.z.shape[0])
     largest = largest_force(rows, posed, answer.z, answer.f, scales.units)
@@ -294,7 +294,7 @@ def fill_residuals_of_state(
 
 @kernel(inner=True)
 def is_rejected_early(case: IslandProblem, answer: IslandSolution, loads: Floats, tolerance: float) -> bool:
-    """Whether the rate of a normal shows that the scaled residual of the forces in z, with f and v+, is larger."""
+    """Return True if a normal rate already shows that the scaled residual of the forces in z is too large."""
     rows = case.rows
     m = count_rows(rows)
     z = answer.z
@@ -312,7 +312,7 @@ def is_rejected_early(case: IslandProblem, answer: IslandSolution, loads: Floats
 
 @kernel(inner=True)
 def fill_certificate(case: IslandProblem, answer: IslandSolution, loads: Floats) -> float:
-    """Fill the certificate of f and v+, measured before; the largest violation over its scale is returned."""
+    """Fill the certificate of f and v+, measured before; return the largest violation over its scale."""
     rows = case.rows
     rates = loads[: count_rows(rows)]
     certificate = answer.certificate[:CERT_SIZE]
@@ -328,7 +328,7 @@ def fill_certificate(case: IslandProblem, answer: IslandSolution, loads: Floats)
 
 @kernel(inner=True)
 def accept_or_keep_best(case: IslandProblem, answer: IslandSolution, diagonal: Floats, loads: Floats) -> bool:
-    """Whether the forces in z solve the problem; the best so far are kept."""
+    """Return True if the forces in z solve the problem; store the best forces so far."""
     fill_residuals(case, answer, diagonal, loads)
     worst = fill_certificate(case, answer, loads)
     natural = case.tolerance * answer.residuals[NATURAL_MAP] / answer.residuals[NATURAL_LIMIT]
@@ -350,10 +350,10 @@ def judge_posed(
     loads: Floats,
     tolerance: float,
 ) -> bool:
-    """Whether forces that a solver has found, or that were found with rows G eliminated, solve what was posed.
+    """Return True if forces, of a solver or with rows G eliminated, solve the original problem.
 
-    ``rows.diagonal`` has length 0. ``answer`` has z, which the edges are copied to, f, v+ and what `certify` and
-    `certify_boxed` have filled; its q is scratch. ``diagonal`` (nc + nr,) and ``loads`` are filled.
+    ``rows.diagonal`` is empty. ``answer`` has z, to which the edges are copied, f, v+ and the output of `certify` and
+    `certify_boxed`; its q is scratch. ``diagonal`` (nc + nr,) and ``loads`` are filled.
     """
     for i in range(answer.z.shape[0]):
         answer.z[i] = edges[i]

@@ -1,8 +1,9 @@
-"""Newton's step on the velocities of an island whose contacts and rows of joints answer with given slopes.
+"""Newton's system in the velocities of an island whose contacts and joint rows have given slopes.
 
 With forces p(v), of slope -B in the rates of their rows, v = v_free + h sum Y p(v) has the derivative::
 
-    1 + h sum Y' B J
+This matrix is as sparse as the contacts between trees, unsymmetric if contacts slide, and regular also for dependent
+rows.
 
 This matrix is as sparse as the trees' contacts, unsymmetric where contacts slide, and regular whatever rows depend on
 one another.
@@ -40,7 +41,7 @@ def form_system(
         for p in range(upper.shape[0]):
             upper[p, p] = 1.0
     for c in range(contacts.B.shape[0]):
-        # Open; a cone of moments has no normal force of its own.
+        # Open; a cone of moments has no separate normal force.
         if contacts.B[c, 0, 0] != 0.0 or (c >= rows.nc and depends_on_rates(contacts.B[c])):
             add_contact(rows, polygon, trees, c, contacts.B[c], W, K)
     for i in range(slopes.shape[0]):
@@ -55,7 +56,7 @@ def add_contact(
     """Add h Y' B J of a contact or of a moment cone to K."""
     starts, pairs = trees.starts, trees.pairs
     i, j, k = contact_row(rows, polygon, c, 0), contact_row(rows, polygon, c, 1), contact_row(rows, polygon, c, 2)
-    # W = h B J, by the trees that the contact acts on.
+    # W = h B J, by the trees on which the contact acts.
     a, b = pairs[i, 0], pairs[i, 1]
     begin, end = starts[a], starts[a + 1]
     n = end - begin
@@ -105,7 +106,7 @@ def add_products(x: Floats, y: Floats, z: Floats, u: Floats, v: Floats, w: Float
 
 @kernel(inline=True)
 def part_of(rows: ContactSystem, i: int, begin: int) -> int:
-    """Which of the two parts of row i begins at a column."""
+    """Return which of the two parts of row i begins at a column."""
     return 0 if row_ranges(rows.column_ranges, i, rows.v_free.shape[0])[0] == begin else 1
 
 
@@ -126,7 +127,7 @@ def blend(rows: ContactSystem, B: Floats, i: int, j: int, k: int, part: int, beg
 
 @kernel(inner=True)
 def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Floats) -> None:
-    """Add h slope Y' J of the i-th row behind the friction rows to K; the row acts on one tree."""
+    """Add h slope Y' J of the i-th row after the friction rows to K; the row acts on one tree."""
     behind = rows.nc + rows.nr + i
     begin, _, _, _ = row_ranges(rows.column_ranges, behind, rows.v_free.shape[0])
     k = tree_at(trees.starts, begin)
@@ -141,7 +142,7 @@ def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Fl
 
 @kernel(inline=True)
 def depends_on_rates(B: Floats) -> bool:
-    """Whether a moment of slope B (3, 3) changes with any rate."""
+    """Return True if a moment of slope B (3, 3) changes with any rate."""
     return B[1, 0] != 0.0 or B[2, 0] != 0.0 or B[1, 1] != 0.0 or B[2, 2] != 0.0
 
 

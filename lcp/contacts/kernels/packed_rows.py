@@ -1,9 +1,9 @@
-"""The entries of the rows within their spans, one row behind the other, for the loops that pass over all rows often.
+"""Entries of the rows within their ranges, stored contiguously for loops that read all rows often.
 
-A row of J has as many columns as the island has velocities, and a free body has six of them. So rows stand far apart
-in memory, and each costs a page of its own. Here each row takes twelve numbers, six for each of its two bodies. Rows
-with more columns, of articulated trees, are read where they stand. Both are the same to the functions below, which find
-the two parts of row i at ``offsets[i]``. Sums have the order and the bits of `column_ranges`.
+A row of J has one column for each velocity of the island, but a free body has only six. So rows are far apart in
+memory, and each uses a separate page. Here each row takes twelve numbers, six for each of its two bodies. Longer rows,
+of articulated trees, are read from J and Y. The functions below treat both in the same way: they find the two parts of
+row i at ``offsets[i]``. Sums have the order and the bits of `column_ranges`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from lcp.contacts.kernels.column_ranges import add_on, dot_range, row_ranges
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, Ints, kernel
 
-# Numbers of a packed row: the velocities of two free bodies. Entries of J from which on rows are packed: J and Y then
-# take more pages of memory than a processor finds at once.
+# Numbers of a packed row: the velocities of two free bodies. Number of entries of J from which rows are packed, because
+# J and Y then use more pages of memory than a processor keeps in its lookup buffer.
 WIDTH: Final = 12
 MANY_ENTRIES: Final = 16384
 
@@ -39,7 +39,7 @@ def packed_rows(rows: ContactSystem, floats: Floats, ints: Ints, fill: bool) -> 
     nv = rows.v_free.shape[0]
     m = rows.nc + rows.nr + rows.nl + rows.lo.shape[0]
     offsets = ints[: 2 * m].reshape(m, 2)
-    # Whether rows are packed: many, and all of free bodies.
+    # Rows are packed if there are many, all of free bodies.
     narrow = m * nv > MANY_ENTRIES
     if narrow:
         for i in range(m):
@@ -128,7 +128,7 @@ def add_three_rows(rows: ContactSystem, i: int, j: int, k: int, f: float, g: flo
 
 @kernel(inner=True, vectors=True)
 def add_in_order(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, v: Floats) -> None:
-    """Add f x, then g y, then h z to v; three numbers are read before any is written, so that they are one vector."""
+    """Add f x, then g y, then h z to v; three numbers are read before one is written, so the compiler uses vectors."""
     p = 0
     while p + 3 <= v.shape[0]:
         a = ((v[p] + f * x[p]) + g * y[p]) + h * z[p]

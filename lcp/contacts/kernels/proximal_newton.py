@@ -1,8 +1,8 @@
-"""Proximal points from forces that are near: of growing weight, each by Newton's method with a line search.
+"""Proximal points with growing weights from nearby forces, each by Newton's method with a line search.
 
-With forces p0 from before and a weight t = rho / own response of each row, the next ones are p = P(p0 - t s) at the
-rates s that they lead to. For a large rho, with the right modes, one is enough
-(`proximal_points.harden`); where modes are still to be found a small one tells them apart.
+With previous forces p0 and a weight t = rho / (diagonal response) of each row, the next forces are p = P(p0 - t s) at
+their rates s. With a large rho and the right modes one point is enough (`proximal_points`). If the modes are still
+unknown, a small rho distinguishes them.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from lcp.contacts.kernels.proximal_points import ROUNDING
 from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity
 from lcp.kernels import Floats, kernel
 
-# rho at first, by the misfit in parts of the speed.
+# First rho, for residuals as fractions of the speed.
 FIRST: Final = 0.05
-# Share of the misfit to which a proximal point is found, Newton's steps for it, and halvings of a step.
+# Fraction of the residual at which a proximal point is accepted, Newton steps for it, and halvings of a step.
 INNER: Final = 0.03
 STEPS: Final = 15
 HALVINGS: Final = 6
-# Factor of rho where misfits fall slowly, and its inverse after a failure; range of rho.
+# Factor of rho if residuals fall slowly, its inverse after a failure, and the range of rho.
 RAISE: Final = 10.0
 LOWER: Final = 0.25
 MOST: Final = 1e9
 LEAST: Final = 1.0
-SLOW: Final = 0.3  # a misfit that falls less
-# Misfits, in parts of the speed, at which it ends, and which are worth a verdict.
+SLOW: Final = 0.3  # factor of a slow decrease
+# Residuals, as fractions of the speed, at which it ends, and below which forces are judged.
 CONVERGED_RESIDUAL: Final = 1e-12
 WORTH: Final = 1e-8
 
@@ -55,7 +55,7 @@ class ProximalState(NamedTuple):
     v: Floats  # (nv,)
     F: Floats  # (nv,)
     G: Floats  # (nv,)
-    joined: Floats  # (2, nj) p0 and best of rows of joints
+    joined: Floats  # (2, nj) p0 and best of joint rows
 
 
 @kernel
@@ -66,7 +66,7 @@ def approach_floats(ncone: int, nj: int, nv: int) -> int:
 
 @kernel(inner=True)
 def lay_out_approach(ncone: int, nj: int, nv: int, memory: Floats) -> ProximalState:
-    """Cut it from its memory."""
+    """Return views of its memory."""
     vectors = view_2d(memory, 6 * ncone, 3, nv)
     return ProximalState(
         view_2d(memory, 0, ncone, CONTACT_DIM),
@@ -82,7 +82,7 @@ def lay_out_approach(ncone: int, nj: int, nv: int, memory: Floats) -> ProximalSt
 def proximal_response(
     rows: ContactSystem, polygon: FrictionCone, c: int, soft: float, x: float, y: float, z: float, p: Floats
 ) -> int:
-    """Fill p (3,) with what contact c answers to (x; y, z), reached by the response ``soft``; its mode is returned."""
+    """Fill p (3,), the force of contact c at (x; y, z), reached by the response ``soft``; return its mode."""
     mu = friction_bound(rows, c)
     mode = mode_of(polygon, mu, c, x, y, z)
     if polygon.exact and mode >= SLIDE_EDGE:
@@ -94,7 +94,7 @@ def proximal_response(
 
 @kernel(inner=True)
 def natural_residual(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> float:
-    """Fill v and s of the forces; the largest speed by which a row is off its law."""
+    """Fill v and s of the forces; return the largest speed by which a row violates its law."""
     contacts, joined = search.contacts, search.joined
     recover_velocity(rows, polygon, search)
     misfit = 0.0
@@ -120,7 +120,7 @@ def natural_residual(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 def proximal_residual(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: ProximalState, rho: float, v: Floats
 ) -> float:
-    """Fill modes, p = P(p0 - t s(v)) and G = v_free + h sum Y' p - v; the largest |G| is returned."""
+    """Fill modes, p = P(p0 - t s(v)) and G = v_free + h sum Y' p - v; return the largest |G|."""
     contacts, joined = search.contacts, search.joined
     G = memory.G
     nv = v.shape[0]
@@ -159,7 +159,7 @@ def proximal_residual(
 def newton_step(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: ProximalState, rho: float
 ) -> bool:
-    """Replace F by the step of the modes in the search; False where their system has no factors."""
+    """Replace F by the Newton step in the state's modes; return False if their system has no factors."""
     contacts = search.contacts
     for c in range(contacts.p.shape[0]):
         normal = rows.cone_contacts[c]
@@ -194,7 +194,7 @@ def save_forces(search: SolverState, forces: Floats, joined: Floats) -> None:
 def continue_proximal_newton(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: ProximalState, least: float, most: int
 ) -> tuple[int, float]:
-    """Move forces of this misfit, whose v and s are filled, to ones of the rigid problem."""
+    """Move forces with this residual, whose v and s are filled, to forces of the rigid problem."""
     v, trial = search.v, memory.v
     nv = v.shape[0]
     of_joints, best_of_joints = memory.joined[0], memory.joined[1]

@@ -1,8 +1,8 @@
-"""Proximal points: from given forces to the forces of the rigid problem, in the modes that rates and forces show.
+"""Proximal points: from given forces to the forces of the rigid problem, in the modes of rates and forces.
 
-Forces p0 with rates s lead to p = P(p0 - s / eps) (`contact_law`), eps a small part of each row's own response. A
-step leaves about that part of the rates, and forces change no more than they must, whatever rows depend on one another:
-the method of multipliers (Hestenes 1969, Powell 1969) with a primal-dual active set (Alart and Curnier 1991;
+Forces p0 with rates s lead to p = P(p0 - s / eps) (`contact_law`), with eps a small fraction of each diagonal response.
+A step leaves about this fraction of the rates, and forces change as little as possible, also if rows are dependent.
+This is the method of multipliers (Hestenes 1969, Powell 1969) with a primal-dual active set (Alart and Curnier 1991;
 Hintermueller, Ito and Kunisch 2002).
 """
 
@@ -32,12 +32,12 @@ from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 
-# How stiff a contact is against its own response, where each has its own; compliance of rows of joints likewise.
+# Compliance of a contact relative to its response, if each has its own; the same for joint rows.
 STIFFNESS: Final = 1e7
 JOINT_COMPLIANCE: Final = 1e-9
-# The misfit in parts of the speeds that ends the points.
+# Residual, as a fraction of the speeds, at which the points end.
 ROUNDING: Final = 4e-16
-# By how much a corner of a disc turns that changes its mode.
+# Rotation of a disc's corner that counts as a change of mode.
 FAR: Final = 1e-3
 
 
@@ -45,12 +45,12 @@ FAR: Final = 1e-3
 def update_modes(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, share: float
 ) -> tuple[int, bool, float]:
-    """Choose modes by what each force would be if it alone answered its rate.
+    """Choose each mode from the force that would cancel the rate of its row alone.
 
-    Returns how many changed, whether any did or the corner of a disc turned, and the misfit. Contacts give way by eps,
-    0 where all is rigid; a force answers with a ``share`` of its row's own response besides. Forces are brought to new
-    modes; the misfit is the largest speed by which a row is off its law, or for a polygon and eps > 0 the one by which
-    its contact would have to give way more.
+    Returns how many modes changed, whether any mode or the corner of a disc changed, and the residual. Contacts have
+    the compliance eps, 0 if all is rigid; a force also responds with a ``share`` of its diagonal response. Forces are
+    projected to new modes. The residual is the largest speed by which a row violates its law; for a polygon and eps > 0
+    it is the missing compliant speed.
     """
     contacts, joined = search.contacts, search.joined
     soft_misfit = eps > 0.0 and not polygon.exact
@@ -136,14 +136,14 @@ def force_increment(
     y = -tangent * (s[1] + ds[1])
     z = -tangent * (s[2] + ds[2])
     if polygon.exact and mode >= SLIDE_EDGE:
-        # The corner turns: a force is not yet at it.
+        # The corner rotates: the force has not reached it yet.
         p = contacts.p[c]
         projected_force(polygon, friction_bound(rows, c), mode, p[0] + x, p[1] + y, p[2] + z, shift)
         for i in range(CONTACT_DIM):
             shift[i] -= p[i]
         return
     if mode >= SLIDE_EDGE and (mode - SLIDE_EDGE) % 2 == 1:
-        # Of a slip only its part along the side counts: cut out before it is multiplied, or digits are lost.
+        # Of a slip only its component along the side counts; remove the rest before multiplying, or digits are lost.
         ex, ey = edge_vector(polygon, mode)
         share = (ex * s[1] + ey * s[2] + (ex * ds[1] + ey * ds[2])) / (ex * ex + ey * ey)
         y = -tangent * share * ex
@@ -155,7 +155,7 @@ def force_increment(
 def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
     """Take one proximal step in the modes whose matrix is factored: K dv = -h Y' B s, and its forces.
 
-    ``eps`` is the compliance in the matrix, 0 where each contact has its own.
+    ``eps`` is the compliance in the matrix, 0 if each contact has its own.
     """
     contacts, joined = search.contacts, search.joined
     dv = search.trial_v
@@ -179,7 +179,7 @@ def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
         force_increment(rows, polygon, contacts, c, eps, ds, shift)
         for i in range(CONTACT_DIM):
             contacts.p[c, i] += shift[i]
-        # Of a cone of moments to the bit that of its contact, whatever their modes.
+        # The normal force of a moment cone equals the one of its contact to the bit, in all modes.
         contacts.p[c, 0] = contacts.p[rows.cone_contacts[c], 0]
     for i in range(joined.p.shape[0]):
         rate = joined.s[i] + row_dot(rows, first + i, dv)
@@ -188,9 +188,9 @@ def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
 
 @kernel(inner=True)
 def run_proximal_points(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, most: int) -> int:
-    """Take at most ``most`` proximal steps from the state's forces to rigid ones; systems formed.
+    """Make at most ``most`` proximal steps from the state's forces to rigid ones; return the systems formed.
 
-    ``eps`` > 0: the matrix of the modes in the search is factored, for contacts that give way by eps.
+    ``eps`` > 0: the matrix of the state's modes is already factored, for contacts of compliance eps.
     """
     contacts, joined = search.contacts, search.joined
     formed = 0

@@ -1,9 +1,9 @@
-"""Proximal points along lines: from forces that come near to ones that hold, through the changes of modes one by one.
+"""Proximal points along piecewise-linear paths: from nearby forces to a solution, mode change by mode change.
 
-Forces c lead to the next ones by p = P(c - s / eps), linear by pieces. The answer for the centre before is one for c
-with a shift, which a line takes back (`pwl_path`): one system where no mode changes, and no search that goes round
-in circles where many do. Where gaps contradict one another each point moves forces along the self-stress by the same
-little; then the line goes on at once to the first change of modes. Discs answer as their tangents do at each point.
+Forces c lead to the next ones by p = P(c - s / eps), which is piecewise linear. The forces of the previous centre are a
+solution for c with a shift, and a path removes this shift (`pwl_path`). It takes one system if no mode changes, and
+cannot cycle if many do. If gaps contradict one another, each point moves forces along the self-stress by the same small
+amount; then the path continues directly to the first change of modes. Discs use their tangents at each point.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from lcp.contacts.kernels.pwl_path import PwlPath, follow_pwl_path, next_mode_ch
 from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import kernel
 
-# How far changes of the forces may turn, and by what part they may differ, that count as the same again.
+# Rotation and relative difference of two changes of the forces up to which they count as equal.
 SAME_WAY: Final = 0.999
 SAME_SIZE: Final = 0.9
-# The misfit in parts of the speed that ends it; the one from which on modes are taken for the right ones, to see
-# whether they lead there at once, every so many points, and how many of `proximal_points.harden` that takes.
+# Residual, as a fraction of the speed, at which it ends; residual below which modes are tried as the right ones; number
+# of points between such tries, and of proximal points of each (`proximal_points`).
 ENOUGH: Final = 1e-10
 WORTH: Final = 1e-7
 EVERY: Final = 5
 LAST_POINTS: Final = 6
-# How far beyond the change of a mode a line goes on, in parts of the way.
+# Distance beyond the change of a mode that a path continues, as a fraction of its length.
 BEYOND: Final = 1e-12
 
 
 @kernel(inner=True)
 def fill_path_points(rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath) -> None:
-    """Fill the points that forces in the search are at by themselves, and their modes."""
+    """Fill the points and modes that belong to the forces in the state."""
     contacts, joined = search.contacts, search.joined
     for c in range(contacts.p.shape[0]):
         s, x, p = contacts.s[c], shifted.fixed[c], contacts.p[c]
@@ -68,7 +68,7 @@ def fill_path_points(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 def begin_at_points(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
 ) -> None:
-    """Fill the shift that makes the forces in the search, those of the line's points, an answer for its centre."""
+    """Fill the shift for which the forces in the state (of the path's points) are a solution at its centre."""
     contacts, joined = search.contacts, search.joined
     for i in range(joined.p.shape[0]):
         if joined.slope[i] > 0.0:
@@ -94,7 +94,7 @@ def begin_at_points(
 def centre_at_points(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
 ) -> None:
-    """Centre the line on the forces of its points, with the shift that makes them an answer; changes are kept."""
+    """Set the centre to the forces of the points, with the shift that makes them a solution; store the change."""
     contacts, aim = search.contacts, search.scratch3_b
     for c in range(contacts.p.shape[0]):
         x, p, mode, width = shifted.fixed[c], contacts.p[c], contacts.mode[c], friction_bound(rows, c)
@@ -109,7 +109,7 @@ def centre_at_points(
 
 @kernel(inner=True)
 def fill_answer(rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, far: float) -> None:
-    """Fill forces of the line, ``far`` beyond its end; its points are moved there."""
+    """Fill the forces ``far`` beyond the path's end, and move its points there."""
     contacts, joined = search.contacts, search.joined
     for c in range(contacts.p.shape[0]):
         x = shifted.fixed[c]
@@ -124,7 +124,7 @@ def fill_answer(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 
 @kernel(inner=True)
 def is_drifting(rows: ContactSystem, search: SolverState, shifted: PwlPath) -> bool:
-    """Whether forces have moved from the centre as the centre has moved from the one before."""
+    """Return True if the forces have moved from the centre as the centre has moved from the previous one."""
     square = 0.0
     product = 0.0
     before = 0.0
@@ -144,7 +144,7 @@ def is_drifting(rows: ContactSystem, search: SolverState, shifted: PwlPath) -> b
 def finish_with_fixed_modes(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath
 ) -> tuple[int, float]:
-    """Proximal points of the modes in the search; systems formed, and the misfit. Modes and forces before are kept."""
+    """Make proximal points in the state's modes, which are saved with the forces; return systems and the residual."""
     for c in range(search.previous_modes.shape[0]):
         search.previous_modes[c] = search.contacts.mode[c]
     formed = run_proximal_points(rows, polygon, search, 0.0, LAST_POINTS)
@@ -153,7 +153,7 @@ def finish_with_fixed_modes(
 
 @kernel(inner=True)
 def restore_modes(rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath) -> None:
-    """Go back to the modes kept, and the forces of the line's points."""
+    """Restore the saved modes, and the forces of the path's points."""
     joined = search.joined
     for c in range(search.previous_modes.shape[0]):
         search.contacts.mode[c] = search.previous_modes[c]
@@ -176,9 +176,9 @@ def solve_proximal_pwl(
     pieces: int,
     most: int,
 ) -> int:
-    """Move the forces in the search to some of the rigid problem, by points of this compliance; systems solved.
+    """Move the forces in the state to forces of the rigid problem, by points of this compliance; return the systems.
 
-    A line has so many ``pieces`` at most, and all have ``most`` systems.
+    A path has at most ``pieces`` pieces, and all paths have at most ``most`` systems.
     """
     least = natural_residual(rows, polygon, search)
     save_forces(search, near.best, near.joined[1])

@@ -1,13 +1,12 @@
-"""Lines through the changes of contacts' modes: forces at eps from where they are known, whatever folds lie between.
+"""Piecewise-linear paths through the changes of contacts' modes, to the forces at compliance eps.
 
-Contacts that give way by eps answer rates s by P(x), x = -s / eps, P linear by pieces (`contact_law`). With a
-shift, x = t b - s / eps, velocities and forces are linear in t until a contact changes its mode; there the line goes on
-in the new mode, t rising again where it turns back (Katzenelson 1965 for networks of resistors; Lemke 1965; Fujisawa
-and Kuh 1972 for the turns). Its beginning is known at t = 1, by the shift that makes the forces at hand an answer
-(`proximal_pwl`). How
-many pieces a line takes nobody knows beforehand; mostly few. A disc answers as its tangent does where it slides.
+Contacts of compliance eps have the forces P(x), x = -s / eps, with P piecewise linear (`contact_law`). With a shift, x
+= t b - s / eps, velocities and forces are linear in t until a contact changes its mode. There the path continues in the
+new mode, and t rises again if it turns back (Katzenelson 1965 for networks of resistors; Lemke 1965; Fujisawa and Kuh
+1972 for the turns). It starts at t = 1, with the shift for which the given forces are a solution (`proximal_pwl`). The
+number of pieces is not known in advance, but mostly small. A sliding disc uses its tangent.
 
-A change of modes changes one block of the matrix; what is not factored is kept beside, and formed anew now and then.
+A change of modes changes one block of the matrix. The unfactored matrix is stored, and formed again at intervals.
 """
 
 from __future__ import annotations
@@ -37,31 +36,31 @@ from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE
 from lcp.contacts.kernels.solver_state import SolverState
 from lcp.kernels import Floats, kernel
 
-# How far beyond a change of modes the new one is asked for, in parts of the point, at first and at most.
+# Distance beyond a change of modes at which the new mode is determined, relative to the point: first and maximum.
 BEYOND: Final = 1e-12
 FARTHEST: Final = 1e-3
-# Pieces after which the matrix is formed anew: what was added and taken away leaves its rounding.
+# Pieces after which the matrix is formed again, because additions and subtractions leave rounding.
 REFRESH: Final = 40
 
 
 class PwlPath(NamedTuple):
-    """A line: points x = fixed + t moving, which determine the forces, and the linear system of the points."""
+    """Path: points x = fixed + t moving, which determine the forces, and the linear system of the points."""
 
     shift: Floats  # (ncone, 3)
     fixed: Floats  # (ncone, 3)
     moving: Floats  # (ncone, 3)
-    kept: Floats  # (ncone, 3) forces from which a line begins
-    center: Floats  # (ncone, 3) forces at which contacts do not give way
-    joined: Floats  # (3, nj) shift, fixed and moving of rows of joints
-    right: Floats  # (2, nv) right-hand sides, without t and of it
-    v: Floats  # (2, nv) velocities likewise
+    kept: Floats  # (ncone, 3) forces at which a path begins
+    center: Floats  # (ncone, 3) forces without compliant motion
+    joined: Floats  # (3, nj) shift, fixed and moving of joint rows
+    right: Floats  # (2, nv) right-hand sides: constant part and factor of t
+    v: Floats  # (2, nv) velocities in the same form
     base: Floats  # (nv^2,) panels of the matrix, not factored
 
 
 class PwlResult(NamedTuple):
-    """How far a line has led."""
+    """End of a path."""
 
-    arrived: bool  # at t = 0
+    arrived: bool  # whether t = 0 was reached
     systems: int
 
 
@@ -73,7 +72,7 @@ def pwl_path_float_size(ncone: int, nj: int, nv: int) -> int:
 
 @kernel(inner=True)
 def pwl_path_views(ncone: int, nj: int, nv: int, memory: Floats) -> PwlPath:
-    """Cut it from its memory."""
+    """Return views of its memory."""
     size = CONTACT_DIM * ncone
     at = 5 * size + 3 * nj
     return PwlPath(
@@ -93,7 +92,7 @@ def pwl_path_views(ncone: int, nj: int, nv: int, memory: Floats) -> PwlPath:
 def add_forces(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, eps: float, sign: float
 ) -> None:
-    """Add to the right-hand sides what a contact's forces are in its mode at no velocity; take it away by -1."""
+    """Add a contact's forces at zero velocity in its mode to the right-hand sides; subtract them with factor -1."""
     p = search.contacts.p[c]
     b = shifted.shift[c]
     for side in range(2):
@@ -111,7 +110,7 @@ def add_forces(
 
 @kernel(inner=True)
 def add_row_forces(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: int, sign: float) -> None:
-    """The same of a row of joints."""
+    """Do the same for a joint row."""
     joined = search.joined
     at = rows.nc + rows.nr + i
     if joined.slope[i] > 0.0:
@@ -126,7 +125,7 @@ def add_row_forces(rows: ContactSystem, search: SolverState, shifted: PwlPath, i
 def form_path_system(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
 ) -> None:
-    """Form the system of the modes in the search."""
+    """Form the system of the state's modes."""
     contacts, right = search.contacts, shifted.right
     for i in range(right.shape[1]):
         search.trial_v[i] = 0.0
@@ -145,7 +144,7 @@ def form_path_system(
 def solve_path_system(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
 ) -> bool:
-    """Fill the points and velocities of the system; False where it has no factors."""
+    """Fill the points and velocities of the system; return False if it has no factors."""
     contacts, joined, v = search.contacts, search.joined, shifted.v
     for i in range(panel_size(search.trees)):
         search.K[i] = shifted.base[i]
@@ -178,7 +177,7 @@ def solve_path_system(
 
 @kernel(inner=True)
 def distance_to_cone(width: float, x: Floats, d: Floats, t: float, way: float) -> float:
-    """Return how far t goes until the sticking point x + t d reaches the boundary of its circular cone."""
+    """Return the change of t until the sticking point x + t d reaches the boundary of its circular cone."""
     x0, y0, z0 = x[0] + t * d[0], x[1] + t * d[1], x[2] + t * d[2]
     a = d[1] * d[1] + d[2] * d[2] - width * width * d[0] * d[0]
     b = way * (y0 * d[1] + z0 * d[2] - width * width * x0 * d[0])
@@ -198,7 +197,7 @@ def distance_to_cone(width: float, x: Floats, d: Floats, t: float, way: float) -
 def begin_sliding(
     polygon: FrictionCone, width: float, c: int, eps: float, x: Floats, d: Floats, t: float, n: Floats
 ) -> None:
-    """Let a point at the boundary of its circular cone slide there; n points out of the cone."""
+    """Start sliding of a point at the boundary of its circular cone; n points out of the cone."""
     y, z = x[1] + t * d[1], x[2] + t * d[2]
     size = math.sqrt(y * y + z * z)
     project_sliding(polygon, width, c, False, eps, size / width, y, z, n)
@@ -209,12 +208,12 @@ def begin_sliding(
 def next_mode_change(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, t: float, way: float
 ) -> tuple[float, int, int]:
-    """Return how far t goes until a mode changes, the contact or row that changes, and its inequality."""
+    """Return the change of t until a mode changes, the contact or row that changes, and its inequality."""
     n, joined = search.scratch3_b, search.joined
     least, changing, which = math.inf, -1, -1
     for c in range(search.contacts.mode.shape[0]):
         x, d = shifted.fixed[c], shifted.moving[c]
-        # Moments open with the contact that they lean on.
+        # Moments open with their contact.
         i = 0 if c < rows.nc else 1
         width = friction_bound(rows, c)
         if polygon.exact and search.contacts.mode[c] == STICK and width > 0.0 and rows.r[c] > 0:
@@ -236,7 +235,7 @@ def next_mode_change(
             continue
         speed = way * shifted.joined[2, i]
         point = shifted.joined[1, i] + t * shifted.joined[2, i]
-        # Between its bounds a row meets one of them, at a bound it leaves that one to the inside.
+        # A row between its bounds reaches one of them; a row at a bound leaves it inwards.
         inside = joined.slope[i] > 0.0
         bound = joined.p[i]
         if inside:
@@ -255,7 +254,7 @@ def next_mode_change(
 def change_mode(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, t: float, n: Floats
 ) -> bool:
-    """Change the mode of a contact whose point meets the inequality n; False where there is no other."""
+    """Change the mode of a contact whose point reaches the inequality n; return False if there is no other mode."""
     contacts = search.contacts
     fixed, moving = shifted.fixed[c], shifted.moving[c]
     x, y, z = fixed[0] + t * moving[0], fixed[1] + t * moving[1], fixed[2] + t * moving[2]
@@ -264,7 +263,7 @@ def change_mode(
     beyond = BEYOND
     while beyond < FARTHEST:
         far = beyond * size / normal
-        # Moments keep the normal force that they have.
+        # Moments keep their normal force.
         normal_point = x + far * n[0] if c < rows.nc else x
         mode = mode_of(polygon, friction_bound(rows, c), c, normal_point, y + far * n[1], z + far * n[2])
         if mode != contacts.mode[c]:
@@ -278,7 +277,7 @@ def change_mode(
 def update_contact(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, before: int, eps: float
 ) -> None:
-    """Bring the system to the mode of contact c, from the mode before."""
+    """Update the system to the mode of contact c, from its previous mode."""
     contacts = search.contacts
     B = contacts.B[c]
     mode = contacts.mode[c]
@@ -319,7 +318,7 @@ def update_moments(
 
 @kernel(inner=True)
 def update_row(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: int, upwards: bool) -> None:
-    """Bring a row of joints that moves upwards through a bound, or downwards, to its other mode, and the system."""
+    """Change the mode of a joint row that crosses a bound upwards or downwards, and update the system."""
     joined = search.joined
     add_row_forces(rows, search, shifted, i, -1.0)
     if joined.slope[i] > 0.0:
@@ -336,7 +335,7 @@ def update_row(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: in
 def follow_pwl_path(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float, most: int
 ) -> PwlResult:
-    """Follow the path from the state's modes and their shift to modes at eps without; ``most`` systems."""
+    """Follow the path from the state's modes with a shift to modes at eps without it; ``most`` limits the systems."""
     n, contacts, ncone = search.scratch3_a, search.contacts, rows.r.shape[0]
     t, way = 1.0, -1.0
     changing = -1

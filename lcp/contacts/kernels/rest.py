@@ -34,27 +34,28 @@ from lcp.contacts.kernels.mode_system import apply_contact_impulse, fill_contact
 from lcp.contacts.kernels.solver_state import SolverState, copy_rows, load_forces, recover_velocity, store_forces
 from lcp.kernels import Floats, kernel
 
-#: Rates, by the greatest free rate, up to which a contact is at rest before the step.
+#: Rates, relative to the largest free rate, up to which a contact is at rest before the step.
 STILL: Final = 1e-6
-#: Velocities, by the free ones, that are rest; and up to which rounding may add up while forces are reused.
+#: Velocities, relative to the free ones, that count as rest; and up to which rounding can add up during reuse.
 AT_REST: Final = 1e-12
 DRIFTING: Final = 1e-10
-# Velocities, by the free ones, at the end compliance with which there is no rest.
+# Velocities, relative to the free ones, at the end compliance, above which there is no rest.
 HOPELESS: Final = 1e-3
-# Compliances, by the least own response of a contact: of the least forces, down to the end compliance, and of the
-# proximal points behind them. The stiffer contacts are, the more digits does a system lose.
+# Compliances, relative to the smallest diagonal response: of the least forces, down to the end compliance, and of the
+# following proximal points. With stiffer contacts a system loses more digits.
 SOFT: Final = (1e-1, 1e-3)
 NEARER: Final = (1e-5, 1e-5, 1e-4, 1e-4, 1e-3)
 POINTS: Final = 12
-# Systems of one convex problem; evaluations of a line search, and the part of the slope at its beginning that ends it.
+# Systems of one convex problem; evaluations of a line search, and the fraction of its first slope at which it ends.
 SYSTEMS: Final = 30
 LOOKS: Final = 12
 FLAT: Final = 0.1
-# How exactly a convex problem is solved, by the speed; of a proximal point, by what still moves, and by rounding.
+# Accuracy of a convex problem, relative to the speed; of a proximal point, relative to the remaining motion, and to
+# rounding.
 EXACT: Final = 1e-10
 INNER: Final = 1e-3
 ROUNDED: Final = 2e-15
-# What a normal force does to the rate of its contact, by the free rates, from which on it presses.
+# Effect of a normal force on its contact's rate, relative to the free rates, from which on the contact presses.
 PRESSING: Final = 1e-6
 
 
@@ -63,11 +64,11 @@ class Rest(NamedTuple):
 
     base: Floats  # (nc, 3) p0
     held: Floats  # (nc, 3) forces that belong to the velocities
-    moved: Floats  # (nc, 3) what a whole step makes of them
+    moved: Floats  # (nc, 3) the same after a whole step
     ds: Floats  # (nc, 3) change of the rates in a whole step
     D: Floats  # (nc, 3, 3) slopes of P
     presses: Floats  # (nc,) 1 for a contact that may have a force
-    mu: Floats  # (nc,) coefficients: 0, or the contacts' coefficients
+    mu: Floats  # (nc,) coefficients: 0, or those of the contacts
     k: Floats  # (m,) terms of the rows
     moving: Floats  # (n,) the forces that move the island
     x: Floats  # (9,) scratch
@@ -81,7 +82,7 @@ def rest_floats(nc: int, m: int, n: int) -> int:
 
 @kernel(inner=True)
 def lay_out_rest(nc: int, m: int, n: int, memory: Floats) -> Rest:
-    """Cut it from its memory."""
+    """Return views of its memory."""
     size = CONTACT_DIM * nc
     at = 4 * size
     D = memory[at : at + CONTACT_DIM * size].reshape(nc, CONTACT_DIM, CONTACT_DIM)
@@ -105,7 +106,7 @@ def lay_out_rest(nc: int, m: int, n: int, memory: Floats) -> Rest:
 
 @kernel(inner=True)
 def is_still(v: Floats, v_free: Floats, part: float) -> bool:
-    """Whether velocities are at most this part of those without contact forces."""
+    """Return True if velocities are at most this fraction of the velocities without contact forces."""
     fastest, free = 0.0, 0.0
     for j in range(v.shape[0]):
         fastest, free = max(fastest, abs(v[j])), max(free, abs(v_free[j]))
@@ -114,7 +115,7 @@ def is_still(v: Floats, v_free: Floats, part: float) -> bool:
 
 @kernel(inner=True)
 def free_rate(rows: ContactSystem) -> float:
-    """Return the greatest rate of the rows [N; F] without contact forces."""
+    """Return the largest rate of the rows [N; F] without contact forces."""
     speed = 0.0
     for i in range(rows.nc + rows.nr):
         speed = max(speed, abs(dot_of_row(rows, i, rows.J[i], rows.v_free)))
@@ -123,7 +124,7 @@ def free_rate(rows: ContactSystem) -> float:
 
 @kernel(inner=True)
 def may_rest(rows: ContactSystem, v: Floats, v_plus: Floats) -> bool:
-    """Whether an island of rigid contacts alone was at rest at v, on still surfaces, and moves by the forces found."""
+    """Return True if an island of rigid contacts was at rest at v on still surfaces, and the found forces move it."""
     if rows.nc < 2 or rows.nb + rows.nl + rows.lo.shape[0] > 0 or rows.r.shape[0] != rows.nc:
         return False
     speed = free_rate(rows)
@@ -149,7 +150,7 @@ def with_terms(rows: ContactSystem, mu: Floats, k: Floats) -> ContactSystem:
 
 @kernel(inner=True)
 def project_to_ray(x: Floats, a: Floats, p: Floats, D: Floats) -> None:
-    """Move x (3,) to the ray of a (3,), with its slope."""
+    """Project x (3,) to the ray of a (3,), with the slope."""
     square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
     share = (x[0] * a[0] + x[1] * a[1] + x[2] * a[2]) / square
     if share > 0.0:
@@ -161,13 +162,13 @@ def project_to_ray(x: Floats, a: Floats, p: Floats, D: Floats) -> None:
 
 @kernel(inner=True)
 def project_to_circular_cone(mu: float, x: Floats, a: Floats, p: Floats, D: Floats) -> None:
-    """Move x (3,), outside the cone over the disc, to it; a (3,) is scratch."""
+    """Project x (3,), which is outside the circular cone, to it; a (3,) is scratch."""
     size = math.sqrt(x[1] * x[1] + x[2] * x[2])
     if mu * size <= -x[0]:
         return
     a[0], a[1], a[2] = 1.0, mu * x[1] / size, mu * x[2] / size
     project_to_ray(x, a, p, D)
-    # Across the ray the point turns with x.
+    # Across the ray the point rotates with x.
     y, z, turns = -x[2] / size, x[1] / size, mu * p[0] / size
     D[1, 1] += turns * y * y
     D[1, 2] += turns * y * z
@@ -179,7 +180,7 @@ def project_to_circular_cone(mu: float, x: Floats, a: Floats, p: Floats, D: Floa
 def project_to_pyramid(
     polygon: FrictionCone, mu: float, j: int, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats
 ) -> None:
-    """Move x (3,), enclosed by edges j and j + 1 outside the pyramid, to its side or edge; a, b (3,) are scratch."""
+    """Project x (3,), enclosed by edges j and j + 1 outside the pyramid, to its side or edge; a, b (3,) are scratch."""
     a[0], a[1], a[2] = (
         1.0,
         mu * polygon.edge_directions[j, 0],
@@ -201,7 +202,7 @@ def project_to_pyramid(
     scale = 1.0 / (square * square - product * product)
     for i in range(CONTACT_DIM):
         p[i] = scale * (first * a[i] + second * b[i])
-    # The side's plane: all but its normal a x b.
+    # The plane of the side: remove the component along its normal a x b.
     n0, n1, n2 = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
     size = n0 * n0 + n1 * n1 + n2 * n2
     a[0], a[1], a[2] = n0, n1, n2
@@ -244,7 +245,7 @@ def project_to_cone(polygon: FrictionCone, mu: float, x: Floats, a: Floats, b: F
 def evaluate_forces(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float, step: float
 ) -> tuple[float, float]:
-    """Fill the forces at the rates s + step ds, with their slopes; how far they are from those held, and a slope.
+    """Fill the forces at the rates s + step ds, with slopes; return their distance from the held ones, and a slope.
 
     The first is a speed, the second the slope of the convex function along the step, times -1.
     """
@@ -266,9 +267,9 @@ def evaluate_forces(
 
 @kernel(inner=True)
 def newton_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float) -> bool:
-    """Fill the changes of velocities, in trial, and of rates, and the forces moved; False without factors."""
+    """Fill the changes of velocities and rates, and the moved forces; return False without factors."""
     contacts, dv, x = search.contacts, search.trial_v, memory.x[:3]
-    # The right-hand side: what the forces at these rates differ by from those held.
+    # The right-hand side: the difference of the forces at these rates from the held ones.
     for i in range(dv.shape[0]):
         dv[i] = 0.0
     for c in range(rows.nc):
@@ -295,10 +296,10 @@ def newton_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 
 @kernel(inner=True)
 def line_search(rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float) -> float:
-    """Return the share of the step at which the convex function is flat."""
+    """Return the fraction of the step at which the convex function is flat."""
     _, first = evaluate_forces(rows, polygon, search, memory, eps, 0.0)
     _, last = evaluate_forces(rows, polygon, search, memory, eps, 1.0)
-    # The slope grows along the step, from below 0 (here times -1): a whole step where it is below 0 still.
+    # The slope grows along the step, from below 0 (here times -1): use the whole step if it is still below 0.
     if not first > 0.0 or last >= -FLAT * first:
         return 1.0
     low, high, at_low, at_high, share = 0.0, 1.0, first, last, 1.0
@@ -319,7 +320,7 @@ def line_search(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 def solve_convex(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float, enough: float
 ) -> int:
-    """Minimise the convex function of p0 by Newton's method, from the velocities of the held forces; systems."""
+    """Minimise the convex function of p0 by Newton's method from the velocities of the held forces; return systems."""
     contacts, v = search.contacts, search.v
     memory.ds[:] = 0.0
     solved = 0
@@ -337,7 +338,7 @@ def solve_convex(
                 memory.held[c, i] += share * (memory.moved[c, i] - memory.held[c, i])
         memory.ds[:] = 0.0
         off, _ = evaluate_forces(rows, polygon, search, memory, eps, 0.0)
-    # Forces that belong to the velocities.
+    # Forces of these velocities.
     copy_rows(memory.held, contacts.p)
     recover_velocity(rows, polygon, search)
     return solved
@@ -347,7 +348,7 @@ def solve_convex(
 def least_forces(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, end: float
 ) -> tuple[bool, int]:
-    """Fill the least forces of least motion, of contacts that press; whether that is rest, and systems."""
+    """Fill the least forces of least motion of pressing contacts; return whether they give rest, and the systems."""
     contacts, speed = search.contacts, free_rate(rows)
     least, free, moving, systems = math.inf, 0.0, math.inf, 0
     for c in range(rows.nc):
@@ -357,21 +358,21 @@ def least_forces(
     contacts.p[:] = 0.0
     recover_velocity(rows, polygon, search)
     for point in range(len(SOFT) + 1 + POINTS):
-        # The compliance: softer values, the value at the end, the values of proximal points.
+        # The compliance: softer values, the end value, the values of proximal points.
         after = point - len(SOFT) - 1
         eps = end
         if point < len(SOFT):
             eps = SOFT[point] * least
         elif after >= 0:
             eps = NEARER[min(after, len(NEARER) - 1)] * least
-        # p0, and the forces of the velocities so far.
+        # p0, and the forces of the present velocities.
         copy_rows(contacts.p, memory.held)
         copy_rows(contacts.p, memory.base)
         if after < 0:
             memory.base[:] = 0.0
         enough = EXACT if after < 0 else max(ROUNDED, INNER * moving / free)
         systems += solve_convex(rows, polygon, search, memory, eps, speed * enough)
-        # How fast anything still moves.
+        # The remaining speed.
         before, moving = moving, 0.0
         for j in range(search.v.shape[0]):
             moving = max(moving, abs(search.v[j]))
@@ -383,13 +384,13 @@ def least_forces(
 
 @kernel(inline=True)
 def presses(search: SolverState, c: int, speed: float) -> bool:
-    """Whether the normal force of a contact in the search does more than rounding to its rate."""
+    """Return True if the normal force of a contact in the state changes its rate by more than rounding."""
     return search.contacts.diagonal[c] * search.contacts.p[c, 0] > PRESSING * speed
 
 
 @kernel(inner=True)
 def note_pressing(rows: ContactSystem, search: SolverState, speed: float, marks: Floats) -> None:
-    """Add 2 to the marks of contacts that press, where there is one already."""
+    """Add 2 to the nonzero marks of contacts that press."""
     for c in range(rows.nc):
         if marks[c] > 0.0 and presses(search, c, speed):
             marks[c] += 2.0
@@ -405,13 +406,13 @@ def try_rest(
     diagonal: Floats,
     loads: Floats,
 ) -> tuple[bool, int]:
-    """Fill answer.z with forces that hold the bodies at rest, where there are any; whether they do, and systems solved.
+    """Fill answer.z with forces that hold the bodies at rest, if they exist; return whether they do, and the systems.
 
-    ``memory.moving`` are the forces found, which move them.
+    ``memory.moving`` are the accepted forces, which move them.
     """
     rows = case.rows
     end, speed = final_compliance(rows, search), free_rate(rows)
-    # A gap that the tolerance forgives is none: contacts of one body contradict one another by its rounding.
+    # A gap within the tolerance counts as closed: gaps of one body contradict one another by rounding.
     tolerance = SAFETY_FACTOR * case.tolerance * speed
     for i in range(rows.nc + rows.nr):
         memory.k[i] = 0.0
@@ -420,18 +421,18 @@ def try_rest(
         memory.presses[c] = 1.0 if rows.k[c] <= tolerance else 0.0
         if rows.k[c] < -tolerance:
             return False, 0
-    # Bodies that are to close a gap in the step are not at rest.
+    # Bodies that must close a gap in the step are not at rest.
     load_forces(rows, polygon, search, memory.moving)
     for c in range(rows.nc):
         if rows.k[c] > tolerance and presses(search, c, speed):
             return False, 0
-    # What presses in the motion found, or without friction: 3 or more.
+    # Contacts that press in the found motion, or without friction, have a mark of 3 or more.
     note_pressing(rows, search, speed, memory.presses)
     _, systems = least_forces(with_terms(rows, memory.mu, memory.k), polygon, search, memory, end)
     note_pressing(rows, search, speed, memory.presses)
     for c in range(rows.nc):
         memory.presses[c] = 1.0 if memory.presses[c] >= 3.0 else 0.0
-    # Forces that hold.
+    # The holding forces.
     rests, more = least_forces(with_terms(rows, rows.mu, memory.k), polygon, search, memory, end)
     systems += more
     if not rests:

@@ -1,9 +1,9 @@
-"""From forces of compliant contacts to rigid forces, and whether these are still the equal-compliance forces.
+"""From compliant forces to rigid forces, and whether these are still the equal-compliance forces.
 
-Proximal points take the compliance out. They may lead away: a contact that slides as far as it gives way, and no
-farther, is at its bound and sticks in the rigid problem, and in modes of its own what it gave way by is taken for a
-rate that a force is to stop; where rates contradict one another each point adds to a self-stress. Forces that have gone
-far are sought once more in the modes of the compliance alone.
+Proximal points remove the compliance, but can lead away from the equal-compliance forces. A contact that slides only as
+far as its compliance is at its bound, and sticks in the rigid problem. In its sliding mode its compliant motion counts
+as a rate that a force should stop. If rates contradict one another, each point adds to a self-stress. Forces that have
+moved far are computed again in the modes of the compliance only.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from lcp.contacts.kernels.proximal_points import proximal_step, run_proximal_poi
 from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity, stay_near
 from lcp.kernels import kernel
 
-# A compliance of more than this part of a contact's own response is none for proximal points to converge with.
+# With a compliance above this fraction of a contact's response proximal points do not converge.
 SOFT: Final = 1e-4
-# Points at most; where there are many contacts, whose modes go on changing, Newton's method has more of a chance.
+# Maximum number of points. With many contacts, whose modes keep changing, Newton's method is more likely to succeed.
 MANY_POINTS: Final = 20
 FEW_POINTS: Final = 6
-# Part of the tolerance at which points in the modes of the compliance have arrived.
+# Fraction of the tolerance at which points in the modes of the compliance have converged.
 IN_MODES: Final = 0.3
-# From one compliance to the next smaller one, and so many of them are asked whether forces are theirs.
+# Factor between two compliances, and the number of compliances for which forces are compared.
 DECADE: Final = 0.1
 DECADES_ASKED: Final = 3
 
 
 @kernel(inline=True)
 def is_large_island(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> bool:
-    """Whether there are so many contacts, with edges and without joints, that modes go on changing."""
+    """Return True if there are so many contacts, with polygons and without joints, that modes keep changing."""
     return rows.nc > SMALL_ISLAND_CONTACTS and polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0
 
 
@@ -62,9 +62,9 @@ def remove_compliance(
     eps: float,
     tolerance: float,
 ) -> int:
-    """Go from the branch at eps, saved with its modes, to rigid forces by proximal points; systems formed.
+    """Go from the path at eps, saved with its modes, to rigid forces by proximal points; return the systems formed.
 
-    Where eps is the branch's end its matrix is factored. ``tolerance`` is the case's.
+    If eps is the path's end, its matrix is factored. ``tolerance`` is the tolerance of the problem.
     """
     save_step(search, kept)
     compliance = eps if eps == final_compliance(rows, search) else 0.0
@@ -85,7 +85,7 @@ def remove_compliance(
 
 @kernel(inline=True)
 def stay_selected(search: SolverState, kept: SavedStep) -> bool:
-    """Whether the forces are near those kept, of contacts that give way."""
+    """Return True if the forces are near the saved compliant ones."""
     return stay_near(search, kept.start, SELECTED_WITHIN)
 
 
@@ -93,7 +93,7 @@ def stay_selected(search: SolverState, kept: SavedStep) -> bool:
 def remove_compliance_or_restore(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, most: int
 ) -> int:
-    """Take proximal points, or the earlier modes' forces if these solve the rigid problem better; systems."""
+    """Make proximal points, but keep the previous modes' forces if their residual is smaller; return the systems."""
     contacts = search.contacts
     copy_rows(contacts.p, kept.fixed)
     recover_velocity(rows, polygon, search)
@@ -116,9 +116,9 @@ def harden_in_modes(
 ) -> int:
     """Take proximal points from the saved forces in their modes only; systems formed.
 
-    Two points: where rates contradict one another the second goes as far along the self-stress as the first, and is
-    taken off it. The forces before are put back where these are off the rigid problem by more, and by more than
-    ``close``, in parts of the speeds.
+    There are two points: if rates contradict one another, the second moves as far along the self-stress as the first,
+    and this motion is subtracted. The previous forces are restored if the residual of the new ones is larger, and
+    larger than ``close``, as a fraction of the speeds.
     """
     contacts, joined = search.contacts, search.joined
     hold(search, kept)
@@ -160,7 +160,7 @@ def hold(search: SolverState, kept: SavedStep) -> None:
 
 @kernel(inner=True)
 def put_back(rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep) -> None:
-    """Take the forces that `hold` has noted."""
+    """Restore the forces saved by `hold`."""
     joined = search.joined
     copy_rows(kept.fixed, search.contacts.p)
     for i in range(joined.p.shape[0]):
@@ -173,10 +173,10 @@ def put_back(rows: ContactSystem, polygon: FrictionCone, search: SolverState, ke
 def lead_back(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float
 ) -> tuple[bool, int]:
-    """Whether forces, far from those of the branch's end, are still of contacts that give way alike; systems formed.
+    """Return whether forces far from the path's end still belong to equal compliance, and the systems formed.
 
-    They are so where their own modes lead back to them for a compliance some decades below eps: where rates contradict
-    one another, a contact slides or opens on the way, and what comes then changes no more.
+    They do if their modes lead back to them for a compliance some decades below eps. If rates contradict one another, a
+    contact slides or opens in between, and after that the forces hardly change.
     """
     hold(search, kept)
     systems = 0
@@ -194,7 +194,7 @@ def lead_back(
 def lead_elsewhere(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float
 ) -> tuple[bool, int]:
-    """Whether a compliance a decade below eps leads from forces, near those of the branch's end, to others; systems."""
+    """Return whether compliance eps / 10 leads from forces near the path's end to others; and the systems."""
     hold(search, kept)
     systems, near = ask_compliance(rows, polygon, search, kept, DECADE * eps)
     return systems > 0 and not near, max(systems, 1)
@@ -204,9 +204,9 @@ def lead_elsewhere(
 def ask_compliance(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float
 ) -> tuple[int, bool]:
-    """Solve for contacts that give way by eps, from the modes of the forces held, and take these back.
+    """Solve at compliance eps from the modes of the saved forces, and restore these.
 
-    Systems solved, 0 if the modes go on changing; and whether the forces are near the ones held.
+    Returns the systems solved, 0 if the modes do not converge; and whether the forces are near the saved ones.
     """
     update_modes(rows, polygon, search, 0.0, 1.0)
     systems = solve_active_set(rows, polygon, search, eps, MAX_ACTIVE_SET_STEPS)

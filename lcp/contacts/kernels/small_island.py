@@ -1,12 +1,13 @@
-"""Few contacts that stick as they did, in the space of their forces: an island of a robot on its feet.
+"""Small islands whose contacts continue to stick, solved for the forces: for example a robot on its feet.
 
-Where contacts have fewer rows than there are velocities, the system of their modes is smaller the other way round. Of
-sticking ones that give way by eps, along normal and axes, forces solve::
+If contacts have fewer rows than there are velocities, a system of forces is smaller. Forces of sticking contacts with
+compliance eps, along normal and axes, solve::
 
     (h J Y' + eps) p = -(J v_free + k)
 
-symmetric and regular; and the proximal points that make them rigid have the same factors (`proximal_points`). Modes are
-those that `active_set` would begin and end with, or nothing is said; no velocity is formed of them: who judges does.
+symmetric and regular. The proximal points that make them rigid use the same factors (`proximal_points`). The modes must
+be the first and last modes of `active_set`; otherwise there is no result. Velocities are not formed; the acceptance
+test forms them.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from lcp.contacts.kernels.proximal_points import ROUNDING
 from lcp.contacts.kernels.solver_state import SolverState
 from lcp.kernels import Floats, kernel
 
-# Proximal points at most: each leaves a part of the rates that is as small as eps is.
+# Maximum number of proximal points: each leaves a fraction of the rates as small as eps.
 MAX_POINTS: Final = 20
 
 
 @kernel(inline=True)
 def is_small_island(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> bool:
-    """Whether an island has so few contacts, of polygons whose axes are directions, and one tree."""
+    """Return True if an island has few contacts, with polygons whose axes are friction directions, and one tree."""
     alone = search.trees.order.shape[0] == 1 and search.joined.p.shape[0] == 0 and rows.r.shape[0] == rows.nc
     axes = polygon.r > 1 and polygon.r % 2 == 0 and not polygon.exact
     return alone and axes and CONTACT_DIM * rows.nc <= rows.v_free.shape[0]
@@ -38,9 +39,9 @@ def is_small_island(rows: ContactSystem, polygon: FrictionCone, search: SolverSt
 
 @kernel(inner=True)
 def all_stick(rows: ContactSystem, polygon: FrictionCone, search: SolverState, p: Floats, s: Floats) -> bool:
-    """Whether all contacts stick by what each force p would be if it alone answered its rates -s (see `choose`)."""
+    """Return True if all contacts stick, judged by forces p that would cancel their rates -s (see `update_modes`)."""
     turns = polygon.edge_directions
-    # A circle within the polygon, which most forces are in.
+    # A circle within the polygon, which contains most forces.
     x, y = 1.0 + turns[1, 0], turns[1, 1]
     within = 0.25 * (x * x + y * y)
     for c in range(rows.nc):
@@ -80,7 +81,7 @@ def blend_columns(x: Floats, y: Floats, z: Floats, columns: Floats, f: Floats, g
         f0 = f1 = f2 = f3 = g0 = g1 = g2 = g3 = h0 = h1 = h2 = h3 = 0.0
         for p in range(n):
             a, b, c = x[p], y[p], z[p]
-            # Most of a robot's joints do not move its foot.
+            # Most of a robot's joints do not move this foot.
             if a != 0.0 or b != 0.0 or c != 0.0:
                 row = columns[p, j:]
                 r, s, t, u = row[0], row[1], row[2], row[3]
@@ -111,7 +112,7 @@ def blend_columns(x: Floats, y: Floats, z: Floats, columns: Floats, f: Floats, g
 
 @kernel(inner=True, vectors=True)
 def take_rows(first: int, last: int, factors: Floats, A: Floats, begin: int, row: Floats) -> None:
-    """Take ``factors`` times the rows first .. last of A from ``row``, from the column ``begin`` on, four at a time."""
+    """Subtract ``factors`` times the rows first .. last of A from ``row``, from column ``begin`` on, four at a time."""
     m = row.shape[0]
     j = begin
     while j + 4 <= m:
@@ -135,7 +136,7 @@ def take_rows(first: int, last: int, factors: Floats, A: Floats, begin: int, row
 def cholesky_factor(F: Floats, inverse: Floats, factors: Floats) -> bool:
     """Factor F = U' U in place, with the inverses of the diagonal; False if F is not positive definite.
 
-    What stands left of the diagonal is of no use. ``factors`` is scratch.
+    Entries left of the diagonal are not used. ``factors`` is scratch.
     """
     for i in range(F.shape[0]):
         row = F[i]
@@ -170,9 +171,9 @@ def cholesky_solve(F: Floats, inverse: Floats, x: Floats) -> None:
 
 @kernel(inner=True)
 def place_rates_of(rows: ContactSystem, A: Floats, load: Floats, p: Floats, s: Floats) -> float:
-    """Fill minus the rates of the forces p in s, the softness of the normals included; the largest is returned.
+    """Fill s with minus the rates of the forces p, including the normals' softness; return the largest.
 
-    A is symmetric but for rounding.
+    A is symmetric except for rounding.
     """
     for i in range(s.shape[0]):
         s[i] = -load[i]
@@ -225,7 +226,7 @@ def solve_all_sticking(
         s[i] = 0.0
     if not all_stick(rows, polygon, search, p, s):
         return False
-    # The rates that contacts have which give way.
+    # The rates of compliant contacts.
     for i in range(m):
         s[i] = eps * p[i]
     last = math.inf

@@ -1,7 +1,7 @@
-"""The state of a search for the forces of an island's contacts and rows of joints, and how it is taken from an LCP's z.
+"""State of a search for the forces of an island's contacts and joint rows, and its conversion from z of an LCP.
 
-Rows are [N; F; L; B] of `rows`, equations eliminated; every contact has the same number of friction directions, and a
-cone of moments as many, or one.
+Rows are [N; F; L; B] of `rows`, with equations eliminated. Every contact has the same number of friction directions,
+and a cone of moments the same number, or one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_im
 from lcp.contacts.kernels.packed_rows import packed_ints, row_dot
 from lcp.kernels import Floats, Ints, kernel
 
-#: Mode of a contact and slope of a row of joints that are still to be chosen.
+#: Marks a mode of a contact, or a slope of a joint row, that is not chosen yet.
 UNKNOWN: Final = -1
 
 
@@ -38,12 +38,12 @@ class JointRowState(NamedTuple):
 
 
 class SolverState(NamedTuple):
-    """The search for an island's forces."""
+    """State of the search for an island's forces."""
 
     contacts: ContactState
     joined: JointRowState
     previous_modes: Ints  # (ncone,) modes before a step
-    speed: float  # of the free motion, at most, along a row of a contact
+    speed: float  # upper bound of the free motion along a row of a contact
     v: Floats  # (nv,) velocity
     trial_v: Floats
     trees: Elimination
@@ -82,7 +82,7 @@ def fill_delassus_diagonal(rows: ContactSystem, diagonal: Floats) -> None:
 
 @kernel(inner=True)
 def fill_zero_diagonal(rows: ContactSystem, diagonal: Floats) -> None:
-    """Give normals that nothing moves the largest response, as a unit: they open, or touch without load."""
+    """Set zero diagonal entries (normals on immovable bodies) to the largest one; they open, or carry no load."""
     largest = 0.0
     for c in range(rows.nc):
         largest = max(largest, diagonal[c])
@@ -107,7 +107,7 @@ def max_free_speed(rows: ContactSystem) -> float:
 
 @kernel(inner=True)
 def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> SolverState:
-    """Cut the search from its workspaces, in which the rows [N; F] have their own responses; fill those of [L; B].
+    """Return views of the search in its workspaces, whose rows [N; F] have their diagonal; fill that of [L; B].
 
     ``starts`` (nt + 1,) are the first velocities of the trees.
     """
@@ -156,8 +156,8 @@ def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) 
 def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floats, wi: Ints) -> FrictionCone:
     """Return the common polygon, or the disc if ``exact``; of -1 directions if cones differ.
 
-    ``wf`` and ``wi`` are the workspaces of the search: the slides are the last part of the one, the first rows F of the
-    cones the third of the other. In the plane there is no difference.
+    ``wf`` and ``wi`` are the workspaces of the search: the slides are the last part of ``wf``, the first rows F of the
+    cones the third part of ``wi``. In the plane polygon and disc are the same.
     """
     ncone = rows.r.shape[0]
     at = state_float_size(ncone, rows.nc + rows.nr, rows.nl + rows.lo.shape[0], rows.v_free.shape[0])
@@ -177,7 +177,7 @@ def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floa
     fill_edge_directions(r, turns)
     if exact:
         for j in range(2 * r + 1):
-            # The tangents, not to rounding but as they are.
+            # Use the tangents themselves, without rounding.
             turns[j, 0] = math.floor(turns[j, 0] + 0.5)
             turns[j, 1] = math.floor(turns[j, 1] + 0.5)
         return FrictionCone(r if r == 2 else -1, 2, first, 1, 0.0, 1.0, turns, True, slides)
@@ -207,7 +207,7 @@ def recover_velocity(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 
 @kernel(inner=True)
 def contact_force_from_z(rows: ContactSystem, polygon: FrictionCone, c: int, z0: Floats, p: Floats) -> None:
-    """Fill the forces p (3,) of a contact, or of a cone of moments, that z0 says."""
+    """Fill the forces p (3,) of a contact, or of a cone of moments, from z0."""
     p[0] = max(z0[rows.cone_contacts[c]], 0.0)
     p[1] = 0.0
     p[2] = 0.0
@@ -219,7 +219,7 @@ def contact_force_from_z(rows: ContactSystem, polygon: FrictionCone, c: int, z0:
     if rows.r[c] == 1:
         p[2] = 0.0
     if c >= rows.nc:
-        # Without a length there is no moment.
+        # If the length is zero there is no moment.
         scale = 1.0 / rows.mu[c] if rows.mu[c] > 0.0 else 0.0
         p[1] *= scale
         p[2] *= scale
@@ -227,7 +227,7 @@ def contact_force_from_z(rows: ContactSystem, polygon: FrictionCone, c: int, z0:
 
 @kernel(inner=True)
 def is_supported(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> bool:
-    """Whether contacts have alike polygons without softness of F and lambda, and all of them a response."""
+    """Return True if contacts have equal polygons without softness of F and lambda, and all have a response."""
     if polygon.r < 0:
         return False
     for c in range(rows.r.shape[0]):
@@ -284,7 +284,7 @@ def forces_unchanged(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 
 @kernel(inner=True)
 def stay_near(search: SolverState, before: Floats, part: float) -> bool:
-    """Whether the contacts' forces in the search are those ``before`` (ncone, 3), to so small a part of the largest."""
+    """Return True if the contacts' forces are within this fraction of the largest force of ``before`` (ncone, 3)."""
     p = search.contacts.p
     largest = 0.0
     off = 0.0
@@ -297,7 +297,7 @@ def stay_near(search: SolverState, before: Floats, part: float) -> bool:
 
 @kernel(inner=True)
 def store_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z: Floats) -> None:
-    """Write the forces of the search as variables of the LCP; the slip speeds are used by their verification."""
+    """Write the forces of the state as variables of the LCP; the slip speeds are used by their verification."""
     nc = rows.nc
     nr = rows.nr
     contacts, joined = search.contacts, search.joined

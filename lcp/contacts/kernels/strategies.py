@@ -1,4 +1,4 @@
-"""Memory of the strategies for an island's forces, and how each is begun: see `strategy_loop`."""
+"""Workspaces of the strategies for an island's forces, and the start of each strategy: see `strategy_loop`."""
 
 from __future__ import annotations
 
@@ -62,29 +62,31 @@ from lcp.contacts.kernels.solver_state import (
 )
 from lcp.kernels import Floats, Ints, kernel
 
-# Gauss-Seidel sweeps to forces near the equal-compliance ones.
+# Gauss-Seidel sweeps towards the equal-compliance forces.
 MANY_SWEEPS: Final = 20
-# Sweeps at a soft compliance, and that compliance, in the largest response of a contact. Of 153 islands of spheres in
-# impact 149 reach the branch's end from there, in 10 systems; at a tenth of it 102 do, at ten times it 151 in 15.
+# Sweeps at a soft compliance, and this compliance, relative to the largest response of a contact. Of 153 islands of
+# spheres in impact 149 reach the path's end from there, in 10 systems; at a tenth of it 102 do, at ten times it 151 in
+# 15.
 SOFT_SWEEPS: Final = 40
 SWEEP_COMPLIANCE: Final = 1e-2
-# Compliance of the first path of the interior point, in the branch's end; the fraction of its own response with which
-# a rate shows a mode at the end of that path.
+# Compliance of the first path of the interior point, relative to the path's end; fraction of the diagonal response at
+# which a rate shows a mode at the end of that path.
 START_COMPLIANCE_FACTOR: Final = 1e3
 MODE_FRACTION: Final = 1e-5
-# Work of one curve and of all strategies together, in products: a system costs its factors, and this for a contact.
+# Work of one curve and of all strategies together, in products: a system costs its factors, and this number for each
+# contact.
 TURN_WORK: Final = 2.5e9
 FALLBACK_WORK: Final = 8e9
 WORK_OF_CONTACT: Final = 4e3
-# Systems of one curve, at least and at most; of the rounds of its polish, each of which is judged. The rounds end
-# when one leaves more than this fraction of the misfit.
+# Minimum and maximum of systems of one curve; systems of the rounds of its polish, each of which is judged. The rounds
+# end if one leaves more than this fraction of the residual.
 MIN_SYSTEMS: Final = 300
 MAX_SYSTEMS: Final = 2500
 POLISH_ROUNDS: Final = (0, 20, 40, 80, 160)
 POLISH_PROGRESS: Final = 0.9
-# Compliances of the proximal points of POINTS, by the least response of a contact, from forces that are near and from
-# those that are not: off by this part of a condition's scale. Pieces of their lines, beside one for each contact, or
-# for every other one where forces are near.
+# Compliances of the proximal points, relative to the smallest response, from near forces and from far ones: off by this
+# fraction of a condition's scale. Pieces of their paths, in addition to one for each contact, or one for every other
+# contact if forces are near.
 NEAR_COMPLIANCES: Final = (1e-4, 1e-3, 1e-5)
 FAR_COMPLIANCES: Final = (1e-1, 1e-2, 1e-3)
 FAR_VIOLATION: Final = 1e-4
@@ -101,7 +103,7 @@ def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     later += max(pair_float_size(ncone, nj, 2 * -(-nr // max(nc, 1))), pwl_path_float_size(ncone, nj, nv))
     later = max(later, rest_floats(nc, nc + nr, nc + 2 * nr + ncone))
     m = nc + nr + nj
-    # `small_island` has a matrix of its own.
+    # `small_island` has a separate matrix.
     few = CONTACT_DIM * nc * nv if CONTACT_DIM * nc <= nv else 0
     return first + packed + later + few + m + scales_float_size(m, nc + 2 * nr + ncone + 2 * nj) + 2 * (2 * nr + 1)
 
@@ -131,7 +133,7 @@ def diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
 
 @kernel(inner=True)
 def with_packed_rows(case: IslandProblem, wf: Floats, wi: Ints, fill: bool) -> IslandProblem:
-    """Return the case with its rows packed; the workspaces are filled already if ``fill`` is False."""
+    """Return the problem with its rows packed; the workspaces are already filled if ``fill`` is False."""
     rows = case.rows
     m = count_rows(rows)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - scales_float_size(m, count_variables(rows)) - m - packed_floats(m)
@@ -155,7 +157,7 @@ def remaining_workspace(rows: ContactSystem, search: SolverState, wf: Floats) ->
 
 @kernel(inner=True)
 def reset_forces(search: SolverState) -> None:
-    """Begin with no force of contacts, and with those before of rows of joints."""
+    """Start with zero forces of contacts, and with the previous ones of joint rows."""
     for c in range(search.contacts.mode.shape[0]):
         search.contacts.mode[c] = UNKNOWN
         for i in range(CONTACT_DIM):
@@ -178,7 +180,7 @@ def try_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
 def sweep_to_modes(
     case: IslandProblem, polygon: FrictionCone, search: SolverState, eps: float, sweeps: int, warm: bool
 ) -> None:
-    """Find modes by Gauss-Seidel sweeps at compliance eps, from the forces of the step before or from none."""
+    """Find modes by Gauss-Seidel sweeps at compliance eps, from the previous step's forces or from zero."""
     rows = case.rows
     if warm:
         load_forces(rows, polygon, search, case.z0)
@@ -206,7 +208,7 @@ def try_gauss_seidel(case: IslandProblem, polygon: FrictionCone, search: SolverS
 def continue_to_end(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, end: float
 ) -> ContinuationResult:
-    """Reduce the compliance from eps, for which the search shows modes, to the branch's end."""
+    """Reduce the compliance from eps, for which the state has modes, to the path's end."""
     steps = iterate_active_set(rows, polygon, search, eps, STEPS)
     if steps < 0:
         return ContinuationResult(0.0, STEPS)
@@ -328,7 +330,7 @@ def try_interior_point(
 def try_proximal_point(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
 ) -> int:
-    """Run PROXIMAL_POINT from the best forces so far; systems."""
+    """Run PROXIMAL_POINT from the best forces so far; return the systems."""
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)

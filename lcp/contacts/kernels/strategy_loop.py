@@ -99,7 +99,7 @@ from lcp.contacts.kernels.strategies import (
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import is_solved
 
-# The strategies, by the codes that records have; codes 2 to 6 are of strategies that went.
+# The strategies, by the codes of records; codes 2 to 6 belong to removed strategies.
 REUSE: Final = 0
 ACTIVE_SET: Final = 1
 PROXIMAL_POINT: Final = 7
@@ -107,15 +107,15 @@ INTERIOR_POINT: Final = 8
 REST: Final = 9
 #: Their codes in the order of `lcp.contacts.strategies.STRATEGY_NAMES`.
 STRATEGY_CODES: Final = (REUSE, ACTIVE_SET, INTERIOR_POINT, PROXIMAL_POINT, REST)
-#: No strategy: nothing was found.
+#: No strategy found forces.
 NO_STRATEGY: Final = -1
-#: All may be used.
+#: All strategies are enabled.
 ALL_STRATEGIES: Final = 1 << REUSE | 1 << ACTIVE_SET | 1 << INTERIOR_POINT | 1 << PROXIMAL_POINT | 1 << REST
 
-# Of the turns of INTERIOR_POINT circular cones take five, as later starts of the homotopy gain them nothing.
+# Circular cones use five of the turns of INTERIOR_POINT, because later starts of the homotopy do not help them.
 CONE_TURNS: Final = 5
-# Turns of `solve_fallback`: 1. forces near the ones before, if those are exact; 2. equal-compliance forces; 3. forces
-# near the ones before, if those are not exact; 4. any forces, by Mehrotra's method and from eight starts of the
+# Turns of `solve_fallback`: 1. forces near the previous ones, if those are exact; 2. equal-compliance forces; 3. forces
+# near the previous ones, if those are not exact; 4. any forces, by Mehrotra's method and from eight starts of the
 # homotopy; 5. by proximal points, three times.
 FALLBACK_STRATEGIES: Final = (
     REUSE,
@@ -127,12 +127,12 @@ FALLBACK_STRATEGIES: Final = (
     PROXIMAL_POINT,
 )
 
-# A run continues, marked, with forces that are off by less than this fraction of a condition's scale. It stops with
-# others; before that the island may take so many times the systems.
+# A run continues, marked, with forces that are off by less than this fraction of a condition's scale. Otherwise it
+# stops; before that the island gets this factor more systems.
 ACCEPTABLE_VIOLATION: Final = 1e-4
 FAR_BUDGET_FACTOR: Final = 10
-# Rows of contacts for each velocity up to which sweeps at a soft compliance pay in islands of any size: spheres have
-# about one. Boxes have two to four, and an interior point needs less work there.
+# Rows of contacts per velocity up to which sweeps at a soft compliance are worth their time in islands of any size:
+# spheres have about one. Boxes have two to four, and an interior point needs less work there.
 MAX_ROWS_PER_VELOCITY: Final = 1.2
 # Whether the path's end is known.
 PATH_END_UNKNOWN: Final = 0.0
@@ -141,17 +141,17 @@ PATH_END_REACHED: Final = 1.0
 # BEST_RESIDUAL of an island that these kernels do not support.
 NOT_SUPPORTED: Final = -1.0
 
-# Outcomes: no forces; forces that are not the selected ones; the selected ones.
+# Outcomes: no forces; forces other than the selected ones; the selected ones.
 NO_FORCES: Final = 0
 OTHER_FORCES: Final = 1
 EQUAL_COMPLIANCE: Final = 2
-# Nothing so far; `solve_from_sweeps` continues.
+# No forces yet; `solve_from_sweeps` continues.
 NEEDS_SWEEPS: Final = 4
-MOVED_FORCES: Final = 6  # others than at the path's end; they may be the selected ones all the same, see `lead_back`
+MOVED_FORCES: Final = 6  # other forces than at the path's end; they can still be the selected ones, see `lead_back`
 
-# Part of the tolerance within which forces of the step before still solve a problem: so small that what is left over
-# does not add up. The part for forces near them is larger, because contacts of one body contradict one another by the
-# rounding of their gaps.
+# Fraction of the tolerance within which previous forces still solve a problem: so small that residuals do not add up.
+# The fraction for forces near them is larger, because contacts of one body contradict one another by the rounding of
+# their gaps.
 REUSE_TOLERANCE_FACTOR: Final = 1e-5
 NEARBY_TOLERANCE_FACTOR: Final = 1e-2
 
@@ -166,7 +166,7 @@ class StrategyResult(NamedTuple):
 class SearchResult(NamedTuple):
     """The result of the loop."""
 
-    attempt: int  # code of the strategy that answered; NONE
+    attempt: int  # code of the accepted strategy; NO_STRATEGY
     outcome: int
     systems: int  # solved in all turns
 
@@ -182,7 +182,7 @@ def accept_candidate(
     share: float,
     wf: Floats,
 ) -> SearchResult:
-    """Judge the forces in the search, and keep the best; ``share`` is the result of `blend_factor`."""
+    """Judge the forces in the state, and keep the best; ``share`` is the result of `blend_factor`."""
     rows, systems = case.rows, made.systems
     drifts = 0.0 < share < 1.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES)
     store_forces(rows, polygon, search, answer.z)
@@ -190,13 +190,13 @@ def accept_candidate(
         for i in range(answer.z.shape[0]):
             before = max(case.z0[i], 0.0)
             answer.z[i] = before + share * (answer.z[i] - before)
-        # Of an exact cone the signed force counts: one variable of each pair is 0, as in a record.
+        # For an exact cone the signed force counts: one variable of each pair is 0, as in a record.
         for i in range(rows.nc, rows.nc + rows.nr if case.exact_cone else rows.nc):
             signed = answer.z[i] - answer.z[i + rows.nr]
             answer.z[i], answer.z[i + rows.nr] = max(signed, 0.0), max(-signed, 0.0)
     if not accept_or_keep_best(case, answer, state_diagonal_view(rows, wf), row_scales_view(rows, wf)):
         return SearchResult(NO_STRATEGY, NO_FORCES, systems)
-    # Joints are rigid along the path. If they share a load with contacts, a smaller compliance has to give the same
+    # Joints are rigid along the path. If they share a load with contacts, a smaller compliance must give the same
     # forces.
     asked = made.outcome == EQUAL_COMPLIANCE and rows.nc > 1 and search.joined.p.shape[0] > 0
     if not asked and made.outcome != MOVED_FORCES:
@@ -254,7 +254,7 @@ def polish_previous(
 def reuse_at_rest(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> tuple[bool, int]:
-    """Reuse forces of the step before that hold the bodies at rest; whether they do, and systems."""
+    """Reuse previous forces that hold the bodies at rest; return whether they do, and the systems."""
     rows, diagonal, loads = case.rows, state_diagonal_view(case.rows, wf), row_scales_view(case.rows, wf)
     for i in range(answer.z.shape[0]):
         answer.z[i] = max(case.z0[i], 0.0)
@@ -262,7 +262,7 @@ def reuse_at_rest(
         return False, 0
     if is_still(answer.v_plus, rows.v_free, AT_REST):
         return True, 0
-    # The drift by rounding is undone a quarter a step: see `blend_factor`.
+    # A quarter of the drift by rounding is removed per step: see `blend_factor`.
     systems = polish_previous_forces(case, polygon, search)
     store_forces(rows, polygon, search, answer.z)
     for i in range(answer.z.shape[0]):
@@ -278,11 +278,11 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     Parameters
     ----------
     case
-        What is asked; at least one contact, a cone of sliding for each, and cones of moments behind these.
+        The problem, with at least one contact, a sliding cone for each contact, and then cones of moments.
     answer
-        Output. Where nothing was found, the kernels below go on from it and the workspaces.
+        Output. If no forces were accepted, the kernels below continue from it and the workspaces.
     wf, wi
-        Workspaces, of length `attempt_floats` and `search_ints`.
+        Workspaces, of length `workspace_float_size` and `state_int_size`.
     """
     case = with_delassus_diagonal(case, diagonal_view(case.rows, wf))
     rows = case.rows
@@ -315,11 +315,11 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
             if not is_rejected_early(case, answer, loads, DRIFT * REUSE_TOLERANCE_FACTOR * case.tolerance):
                 fill_residuals_of_state(rows, case.posed, diagonal, answer, loads)
                 share = blend_factor(answer.residuals, REUSE_TOLERANCE_FACTOR * case.tolerance)
-        # With cones the residual leaves out boxed rows, so that their rates would be old ones: no reuse.
+        # With cones the residual leaves out boxed rows, so their rates would be outdated: no reuse.
         holds = share < 1.0 and is_enabled(case, REUSE) and not (case.exact_cone and rows.lo.shape[0] > 0)
         if not (holds and fill_certificate(case, answer, loads) <= SAFETY_FACTOR * case.tolerance):
             share = 1.0
-        # The forces of a single contact are unique: there is nothing to select.
+        # The forces of a single contact are unique: no selection is necessary.
         alone = rows.nc == 1 and rows.nl + rows.lo.shape[0] == 0
         if share == 0.0 and (alone or not case.equal_compliance):
             return SearchResult(REUSE, EQUAL_COMPLIANCE, 0)
@@ -385,7 +385,7 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
     if answer.state[PATH_END] == PATH_END_REACHED:
         held, systems = refine_in_one_step(case, answer, polygon, search, wf)
         if systems > 0:
-            # Held forces count as one system in all, as `is_still_equal_compliance` counts them.
+            # Reused forces count as one system in all, as in `is_still_equal_compliance`.
             spent = 1 - int(answer.state[SYSTEMS_SOLVED])
             return (
                 SearchResult(REUSE, EQUAL_COMPLIANCE, spent)
@@ -398,9 +398,9 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
                 return SearchResult(REUSE, OTHER_FORCES, systems)
         return SearchResult(NO_STRATEGY, NO_FORCES, systems)
     systems, share = 0, answer.state[BLEND]
-    # Starts: 0. sweeps from the forces of the step before; 1. sweeps at a soft compliance from these, 2. from none;
-    # 3. the largest compliance. Soft sweeps are for islands without joints that are small or have few contacts for each
-    # body, those from none for large ones. The largest compliance is for small islands and for those with joints.
+    # Starts: 0. sweeps from the previous forces; 1. sweeps at a soft compliance from these, 2. from zero; 3. the
+    # largest compliance. Soft sweeps are for islands without joints that are small or have few contacts per body,
+    # sweeps from zero for large ones. The largest compliance is for small islands and for islands with joints.
     rows = case.rows
     small, joined = rows.nc <= SMALL_ISLAND_CONTACTS, search.joined.p.shape[0] > 0
     soft = not joined and (small or CONTACT_DIM * rows.nc <= MAX_ROWS_PER_VELOCITY * rows.v_free.shape[0])
@@ -501,7 +501,7 @@ def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: 
 
 @kernel(short_loops=True)
 def solve_rest(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
-    """Hold at rest an island that was at rest, in place of the moving forces in z; NONE where nothing holds it."""
+    """Hold an island at rest that was at rest, in place of the moving forces in z; NO_STRATEGY if no forces hold it."""
     case = with_packed_rows(case, wf, wi, False)
     rows, n = case.rows, answer.z.shape[0]
     search = solver_state_views(rows, case.tree_starts, wf, wi)
@@ -518,7 +518,7 @@ def solve_rest(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints
     rests, systems = try_rest(case, answer, polygon, search, memory, diagonal, loads)
     if rests:
         return SearchResult(REST, OTHER_FORCES, spent + systems)
-    # The forces found, with what belongs to them.
+    # The accepted forces, with their residuals.
     for i in range(n):
         answer.z[i] = memory.moving[i]
     accept_or_keep_best(case, answer, diagonal, loads)

@@ -1,4 +1,4 @@
-"""The friction solvers. `ALL_FRICTION_SOLVERS` is the list tests and tables are derived from."""
+"""The friction solvers. Tests and tables are derived from the list `ALL_FRICTION_SOLVERS`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alternating directions: a linear system and a projection on the cones by turns."""
+"""Alternating directions: a linear system and a projection on the cones in turn."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonito
 from lcp.method import SolveRequest, integer_option, positive_option, real_option
 from lcp.status import Status
 
-# Iterations between two looks, and between two changes of the weight.
+# Iterations between two convergence checks, and between two changes of the weight.
 _LOOK = 5
 _BALANCE = 20
-# Ratio of the two errors beyond which the weight changes.
+# Ratio of the two errors above which the weight changes.
 _UNEVEN = 3.0
 # Largest weight and inverse of the smallest, in units of the median diagonal entry of W.
 _HEAVY = 1e12
-# Iterations without a better force after which there is no hope.
+# Iterations without a better force after which the method gives up.
 _PATIENCE = 3_000
 
 
 @dataclass(frozen=True)
 class ADMM(FrictionSolverBase):
-    """Alternating direction method of multipliers, De Saxce's term brought up to date on the way.
+    """Alternating direction method of multipliers, with De Saxce's term updated in every iteration.
 
-    For given s = mu |u_T| the problem is that of a cone and a matrix, split as (W + rho I) r = rho (z - y) - q - s e_N
-    and z = P_K(r + y): one factorisation serves until rho changes, which it does where the two errors are uneven.
-    s follows u, at every iteration. Some digits cheaply for large sparse W; linear convergence; nothing is proven with
-    De Saxce's term, or without symmetry.
+    For given s = mu |u_T| the problem has a cone and a matrix, split as (W + rho I) r = rho (z - y) - q - s e_N and z =
+    P_K(r + y). One factorisation is used until rho changes, if the two errors differ much. s follows u in every
+    iteration. The method finds some digits cheaply for large sparse W, and converges linearly. With De Saxce's term, or
+    without symmetry, nothing is proven.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class ADMM(FrictionSolverBase):
     max_iterations
         Limit on iterations.
     time_limit
-        Seconds, heeded between iterations.
+        Seconds, checked between iterations.
 
     References
     ----------
@@ -92,7 +92,7 @@ class ADMM(FrictionSolverBase):
             z = eased + y
             project_cones(mu, z)
             y = y + eased - z
-            # u_T from the dual variable: De Saxce's term touches u_N alone.
+            # u_T from the dual variable: De Saxce's term changes only u_N.
             s = mu * rho * np.hypot(y[:, 1], y[:, 2])
             if iteration % _LOOK == 0:
                 merit = monitor.record_iterate(z, iteration)
@@ -103,7 +103,7 @@ class ADMM(FrictionSolverBase):
                 dual = float(np.linalg.norm(z - before)) / max(float(np.linalg.norm(y)), 1e-300)
                 ratio = np.sqrt(primal / dual) if dual > 0.0 and primal > 0.0 else 1.0
                 ratio = float(np.clip(ratio, 0.1, 10.0))
-                # Where forces grow without bound the weight would vanish beside W.
+                # If forces grow without bound, the weight would vanish compared with W.
                 if not 1.0 / _UNEVEN <= ratio <= _UNEVEN and 1.0 / _HEAVY <= rho * ratio <= _HEAVY:
                     rho, y, factor = rho * ratio, y / ratio, None
         return monitor.claim(iteration, f"rho {rho:.1e}, {factors} factorisations")

@@ -6,7 +6,7 @@ Per contact, with step lengths s_N and s_T::
     F_T = r_T - P_D(r_T - s_T u_T),   D the disc of radius mu max(0, r_N - s_N u_N)
 
 F = 0 exactly at solutions. With u = (W + shift) r + q its Jacobian is P + Q (W + shift), P and Q blocks of 3x3. Rows of
-open contacts and of absent components say d = -F at once and are not part of the linear system.
+open contacts and of absent components give d = -F directly and are not part of the linear system.
 
 P. Alart, A. Curnier, A mixed formulation for frictional contact problems prone to Newton like solution methods,
 Computer Methods in Applied Mechanics and Engineering 92 (1991).
@@ -28,10 +28,10 @@ from lcp.friction.solvers.nsgs import GaussSeidelSweeps
 from lcp.method import SolveRequest, integer_option, positive_option, real_option
 from lcp.status import Status
 
-# Unknowns up to which a linear system is dense whatever the density of W, and the density from which it always is.
+# Unknowns up to which a linear system is dense for any density of W, and the density from which it is always dense.
 _SMALL = 400
 _FULL = 0.15
-# Values of the merit that a step is compared with: the largest of the last few (Grippo, Lampariello, Lucidi 1986).
+# Number of values of the merit whose maximum bounds a step's merit (Grippo, Lampariello, Lucidi 1986).
 _MEMORY = 6
 _ARMIJO = 1e-4
 _HALVINGS = 12
@@ -45,7 +45,7 @@ _MIN_ALPHA, _MAX_ALPHA = 1e-13, 1e3
 
 
 class AlartCurnier:
-    """The equations of one W (m, m), q (nc, 3) and ``shift`` (nc,) on its diagonal; ``q`` and ``shift`` may change."""
+    """The equations for one W (m, m), q (nc, 3) and ``shift`` (nc,) on its diagonal; ``q`` and ``shift`` can change."""
 
     def __init__(self, problem: FrictionProblem, W: Any, q: Vector, shift: float = 0.0) -> None:
         from scipy import sparse
@@ -64,21 +64,21 @@ class AlartCurnier:
         self.set_shift(shift)
 
     def set_shift(self, shift: float) -> None:
-        """Another proximal weight, and the step lengths that suit it."""
+        """Set another proximal weight, and the step lengths for it."""
         self.shift = shift
         tangent, normal = self._tangent + shift, self._normal + shift
         self.normal_step = np.divide(1.0, normal, out=np.ones(self.nc), where=normal > 0.0)
         self.tangent_step = np.divide(1.0, tangent, out=self.normal_step.copy(), where=tangent > 0.0)
 
     def motion(self, rows: Vector) -> Vector:
-        """U (nc, 3), the shift's part included."""
+        """Return u (nc, 3), including the shift's part."""
         u: Vector = self.problem.contacts(self.W @ self.problem.flat(rows)) + self.q
         if self.shift:
             u += self.shift * rows * self.present
         return u
 
     def residual(self, rows: Vector, u: Vector) -> Vector:
-        """F (nc, 3)."""
+        """Return F (nc, 3)."""
         return self._modes(rows, u)[0]
 
     def _modes(self, rows: Vector, u: Vector) -> tuple[Vector, Any, Any, Vector, Vector, Vector]:
@@ -95,7 +95,7 @@ class AlartCurnier:
         return F, active, stick, y, size, ratio
 
     def step(self, rows: Vector, u: Vector, extra: float = 0.0) -> tuple[Vector, Vector] | None:
-        """F and Newton's step d (nc, 3); None where the system is singular. ``extra`` adds to the shift, for d only."""
+        """Return F and Newton's step d (nc, 3), None if singular. ``extra`` adds to the shift, for d only."""
         F, active, stick, y, size, ratio = self._modes(rows, u)
         nc = self.nc
         P, Q = np.zeros((nc, 3, 3)), np.zeros((nc, 3, 3))
@@ -116,7 +116,7 @@ class AlartCurnier:
         return None if d is None or not np.isfinite(d).all() else (F, d)
 
     def _solve(self, P: Vector, Q: Vector, F: Vector, extra: float) -> Vector | None:
-        """(P + Q (W + shift)) d = -F."""
+        """Solve (P + Q (W + shift)) d = -F."""
         from scipy import sparse
 
         m = self.m
@@ -148,7 +148,7 @@ class AlartCurnier:
 
 @dataclass(frozen=True)
 class NewtonRun:
-    """Where a run of Newton's method ended: the best rows, its merit ||F||, the steps made, whether it converged."""
+    """End of a run of Newton's method: the best rows, their merit ||F||, the steps, and whether it converged."""
 
     rows: Vector
     merit: float
@@ -179,7 +179,7 @@ def newton(
             break
         move = equations.step(rows, u, extra)
         if move is None:
-            # Singular: as if every contact gave way a little, which changes the step and not the equations.
+            # Singular: add a small compliance to every contact, which changes the step and not the equations.
             extra = max(10.0 * extra, 1e-10)
             move = equations.step(rows, u, extra) if extra < 1.0 else None
             if move is None:
@@ -276,7 +276,7 @@ class SemismoothNewton(FrictionSolverBase):
             rounds += 1
             if rounds - better > _MAX_ROUNDS:
                 return monitor.claim(spent, f"no better force in {_MAX_ROUNDS} rounds", Status.STALLED)
-            # The regular problem about the last forces, by Newton's method.
+            # Solve the regular problem about the last forces by Newton's method.
             equations.set_shift(alpha)
             equations.q = units.q - alpha * rows * equations.present
             opening = float(np.linalg.norm(equations.residual(rows, equations.motion(rows))))
@@ -298,12 +298,12 @@ class SemismoothNewton(FrictionSolverBase):
                 hard = run.iterations / self.newton_steps
                 alpha = max(alpha * (0.1 if hard <= 0.25 else 0.3 if hard < 0.5 else 1.0), _MIN_ALPHA)
             elif not swept:
-                # Newton failed: the same problem from a better start.
+                # Newton failed: solve the same problem from a better start.
                 sweeps = sweeps or GaussSeidelSweeps(problem, units.W)
                 start, swept = rows.copy(), True
                 sweeps(start, equations.q, min(100, 5 * sweeps.portion), np.full(problem.nc, alpha))
             else:
-                # Newton failed again: a problem that is more regular.
+                # Newton failed again: use a more regular problem.
                 start, swept = rows, False
                 alpha *= 10.0
                 if alpha > _MAX_ALPHA:

@@ -166,7 +166,7 @@ class ContactSystemArrays:
 def contact_rows(problem: FrictionProblem, factor: DelassusFactor, units: ScaledProblem) -> ContactSystemArrays | None:
     """Return the arrays of a problem between its bodies, or None if it is too large.
 
-    A contact that lacks a tangent has a row of zeros in its place: nothing moves along it, and no force comes of it.
+    A contact that lacks a tangent has a row of zeros in its place, without effect on motion and force.
     """
     from lcp.contacts.kernels.contact_system import ContactSystem
 
@@ -180,7 +180,7 @@ def contact_rows(problem: FrictionProblem, factor: DelassusFactor, units: Scaled
     component = np.arange(problem.m, dtype=np.int64) - first[contact]
     place = np.where(component == 0, contact, nc + contact * r + component - 1)
     entries = factor.J.tocoo()
-    # Pages of zeros that nobody writes to take no memory.
+    # Pages of zeros that are never written take no memory.
     J = np.zeros((nc + nr, nv))
     J[place[entries.row], entries.col] = entries.data / np.sqrt(units.w)
     k = np.zeros(nc + nr)

@@ -1,4 +1,4 @@
-"""Nonsmooth block Gauss-Seidel: contact after contact, each solved exactly."""
+"""Nonsmooth block Gauss-Seidel: an exact solve of each contact in turn."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from lcp.status import Status
 
 SWEEPS = ("forward", "symmetric")
 
-# Multiply-adds between two returns to Python, where Ctrl-C and the time limit are heeded.
+# Multiply-adds between two returns to Python, which check Ctrl-C and the time limit.
 _PORTION = 10_000_000
-# A step this small against the force changes nothing that can be measured.
+# Step, relative to the force, without measurable effect.
 _STILL = 1e-16
 
 
@@ -26,9 +26,9 @@ _STILL = 1e-16
 class NSGS(FrictionSolverBase):
     """Nonsmooth block Gauss-Seidel with an exact solve of each contact (Jean and Moreau; Jourdan, Alart, Jean 1998).
 
-    The most dependable way to some digits, whatever the rank of W: each sweep solves one contact after the other for
-    given forces of the others, by its modes (open, stick, slide, the last by its quartic), so that no block fails.
-    Linear convergence, slow where many contacts share a load. Nothing is proven of it with friction.
+    The most reliable method for a few digits, for W of any rank. Each sweep solves one contact after another for given
+    forces of the others, by its modes (open, stick, slide; sliding by a quartic), so no block fails. Convergence is
+    linear, and slow if many contacts share a load. With friction nothing is proven.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class NSGS(FrictionSolverBase):
     max_iterations
         Limit on sweeps.
     time_limit
-        Seconds, heeded between portions of some hundredths of a second.
+        Seconds, checked between portions of some hundredths of a second.
 
     References
     ----------
@@ -74,7 +74,7 @@ class NSGS(FrictionSolverBase):
 
 
 class GaussSeidelSweeps:
-    """Sweeps over one W; the last step's length in ``moved``, how many blocks had no mode in ``projected``."""
+    """Sweeps over one W; ``moved`` is the last step's length, ``projected`` the number of blocks without a mode."""
 
     def __init__(self, problem: FrictionProblem, W: object, sweep: str = "forward", relaxation: float = 1.0) -> None:
         self.blocks = blocks_of(problem, W)
@@ -88,11 +88,11 @@ class GaussSeidelSweeps:
 
     @property
     def note(self) -> str:
-        """What the sweeps have to say."""
+        """Return a note about the sweeps."""
         return f"; {self.projected} contacts by projected steps" if self.projected else ""
 
     def __call__(self, rows: Vector, q: Vector, count: int, shift: Vector | None = None) -> None:
-        """So many sweeps of ``rows``, in place."""
+        """Make this many sweeps of ``rows``, in place."""
         from lcp.kernels.friction_sweeps import friction_sweeps
 
         steps = np.empty(count)
@@ -102,5 +102,5 @@ class GaussSeidelSweeps:
 
 
 def _next_check(iteration: int) -> int:
-    """1, 2, 4, 8, then an eighth more each time, at most 100."""
+    """Return the next check: 1, 2, 4, 8, then an eighth more each time, at most 100 more."""
     return iteration + (max(1, iteration) if iteration < 8 else min(100, max(4, iteration // 8)))

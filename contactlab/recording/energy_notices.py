@@ -86,8 +86,8 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     steps = len({int(step[np.searchsorted(own, one[2])]) for one in found})
     text = (
         f"{join_names(list(pushers))} jams {join_names(bodies)}, in an island of {whole.size} contacts: in {name(at)} "
-        f"it gives {worst:.3g} J, {JAM * excess:.3g} times the kinetic energy that the island would have at its speed of "
-        f"{fast:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
+        f"it gives {worst:.3g} J, {JAM * excess:.3g} times the kinetic energy that the island would have at its speed "
+        f"of {fast:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
     )
     yield Notice("jam", steps, at, worst, text)
 

@@ -133,7 +133,8 @@ class EqualComplianceCheck:
     ) -> None:
         """Compare the forces of one island, of which ``contacts`` are active, and count it.
 
-        It counts as unique or lost if its forces are unique or have no equal-compliance forces to compare with.
+        It counts as unique if no other forces give the same velocities, and as lost if no equal-compliance forces are
+        found.
         """
         if not contacts.size:
             self.unique += 1

@@ -88,8 +88,8 @@ def fill_gaps(
     """Fill e (nc + nl,) and ``allowed`` (nc + nl,) for contacts and stops; return True if any is deeper than allowed.
 
     e are the gaps after the step [m, rad], plus the part of the allowed depth that is left, with the lower bound of the
-    module's docstring; infinite for compliant rows and other limits, which take no part. ``allowed`` are the allowed
-    depths, not smaller than MIN_UNIT of the bodies' extent: the units in which depths are compared.
+    module's docstring. They are infinite for compliant rows and for limits that are not stops, which take no part.
+    ``allowed`` are the allowed depths, not smaller than MIN_UNIT of the bodies' extent: the units of depths.
     """
     progress = island.progress[0]
     h = parameters.h

@@ -160,6 +160,7 @@ def _rounding(model: Model, q: FloatArray) -> float:
 
 
 def _check(model: Model, cs: ConstraintSet, tolerance: float, max_iterations: int) -> None:
+    """Raise if a set belongs to another model, or for a tolerance or number of iterations that is not positive."""
     check_set(model, cs)
     if not finite_number(tolerance, "tolerance", ConstraintError) > 0.0:
         raise ConstraintError("tolerance", f"must be > 0, got {tolerance!r}")

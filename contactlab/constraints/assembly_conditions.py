@@ -66,7 +66,9 @@ class FixedPointCondition:
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
         """Return the sizes (k,)."""
         J = point_jacobian_6d(model, kin, self.body, self.point)
-        return np.full(len(self.normals), _motion(J, _reach(model, kin, self.body, self.point))[1].max(initial=0.0))
+        return np.full(
+            len(self.normals), _column_sizes(J, _reach(model, kin, self.body, self.point))[1].max(initial=0.0)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,7 @@ class LoopClosure:
         D, _, shift = self._relative(model, kin)
         ends = ((self.predecessor, self.X_p.p), (self.successor, self.X_s.p))
         (turn_p, move_p), (turn_s, move_s) = (
-            _motion(point_jacobian_6d(model, kin, body, p), _reach(model, kin, body, p)) for body, p in ends
+            _column_sizes(point_jacobian_6d(model, kin, body, p), _reach(model, kin, body, p)) for body, p in ends
         )
         turn, move = turn_s + turn_p, move_s + move_p + np.linalg.norm(shift) * turn_p
         angular, linear = (np.linalg.norm(half, axis=1)[:, None] for half in np.split(self.axes, 2, axis=1))
@@ -214,7 +216,9 @@ class PointDistance:
         """Return the sizes (1,)."""
         pair = self.pair
         ends = ((pair.body_a, pair.point_a), (pair.body_b, pair.point_b))
-        move = [_motion(point_jacobian_6d(model, kin, body, p), _reach(model, kin, body, p))[1] for body, p in ends]
+        move = [
+            _column_sizes(point_jacobian_6d(model, kin, body, p), _reach(model, kin, body, p))[1] for body, p in ends
+        ]
         return _largest((move[0] + move[1])[None])
 
     def _line(self, model: Model, kin: Kinematics) -> tuple[FloatArray, float]:
@@ -246,8 +250,11 @@ class CustomCondition:
         return _largest(np.abs(self.jacobian(model, kin)))
 
 
-def _motion(J: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
-    """Return the sizes (nv,) of the terms of each column's angular and linear motion, for a Jacobian (6, nv)."""
+def _column_sizes(J: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
+    """Return the sizes (nv,) of angular and of linear motion by each column of a Jacobian (6, nv).
+
+    The linear size includes the rotation times a lever of length ``reach`` [m], because such terms may have cancelled.
+    """
     turn = np.linalg.norm(J[:3], axis=0)
     return turn, np.linalg.norm(J[3:], axis=0) + reach * turn
 

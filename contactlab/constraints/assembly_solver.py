@@ -256,7 +256,12 @@ def _newton_step(
     D: FloatArray,
     rows: RowSpace,
 ) -> FloatArray:
-    """Return the descent step (nv,) in the null space, from absolute eigenvalues of the projected Hessian."""
+    """Return a Newton step (nv,) in the null space of the rows that reduces the weighted distance of q from q0.
+
+    root (nv,) are the square roots of the weights, d (nv,) is difference(q0, q), and D (nv, nv) is its Jacobian by
+    velocities. The step uses the absolute eigenvalues of the projected Hessian, so the distance decreases along it. It
+    has no component along eigenvectors whose eigenvalue is 0 up to rounding.
+    """
     Z = rows.null
     gradient = D.T @ (root**2 * d)
     distance = root[:, None] * (D @ Z)
@@ -279,7 +284,10 @@ def _curvature(
     rows: RowSpace,
     hessian: FloatArray,
 ) -> FloatArray:
-    """Return the Lagrangian's projected Hessian of rows and coordinates, by differences, less its given part."""
+    """Return the Lagrangian's Hessian in the null space of the rows, by differences, minus ``hessian``.
+
+    ``hessian`` has the terms without second derivatives of the rows and of d; the result has these second derivatives.
+    """
     model, Z = conditions.model, rows.null
     multipliers = rows.multipliers(gradient)
     if not multipliers.any():

@@ -226,7 +226,7 @@ def forward_dynamics_constraints(
     if method == "kokkevis":
         _check_contacts(cs)
     if linear_solver is not None:
-        return _chosen(model, q, v, tau, cs, method, f_ext, linear_solver, t)
+        return _motion_with_linear_solver(model, q, v, tau, cs, method, f_ext, linear_solver, t)
     return _checked_motion(model, q, v, tau, cs, METHODS[method], f_ext, time_of(t))
 
 
@@ -325,7 +325,7 @@ def _undetermined(model: Model, code: int) -> ConstraintError:
     )
 
 
-def _chosen(
+def _motion_with_linear_solver(
     model: Model,
     q: Instant,
     v: ArrayLike | None,
@@ -336,7 +336,10 @@ def _chosen(
     linear_solver: LinearSolver,
     t: float,
 ) -> ConstrainedMotion:
-    """Return the motion by the solvers on plain arrays, with the caller's factorisation."""
+    """Return the constrained motion with the caller's factorisation ``linear_solver``.
+
+    The system is formed as arrays and solved by the functions of `contactlab.constraints.solve`, not by one kernel.
+    """
     system = constrained_system(model, q, v, tau, cs, f_ext, t=t)
     load = np.asarray(tau, dtype=np.float64) - system.C
     if method == "kokkevis":

@@ -200,7 +200,7 @@ def range_space_sparse(
     system, limit = read_operands(H, G, c, gamma, tolerance, linear_solver)
     n = system.c.shape[0]
     if linear_solver is not None:
-        return _chosen(system, limit, linear_solver)
+        return _solve_with_linear_solver(system, limit, linear_solver)
     if tree is None or (isinstance(tree, Model) and tree.packed.chain and tree.nv == n):
         return solved("range_space_sparse", system, limit)
     parents = _parents(tree, n)
@@ -232,8 +232,8 @@ def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
     return branches
 
 
-def _chosen(system: System, tolerance: FloatArray, linear_solver: LinearSolver) -> KKTSolution:
-    """Return the solution by the caller's factorisation, on independent rows."""
+def _solve_with_linear_solver(system: System, tolerance: FloatArray, linear_solver: LinearSolver) -> KKTSolution:
+    """Reduce G to independent rows, and return the solution with the caller's factorisation ``linear_solver``."""
     from scipy import linalg
 
     scale = unit_columns(system.H)

@@ -168,7 +168,7 @@ def find_candidates(world: World) -> tuple[Candidate, ...]:
     Raise for two shapes of bodies that could touch and are not both balls, and for worlds that event-driven runs do not
     support.
     """
-    _check_rigid(world)
+    _check_supported(world)
     names = world.model.names
     link = structure(world.model).body_link
     found: list[Candidate] = []
@@ -185,7 +185,8 @@ def find_candidates(world: World) -> tuple[Candidate, ...]:
     return tuple(found)
 
 
-def _check_rigid(world: World) -> None:
+def _check_supported(world: World) -> None:
+    """Raise for a world with compliant contacts, moment friction, kinematic bodies or joint actions."""
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
     if any(np.isfinite(material.stiffness) for material in materials):
         raise SimulationConfigError("world", "has surfaces with a stiffness: event-driven contacts are rigid")

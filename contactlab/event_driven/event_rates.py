@@ -112,7 +112,7 @@ def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> J
         return differenced_jump(course, layout, jump, q, law)
     assert jump.event.problem is not None
     u = jump.event.problem.blocks().J[: len(pairs)] @ jump.event.v_minus
-    return _linear(layout, jump, q, *_modes(course, layout, jump, q), _restitution(law.restitution, u))
+    return _linear(layout, jump, q, *_newton_modes(course, layout, jump, q), _restitution(law.restitution, u))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,10 @@ class _Mode:
 
 
 def _plastic_modes(layout: Layout, jump: Jump) -> tuple[list[_Mode], list[tuple[int, float]]]:
-    """Return the modes of a plastic impact, decided as in `plastic_impact`."""
+    """Return the modes of a plastic impact, decided as in `plastic_impact`, and pairs (candidate, distance).
+
+    The distance is relative, between the slip and the slip at which sticking ends.
+    """
     data = jump.event.problem
     assert data is not None
     u = data.blocks().J @ jump.event.v_minus
@@ -142,8 +145,14 @@ def _plastic_modes(layout: Layout, jump: Jump) -> tuple[list[_Mode], list[tuple[
     return modes, near
 
 
-def _modes(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> tuple[list[_Mode], list[tuple[int, float]]]:
-    """Return the modes of the outcome of Newton's law, each with its distance from the next mode."""
+def _newton_modes(
+    course: RunTrace, layout: Layout, jump: Jump, q: FloatArray
+) -> tuple[list[_Mode], list[tuple[int, float]]]:
+    """Return the modes of the contacts with an impulse under Newton's law, and distances from other modes.
+
+    Distances are pairs (candidate, distance). A frictionless contact has none. A sliding contact of balls has a second
+    one: its distance from the normals at which the axes of friction change.
+    """
     edges, event = course.stepper.edges, jump.event
     turn = 2.0 * np.pi / edges
     kin = kinematics(layout.model, q, event.v_minus)

@@ -364,6 +364,7 @@ def open_run(path: Path) -> dict[str, Any]:
 
 
 def _meta(path: Path, arrays: Arrays) -> dict[str, Any]:
+    """Return the entry ``meta`` of a file, parsed as JSON; raise if its format or version is another one."""
     try:
         meta = json.loads(str(arrays["meta"]))
     except (KeyError, ValueError, RecursionError) as error:

@@ -350,7 +350,10 @@ def solved(
 
 
 def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: FloatArray, width: int) -> FloatArray:
-    """Return the applied force by the columns (nv, width); a user's functions by fourth-order differences."""
+    """Return the derivative (nv, width) of the applied forces and gravity by the columns of ``layout``.
+
+    A user's force function is differentiated by differences of fourth order.
+    """
     model, nv = layout.model, layout.model.nv
     by = np.zeros((nv, width))
     by[:, layout.of("tau")] = np.eye(nv)[:, : layout.sizes.get("tau", 0)]

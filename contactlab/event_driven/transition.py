@@ -70,6 +70,7 @@ class TransitionIntegrator:
             self._finish(last)
 
     def _kink(self, time: float, contacts: Iterable[int], reason: str, off: float) -> None:
+        """Add a kink to the report, unless the same one is in it."""
         kink = EventKink(time, tuple(self.names[k] for k in contacts), reason, off)
         if kink not in self.kinks:
             self.kinks.append(kink)
@@ -129,7 +130,7 @@ class TransitionIntegrator:
             z = np.concatenate((z[:nx], self.X.ravel()))
 
     def _released(self, arc: Arc, i: int, t: float, y: FloatArray) -> None:
-        """Advance X until slip from rest has become fast; then its direction follows from the state: X jumps."""
+        """Advance X at the time when slow slip becomes fast: from then on its direction follows from the state."""
         before, after = (
             smooth_rates(self.course, self.layout, arc.sides, t, y, part) for part in (_JUST_ABOVE, 1.0 / _JUST_ABOVE)
         )
@@ -140,7 +141,10 @@ class TransitionIntegrator:
             self.X = self.X + np.outer(after.flow - before.flow, by @ self.X / rate)
 
     def _begin(self, arc: Arc) -> None:
-        """Initialise X at the start; impacts at the start belong to a start a little earlier."""
+        """Start D for the first arc; if it starts with an impact, advance X through the impact as through any event.
+
+        X then refers to a start shortly before the impact. Slow slip and an impact at the start are reported as kinks.
+        """
         at = self._rates(arc.sides, arc.start, arc.y)
         for i in self._slow(arc, at):
             self._kink(arc.start, [arc.sides[i].index], "from rest", 0.0)
@@ -199,6 +203,7 @@ class TransitionIntegrator:
                 self._kink(last.end, [one.contact], "at the end", abs(one.value / one.rate))
 
     def _rates(self, sides: Iterable[ContactMode], t: float, y: FloatArray) -> SmoothRates:
+        """Differentiate the motion of a phase at one instant; report a kink if redundant contacts share forces."""
         rates = smooth_rates(self.course, self.layout, tuple(sides), t, y)
         if rates.shared:
             self._kink(t, [side.index for side in rates.sides], "sharing", 0.0)

@@ -103,8 +103,11 @@ def lcp_size_text(blocks: VelocityBlocks) -> str:
     return own + (" + variables x, y of the boxed rows" if blocks.nbox else "")
 
 
-def zero_force_vector(blocks: VelocityBlocks) -> FloatArray:
-    """Return the LCP vector (n,) without unilateral forces, with boxed forces as small as their bounds allow."""
+def zero_force_z(blocks: VelocityBlocks) -> FloatArray:
+    """Return z (n,) of the LCP with zero forces of contacts and limits.
+
+    Each boxed force is the value closest to 0 within its bounds.
+    """
     z = np.zeros(lcp_size(blocks))
     lo, hi = blocks.lo, blocks.hi
     smallest = np.clip(np.zeros(blocks.nbox), lo, hi)
@@ -137,7 +140,10 @@ class UnilateralRows:
     bilateral: BilateralRows | None  # the eliminated rows; None if there are none
 
     def terms(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
-        """Return terms k (nu + nbox,) and motion v0 (nv,) without unilateral forces, for the vectors of ``blocks``."""
+        """Return k (nu + nbox,) and the motion v0 (nv,) without unilateral forces, from k and Mv of ``blocks``.
+
+        v0 satisfies the bilateral rows. ``blocks`` must have the same rows and inertia as this object.
+        """
         free = free_motion(blocks)
         if self.bilateral is None:
             return blocks.k, free

@@ -47,7 +47,7 @@ from contactlab.formulation.blocks import (
     lcp_size_text,
     unilateral_rows,
     without_bilateral,
-    zero_force_vector,
+    zero_force_z,
 )
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -268,7 +268,7 @@ def populate_packed_constraint_forces_from_lcp_solution(
     if discretized.n != n:
         raise ProblemDataError("discretized", f"of size {discretized.n}, wanted {n}: {lcp_size_text(blocks)}")
     if z.shape == (0,):
-        z = zero_force_vector(blocks)
+        z = zero_force_z(blocks)
     if z.shape != (n,):
         raise ProblemDataError("zz", f"shape {z.shape}, wanted ({n},): {lcp_size_text(blocks)}, or (0,)")
     if not np.isfinite(z).all():

@@ -278,7 +278,11 @@ def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion
 def _certify(
     rows: ContactSystem, responses: FloatArray, cone: bool, z: FloatArray, packed: FloatArray, motion: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return conditions of contacts and limits from the kernel, and the sizes (nv + 1,) of the velocities."""
+    """Return the certificate (CERT_SIZE,) of contacts and limits, and the sizes (nv + 1,) of the velocities.
+
+    Entry p < nv is the sum of the absolute terms of velocity p, and entry nv is sqrt(v_free . M v_free). The kernel
+    `certify` has the layout of both.
+    """
     from lcp.contacts.kernels.certify import CERT_SIZE, certify
 
     cert, size = np.empty(CERT_SIZE), np.empty(len(motion) + 1)

@@ -344,7 +344,7 @@ def distance_from_selected(
 def _equal_compliance_forces(
     formed: DiscretizedLCP, z0: FloatArray | None, friction: str, tolerance: float
 ) -> ConstraintForces | None:
-    """Return the selected forces, or None if they are not found."""
+    """Return the equal-compliance forces computed by the strategies from z0, or None if others or none are found."""
     if friction == "cone":
         found = solve_cones_with_strategies(formed, z0, tolerance)
         z, by = (None, None) if found is None else (found[0].vector(found[1].r, found[1].u), found[1].solver)

@@ -28,7 +28,7 @@ Restitution = ArrayLike | RestitutionLaw | Sequence[float | RestitutionLaw]
 
 
 def check_restitution(restitution: Restitution) -> None:
-    """Raise for values that cannot be restitution, before there is a problem to compare lengths with."""
+    """Raise for coefficients that are not numbers between 0 and 1; the number of entries is not checked here."""
     if isinstance(restitution, RestitutionLaw):
         return
     if _mixed(restitution):
@@ -153,7 +153,7 @@ class ImpactProblem:
 
     @cached_property
     def collisions(self) -> tuple[Collision, ...]:
-        """Every contact, then every limit."""
+        """The collision of every contact, then of every limit, without bilateral rows; soft rows raise an error."""
         self.refuse_soft_rows()
         b = self.blocks
         k, _ = self.rows.terms(b)

@@ -346,14 +346,17 @@ def solve_point(data: ConstraintVelProblemData, by_restitution: Sequence[Mapping
             continue
         if found.solved:
             energy[i, j], v_plus[i, j] = found.energy_ratio, found.v_plus
-            motion[i, j], notices[i, j] = _motion(problem, found), bool(found.notice)
+            motion[i, j], notices[i, j] = _classify_motion(problem, found), bool(found.notice)
     return energy, motion, notices, v_plus
 
 
 def assemble_map(
     values: dict[str, FloatArray], restitutions: FloatArray, laws: tuple[str, ...], found: Sequence[Point]
 ) -> ImpactMap:
-    """Return the map of points in the order of `parameter_grid`."""
+    """Return the map of the solved points ``found``, which are in the order of `parameter_grid`.
+
+    Each array of a point has the axes (law, restitution); in the map the axes of the parameters follow.
+    """
     sizes = tuple(given.size for given in values.values())
 
     def over(number: int) -> Any:
@@ -364,7 +367,8 @@ def assemble_map(
     return ImpactMap(values, restitutions, laws, over(0), over(1), over(3), over(2))
 
 
-def _motion(problem: ImpactProblem, found: ImpactOutcome) -> ContactMotion:
+def _classify_motion(problem: ImpactProblem, found: ImpactOutcome) -> ContactMotion:
+    """Classify the tangential motion after the impact, at the contact with the highest approach speed."""
     contacts = problem.collisions[: problem.blocks.nc]
     before = [one.velocity(problem.v_minus) for one in contacts]
     if not before or min(float(u[0]) for u in before) >= 0.0:

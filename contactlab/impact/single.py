@@ -199,7 +199,10 @@ def _straight(
 
 
 def _distance(state: State, rate: float, quantity: Quantity, end: float) -> float:
-    """Return the normal impulse until the quantity reaches ``end`` at a constant rate of u_n; infinite if never."""
+    """Return the additional normal impulse until ``quantity`` is ``end``, with ``rate`` = du_n/dp constant.
+
+    It is infinite if the quantity never reaches this value.
+    """
     if quantity is normal_impulse:
         return end - float(state.p[0])
     missing = end - quantity(state)

@@ -98,7 +98,7 @@ def linearize(
     of 0 is the derivative of the bounce without this jump, which is reported as a kink.
     """
     if isinstance(state, Sequence):
-        return _of_states(world, stepper, state, tau, targets, wrt)
+        return _linearize_states(world, stepper, state, tau, targets, wrt)
     check_run(world, stepper, state)
     check_type("state", state, StepperState)
     return linearizer_of(world, stepper, wrt).of_state(state, tau, targets)
@@ -116,7 +116,7 @@ def linearizer_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Param
     return last
 
 
-def _of_states(
+def _linearize_states(
     world: World,
     stepper: TimeStepping,
     states: Sequence[StepperState],
@@ -124,7 +124,10 @@ def _of_states(
     targets: Wanted,
     wrt: Sequence[str | Parameter],
 ) -> tuple[Linearization, ...]:
-    """Return the derivatives of the steps from several states, on threads with separate memory."""
+    """Return the derivatives of the steps from several states, computed on threads with separate memory.
+
+    ``taus`` has one row per state; ``targets`` are for all states, or one row per state. An error names its state.
+    """
     check_run(world, stepper)
     n, drives = len(states), len(world.joint_actions.drives)
     tau = None if taus is None else finite_array(taus, "tau", (n, world.nv), SimulationConfigError)

@@ -98,6 +98,7 @@ def _gravity(world: World, name: str, axis: int) -> Parameter:
 
 
 def _of_drive(world: World, name: str, number: int, quantity: str) -> Parameter:
+    """Return the parameter of drive ``number``; raise if drives of its kind have no such quantity."""
     drives = world.joint_actions.drives
     if not hasattr(drives[number], quantity):
         raise SimulationConfigError("wrt", f"{name!r}: a {type(drives[number]).__name__} has no {quantity}")
@@ -113,6 +114,7 @@ def _of_drive(world: World, name: str, number: int, quantity: str) -> Parameter:
 
 
 def _of_material(world: World, name: str, owner: str, quantity: str) -> Parameter:
+    """Return the parameter of the materials of a body, of a half-space, or of all; raise if their values differ."""
     own = [owner in (ALL, world.model.names[body]) for body in world.surface_bodies]
     grounds = [owner in (ALL, ground) for ground in world.half_space_names]
     pairs = [*zip(own, (surface.material for surface in world.surfaces), strict=True)]
@@ -140,6 +142,7 @@ def _of_material(world: World, name: str, owner: str, quantity: str) -> Paramete
 
 
 def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter:
+    """Return the parameter of a body's mass, or of an entry of its centre of mass or its inertia."""
     number = world.model.names.index(owner)
     body = world.model.bodies[number]
     inertia = body.inertia
@@ -169,6 +172,7 @@ def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter
 
 
 def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
+    """Return the parameter of a joint's actions of one kind; raise if it has none, or several values."""
     try:
         body = world.model.body_of_joint(owner)
     except MultibodyError as error:

@@ -339,7 +339,10 @@ def rigid_contacts(recording: Record) -> NDArray[np.bool_]:
 
 
 def surface_velocities(recording: Record) -> FloatArray:
-    """Return (n, 6), velocity and angular velocity of body A's surface at every contact; 0 if A is not kinematic."""
+    """Return velocity and angular velocity (n, 6) of body A's surface at every contact; 0 if A is not kinematic.
+
+    Along the normal it is the velocity of the body, because a belt moves only along its body.
+    """
     table = recording.contacts
     out = np.zeros((len(table), 6))
     for row, (body, _) in enumerate(recording.world.motions):

@@ -29,8 +29,8 @@ GAINED, TURN, LEAST, LOOK = 0.01, 0.05, 1e-3, 500
 NAMES = 6
 
 
-def listed(names: list[str]) -> str:
-    """Return a list of names, shortened after the first few."""
+def join_names(names: list[str]) -> str:
+    """Return the first NAMES names as text, followed by the number of other names."""
     shown = ", ".join(map(repr, names[:NAMES]))
     return shown + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
 
@@ -85,9 +85,9 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     bodies = [world.model.names[body] for body in np.unique(table.body_b[pushing])]
     steps = len({int(step[np.searchsorted(own, one[2])]) for one in found})
     text = (
-        f"{listed(list(pushers))} jams {listed(bodies)}, in an island of {whole.size} contacts: in {name(at)} it gives "
-        f"{worst:.3g} J, {JAM * excess:.3g} times the kinetic energy that the island would have at its speed of "
-        f"{fast:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
+        f"{join_names(list(pushers))} jams {join_names(bodies)}, in an island of {whole.size} contacts: in {name(at)} "
+        f"it gives {worst:.3g} J, {JAM * excess:.3g} times the kinetic energy that the island would have at its speed "
+        f"of {fast:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
     )
     yield Notice("jam", steps, at, worst, text)
 
@@ -147,7 +147,7 @@ def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
     bodies = [world.model.names[body] for body in np.flatnonzero(world.body_trees == tree)]
     count = int(np.count_nonzero(bad.any(axis=1)))
     text = (
-        f"the integration rule adds {gained[i, k]:.3g} J to the tree of {listed(bodies)}, which "
+        f"the integration rule adds {gained[i, k]:.3g} J to the tree of {join_names(bodies)}, which "
         f"has {kinetic[i, k]:.3g} J, in {name(step)} ({count} such steps): it uses velocity products and "
         f"inertia of the step's start, and a coordinate "
         f"changes by {h[step] * fastest[step, tree]:.2g} in it; h = {0.2 * h[step]:.1g} s would do"

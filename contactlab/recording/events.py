@@ -41,7 +41,10 @@ class UncertifiedTable:
 
     @classmethod
     def of(cls, certificates: CertificateTable, *, relaxed: bool = False) -> UncertifiedTable:
-        """Return the uncertified islands of a table; ``relaxed``: its residuals are not about Coulomb's law."""
+        """Return the uncertified islands of a table.
+
+        ``relaxed``: a friction backend solved another law than Coulomb's; ``mechanical`` is then its scaled residual.
+        """
         own = certificates.rows(np.flatnonzero(certificates.choice == ForceChoice.UNCERTIFIED))
         return cls(own.step, own.island, own.n_contacts, own.scaled, own.scaled if relaxed else own.mechanical)
 

@@ -72,7 +72,7 @@ def joint_from_json(data: Json) -> joints.Joint:
 
 
 def limits_to_json(limits: JointLimits) -> Json:
-    """Return the finite limits, with None for an infinite end."""
+    """Return a list of each field, with None for infinite entries; fields without finite entries are omitted."""
     values = {field.name: np.asarray(getattr(limits, field.name)) for field in dataclasses.fields(limits)}
     return {
         name: [float(one) if np.isfinite(one) else None for one in value]
@@ -82,7 +82,7 @@ def limits_to_json(limits: JointLimits) -> Json:
 
 
 def limits_from_json(data: Json) -> JointLimits:
-    """Return the limits; values are checked again."""
+    """Return the limits written by `limits_to_json`; values are checked again."""
     free = {"lower": -np.inf}
     return JointLimits(
         **{name: [free.get(name, np.inf) if one is None else one for one in value] for name, value in data.items()}

@@ -106,7 +106,7 @@ class Batch:
         self._every = np.arange(len(begins))
         self._notices: tuple[Notice, ...] = ()
         self._contacts: ContactTable | None = None
-        self._steps = self._next_look = 0
+        self._steps = self._next_inspection = 0
         self._q, self._v = self._runs.slots.q.view(), self._runs.slots.v.view()
         for values in (self._q, self._v):
             values.flags.writeable = False
@@ -226,7 +226,7 @@ class Batch:
     def _step_runs(self, count: int, chosen: IntArray) -> tuple[Notice, ...]:
         """Step these runs under the inputs in the slots; return the new notices."""
         slots = self._runs.slots
-        look = self._look_at(count)
+        look = self._schedule_inspection(count)
         found = self._runs.step_runs(count, look, chosen)
         if look:
             after = slots.time, slots.q, slots.v
@@ -300,7 +300,7 @@ class Batch:
         kept = StateHistory(*(np.empty((B, wanted + 1, *one.shape[1:])) for one in (slots.q, slots.v, slots.time)))
         kept.q[:, 0], kept.v[:, 0], kept.time[:, 0] = slots.q, slots.v, slots.time
         slots.tau[:], slots.target[:] = 0.0, self._worlds.targets
-        look = self._look_at(wanted)
+        look = self._schedule_inspection(wanted)
         made, found = slots.steps.copy(), []
         if wanted and B:
             asked = wanted, look, np.arange(B), kept, forces, aims
@@ -322,13 +322,17 @@ class Batch:
             found += self._runs.long_step_notices(run, made[run] + step, *moves)
         return Rollout(kept.q, kept.v, self.failed, self.errors, _worst(found), copy_of_states(self._runs.slots))
 
-    def _look_at(self, steps: int) -> bool:
-        """Return True if contacts and motion of the next ``steps`` steps must be inspected."""
+    def _schedule_inspection(self, steps: int) -> bool:
+        """Count the next ``steps`` steps; return True if their contacts and motion must be inspected for notices.
+
+        The interval to the next inspection is as long as the run, within LOOK and MOST steps. Cached contacts of the
+        last step are dropped.
+        """
         self._contacts = None
         self._steps += steps
-        if self._steps <= self._next_look:
+        if self._steps <= self._next_inspection:
             return False
-        self._next_look = self._steps + min(max(LOOK, self._steps), MOST)
+        self._next_inspection = self._steps + min(max(LOOK, self._steps), MOST)
         return True
 
     def reset(self, mask: ArrayLike | None = None, states: StepperState | Sequence[StepperState] | None = None) -> None:
@@ -403,7 +407,7 @@ class Batch:
         return read_runs(self._worlds, self._runs.slots, self.stepper, sensor, runs, lambda: self.contacts)
 
     def _chosen(self, mask: ArrayLike | None) -> IntArray:
-        """Return the numbers of the runs that a mask names."""
+        """Return the numbers of the runs that a mask (B,) of bool selects; None selects all."""
         if mask is None:
             return self._every
         chosen = np.asarray(mask)

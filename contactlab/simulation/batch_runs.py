@@ -73,7 +73,7 @@ class BatchWorlds:
         self._different = different
 
     def by_world(self, runs: IntArray) -> Iterator[tuple[World, IntArray]]:
-        """Yield each world and the places in ``runs`` of its runs."""
+        """Yield each world, with the indices into ``runs`` of the runs in this world."""
         numbers = self._number[runs]
         for number in np.unique(numbers):
             yield self._different[number], np.flatnonzero(numbers == number)
@@ -436,7 +436,7 @@ def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
 
 
 def grow_batch_state(slots: BatchState, contacts: int) -> BatchState:
-    """Enlarge the capacity for contacts of every run, by at least half; copy the contents."""
+    """Return a copy with capacity for ``contacts`` contacts of every run, at least half more than before."""
     held = slots.contact_id.shape[1]
     room = max(contacts, held * 3 // 2)
     grown = {}

@@ -104,7 +104,11 @@ class StepWorker:
         self._tables: list[tuple[int, ...] | None] = [None, None]
 
     def run_task(self, task: Task) -> int:
-        """Step runs until none is left, then return 0; or return a number of contacts too large for the slots."""
+        """Step the pending runs of a task, and return 0 when all are stored in the slots.
+
+        If a run has more contacts than its slot can store, return their number. The run stays in this thread's memory
+        and is stored by the next call, with larger slots.
+        """
         self._take_tables(task)
         driver, order = self._driver, self._order
         while True:

@@ -233,7 +233,7 @@ class Simulation:
 
     def _unwatched(self) -> None:
         if not self._begun & (self._begun - 1) or not self._begun % MOST:
-            self._next_look = 0
+            self._next_inspection = 0
         self._begun += 1
         self._begins = self._driver.time == 0.0
         self._energy = self._watch.energy_of(self.state)
@@ -243,7 +243,7 @@ class Simulation:
     def _tell_looks(self) -> None:
         """Tell the driver which steps must be inspected."""
         looks = self._driver.looks
-        looks[layout.NEXT] = -1 if self._watch.bounces else self._next_look
+        looks[layout.NEXT] = -1 if self._watch.bounces else self._next_inspection
         looks[layout.MORE_UNSOLVED] = self._uncertified
 
     def _inspect_step(self) -> tuple[Notice, ...]:
@@ -261,10 +261,10 @@ class Simulation:
         first = driver.step == 1
         if first and self._begins and self._watch.starts_beyond(q):
             found += self._watch.start(q)
-        if first or driver.step > self._next_look:
+        if first or driver.step > self._next_inspection:
             found += self._watch.contacts(driver, begins=self._begins)
-        if driver.step > self._next_look:
-            self._next_look = driver.step + min(max(LOOK, self._past + driver.step), MOST)
+        if driver.step > self._next_inspection:
+            self._next_inspection = driver.step + min(max(LOOK, self._past + driver.step), MOST)
             work, last = driver.work, driver.step - 1
             states = q[None], v[None], self._q[None], self._v[None]
             poses = work.motion_pose[None], work.motion_next[None]
@@ -340,7 +340,7 @@ class Simulation:
     def _begin(self, begin: StepperState) -> None:
         made = self._driver.step
         self._driver.restart(begin)
-        self._past, self._next_look = self._past + made, self._next_look - made
+        self._past, self._next_inspection = self._past + made, self._next_inspection - made
         if self._kept is not None:
             self._kept = StepCollector(self.world, self.stepper, begin)
         self._contacts = None

@@ -238,13 +238,16 @@ def uncovered(portion: StepSlice) -> FloatArray:
             at, n = np.nonzero(near)
             places = body.p[at] + arms[at, n] - radii[n, None] * plane.normal
             size = length + np.abs(places).sum(axis=1)
-            found = _found(at, places, NEAR * size, portion.at[mine], listed[mine])
+            found = _is_listed(at, places, NEAR * size, portion.at[mine], listed[mine])
             np.maximum.at(worst, at[~found], (excess[at, n] / size)[~found])
     return worst
 
 
-def _found(at: IntArray, places: FloatArray, slack: FloatArray, steps: IntArray, listed: FloatArray) -> Any:
-    """Return True for places (n, 3) of steps ``at`` (n,), ascending, among ``listed`` (m, 3) of ``steps`` (m,)."""
+def _is_listed(at: IntArray, places: FloatArray, slack: FloatArray, steps: IntArray, listed: FloatArray) -> Any:
+    """Return a mask (n,) of the places (n, 3) in steps ``at`` (n,) that are in the table ``listed`` (m, 3).
+
+    ``steps`` (m,) are the steps of the table, ascending. Coordinates may differ by ``slack`` (n,).
+    """
     first, last = np.searchsorted(steps, at), np.searchsorted(steps, at, side="right")
     found = np.zeros(at.size, dtype=bool)
     for k in range(int((last - first).max(initial=0))):

@@ -144,7 +144,10 @@ def contact_rows(
 
 
 def _jacobians(portion: StepSlice, rows: ContactRows, turning: MomentRows) -> tuple[TreeRows, ...]:
-    """Return the rows [N; F] by trees, in groups of one size."""
+    """Return the rows [N; F] of the contacts, and their rows of moments, on the velocities of each tree.
+
+    Row numbers are: nc normals, r directions of each contact, then all rows of moments.
+    """
     nc, r = rows.directions.shape[0], rows.directions.shape[1] - 1
     found, leans = [], turning.contacts[np.repeat(np.arange(turning.counts.size), turning.counts)]
     for one in portion.points:
@@ -162,7 +165,10 @@ def _jacobians(portion: StepSlice, rows: ContactRows, turning: MomentRows) -> tu
 def normal_rates(
     portion: StepSlice, normals: FloatArray, v: FloatArray, part: Callable[[FloatArray], FloatArray] = np.asarray
 ) -> FloatArray:
-    """Return N v (nc,) of velocities (ns, nv); with ``part`` absolute values, how large the terms of it are."""
+    """Return N v (nc,) for normals (nc, 3) and the velocities v (ns, nv) of the steps.
+
+    With ``part=np.abs`` return the sums of the absolute terms of N v.
+    """
     starts, out = portion.recording.world.tree_starts, np.zeros(portion.contacts.size)
     for one in portion.points:
         own = v[portion.at[one.of], starts[one.tree] : starts[one.tree + 1]]
@@ -273,7 +279,7 @@ PUSH_RATE = 2.0
 
 
 def rigid_contacts(portion: StepSlice) -> NDArray[np.bool_]:
-    """Return a mask (nc,) of contacts of rigid surfaces."""
+    """Return a mask (nc,) of rigid contacts: h stiffness + dissipation is 0 or infinite."""
     surfaces, numbers = material_pairs(portion.recording.world, portion.recording.rows, portion.contacts)
     springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
     give = portion.h[portion.at] * springs[:, 0] + springs[:, 1]

@@ -79,13 +79,17 @@ class EqualComplianceCheck:
     ) -> Found:
         """Add the islands of a portion; return the distances of forces that are recorded as selected."""
         self.said = []
-        self._take(portion, problem, joined, laws, islands)
+        self._compare_islands(portion, problem, joined, laws, islands)
         at, labels, off = (np.array([one[part] for one in self.said]) for part in range(3))
         return "choice", at.astype(np.int64), labels.astype(np.int64), -1, off.astype(np.float64)
 
-    def _take(
+    def _compare_islands(
         self, portion: StepSlice, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
     ) -> None:
+        """Compare the forces of each island, and count islands that are too large, or whose forces are unique.
+
+        If a number of the portion is not finite, all its islands count as ``lost``.
+        """
         k = problem.rows.k
         rates = problem.J @ problem.v_plus + np.concatenate((k[:, 0], problem.rows.kF))
         rates[: k.shape[0]] += problem.rows.gamma * problem.fN
@@ -127,7 +131,11 @@ class EqualComplianceCheck:
         joints: _Joints | None,
         end: float,
     ) -> None:
-        """Compare one island with these active ``contacts``."""
+        """Compare the forces of one island, of which ``contacts`` are active, and count it.
+
+        It counts as unique if no other forces give the same velocities, and as lost if no equal-compliance forces are
+        found.
+        """
         if not contacts.size:
             self.unique += 1
             return
@@ -256,24 +264,28 @@ def _nearest(
     recorded: FloatArray,
     largest: float,
     compliances: FloatArray,
-    answer: Callable[[float, FloatArray], FloatArray | None],
+    solve: Callable[[float, FloatArray], FloatArray | None],
 ) -> float | None:
-    """Return the distance of recorded forces from the closest result, by the largest force; None if there is none.
+    """Return the distance of recorded forces from the closest equal-compliance forces, relative to ``largest``.
 
-    The search for each compliance below the branch's end, the first, begins at the previous result. It cannot begin at
-    the recorded forces, which solve the rigid problem and would not change. If all results are far, the distance is
-    from the results of Lemke's method.
+    ``solve(eps, start)`` returns the forces with compliance eps, or None. The first of ``compliances`` is the end of
+    the branch. If forces are not close to the recorded ones, they are also extrapolated to eps = 0. The search ends at
+    the first close forces. If all forces are far, the distance is to the forces for the compliances of Lemke's method.
+    Return None if no forces are found.
+
+    For a compliance below the end of the branch, ``start`` is the previous result. The recorded forces solve the rigid
+    problem, so Newton's method would not change them.
     """
     nearest, far, followed = None, None, recorded
     for number, eps in enumerate(compliances.tolist()):
         on_branch = number == 0 or number > len(EPS)
         start = followed if on_branch else recorded
-        one = answer(eps, start)
+        one = solve(eps, start)
         if one is None:
             continue
         followed = one if on_branch else followed
         off = float(np.abs(recorded - one).max()) / largest
-        other = None if off <= NEAR else answer(RATIO * eps, start)
+        other = None if off <= NEAR else solve(RATIO * eps, start)
         if other is not None:
             off = min(off, float(np.abs(recorded - one + (other - one) / (RATIO - 1.0)).max()) / largest)
         nearest = off if nearest is None else min(off, nearest)

@@ -154,7 +154,7 @@ def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatA
 
 
 def _units(world: World) -> FloatArray:
-    """Return the error scales of the rows (n,): 1, or the world's length."""
+    """Return the error scales of the rows (n,): the world's length for translations, 1 for rotations and loops."""
     straight = shifting(world.model)[1]
     shifts = [row.dof >= 0 and bool(straight[row.dof]) for row in world.joint_rows]
     return np.where(shifts, length_of(world), 1.0) if shifts else np.zeros(0)

@@ -126,7 +126,10 @@ class PairCoverage:
         return bool(own.category & mask) and bool(category & own.mask)
 
     def _fields(self, i: int, names: tuple[str, ...], portion: StepSlice) -> tuple[FloatArray, ...]:
-        """Return the fields of a shape's `ShapePose` in every step of a portion."""
+        """Return the fields of the `ShapePose` of shape ``i``, each with a first axis over the steps of a portion.
+
+        ``names`` are the names of the bodies. A kinematic body has its recorded pose and the velocity of this pose.
+        """
         surface, owner, rows = self.world.surfaces[i], self.world.surface_bodies[i], portion.recording.rows
         place, body = surface.placement, portion.state.bodies[names[owner]]
         R, p, v = body.R, body.p, portion.v[:, body.own]

@@ -204,7 +204,7 @@ class Islands:
 
     @staticmethod
     def of(portion: StepSlice) -> Islands:
-        """Return the islands of a portion."""
+        """Collect the islands that contacts, joint rows or the island table of a portion name, by step and label."""
         rows = portion.recording.rows
         own, steps = rows_of(rows["island_step"], portion.steps)
         labels = (portion.numbers("island"), rows["joint_island"][portion.joints], rows["island_index"][own])

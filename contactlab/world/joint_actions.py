@@ -282,7 +282,7 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
     drives = {world.place_of(drive.joint, drive.coordinate)[0]: i for i, drive in enumerate(actions.drives)}
     rows = _loop_rows(world)
     for limit in actions.limits:
-        dof, place, trees, name = _coordinate(world, limit.joint, limit.coordinate)
+        dof, place, trees, name = _locate_coordinate(world, limit.joint, limit.coordinate)
         for sign, end, bound in ((1.0, "lower", limit.lower), (-1.0, "upper", limit.upper)):
             if math.isfinite(bound):
                 rows.append(
@@ -302,15 +302,15 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
                     )
                 )
     for one in actions.friction:
-        dof, place, trees, name = _coordinate(world, one.body, one.coordinate)
+        dof, place, trees, name = _locate_coordinate(world, one.body, one.coordinate)
         rows.append(JointRow(RowKind.FRICTION, f"friction of {name}", trees, dof, place, bound=one.value))
     for i, drive in enumerate(actions.drives):
-        dof, place, trees, _ = _coordinate(world, drive.joint, drive.coordinate)
+        dof, place, trees, _ = _locate_coordinate(world, drive.joint, drive.coordinate)
         if drive.row_kind is not None:
             rows.append(JointRow(drive.row_kind, str(drive.name), trees, dof, place, bound=drive.max_force, drive=i))
     for follower in actions.mimics:
-        dof, place, trees, name = _coordinate(world, follower.body, 0)
-        other, other_place, more, _ = _coordinate(world, follower.followed, 0)
+        dof, place, trees, name = _locate_coordinate(world, follower.body, 0)
+        other, other_place, more, _ = _locate_coordinate(world, follower.followed, 0)
         rows.append(
             JointRow(
                 RowKind.MIMIC,
@@ -389,8 +389,8 @@ def _turns(world: World, body: str, coordinate: int) -> int:
     return int(joint_axes(joint)[coordinate].startswith("R"))
 
 
-def _coordinate(world: World, body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:
-    """Return degree of freedom, index in q (-1), tree and name of a coordinate."""
+def _locate_coordinate(world: World, body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:
+    """Return a coordinate's index in v, its index in q or -1, its tree as a tuple, and its name in messages."""
     dof, place = world.place_of(body, coordinate)
     v = world.model.v_slice(body)
     name = body if v.stop - v.start == 1 else f"{body}[{coordinate}]"

@@ -109,7 +109,10 @@ def as_visual(shape: object, placement: Transform | None, rgba: ArrayLike | None
 
 
 def resolve_mesh_files(visuals: Iterable[Visual], roots: Iterable[Path]) -> tuple[Visual, ...]:
-    """Return visuals with the paths of their mesh files searched in folders, by the rules for robot descriptions."""
+    """Return visuals with the paths of their mesh files, searched in the folders ``roots`` in order.
+
+    The rules of robot descriptions apply to names. A mesh that is not found stays unchanged.
+    """
     element, folders = Element("mesh", {}, 0, "record", "visual"), list(roots)
 
     def found(mesh: VisualMesh) -> VisualMesh:

@@ -31,9 +31,10 @@ SMALL: Final = 20
 
 @kernel
 def factor(A: FloatArray, first: int, n: int, least: FloatArray, columns: FloatArray) -> int:
-    """Factor rows and columns ``first`` to n - 1 of A in place, lower triangle; ``columns`` (4 n,) is scratch.
+    """Factor the block A[first:n, first:n] = L L^T in place, in its lower triangle; the diagonal of L is inverted.
 
-    Return -1, or the first k with a pivot <= least[k].
+    Entries of A outside the block are not read. Return -1, or the index k in A of the first pivot <= least[k].
+    ``columns`` (4 n,) is scratch.
     """
     start = first
     c0 = columns[0:n]

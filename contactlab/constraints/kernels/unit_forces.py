@@ -28,10 +28,10 @@ from lcp.kernels import kernel
 def carry_inward(
     s: FloatArray, c: FloatArray, d: float, g0: float, g1: float, g2: float, g3: float, P: FloatArray
 ) -> tuple[float, float, float, float]:
-    """Return the parts of four unit forces at one degree of freedom; the remaining forces in P continue inward.
+    """Return the entries r of four columns of X at one degree of freedom, and add c d r to their forces P in place.
 
-    P is (24,), in rows of four. s (6,) is the motion column, c (6,) the articulated inertia times s, d the inverse of
-    s . c; g0 to g3 are the entries of the four rows.
+    r_k = g_k - s . P_k. P (24,) holds the forces on the link, six components of four lanes each. s (6,) is the motion
+    column, c (6,) the articulated inertia times s, d the inverse of s . c; g0 to g3 are the entries of the four rows.
     """
     # Entries less the work of the forces carried so far.
     r0 = g0 - ((s[0] * P[0] + s[1] * P[4] + s[2] * P[8]) + (s[3] * P[12] + s[4] * P[16] + s[5] * P[20]))

@@ -90,7 +90,7 @@ def row_force(level: LevelData[Any], forces: ConstraintForces, row: Row) -> floa
 
 
 def contact_forces(p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces) -> tuple[ContactLoad, ...]:
-    """Return the loads of all contacts in the given order; contacts without rows have zero load."""
+    """Return the load of each contact, in the order of ``p.contacts``; contacts without rows have zero load."""
     normal_force, friction = np.zeros(len(p.contacts)), np.zeros((len(p.contacts), 3))
     moment = np.zeros((len(p.contacts), 3))
     normal_force[level.contacts] = forces.fN

@@ -59,17 +59,17 @@ def point_rates(radius: float, n: FloatArray, rates: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def displaced(pose: FloatArray, p: FloatArray, axis: int, way: float, out: FloatArray) -> None:
-    """Fill out (12,) with the pose displaced about p along one of six axes, rotations first."""
-    # A shift.
+def displaced(pose: FloatArray, p: FloatArray, axis: int, shift: float, out: FloatArray) -> None:
+    """Fill out (12,) with the pose rotated about p (axes 0 to 2) or moved along an axis (3 to 5), by ``shift``."""
+    # A translation.
     for k in range(12):
         out[k] = pose[k]
     if axis >= 3:
-        out[9 + axis - 3] += way
+        out[9 + axis - 3] += shift
         return
-    # A turn of the axes, and of the origin about p.
+    # A rotation of the axes, and of the origin about p.
     i, j = (axis + 1) % 3, (axis + 2) % 3
-    c, s = math.cos(way), math.sin(way)
+    c, s = math.cos(shift), math.sin(shift)
     for k in range(3):
         out[3 * i + k] = c * pose[3 * i + k] - s * pose[3 * j + k]
         out[3 * j + k] = s * pose[3 * i + k] + c * pose[3 * j + k]
@@ -128,13 +128,13 @@ def differenced(
         m.on_kink[contact, 1] = 0
     # Detect at displaced poses, axis by axis, side by side.
     for axis in range(6):
-        way = stride if axis < 3 else stride * lever
+        shift = stride if axis < 3 else stride * lever
         for contact in range(first, last):
             m.on_kink[contact, 2] = 0
         for side in range(sides):
             # First two strides away: their difference removes the error of third order.
             times = (1.0 if side % 2 == 0 else -1.0) * (2.0 if side < sides - 2 else 1.0)
-            displaced(pose, p, axis, times * way, own)
+            displaced(pose, p, axis, times * shift, own)
             count = redetect_contacts(c, i, j, within)
             for contact in range(first, last):
                 if m.on_kink[contact, 0] == 0:
@@ -152,7 +152,7 @@ def differenced(
                         m.on_kink[contact, 2] += 8 << side
                         break
         for contact in range(first, last):
-            if m.on_kink[contact, 0] != 0 and not slopes(m, contact, axis, way, stride, lever, sides):
+            if m.on_kink[contact, 0] != 0 and not slopes(m, contact, axis, shift, stride, lever, sides):
                 m.on_kink[contact, 1] = 1
     # Restore the pose; refer the rates to each contact's own point.
     bent = False
@@ -167,8 +167,16 @@ def differenced(
 
 
 @kernel(inner=True)
-def slopes(m: DerivativeWork, contact: int, axis: int, way: float, stride: float, lever: float, sides: int) -> bool:
-    """Fill a column of a contact's rates from displaced contacts; return True if both sides have the same slope."""
+def slopes(m: DerivativeWork, contact: int, axis: int, shift: float, stride: float, lever: float, sides: int) -> bool:
+    """Fill column ``axis`` of a contact's rates by differences of the contact at displaced poses.
+
+    m.near has the changes of point, normal and gap at these ``sides`` poses: +2 and -2 times ``shift`` [rad, m] (only
+    if there are four), +1 and -1 times ``shift``. m.on_kink[contact, 2] has the number of poses with the contact's
+    feature, and a bit for each of them. If some pose lacks the feature, a one-sided difference is used, or 0.
+
+    Return True if all poses have the feature and the slopes on both sides agree. Lengths are compared relative to
+    ``lever`` [m], the differences with ``stride`` [rad].
+    """
     rates, there = m.rates[contact], m.on_kink[contact, 2]
     ahead, behind = m.near[contact, sides - 2], m.near[contact, sides - 1]
     # Centred differences if all sides have the feature, else from one side.
@@ -177,15 +185,15 @@ def slopes(m: DerivativeWork, contact: int, axis: int, way: float, stride: float
     for k in range(7):
         if whole:
             near = ahead[k] - behind[k]
-            rates[k, axis] = near / (2.0 * way)
+            rates[k, axis] = near / (2.0 * shift)
             if sides == 4:
                 far = m.near[contact, 0, k] - m.near[contact, 1, k]
-                rates[k, axis] = (8.0 * near - far) / (12.0 * way)
+                rates[k, axis] = (8.0 * near - far) / (12.0 * shift)
             apart += abs(ahead[k] + behind[k]) / (1.0 if 3 <= k < 6 else lever)
         elif there & (8 << (sides - 2)):
-            rates[k, axis] = ahead[k] / way
+            rates[k, axis] = ahead[k] / shift
         elif there & (8 << (sides - 1)):
-            rates[k, axis] = -behind[k] / way
+            rates[k, axis] = -behind[k] / shift
         else:
             rates[k, axis] = 0.0
     return whole and not apart > KINK_SLOPE_DIFFERENCE * stride
@@ -218,7 +226,10 @@ def pair_rates(work: StepWork, c: Collision, m: DerivativeWork, first: int, last
 
 @kernel(inner=True)
 def use_normal_as_gap_gradient(n: FloatArray, rates: FloatArray) -> None:
-    """Use the normal as the gradient of the gap if they differ only by rounding; faces that are not parallel differ."""
+    """Replace the gradient of the gap by the normal if they differ only by rounding.
+
+    They differ by more if the faces of the two shapes are not parallel.
+    """
     off = 0.0
     for k in range(3):
         off = max(off, abs(rates[6, 3 + k] - n[k]))

@@ -70,7 +70,7 @@ from lcp.kernels import kernel
 
 @kernel(inner=True)
 def clear(way: FloatArray) -> None:
-    """Set way to 0."""
+    """Set all entries of ``way`` to 0."""
     for k in range(way.shape[0]):
         way[k] = 0.0
 

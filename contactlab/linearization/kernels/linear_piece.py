@@ -136,7 +136,7 @@ def fill_normal_laws(
 
 @kernel(inner=True)
 def largest_force(m: DerivativeWork, contacts: int) -> float:
-    """Return the largest normal force of all contacts."""
+    """Return the largest normal force of the first ``contacts`` contacts, or 0."""
     largest = 0.0
     for c in range(contacts):
         largest = max(largest, m.contact[c, FORCE])

@@ -53,7 +53,7 @@ def dot(a: Floats, b: Floats) -> float:
 
 @kernel(inner=True)
 def axpy(own: Floats, times: float, other: Floats) -> None:
-    """Add times other to own."""
+    """Add ``times`` times ``other`` to ``own``, (n,) each."""
     for j in range(own.shape[0]):
         own[j] += times * other[j]
 
@@ -311,31 +311,34 @@ def subtract_compliance_terms(m: DerivativeWork, columns: int, u: int, end: int,
         if c < 0:
             row += 1
             continue
-        drawn, first = m.compliance_rates[c], m.first[c]
-        add_compliance_term(m, columns, -eps, drawn[0], out[row - u])
+        rates, first = m.compliance_rates[c], m.first[c]
+        add_compliance_term(m, columns, -eps, rates[0], out[row - u])
         for cone in range(cones):
             for other in range(first[1 + cone], first[2 + cone]):
                 x, y = unknown_direction(m, c, cone, other - first[1 + cone])
-                add_compliance_term(m, columns, -eps * x, drawn[1 + 2 * cone], out[other - u])
-                add_compliance_term(m, columns, -eps * y, drawn[2 + 2 * cone], out[other - u])
+                add_compliance_term(m, columns, -eps * x, rates[1 + 2 * cone], out[other - u])
+                add_compliance_term(m, columns, -eps * y, rates[2 + 2 * cone], out[other - u])
         row = first[1 + cones]
 
 
 @kernel(inner=True)
-def add_compliance_term(m: DerivativeWork, columns: int, times: float, drawn: FloatArray, out: FloatArray) -> None:
-    """Add times drawn to out, in the island's columns."""
+def add_compliance_term(m: DerivativeWork, columns: int, times: float, rates: FloatArray, out: FloatArray) -> None:
+    """Add ``times`` times ``rates`` to ``out`` (columns,): entry k belongs to column m.own_columns[k] of the step.
+
+    Columns beyond the end of ``rates`` count as 0.
+    """
     if times == 0.0:
         return
     for k in range(columns):
         j = m.own_columns[k]
-        if j >= drawn.shape[0]:
+        if j >= rates.shape[0]:
             break
-        out[k] += times * drawn[j]
+        out[k] += times * rates[j]
 
 
 @kernel(inner=True, long_loops=True)
 def add_motion(h: float, Y: FloatArray, f: FloatArray, moved: FloatArray) -> None:
-    """Add h Y^T f to moved."""
+    """Add h Y^T f to ``moved`` (nv, columns), for Y (n, nv) and f (n, columns)."""
     for row in range(f.shape[0]):
         forces = f[row]
         for j in range(moved.shape[0]):

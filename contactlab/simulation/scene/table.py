@@ -198,7 +198,7 @@ class Table:
         return value
 
     def integer(self, key: str, default: int | None, least: int, most: int) -> int:
-        """Return a whole number within bounds."""
+        """Return the whole number of a key, from ``least`` to ``most``; the key is required if ``default`` is None."""
         value = self._value(key, default)
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.error(key, f"must be a whole number, got {_kind(value)}")
@@ -207,7 +207,7 @@ class Table:
         return value
 
     def number(self, key: str, default: float | None = None, *, positive: bool = False) -> float:
-        """Return a finite number."""
+        """Return the finite number of a key; the key is required if ``default`` is None."""
         value = self._number(key, self._value(key, default))
         if positive and value <= 0.0:
             raise self.error(key, f"must be positive, got {value:g}")

@@ -191,7 +191,7 @@ def fill_along(spans: IntArray, d: FloatArray, P: FloatArray, row: FloatArray) -
 
 @kernel(inline=True)
 def dot3(direction: FloatArray, velocity: FloatArray) -> float:
-    """Return the speed along a direction."""
+    """Return direction . velocity, the speed along a unit direction, (3,) each."""
     return direction[0] * velocity[0] + direction[1] * velocity[1] + direction[2] * velocity[2]
 
 

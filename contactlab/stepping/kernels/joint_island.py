@@ -84,7 +84,11 @@ def add_joint_rows(
 
 @kernel(inner=True)
 def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows) -> None:
-    """Fill J, Y, k, gamma and v0 of [N; F; L; B], within their ``spans``, and the pseudo-inverse P of the rows G."""
+    """Eliminate the equations G: fill J, Y = C J, k, gamma and v0 of the rows [N; F; L; B] in ``joints``.
+
+    Also fill the pseudo-inverse P of G M^-1 G^T. Rows have entries only in their ``spans``. Rows that the equations
+    lock become 0 in J, and their constant rate is in k.
+    """
     # factors of the equations
     nv = rows.v_free.shape[0]
     ng = rows.nb

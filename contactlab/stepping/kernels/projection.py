@@ -74,7 +74,7 @@ MIN_UNIT = 1e-6
 
 
 @kernel(inner=True)
-def pose_depths(
+def fill_gaps(
     world: PackedWorld,
     work: StepWork,
     island: IslandWork,
@@ -85,9 +85,11 @@ def pose_depths(
     e: FloatArray,
     allowed: FloatArray,
 ) -> bool:
-    """Fill the gaps e (nc + nl,) to be opened, infinite for rows that take no part, and the units of depths.
+    """Fill e (nc + nl,) and ``allowed`` (nc + nl,) for contacts and stops; return True if any is deeper than allowed.
 
-    Return True if any row is deeper than allowed.
+    e are the gaps after the step [m, rad], plus the part of the allowed depth that is left, with the lower bound of the
+    module's docstring. They are infinite for compliant rows and for limits that are not stops, which take no part.
+    ``allowed`` are the allowed depths, not smaller than MIN_UNIT of the bodies' extent: the units of depths.
     """
     progress = island.progress[0]
     h = parameters.h
@@ -363,7 +365,7 @@ def project(
     n = rows.nc + rows.nl
     e = island.q[:n]
     allowed = island.best_z[:n]
-    if pose_depths(world, work, island, joints, rows, control, parameters, e, allowed):
+    if fill_gaps(world, work, island, joints, rows, control, parameters, e, allowed):
         if rows.nb + rows.nl + rows.lo.shape[0] == 0:
             hold_turns(world, work, island, rows, control)
         if joints is not None and rows.nb > 0:

@@ -95,7 +95,7 @@ def verify_island(
         progress.rest = REST_WANTED
         return UNSOLVED
     # residuals, forces and certificate of a solution of a solver
-    answers = is_solution(island, parameters, others)
+    answers = can_be_solution(island, parameters, others)
     i = control.island
     rows = posed_rows(island, joints, parameters.h)
     certified, consistent = False, True
@@ -160,7 +160,11 @@ def leaves_rest(
     control: StepControl,
     parameters: Parameters,
 ) -> bool:
-    """Return True if the forces move an island without joint rows that was at rest before the step."""
+    """Return True if the forces move an island that was at rest before the step and might stay at rest.
+
+    It is False for islands with joint rows or moment friction, and if equal-compliance forces are not required or the
+    strategy REST is disabled.
+    """
     progress = island.progress[0]
     if (
         (parameters.enabled_strategies >> REST) & 1 == 0
@@ -185,8 +189,12 @@ def leaves_rest(
 
 
 @kernel(inline=True)
-def is_solution(island: IslandWork, parameters: Parameters, others: int | None) -> bool:
-    """Return True if z may solve the island's problem, from checks already made and the LCP's residuals."""
+def can_be_solution(island: IslandWork, parameters: Parameters, others: int | None) -> bool:
+    """Return False if z is already known not to solve the island's problem; otherwise set warm_hit, return True.
+
+    z is rejected if all strategies have failed, if the solver refused, or by the residuals of the LCP. With ``others``
+    the residuals are computed later, from the recovered forces: `judge_island`.
+    """
     progress = island.progress[0]
     n = progress.n
     q = island.q[:n]

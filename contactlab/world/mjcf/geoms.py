@@ -172,10 +172,10 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
 
 
 def _material(m: Any, g: int) -> Material:
-    """Return the material of a geom; its priority represents condim: a frictionless geom does not affect others.
+    """Return the material of a geom; the priority is doubled, and less by one if the geom is frictionless (condim 1).
 
-    So two frictionless geoms have no friction, and one has the friction of the other geom, unless its priority is
-    higher.
+    Of two geoms of one priority in the file, the one with friction therefore decides. Two frictionless geoms have no
+    friction.
     """
     slips, priority = bool(m.geom_condim[g] == 1), int(m.geom_priority[g])
     return Material(0.0 if slips else float(m.geom_friction[g, 0]), priority=2 * priority - slips)

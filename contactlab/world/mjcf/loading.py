@@ -336,9 +336,10 @@ def add_compiled(
     keyframe: str | None = None,
     surroundings: bool = True,
 ) -> MjcfRobot:
-    """Add a compiled model to a builder, whose classes of geoms are in ``classes``.
+    """Add a compiled model to a builder.
 
-    ``ignored`` are the names of attributes without effect, for the notes.
+    ``classes`` has the bit of each class of geoms that the builder has; new classes are added. ``ignored`` are the
+    names of attributes without effect, for the notes. ``surroundings`` adds also the geoms that are fixed to the world.
     """
     source = Source(m, "" if name is None else f"{name}/", Transform() if pose is None else pose)
     frames = _keyframes(source)

@@ -92,7 +92,7 @@ class EqualCompliance:
         strategy_mask(self.strategies)
         solver = self.fallback
         if solver is not None and (isinstance(solver, type) or not hasattr(solver, "solve")):
-            raise lcp.ProblemError(f"otherwise must be a solver object such as lcp.Lemke(), got {solver!r}")
+            raise lcp.ProblemError(f"fallback must be a solver object such as lcp.Lemke(), got {solver!r}")
         objection = friction_objection("pyramid", self.fallback)
         if objection is not None:
             raise lcp.ProblemError(objection[1])

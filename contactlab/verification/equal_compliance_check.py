@@ -31,19 +31,21 @@ if TYPE_CHECKING:
 
 MOST = 24  # maximum number of contacts of an island that is checked
 REGULAR = 1e-9  # minimum eigenvalue of a regular W, relative to the largest
-EPS = (1e-7, 1e-9, 1e-6)  # relative to the largest response
+# Compliances from large to small, two per decade, relative to the largest response.
+EPS = tuple(10.0 ** (-np.arange(8, 19) / 2.0))
 END = 1e-7, 1e-9  # relative to the minimum and maximum response of a normal: the larger is the compliance at the end
 # Smaller compliances, for inconsistent rates: eight per decade, because each has different forces.
 SMALLER = tuple(10.0 ** (-np.arange(1, 37) / 8.0))
-# Indices of the compliances that Lemke's method solves: the first ones, and a tenth, hundredth and thousandth.
-BY_LEMKE = [0, 1, 2, 3, 11, 19, 27]
+# Compliances of Lemke's method: relative to the largest response, and to the end.
+BY_LEMKE = (1e-6, 1e-7, 1e-9), (1.0, 1e-1, 1e-2, 1e-3)
 RATIO = 4.0  # ratio of the two compliances of the extrapolation to 0
 NEAR = 1e-5  # distance that needs no closer check
-WITHIN_SIGHT = 1e-2  # distance up to which the results of intermediate compliances count
 ROUNDING = 1e-10  # relative to the forces that would stop the motion: if all are smaller, they are rounding
 CLOSED = 1e-8  # rate of an unloaded contact, relative to the largest rate of a load, below which it may act
 WITHIN = 1e-9  # relative distance to a bound of a force at the bound
 NEWTON, ARRIVED = 40, 1e-12  # steps with the exact cone, and their accuracy relative to the largest force
+# Their last step, relative to the largest force. In the null space of W a small compliance hardly changes the residual.
+STEP = 1e-4
 DEPENDENT = 1e-10  # singular value of dependent joint rows, relative to the largest
 
 
@@ -240,7 +242,8 @@ def _distance(
     A = problem.h[contacts[0]] * W
     A[range(nc), range(nc)] += rows.gamma[contacts]
     free, mu = rates - A @ force, rows.mu[contacts]
-    compliances = np.array([end, *(float(np.abs(A).max()) * np.array(EPS)), *(end * np.array(SMALLER))])
+    response = float(np.abs(A).max())
+    compliances = np.append(end, np.sort([*(response * np.array(EPS)), *(end * np.array(SMALLER))])[::-1])
     axes, *pattern = _pattern(nc, r)
     recorded = np.concatenate((force[:nc], _resultants(friction, axes)))
     to_axes = np.zeros((nc * 3, own.size))
@@ -254,9 +257,8 @@ def _distance(
         return nearest
     z = np.concatenate((force[:nc], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
     # Below a thousandth of the branch's end, any recorded forces solve this LCP to its tolerance.
-    answered = _nearest(
-        recorded, largest, compliances[BY_LEMKE], lambda eps, _: _by_lemke(A, free, mu, pattern, axes, eps, z)
-    )
+    compliances = np.concatenate((end * np.array(BY_LEMKE[1]), response * np.array(BY_LEMKE[0])))
+    answered = _nearest(recorded, largest, compliances, lambda eps, _: _by_lemke(A, free, mu, pattern, axes, eps, z))
     return min((one for one in (nearest, answered) if one is not None), default=None)
 
 
@@ -269,31 +271,28 @@ def _nearest(
     """Return the distance of recorded forces from the closest equal-compliance forces, relative to ``largest``.
 
     ``solve(eps, start)`` returns the forces with compliance eps, or None. The first of ``compliances`` is the end of
-    the branch. If forces are not close to the recorded ones, they are also extrapolated to eps = 0. The search ends at
-    the first close forces. If all forces are far, the distance is to the forces for the compliances of Lemke's method.
-    Return None if no forces are found.
+    the path; the others decrease. Forces that are not close to the recorded ones are also extrapolated to eps = 0. The
+    search ends at the first close forces. Return None if no forces are found.
 
-    For a compliance below the end of the branch, ``start`` is the previous result. The recorded forces solve the rigid
-    problem, so Newton's method would not change them.
+    Each search starts at the recorded forces, and then at the previous result: for a small compliance Newton's method
+    may converge only from the forces of a larger one.
     """
-    nearest, far, followed = None, None, recorded
-    for number, eps in enumerate(compliances.tolist()):
-        on_branch = number == 0 or number > len(EPS)
-        start = followed if on_branch else recorded
-        one = solve(eps, start)
-        if one is None:
-            continue
-        followed = one if on_branch else followed
-        off = float(np.abs(recorded - one).max()) / largest
-        other = None if off <= NEAR else solve(RATIO * eps, start)
-        if other is not None:
-            off = min(off, float(np.abs(recorded - one + (other - one) / (RATIO - 1.0)).max()) / largest)
-        nearest = off if nearest is None else min(off, nearest)
-        if number in BY_LEMKE or compliances.size == len(BY_LEMKE):
-            far = off if far is None else min(off, far)
-        if nearest <= NEAR:
+    nearest, followed = None, None
+    for eps in compliances.tolist():
+        for start in (recorded, followed):
+            one = None if start is None else solve(eps, start)
+            if one is None:
+                continue
+            followed = one
+            off = float(np.abs(recorded - one).max()) / largest
+            other = None if off <= NEAR else solve(RATIO * eps, start)
+            if other is not None:
+                off = min(off, float(np.abs(recorded - one + (other - one) / (RATIO - 1.0)).max()) / largest)
+            nearest = off if nearest is None else min(off, nearest)
+            if nearest <= NEAR:
+                return nearest
             break
-    return nearest if far is None or (nearest is not None and nearest <= WITHIN_SIGHT) else far
+    return nearest
 
 
 def _by_lemke(
@@ -325,7 +324,7 @@ def _near(
     A, one = W + eps * np.eye(b.size), np.eye(b.size)
     T = 1.0 / np.maximum(np.diagonal(A), TINY)
     T[nc:] = np.repeat(T[nc:].reshape(nc, 2).min(axis=1), 2)
-    p = start.copy()
+    p, last = start.copy(), np.inf
     for _ in range(NEWTON):
         x = p - T * (A @ p + b)
         moved, slope = np.zeros(b.size), np.zeros((b.size, b.size))
@@ -335,7 +334,8 @@ def _near(
         moved[pressed], slope[pressed, pressed] = x[pressed], 1.0
         moved[across], slope[across[:, :, None], across[:, None, :]] = points, turned
         slope[across, pressed[:, None]] = mu[pressed, None] * widened
-        if np.abs(moved - p).max() <= ARRIVED * np.abs(moved).max():
+        largest = np.abs(moved).max()
+        if last <= STEP * largest and np.abs(moved - p).max() <= ARRIVED * largest:
             return moved
         try:
             step = np.linalg.solve(one - slope @ (one - T[:, None] * A), moved - slope @ (x + T * b))
@@ -343,6 +343,7 @@ def _near(
             return None
         if not np.isfinite(step).all():
             return None
+        last = float(np.abs(step - p).max())
         p[:] = step
     return None
 

@@ -87,8 +87,8 @@ def joint_row_force(joined: JointRowState, i: int) -> None:
 
 
 @kernel(inner=True)
-def follow_law(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, part: float) -> bool:
-    """Return True if the contacts' forces equal P(-s / eps) to a fraction of the largest force, for any modes.
+def law_violation(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> tuple[float, float]:
+    """Return the largest difference of the contacts' forces from P(-s / eps), for any modes, and the largest force.
 
     A residual as a fraction of the speeds is not enough: with redundant rows, rates that are off by a thousandth of the
     compliant ones leave forces that are off by a thousandth of the largest.
@@ -103,6 +103,13 @@ def follow_law(rows: ContactSystem, polygon: FrictionCone, search: SolverState, 
         for i in range(CONTACT_DIM):
             off = max(off, abs(p[i] - law[i]))
         largest = max(largest, p[0])
+    return off, largest
+
+
+@kernel(inner=True)
+def follow_law(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, part: float) -> bool:
+    """Return True if the forces follow their law to ``part`` of the largest, or to the error of the rates."""
+    off, largest = law_violation(rows, polygon, search, eps)
     return off <= max(part * largest, ROUNDING * search.speed / eps)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from lcp.contacts.kernels.active_set import MAX_ACTIVE_SET_STEPS, solve_active_set
+from lcp.contacts.kernels.active_set import MAX_ACTIVE_SET_STEPS, law_violation, solve_active_set
 from lcp.contacts.kernels.boxed_rows import first_limit
 from lcp.contacts.kernels.column_ranges import dot_of_row
 from lcp.contacts.kernels.compliance_continuation import SELECTED_WITHIN, final_compliance, saved_step_views
@@ -167,15 +167,16 @@ def is_still_equal_compliance(
 @kernel(inner=True)
 def refine_in_one_step(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
-) -> tuple[bool, int]:
+) -> tuple[bool, int, bool]:
     """Reduce the compliance to four decades below the path's end in one step, in the modes of the previous forces.
 
-    Returns whether the result is the forces of z0, which solve the problem; and the systems, 0 if it failed and the
-    state is unchanged. This occurs for bodies whose gaps contradict one another by rounding.
+    Returns whether the result is the forces of z0, which solve the problem; the systems, 0 if it failed and the state
+    is unchanged; and whether the forces follow the law of this compliance. They need not if a disc's corner rotates.
+    This occurs for bodies whose gaps contradict one another by rounding.
     """
     rows, contacts = case.rows, search.contacts
     if not case.warm_start or search.joined.p.shape[0] > 0:
-        return False, 0
+        return False, 0, False
     kept = saved_step_views(rows.r.shape[0], 0, remaining_workspace(rows, search, wf))
     copy_rows(contacts.p, kept.fixed)
     load_forces(rows, polygon, search, case.z0)
@@ -184,6 +185,8 @@ def refine_in_one_step(
     eps = CLOSEST * final_compliance(rows, search)
     systems = solve_active_set(rows, polygon, search, eps, MAX_ACTIVE_SET_STEPS)
     if systems > 0:
+        off, largest = law_violation(rows, polygon, search, eps)
+        selected = off <= SELECTED_WITHIN * largest
         copy_rows(contacts.p, kept.moving)
         held = answer.state[BLEND] == 0.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES)
         if held:
@@ -196,9 +199,9 @@ def refine_in_one_step(
         if near and accept_or_keep_best(case, answer, state_diagonal_view(rows, wf), row_scales_view(rows, wf)):
             if held:
                 store_dv_deps(case, answer, polygon, search, eps)
-            return held, systems
+            return held, systems, selected
     copy_rows(kept.fixed, contacts.p)
-    return False, 0
+    return False, 0, False
 
 
 @kernel(inner=True)

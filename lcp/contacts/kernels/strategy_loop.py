@@ -383,15 +383,12 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
     if not is_enabled(case, ACTIVE_SET):
         return SearchResult(NO_STRATEGY, NO_FORCES, 0)
     if answer.state[PATH_END] == PATH_END_REACHED:
-        held, systems = refine_in_one_step(case, answer, polygon, search, wf)
+        held, systems, selected = refine_in_one_step(case, answer, polygon, search, wf)
         if systems > 0:
+            outcome = EQUAL_COMPLIANCE if selected else OTHER_FORCES
             # Reused forces count as one system in all, as in `is_still_equal_compliance`.
             spent = 1 - int(answer.state[SYSTEMS_SOLVED])
-            return (
-                SearchResult(REUSE, EQUAL_COMPLIANCE, spent)
-                if held
-                else SearchResult(ACTIVE_SET, EQUAL_COMPLIANCE, systems)
-            )
+            return SearchResult(REUSE, outcome, spent) if held else SearchResult(ACTIVE_SET, outcome, systems)
         if case.warm_start and is_enabled(case, REUSE):
             stands, systems = reuse_at_rest(case, answer, polygon, search, wf)
             if stands:

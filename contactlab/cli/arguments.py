@@ -89,6 +89,7 @@ def write_json(path: Path | None, document: object) -> None:
 
 
 def _number(text: str) -> float:
+    """Return a finite number from an argument."""
     try:
         value = float(text)
     except ValueError:

@@ -182,7 +182,10 @@ SHOWN = 4  # drops, from the best predicted to the worst
 
 
 def plot_impacts(folder: Path, data: PlanarImpacts, fits: Sequence[PlanarFit]) -> list[Path]:
-    """Draw restitution over speed, and the held-out errors of every law."""
+    """Write plots of restitution over speed and of held-out errors; return their paths.
+
+    The first has the curve of the best fit. The second has the fits with the fewest additional terms.
+    """
     from contactlab.plotting import plot_error_curves, plot_restitution
 
     approach = -np.einsum("ni,ni->n", data.normal, data.before)

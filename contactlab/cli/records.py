@@ -246,6 +246,7 @@ def replay(arguments: argparse.Namespace) -> int:
 
 
 def _show(recording: Recording, arguments: argparse.Namespace) -> None:
+    """Write the requested page, picture and plots of a recording; if none is requested, show it in the browser."""
     drawn = arguments.html is not None or arguments.picture is not None or arguments.plots is None
     if drawn and not arguments.collision:
         with warnings.catch_warnings(record=True) as told:

@@ -86,7 +86,7 @@ class Torques:
         self._nv = world.nv
 
     def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray, None]:
-        """Return the forces."""
+        """Return the forces (B, nv), ``limit`` times the actions."""
         taus = np.zeros((len(actions), self._nv))
         taus[:, self._dofs] = self.limit * actions
         return taus, None

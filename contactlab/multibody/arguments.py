@@ -137,6 +137,7 @@ def check_velocity(model: Model, v: ArrayLike, field: str = "v") -> FloatArray:
 
 
 def _checked(value: ArrayLike, field: str, n: int, owners: Callable[[], list[tuple[str, slice]]]) -> FloatArray:
+    """Return a vector as a private array (n,); an entry that is not finite raises, naming the body that owns it."""
     array = np.asarray(value)
     if array.dtype.kind == "f" and array.shape == (n,) and not np.all(np.isfinite(array)):
         entry = int(np.argmin(np.isfinite(array)))

@@ -168,6 +168,7 @@ class ModelBuilder:
         return self._become(other)
 
     def _place(self, name: str) -> int:
+        """Return the index of a body; an unknown name raises an error that lists similar ones."""
         places = {body.name: i for i, body in enumerate(self._bodies)}
         if name not in places:
             raise MultibodyError("body", f"no body is called {name!r}{close_names(name, places)}")

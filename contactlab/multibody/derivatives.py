@@ -190,13 +190,15 @@ def joint_rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
         for k in range(joint.nv):
             for place, weight in STENCIL:
-                S, c = _moved(joint, q[iq], v[iv], k, place * STEP)
+                S, c = _custom_joint_at(joint, q[iq], v[iv], k, place * STEP)
                 row[36 * k : 36 * k + 6 * joint.nv] += weight / (12.0 * STEP) * S.T.ravel()
                 row[216 + 6 * k : 222 + 6 * k] += weight / (12.0 * STEP) * c
     return rows
 
 
-def _moved(joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float) -> tuple[FloatArray, FloatArray]:
+def _custom_joint_at(
+    joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float
+) -> tuple[FloatArray, FloatArray]:
     """Return the subspace and velocity product of a custom joint moved ``by`` along its degree of freedom k."""
     name = type(joint).__name__
     way = np.zeros(joint.nv)
@@ -277,7 +279,7 @@ def point_velocity_derivatives(
     PointVelocityDerivatives
         dvelocity_dq, dvelocity_dv, (..., 6, nv) each.
     """
-    by_q, by_v, _, _ = _of_point(model, q, v, np.zeros(model.nv), body, point)
+    by_q, by_v, _, _ = _point_derivatives(model, q, v, np.zeros(model.nv), body, point)
     return PointVelocityDerivatives(by_q, by_v)
 
 
@@ -298,7 +300,7 @@ def point_acceleration_derivatives(
     PointAccelerationDerivatives
         dacceleration_dq, dacceleration_dv, dacceleration_da, (..., 6, nv) each.
     """
-    _, by_a, by_q, by_v = _of_point(model, q, v, a, body, point)
+    _, by_a, by_q, by_v = _point_derivatives(model, q, v, a, body, point)
     return PointAccelerationDerivatives(by_q, by_v, by_a)
 
 
@@ -315,7 +317,7 @@ def centroidal_momentum_derivatives(model: Model, q: Instant, v: ArrayLike | Non
     CentroidalMomentumDerivatives
         dmomentum_dq, dmomentum_dv, (..., 6, nv) each.
     """
-    by_q, by_v, _, _ = _of_momentum(model, q, v, np.zeros(model.nv))
+    by_q, by_v, _, _ = _momentum_derivatives(model, q, v, np.zeros(model.nv))
     return CentroidalMomentumDerivatives(by_q, by_v)
 
 
@@ -336,19 +338,20 @@ def centroidal_rate_derivatives(
     CentroidalRateDerivatives
         drate_dq, drate_dv, drate_da, (..., 6, nv) each.
     """
-    _, by_a, by_q, by_v = _of_momentum(model, q, v, a)
+    _, by_a, by_q, by_v = _momentum_derivatives(model, q, v, a)
     return CentroidalRateDerivatives(by_q, by_v, by_a)
 
 
-def _of_point(
+def _point_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, body: str, point: ArrayLike
 ) -> tuple[FloatArray, ...]:
+    """Return four derivatives (..., 6, nv) of a point: of its velocity by q and v, of its acceleration by q and v."""
     index = model.index_or_world(body)
     more = (operand("point", point, 3),)
     return _filled(model, q, v, a, kernels().entries.rates_of_points, point_rates_size, more, index)
 
 
-def _of_momentum(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> tuple[FloatArray, ...]:
+def _momentum_derivatives(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> tuple[FloatArray, ...]:
     return _filled(model, q, v, a, kernels().entries.rates_of_momentum, derivatives_size, (), world_mass(model))
 
 

@@ -245,6 +245,7 @@ def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> Conf
 
 
 def _limit(name: str, value: ArrayLike, nq: int) -> FloatArray:
+    """Return limits of q as a copy (nq,), which may have infinite entries; NaN or another shape raises."""
     array = np.array(value, dtype=np.float64)
     if np.isnan(array).any():
         raise MultibodyError(name, f"entry [{int(np.flatnonzero(np.isnan(array.ravel()))[0])}] is nan")

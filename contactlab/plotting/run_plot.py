@@ -90,6 +90,7 @@ def draw_modes(axes: Axes, recording: Recording) -> None:
 
 
 def _fill(axes: Axes, corners: FloatArray, color: str) -> None:
+    """Fill polygons (n, corners, 2) with one colour; the vertical limits of the axes stay."""
     from matplotlib.collections import PolyCollection
 
     axes.add_collection(PolyCollection(list(corners), facecolors=[color], edgecolors="none"))

@@ -195,6 +195,7 @@ class RigidInertia:
 
     @classmethod
     def _of_solid(cls, mass: float, solid: UnitSolid) -> RigidInertia:
+        """Return the inertia of a homogeneous solid of this mass; a solid without volume raises."""
         mass = _positive(mass, "mass")
         if not solid.mass > 0.0:
             raise SpatialError("points", "enclose no volume: at least four must not lie in a plane")
@@ -274,6 +275,7 @@ class RigidInertia:
         return rest
 
     def _sum(self, other: RigidInertia, sign: float) -> RigidInertia:
+        """Return this inertia plus ``sign`` times the other one, about the common centre of mass."""
         mass = self.mass + sign * other.mass
         share = sign * other.mass / mass if mass > 0.0 else 0.0
         # relative to the centre of mass of this body, so that no digits are lost if both bodies are far from the origin
@@ -294,6 +296,7 @@ def _positive(value: float, field: str) -> float:
 
 
 def _symmetric(value: ArrayLike) -> FloatArray:
+    """Return the symmetric part of an inertia (3, 3); an asymmetry larger than rounding raises."""
     inertia = finite_array(value, "inertia", (3, 3), SpatialError)
     scale = float(np.max(np.abs(inertia)))
     i, j = np.unravel_index(int(np.argmax(np.abs(inertia - inertia.T))), (3, 3))

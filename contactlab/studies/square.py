@@ -98,10 +98,11 @@ def calibrate(drops: SquareDrops) -> Calibration:
 
 def prepare(drops: SquareDrops, calibration: Calibration, fall: float) -> tuple[SquarePath, ...]:
     """Return all drops corrected; ``fall`` [m/s^2] is the acceleration in the fits of the starts."""
-    return tuple(_prepare(drops, i, calibration, fall) for i in range(len(drops)))
+    return tuple(_prepare_drop(drops, i, calibration, fall) for i in range(len(drops)))
 
 
-def _prepare(drops: SquareDrops, i: int, calibration: Calibration, fall: float) -> SquarePath:
+def _prepare_drop(drops: SquareDrops, i: int, calibration: Calibration, fall: float) -> SquarePath:
+    """Return the corrected path of drop i: pose with continuous angle, frames, good samples, and start (q, v)."""
     # The stored angle rotates x to z, opposite to a rotation about y (`rotation_sense` shows it from the impacts).
     angle = -(np.unwrap(drops.theta[i], period=QUARTER) - calibration.angle)
     pose = np.stack((drops.x[i], drops.z[i], angle), axis=1)

@@ -69,7 +69,7 @@ class TourPanel:
         self._wanted = {name: slider.value for name, slider in self._sliders.items()}
 
     def _enter(self, number: int) -> None:
-        """Fill the panel for a scene, with the initial values of its sliders."""
+        """Fill the panel for a scene, with the initial values of its sliders, and request its picture."""
         self._number, scene = number, SCENES[number]
         page = f"docs/{scene.page}.md"
         link = page if self._docs is None else f"[{page}]({self._docs.rstrip('/')}/{scene.page}.html)"

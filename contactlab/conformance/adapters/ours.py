@@ -73,7 +73,10 @@ class OurRun:
 
 
 def _tree(scene: Scene) -> tuple[Model, list[float], list[float], FloatArray]:
-    """Return the model of all bodies, its start (q, v), and the centres of mass (n, 3) in the bodies' frames."""
+    """Return the model of all bodies, its start q and v, and the centres of mass (n, 3) in the bodies' frames.
+
+    A body without a joint is free. The frame of a body with a joint is at the joint.
+    """
     tree, centres = ModelBuilder(scene.gravity), np.zeros((len(scene.bodies), 3))
     q: list[float] = []
     v: list[float] = []

@@ -72,6 +72,7 @@ def candidate_pairs(
 
 
 def _world_poses(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray:
+    """Return the world poses (n, 12) of shapes on bodies at ``poses``: R by rows, and p."""
     from contactlab.contact.detection.kernels.support import place_shape
 
     if len(poses) != len(shapes.kind):
@@ -94,6 +95,7 @@ def world_bounds(shapes: PackedShapes, world: FloatArray, enlarged: float) -> Fl
 
 
 def _integers(value: ArrayLike, field: str, n: int) -> IntArray:
+    """Return a value as an int64 copy (n,); another shape or type raises."""
     array = np.asarray(value)
     if array.shape != (n,) or array.dtype.kind not in "iu":
         raise ContactError(field, f"must be ({n},) integers, got {array.dtype} of shape {array.shape}")

@@ -71,12 +71,12 @@ class Competitor:
 def entrant_of(given: Any) -> Competitor:
     """Return the entrant for a text, a solver object or a solver class."""
     if isinstance(given, str):
-        return _entrant(solver_from(given), given.strip())
+        return _to_competitor(solver_from(given), given.strip())
     if isinstance(given, type):
         given = given()
     if not callable(getattr(given, "solve", None)):
         raise RaceError(f"{given!r} is no solver: it has no method `solve`")
-    return _entrant(given, _text_of(given))
+    return _to_competitor(given, _text_of(given))
 
 
 def entrants_of(solvers: str | Iterable[Any], kinds: Iterable[Kind]) -> list[Competitor]:
@@ -137,7 +137,8 @@ def limited(solver: Any, seconds: float) -> Any:
     return replace_fields(solver, changed) if changed else solver
 
 
-def _entrant(solver: Any, text: str) -> Competitor:
+def _to_competitor(solver: Any, text: str) -> Competitor:
+    """Return the competitor of a solver instance, with its class, settings, text and origin."""
     cls = type(solver)
     origin = OWN
     if known_solvers().get(cls.__name__) is cls:
@@ -150,19 +151,20 @@ def settings_of(solver: Any, name: Callable[[type[Any]], str] = lambda cls: cls.
     if not dataclasses.is_dataclass(solver):
         return ""
     if isinstance(solver, lcp.Fallback):
-        return ", ".join(_written(one, name) for one in solver.solvers)
+        return ", ".join(_python_text(one, name) for one in solver.solvers)
     parts = []
     for field in dataclasses.fields(solver):
         value = getattr(solver, field.name)
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         if field.repr and (default is dataclasses.MISSING or value != default):
-            parts.append(f"{field.name}={_written(value, name)}")
+            parts.append(f"{field.name}={_python_text(value, name)}")
     return ", ".join(parts)
 
 
-def _written(value: Any, name: Callable[[type[Any]], str]) -> str:
+def _python_text(value: Any, name: Callable[[type[Any]], str]) -> str:
+    """Return the expression of a setting as Python text; ``name`` gives the name of a class."""
     if isinstance(value, tuple):
-        inside = ", ".join(_written(one, name) for one in value)
+        inside = ", ".join(_python_text(one, name) for one in value)
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return f"{name(type(value))}({settings_of(value, name)})"

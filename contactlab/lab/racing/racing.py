@@ -133,6 +133,7 @@ def race(
 
 
 def _check(tolerance: float | None, time_limit: float, counts: dict[str, tuple[int, int]]) -> None:
+    """Raise a `RaceError` for an invalid tolerance or time limit, or for a count below its minimum."""
     if tolerance is not None and not 1e-14 <= tolerance < 1.0:
         raise RaceError(f"tolerance must lie between 1e-14 and 1, got {tolerance}")
     if not (time_limit > 0.0 and math.isfinite(time_limit)):

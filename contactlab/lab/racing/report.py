@@ -328,11 +328,12 @@ def curve_charts(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> 
         curves = {curve.label: curve for curve in report.curves if curve.problem == problem and curve.points}
         if curves:
             n = next(row.n for row in field.rows.values() if row.problem == problem)
-            drawn.append((problem, n, _curves(field.tolerance, curves, order)))
+            drawn.append((problem, n, _convergence_svg(field.tolerance, curves, order)))
     return drawn
 
 
-def _curves(tolerance: float, curves: dict[str, ResidualCurve], order: Sequence[str]) -> str:
+def _convergence_svg(tolerance: float, curves: dict[str, ResidualCurve], order: Sequence[str]) -> str:
+    """Return a drawing as SVG text: deciding error over time of several solvers on one problem."""
     figure, axes = _axes("time [s]", "deciding error", len(curves))
     axes.axhline(tolerance, color="#222222", linewidth=1.0)
     for number, label in enumerate(order):

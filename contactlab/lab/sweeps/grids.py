@@ -143,6 +143,7 @@ def run_scene(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scene(task: dict[str, Any]) -> Scene:
+    """Return the scene of a task, from the user's function or from a scene file, which must be unchanged."""
     if "build" in task:
         given = dict(task["parameters"])
         if "seed" in task:
@@ -332,6 +333,7 @@ def check_solver(name: str, settings: Mapping[str, Sequence[Any]]) -> list[dict[
 
 
 def _solver_class(name: str) -> Any:
+    """Return the class of a solver by its name; an unknown name raises a `SweepError`."""
     known: tuple[type[Any], ...] = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS)
     classes = {cls.__name__: cls for cls in known}
     if name not in classes:
@@ -391,7 +393,7 @@ class ImpactGrid:
             raise SweepError(f"{len(result.failures)} points failed, the first at {row['at']}: {row['error']}")
         e = coefficients_of(self.restitutions)
         return assemble_map(
-            parameter_grid(self.axes)[0], e, tuple(self.laws(float(e[0]))), [_point(row) for row in result.rows]
+            parameter_grid(self.axes)[0], e, tuple(self.laws(float(e[0]))), [_to_point(row) for row in result.rows]
         )
 
 
@@ -405,7 +407,8 @@ def solve_impact(task: dict[str, Any]) -> dict[str, Any]:
     return {**row, "shape": list(v_plus.shape)}
 
 
-def _point(row: Mapping[str, Any]) -> Point:
+def _to_point(row: Mapping[str, Any]) -> Point:
+    """Return the arrays of a row of an impact sweep: energy, motion and notices (laws, restitutions), and v_plus."""
     shape = row["shape"]
     energy, v_plus = (np.array(row[name], dtype=np.float64) for name in ("energy", "v_plus"))
     motion, notices = np.array(row["motion"], dtype=np.int64), np.array(row["notices"], dtype=bool)

@@ -178,6 +178,7 @@ def _checked(
     retries: int,
     again: Collection[str],
 ) -> tuple[FunctionName, list[SweepTask]]:
+    """Return the function's location and the tasks, after a check of all arguments of `sweep`."""
     if os.environ.get(WORKER_VARIABLE):
         raise SweepError('a sweep within a worker of a sweep: put the call under if __name__ == "__main__":')
     outcomes_given = not isinstance(again, str) and all(outcome in OUTCOMES for outcome in again)
@@ -337,6 +338,7 @@ def _refuse(table: Table, keys: tuple[str, ...], detail: str) -> None:
 
 
 def _seeds(head: Table) -> tuple[int, ...]:
+    """Return the seeds of a sweep file: a list, or a number n for 0 to n - 1."""
     value = head.values.get("seeds", [])
     if not isinstance(value, list):
         return tuple(range(head.integer("seeds", None, 1, MOST_SEEDS)))
@@ -371,6 +373,7 @@ def _collect(table: Table, prefix: str, lists: bool, leaves: dict[str, Any]) -> 
 
 
 def _solvers(root: Table) -> dict[str, dict[str, list[Any]]]:
+    """Return the lists of settings of each solver of a sweep file, by solver name."""
     solvers: dict[str, dict[str, list[Any]]] = {}
     for table in root.tables("solver", None, MOST_SOLVERS):
         name = table.text("name")

@@ -50,9 +50,10 @@ class FunctionName:
 
 
 def name_of(function: Callable[..., Any], task_class: type | None = None) -> FunctionName:
-    """Return the location of a function, after a check that it can be imported from there.
+    """Return the location of a function, from which another process can import it, and the class of its tasks.
 
-    A lambda, a method, a nested function, or one whose module cannot be imported raises a `SweepError`.
+    A function of the running script is located by the path of the script. A lambda, a method, a nested function, or a
+    function that cannot be imported raises a `SweepError`.
     """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not name.isidentifier():
@@ -74,6 +75,7 @@ def name_of(function: Callable[..., Any], task_class: type | None = None) -> Fun
 
 
 def _class_name(task_class: type | None) -> str:
+    """Return a class as ``module:name``, of a script ``:name``; empty for None."""
     if task_class is None:
         return ""
     module = "" if task_class.__module__ in ("__main__", _SCRIPT) else task_class.__module__
@@ -111,10 +113,11 @@ class SweepTask:
 
 def items_of(function: FunctionName, tasks: Sequence[Any]) -> list[SweepTask]:
     """Return the tasks with their keys; a `SweepError` names the first one that JSON cannot represent."""
-    return [_item(function, i, task) for i, task in enumerate(tasks)]
+    return [_to_sweep_task(function, i, task) for i, task in enumerate(tasks)]
 
 
-def _item(function: FunctionName, i: int, task: Any) -> SweepTask:
+def _to_sweep_task(function: FunctionName, i: int, task: Any) -> SweepTask:
+    """Return a task with its JSON text and its key, the SHA-256 of the function and this text."""
     entries = dataclasses.asdict(task) if dataclasses.is_dataclass(task) and not isinstance(task, type) else task
     if not isinstance(entries, Mapping):
         raise SweepError(f"tasks[{i}] must be a dict or a dataclass, got {type(task).__name__}")
@@ -334,12 +337,13 @@ def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]], firs
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     writer.writerow(names)
-    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
+    writer.writerows([_to_cell(row.get(name)) for name in names] for row in rows)
     write_atomic(path, stream.getvalue().encode())
     return path
 
 
-def _cell(value: Any) -> Any:
+def _to_cell(value: Any) -> Any:
+    """Return a value for a CSV cell: None becomes empty, and lists, dicts and bools become JSON."""
     if value is None:
         return ""
     if isinstance(value, list | dict | bool):

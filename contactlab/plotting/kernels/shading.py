@@ -110,9 +110,10 @@ def blocked(light: Light, x: float, y: float, near: float, reach: float, count: 
 
 @kernel
 def soft_shadow(light: Light, place: FloatArray, work: FloatArray) -> float:
-    """Return the fraction of light that reaches a point of a ground.
+    """Return the fraction of light, 0 to 1, that reaches the point ``place`` (3,) of a ground.
 
-    The light source has a width, so shadows are sharp only near contacts.
+    The light source has a width: the half shadow grows with the distance of the shape, so shadows are sharp only near
+    contacts. ``work`` is memory of `blocked`.
     """
     size = light.near.shape[0]
     if size == 0:

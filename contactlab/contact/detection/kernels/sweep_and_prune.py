@@ -169,7 +169,7 @@ def _column_width(boxes: FloatArray, k: int) -> float:
 
 @kernel
 def _is_wide(i: int, boxes: FloatArray, y: int, z: int, wy: float, wz: float) -> bool:
-    """Return True if a shape is wider than a column, or infinite along the sweep."""
+    """Return True if the box of shape i exceeds a column, ``wy`` by ``wz`` along axes y and z, or is infinite in x."""
     if (
         not boxes[i, 3 + y] - boxes[i, y] <= WIDTH_FRACTION * wy
         or not boxes[i, 3 + z] - boxes[i, z] <= WIDTH_FRACTION * wz

@@ -135,7 +135,10 @@ def forward_dynamics_derivatives(
 def _derivatives(
     model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return all three derivatives, for one instant or many."""
+    """Return three derivatives (..., nv, nv), by q, v and x, for one instant or many.
+
+    They are derivatives of tau at x = a, or of a at x = tau if ``forward`` is 1. ``name`` is the name of x in errors.
+    """
     packed, nv = model.packed, model.nv
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         out = _empty((3 + forward, nv, nv))
@@ -150,7 +153,7 @@ def _derivatives(
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
     if batched(q, v, x, rows=f_ext):
-        return _many(model, q, v, name, x, f_ext, forward)
+        return _batch_derivatives(model, q, v, name, x, f_ext, forward)
     given = checked_vector(name, x, nv)
     q_, v_, custom, work, ready = at_state(model, q, v, derivatives_size(packed.nl, nv))
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
@@ -164,10 +167,10 @@ def _derivatives(
     return out[0], out[1], out[2]
 
 
-def _many(
+def _batch_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return all three for every instant of a batch."""
+    """Return all three derivatives (..., nv, nv) for every instant of a batch, as `_derivatives`."""
     nv = model.nv
     many = BatchOperands.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
     out = np.empty((many.count, 3 + forward, nv, nv))

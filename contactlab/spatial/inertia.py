@@ -74,11 +74,11 @@ class RigidInertia:
             self._check_physical()
 
     def _fill(self, mass: float, com: FloatArray, inertia: FloatArray, noise: float) -> None:
-        """Set the fields; ``noise`` [kg m^2] is the uncertainty of the moments."""
+        """Set the fields, and ``physical_fault`` from them; ``noise`` [kg m^2] is the uncertainty of the moments."""
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "com", read_only(com))
         object.__setattr__(self, "inertia", read_only(inertia))
-        object.__setattr__(self, "physical_fault", _oddity(mass, inertia, noise))
+        object.__setattr__(self, "physical_fault", _physical_fault(mass, inertia, noise))
 
     def _check_physical(self) -> None:
         if self.physical_fault is not None:
@@ -312,7 +312,7 @@ def round_off(mass: float, largest: float) -> float:
     return SLACK * abs(largest) + mass * POINT**2
 
 
-def _oddity(mass: float, inertia: FloatArray, noise: float) -> str | None:
+def _physical_fault(mass: float, inertia: FloatArray, noise: float) -> str | None:
     """Return the reason why no mass distribution has this inertia; None for points, rods, plates and solid bodies."""
     low, middle, high = (float(moment) for moment in np.linalg.eigvalsh(inertia))
     zero = round_off(mass, high) + noise

@@ -171,7 +171,7 @@ def _python_text(value: Any, name: Callable[[type[Any]], str]) -> str:
     return repr(value)
 
 
-def _placed(cls: type[Any]) -> str:
+def _class_location(cls: type[Any]) -> str:
     """Return the name of a solver of this package, or the location of another class."""
     if known_solvers().get(cls.__name__) is cls:
         return cls.__name__
@@ -185,7 +185,7 @@ def _placed(cls: type[Any]) -> str:
 def _text_of(solver: Any) -> str:
     """Return a text from which another process can construct this solver."""
     cls = type(solver)
-    text = f"{_placed(cls)}({settings_of(solver, _placed)})"
+    text = f"{_class_location(cls)}({settings_of(solver, _class_location)})"
     try:
         again = solver_from(text)
     except RaceError as error:

@@ -188,12 +188,12 @@ def _checked(returned: Any) -> dict[str, Any]:
             raise TypeError(f"the function returned '{name}', an entry that is the sweep's own")
         if isinstance(value, dict):
             raise TypeError(f"the function returned a dict as '{name}': rows are flat")
-    values: dict[str, Any] = json.loads(json.dumps(returned, default=_plain))
+    values: dict[str, Any] = json.loads(json.dumps(returned, default=_numpy_to_json))
     return values
 
 
-def _plain(value: Any) -> Any:
-    """Return NumPy values as plain numbers and lists, bit for bit."""
+def _numpy_to_json(value: Any) -> Any:
+    """Return a NumPy value as number or list, bit for bit; another type raises (``default`` of `json.dumps`)."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"a row holds JSON values, not {type(value).__name__}")

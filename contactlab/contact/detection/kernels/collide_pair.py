@@ -104,7 +104,10 @@ def _separation(a: FloatArray, b: FloatArray, margin: float, c: FloatArray) -> t
 def _edge_contact(
     a: Posed, b: Posed, c: FloatArray, i: int, j: int, separation: float, slack: float, out: ContactBuffer
 ) -> int:
-    """Write the contact of edge i of A and edge j of B; return 0 if the closest points are beyond an end."""
+    """Write the contact of edge i of A and edge j of B; return 1, or 0 if a closest point is beyond an end.
+
+    ``c`` (12,) is the pose of B in the axes of A, ``separation`` the gap, ``slack`` [m] the tolerance at an end.
+    """
     half_a, pose_a, half_b, pose_b = a.size, a.pose, b.size, b.pose
     i1, i2 = (i + 1) % 3, (i + 2) % 3
     # the normal e_i x (axis j of B), in A's axes, has no component along i

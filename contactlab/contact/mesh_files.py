@@ -179,7 +179,7 @@ def _open_file(
     if not np.all(factors):
         raise ContactError("scale", f"must not have a zero, got {factors.tolist()}")
     real = _inside(Path(path), None if root is None else Path(root))
-    return real, read_bytes(real, _refused, MAX_BYTES), factors
+    return real, read_bytes(real, _unreadable_file, MAX_BYTES), factors
 
 
 def _inside(path: Path, root: Path | None) -> Path:
@@ -195,7 +195,8 @@ def _inside(path: Path, root: Path | None) -> Path:
     return real
 
 
-def _refused(path: Path, _: str, detail: str) -> MeshFileError:
+def _unreadable_file(path: Path, _: str, detail: str) -> MeshFileError:
+    """Return the error of a file that `read_bytes` cannot read."""
     return MeshFileError("path", f"{path.name} {detail}")
 
 

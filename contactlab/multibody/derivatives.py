@@ -351,14 +351,16 @@ def _point_derivatives(
     """Return four derivatives (..., 6, nv) of a point: of its velocity by q and v, of its acceleration by q and v."""
     index = model.index_or_world(body)
     more = (operand("point", point, 3),)
-    return _filled(model, q, v, a, kernels().entries.rates_of_points, point_rates_size, more, index)
+    return _four_derivatives(model, q, v, a, kernels().entries.rates_of_points, point_rates_size, more, index)
 
 
 def _momentum_derivatives(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> tuple[FloatArray, ...]:
-    return _filled(model, q, v, a, kernels().entries.rates_of_momentum, derivatives_size, (), world_mass(model))
+    return _four_derivatives(
+        model, q, v, a, kernels().entries.rates_of_momentum, derivatives_size, (), world_mass(model)
+    )
 
 
-def _filled(
+def _four_derivatives(
     model: Model,
     q: Instant,
     v: ArrayLike | None,

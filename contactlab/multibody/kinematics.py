@@ -91,7 +91,7 @@ def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinema
 def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, FloatArray, FloatArray, int]:
     """Return the arguments of a kernel of q, as `at_state`: q, rows of custom joints, workspace, level of its head."""
     if type(q) is Kinematics:
-        return q._q, q._custom, _copied(model, q, size), POSES
+        return q._q, q._custom, _copy_head(model, q, size), POSES
     configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]  # not a Kinematics any more
     custom = custom_rows(model, configuration) if model.packed.custom else _NO_ROWS
     return configuration, custom, np.empty(size), NOTHING
@@ -122,13 +122,13 @@ def _at_kinematics(
     if v is None and kin.v is None:
         raise MultibodyError("v", "is needed: these kinematics were computed without velocities")
     if v is None or v is kin.v:
-        return kin._q, kin._v, kin._custom, _copied(model, kin, size), VELOCITIES
+        return kin._q, kin._v, kin._custom, _copy_head(model, kin, size), VELOCITIES
     speed = checked_vector("v", v, model.nv)
     custom = custom_rows(model, kin._q, speed) if model.packed.custom else _NO_ROWS
-    return kin._q, speed, custom, _copied(model, kin, size), POSES
+    return kin._q, speed, custom, _copy_head(model, kin, size), POSES
 
 
-def _copied(model: Model, kin: Kinematics, size: int) -> FloatArray:
+def _copy_head(model: Model, kin: Kinematics, size: int) -> FloatArray:
     """Return a private workspace with a filled head, so that kernels cannot change the `Kinematics`."""
     if kin.model is not model:
         raise MultibodyError("q", "these kinematics belong to another model")

@@ -88,7 +88,7 @@ class RigidInertia:
             )
 
     @classmethod
-    def _made(cls, mass: float, com: FloatArray, inertia: FloatArray, noise: float = 0.0) -> RigidInertia:
+    def _from_checked(cls, mass: float, com: FloatArray, inertia: FloatArray, noise: float = 0.0) -> RigidInertia:
         """Return an inertia from checked values, also if it is physically impossible."""
         made = object.__new__(cls)
         made._fill(mass, com, 0.5 * (inertia + inertia.T), noise)
@@ -214,7 +214,7 @@ class RigidInertia:
         c = np.array([given[2, 4], given[0, 5], given[1, 3]]) / mass if mass > 0.0 else np.zeros(3)
         # The difference has the rounding error of its terms.
         noise = ROUNDING * float(np.max(np.abs(given[:3, :3])))
-        made = cls._made(mass, c, given[:3, :3] - _parallel_axis(mass, c), noise)
+        made = cls._from_checked(mass, c, given[:3, :3] - _parallel_axis(mass, c), noise)
         off = np.abs(made.matrix() - given)
         if float(np.max(off)) > SLACK * float(np.max(np.abs(given))):
             i, j = (int(k) for k in np.unravel_index(int(np.argmax(off)), (6, 6)))
@@ -241,7 +241,7 @@ class RigidInertia:
 
     def moved(self, X: Transform) -> RigidInertia:
         """Return the same mass distribution in the parent frame of X."""
-        return self._made(self.mass, X.apply(self.com), X.R @ self.inertia @ X.R.T)
+        return self._from_checked(self.mass, X.apply(self.com), X.R @ self.inertia @ X.R.T)
 
     def join(self, other: RigidInertia, placement: Transform | None = None) -> RigidInertia:
         """Return both bodies as one, in the frame of this body.
@@ -283,7 +283,7 @@ class RigidInertia:
         shift = share * self.mass * _parallel_axis(1.0, apart)
         inertia = self.inertia + sign * other.inertia + shift
         largest = max(float(np.max(np.abs(part))) for part in (self.inertia, other.inertia, shift))
-        return self._made(mass, self.com + share * apart, inertia, SLACK * largest if sign < 0.0 else 0.0)
+        return self._from_checked(mass, self.com + share * apart, inertia, SLACK * largest if sign < 0.0 else 0.0)
 
 
 def _parallel_axis(mass: float, d: FloatArray) -> FloatArray:

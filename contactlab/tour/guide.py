@@ -65,7 +65,8 @@ class TourPanel:
     def _halt(self) -> None:
         self._halted = not self._halted
 
-    def _touched(self) -> None:
+    def _request_play(self) -> None:
+        """Request the picture for the present values of the sliders; `run` makes it."""
         self._wanted = {name: slider.value for name, slider in self._sliders.items()}
 
     def _enter(self, number: int) -> None:
@@ -83,9 +84,9 @@ class TourPanel:
             for one in scene.sliders:
                 label = f"{one.name} [{one.unit}]" if one.unit else one.name
                 slider = self._server.gui.add_slider(label, one.low, one.high, one.step, one.start)
-                slider.on_update(lambda _: self._touched())
+                slider.on_update(lambda _: self._request_play())
                 self._sliders[one.name] = slider
-        self._touched()
+        self._request_play()
 
     def _play(self, values: dict[str, float]) -> None:
         """Make the picture for these values, and then remove the previous one."""

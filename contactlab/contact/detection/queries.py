@@ -148,14 +148,14 @@ def first_hits(
     n = max(len(begin), len(along)) if len(begin) and len(along) else 0
     begin, along = (np.ascontiguousarray(np.broadcast_to(rays, (n, 3))).copy() for rays in (begin, along))
     distance, number, normal = np.empty(n), np.empty(n, dtype=np.int64), np.empty((n, 3))
-    world = _in_world(poses, shapes.place)
+    world = _shape_poses(poses, shapes.place)
     boxes = world_bounds(shapes, world, SLACK)
     fixed = (shapes.kind, shapes.size, world, shapes.data, shapes.loops, boxes)
     fill(*fixed, begin, along, float(reach), distance, number, normal)
     return distance, number, normal
 
 
-def _in_world(bodies: FloatArray, places: FloatArray) -> FloatArray:
+def _shape_poses(bodies: FloatArray, places: FloatArray) -> FloatArray:
     """Return the poses (m, POSE) of shapes in the world, from the poses of their bodies and their poses in these."""
     R, p = bodies[:, :9].reshape(-1, 3, 3), bodies[:, 9:]
     turned = (R @ places[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)

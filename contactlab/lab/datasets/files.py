@@ -250,11 +250,11 @@ class Arrays:
 
     def numbers(self, name: str, *shape: int | None) -> NDArray[np.float64]:
         """Return an array of a given shape (None: any length) as contiguous float64."""
-        return self._required(name, shape, "fiu", "real numbers").astype(np.float64, copy=False)
+        return self._require_array(name, shape, "fiu", "real numbers").astype(np.float64, copy=False)
 
     def integers(self, name: str, *shape: int | None) -> NDArray[np.int64]:
         """Return an array of a given shape (None: any length) as contiguous int64."""
-        return self._required(name, shape, "iu", "integers").astype(np.int64, copy=False)
+        return self._require_array(name, shape, "iu", "integers").astype(np.int64, copy=False)
 
     def floats(self, name: str, *shape: int | None) -> NDArray[np.float64]:
         """Return an array of finite floats, as `numbers`; an entry that is not finite raises."""
@@ -288,7 +288,7 @@ class Arrays:
             sizes |= zip(words, found[name].shape, strict=True)
         return found
 
-    def _required(self, name: str, shape: tuple[int | None, ...], kinds: str, wanted: str) -> NDArray[np.generic]:
+    def _require_array(self, name: str, shape: tuple[int | None, ...], kinds: str, wanted: str) -> NDArray[np.generic]:
         """Return an array after a check of its presence, its dtype's kind, and its shape (None: any length)."""
         if name not in self:
             raise DatasetError(self.path, name, "missing array")

@@ -305,8 +305,8 @@ class _Group:
             if min(p.size, i.size, x.size) < nz:
                 raise DatasetError(self.path, where, f"{nz} entries announced, {min(p.size, i.size, x.size)} there")
             p, i, x = p[:nz], i[:nz], x[:nz]
-            self._within(where, "p", p, n)
-            self._within(where, "i", i, m)
+            self._check_indices(where, "p", p, n)
+            self._check_indices(where, "i", i, m)
             return sparse.coo_matrix((x, (i, p)), shape=(m, n)).tocsr()
         if nz not in (-1, -2):
             raise DatasetError(self.path, f"{where}/nz", f"{nz}, wanted >= 0 (triplets), -1 (columns) or -2 (rows)")
@@ -317,12 +317,13 @@ class _Group:
         if p[0] != 0 or (np.diff(p) < 0).any() or p[-1] > min(i.size, x.size):
             raise DatasetError(self.path, f"{where}/p", f"must rise from 0 to at most {min(i.size, x.size)}")
         i, x = i[: p[-1]], x[: p[-1]]
-        self._within(where, "i", i, inner)
+        self._check_indices(where, "i", i, inner)
         place = np.repeat(np.arange(outer), np.diff(p))
         at = (i, place) if nz == -1 else (place, i)
         return sparse.coo_matrix((x, at), shape=(m, n)).tocsr()
 
-    def _within(self, where: str, key: str, index: Any, size: int) -> None:
+    def _check_indices(self, where: str, key: str, index: Any, size: int) -> None:
+        """Raise unless all indices are from 0 to size - 1."""
         inside = (index >= 0) & (index < size)
         require(self.path, f"{where}/{key}", inside, lambda at: f"{index[at]}, wanted 0 to {size - 1}")
 

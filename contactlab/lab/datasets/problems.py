@@ -178,7 +178,7 @@ def _problems_in_npz(path: Path, h: float) -> Named:
         return
     M = arrays.numbers("M", None, None)
     q = arrays.numbers("q", M.shape[0])
-    yield "", _made(path, lambda: _problem(arrays, M, q))
+    yield "", _make_problem(path, lambda: _problem(arrays, M, q))
 
 
 def _problem(arrays: Arrays, M: NDArray[np.float64], q: NDArray[np.float64]) -> Problem:
@@ -201,10 +201,10 @@ def _problems_in_sequence(arrays: Arrays) -> Named:
     for i, n in enumerate(map(int, sizes)):
         block, vector = M[at : at + n * n].reshape(n, n), q[row : row + n]
         at, row = at + n * n, row + n
-        yield f"{i:06d}", _made(arrays.path, lambda block=block, vector=vector: lcp.LCP(block, vector))  # type: ignore[misc]
+        yield f"{i:06d}", _make_problem(arrays.path, lambda block=block, vector=vector: lcp.LCP(block, vector))  # type: ignore[misc]
 
 
-def _made(path: Path, make: Callable[[], Problem]) -> Problem:
+def _make_problem(path: Path, make: Callable[[], Problem]) -> Problem:
     """Return a problem; errors about its numbers name the file."""
     try:
         return make()

@@ -262,7 +262,7 @@ def solver_from(text: str) -> Any:
         parsed = ast.parse(_OWN.sub(stand_in, whole), mode="eval").body
     except (SyntaxError, ValueError):
         raise RaceError(f"{text!r}{_NO_SOLVER}") from None
-    made = _built(parsed, text, {short: where for where, short in own.items()})
+    made = _build_solver(parsed, text, {short: where for where, short in own.items()})
     if not callable(getattr(made, "solve", None)):
         raise RaceError(f"{text!r} gives a {type(made).__name__} without a method `solve`")
     return made
@@ -276,7 +276,7 @@ def own_files(text: str) -> list[str]:
     return [place for where in named if (place := where.strip().rpartition(":")[0]).endswith(".py")]
 
 
-def _built(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
+def _build_solver(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
     """Return a known or user-defined solver with its settings; ``own`` has the location for each identifier.
 
     Without settings, a class is constructed with its defaults, and a user's object is returned unchanged.
@@ -284,15 +284,15 @@ def _built(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
     head = node.func if isinstance(node, ast.Call) else node
     if not isinstance(head, ast.Name):
         raise RaceError(f"{text!r}{_NO_SOLVER}")
-    maker = _users_own(own[head.id]) if head.id in own else _known_solver(head.id)
+    maker = _load_user_object(own[head.id]) if head.id in own else _known_solver(head.id)
     if not isinstance(node, ast.Call) or not (node.args or node.keywords):
-        return _made(maker, text) if isinstance(maker, type) else maker
+        return _construct(maker, text) if isinstance(maker, type) else maker
     if not isinstance(maker, type):
         raise RaceError(f"{text!r}: settings are for a class, this is a finished {type(maker).__name__}")
 
     def value(part: ast.expr) -> Any:
         if isinstance(part, ast.Call | ast.Name):
-            return _built(part, text, own)
+            return _build_solver(part, text, own)
         try:
             return ast.literal_eval(part)
         except ValueError:
@@ -301,7 +301,7 @@ def _built(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
     named = {str(keyword.arg): value(keyword.value) for keyword in node.keywords if keyword.arg is not None}
     if len(named) < len(node.keywords):
         raise RaceError(f"{text!r}: ** is not understood; write field=value")
-    return _made(maker, text, *map(value, node.args), **named)
+    return _construct(maker, text, *map(value, node.args), **named)
 
 
 def _known_solver(name: str) -> type[Any]:
@@ -315,7 +315,8 @@ def _known_solver(name: str) -> type[Any]:
     return known[by_name[name.lower()]]
 
 
-def _made(maker: type[Any], text: str, *positional: Any, **named: Any) -> Any:
+def _construct(maker: type[Any], text: str, *positional: Any, **named: Any) -> Any:
+    """Call a class or function; an unknown setting or an invalid value raises a `RaceError` with the text."""
     if dataclasses.is_dataclass(maker):
         fields = [field.name for field in dataclasses.fields(maker) if field.init]
         unknown = [name for name in named if name not in fields]
@@ -327,12 +328,12 @@ def _made(maker: type[Any], text: str, *positional: Any, **named: Any) -> Any:
         raise RaceError(f"{text!r}: {error}") from error
 
 
-def _users_own(where: str) -> Any:
+def _load_user_object(where: str) -> Any:
     """Return the object named by ``module:Name`` or ``path.py:Name``."""
     place, _, name = where.rpartition(":")
     if not name.isidentifier():
         raise RaceError(f"{where!r}: after the colon stands the name of a class or object")
-    space = _space_of(place, where)
+    space = _load_namespace(place, where)
     if name not in space:
         offered = [
             key
@@ -344,7 +345,8 @@ def _users_own(where: str) -> Any:
 
 
 @functools.lru_cache(maxsize=32)
-def _space_of(place: str, where: str) -> dict[str, Any]:
+def _load_namespace(place: str, where: str) -> dict[str, Any]:
+    """Return the names of a .py file, which is run, or of an imported module."""
     if place.endswith(".py"):
         file = Path(place)
         if not file.is_file():

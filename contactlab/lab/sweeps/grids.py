@@ -156,11 +156,11 @@ def _scene(task: dict[str, Any]) -> Scene:
         raise SceneError(path, 0, "", "has changed since the sweep was begun")
     changes = dict(task["parameters"])
     if task.get("spread"):
-        changes |= _drawn(with_overrides(root, changes), task["spread"], task["seed"])
+        changes |= _draw_values(with_overrides(root, changes), task["spread"], task["seed"])
     return load_scene(path, changes)
 
 
-def _drawn(root: Table, spread: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def _draw_values(root: Table, spread: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Return the values at the paths with noise added."""
     generator = np.random.default_rng(seed)
     drawn = {}
@@ -193,7 +193,7 @@ def _checked_file(path: Path, parameters: Mapping[str, Sequence[Any]], spread: M
             value, width = np.asarray(_numbers(first, name)), np.asarray(deviation, dtype=np.float64)
             if width.shape not in ((), value.shape) or not np.isfinite(width).all() or (width < 0.0).any():
                 raise SweepError(f"spread: '{name}' must be a number >= 0, or one for each entry, got {deviation!r}")
-        parse_scene(with_overrides(first, _drawn(first, spread, 0)))
+        parse_scene(with_overrides(first, _draw_values(first, spread, 0)))
     return _sha256(text)
 
 

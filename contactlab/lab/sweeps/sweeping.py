@@ -145,7 +145,7 @@ def sweep(
         function = function.function
     if tasks is None:
         raise SweepError("a function needs tasks")
-    name, items = _checked(function, tasks, jobs, cluster, time_limit, retries, again)
+    name, items = _check_arguments(function, tasks, jobs, cluster, time_limit, retries, again)
     with contextlib.ExitStack() as stack:
         store = None if out is None else stack.enter_context(Store(Path(out)))
         known = {} if store is None else store.rows
@@ -169,7 +169,7 @@ def sweep(
         return SweepResult(ordered, len(left), None if store is None else store.folder)
 
 
-def _checked(
+def _check_arguments(
     function: Callable[[Any], dict[str, Any]],
     tasks: Sequence[Any],
     jobs: int | None,

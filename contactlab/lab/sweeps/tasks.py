@@ -171,13 +171,13 @@ def run_task(function: Callable[[dict[str, Any]], Any], text: str) -> TaskResult
     try:
         returned = function(json.loads(text))
         seconds = time.perf_counter() - started
-        values = _checked(returned)
+        values = _to_json_values(returned)
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a task raises is its row, and stops nothing
-        return TaskResult("failed", {}, _described(error), time.perf_counter() - started)
+        return TaskResult("failed", {}, _describe_error(error), time.perf_counter() - started)
     return TaskResult("done", values, "", seconds)
 
 
-def _checked(returned: Any) -> dict[str, Any]:
+def _to_json_values(returned: Any) -> dict[str, Any]:
     """Return a row's values as JSON values."""
     if not isinstance(returned, dict):
         raise TypeError(f"the function must return a dict, it returned {type(returned).__name__}")
@@ -199,7 +199,7 @@ def _numpy_to_json(value: Any) -> Any:
     raise TypeError(f"a row holds JSON values, not {type(value).__name__}")
 
 
-def _described(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """Return type, message and the innermost frames of an error, beginning with the function's frame."""
     frames = traceback.extract_tb(error.__traceback__)[1:][-FRAMES:]
     try:

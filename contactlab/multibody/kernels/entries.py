@@ -32,7 +32,7 @@ from lcp.kernels import kernel
 def fast_rnea(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, a: FloatArray, W: FloatArray, tau: FloatArray
 ) -> int:
-    """Fill tau by `rnea`, with zero for an ``a`` of length 0; return a code, `NEEDS_GENERAL_ENTRY` for a wrong length."""
+    """Fill tau by `rnea`, zero for an ``a`` of length 0; return a code, `NEEDS_GENERAL_ENTRY` for a wrong length."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or a.shape[0] not in (0, I[NV]):
         return NEEDS_GENERAL_ENTRY
     work = W if W.shape[0] else stack()

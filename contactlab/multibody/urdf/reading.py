@@ -207,10 +207,11 @@ def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
         raise UrdfError("XML", "does not begin with <", line=1)
     path = Path(fspath(path_or_text))
     path.stat()  # a FileNotFoundError if there is none, as with `open`
-    return _Reader(path.name, None, 0).robot_of(read_bytes(path, _refused, MAX_BYTES)), path
+    return _Reader(path.name, None, 0).robot_of(read_bytes(path, _unreadable_file, MAX_BYTES)), path
 
 
-def _refused(path: Path, field: str, detail: str) -> UrdfError:
+def _unreadable_file(path: Path, field: str, detail: str) -> UrdfError:
+    """Return the error of a file that `read_bytes` cannot read."""
     return UrdfError(field or "file", detail, source=path.name)
 
 

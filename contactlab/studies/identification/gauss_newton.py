@@ -209,7 +209,7 @@ def identify(
     r = problem.residuals(values, local)
     damping, made, settled = 1e-3, 0, False
     J = problem.jacobian(values, local)
-    used = _predicted(r, J)
+    used = _finite_windows(r, J)
     while made < iterations and not settled and used.sum() > values.size and damping < MOST_DAMPING:
         made += 1
         s = _squares(r)
@@ -235,13 +235,13 @@ def identify(
             values, local, r = trial, others, after
             if not settled:  # after a small step the previous derivatives are still valid
                 J = problem.jacobian(values, local)
-            used = _predicted(r, J)
+            used = _finite_windows(r, J)
         if progress is not None:
             progress(made, iterations)
     return _result(problem, values, local, r, J, used, made, settled, robust)
 
 
-def _predicted(r: FloatArray, J: FloatArray) -> NDArray[np.bool_]:
+def _finite_windows(r: FloatArray, J: FloatArray) -> NDArray[np.bool_]:
     """Return a mask of windows with finite residuals and derivatives."""
     return np.asarray(np.isfinite(r).all(axis=1) & np.isfinite(J).all(axis=(1, 2)))
 

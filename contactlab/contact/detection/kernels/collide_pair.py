@@ -205,7 +205,7 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuff
 
 
 @kernel
-def _ordered(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuffer) -> int:
+def _collide_ordered(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuffer) -> int:
     """Write the contacts of a pair in which the kind of A is not above the kind of B; return their number."""
     # grounds
     if a.kind == HALF_SPACE:
@@ -258,10 +258,10 @@ def collide_pair(a: Posed, b: Posed, margin: float, reduce: bool, room: Workspac
     """
     # the kernel of the pair
     if a.kind > b.kind:
-        count = _ordered(b, a, margin, room, out)
+        count = _collide_ordered(b, a, margin, room, out)
         flip_normals(out.rows, count)
     else:
-        count = _ordered(a, b, margin, room, out)
+        count = _collide_ordered(a, b, margin, room, out)
     # fewer contacts, in the order of their features
     if count > out.rows.shape[0]:
         return count

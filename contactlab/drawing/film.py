@@ -236,7 +236,7 @@ class _EventFilm:
         return Readout(float(self.time[i]), energy, len(self._recording.contact_names), touching)
 
     def _contacts(self, i: int) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return points, normals (nk, 3) and modes (nk,)."""
+        """Return points and normals (nk, 3) and modes (nk,) of all candidate contacts at state i."""
         kin = self._kinematics(i)
         local = [one.local(self.world.model, kin) for one in self._recording.candidates]
         slips = np.array([np.linalg.norm(one.u_t) > SLIPPING for one in local], dtype=np.bool_)

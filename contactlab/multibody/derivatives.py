@@ -370,7 +370,7 @@ def _four_derivatives(
     more: tuple[tuple[str, FloatArray, int], ...],
     last: object,
 ) -> tuple[FloatArray, ...]:
-    """Return the four results (..., 6, nv) of a kernel of `kernels.entries`."""
+    """Return the four derivatives (..., 6, nv) that a kernel of `kernels.entries` computes for many instants."""
     nv = model.nv
     if isinstance(q, Kinematics):
         q, v = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]

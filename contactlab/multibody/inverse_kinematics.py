@@ -225,7 +225,7 @@ class _Problem:
         return _End(np.array(at.q), objective, error, taken)
 
     def jacobian(self, at: Kinematics) -> tuple[FloatArray, float]:
-        """Return the weighted rows over the independent velocities, and the mean square of the singular values."""
+        """Return the weighted Jacobian by the independent velocities, and the mean square of its singular values."""
         J = np.concatenate([target.jacobian(self.model, at) for target in self.targets])
         J = self.freedom.reduced(self.weight[:, None] * J)
         return J, float(np.sum(J * J)) / max(1, min(J.shape))

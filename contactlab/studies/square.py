@@ -110,7 +110,7 @@ def _prepare_drop(drops: SquareDrops, i: int, calibration: Calibration, fall: fl
     clear = lowest_corner(drops.z[i], angle, drops.half_width) - floor > CLEAR
     frame = _frames(pose, clear, drops.half_width)
     q, v = start_of(pose, np.asarray(frame * drops.dt), clear, fall)
-    return SquarePath(int(drops.traj_id[i]), frame, pose, _good(pose, frame), q, v)
+    return SquarePath(int(drops.traj_id[i]), frame, pose, _inlier_mask(pose, frame), q, v)
 
 
 def _frames(pose: FloatArray, clear: NDArray[np.bool_], half_width: float) -> NDArray[np.int64]:
@@ -140,7 +140,7 @@ def _frames(pose: FloatArray, clear: NDArray[np.bool_], half_width: float) -> ND
     return np.concatenate(([0], np.cumsum(taken)))
 
 
-def _good(pose: FloatArray, frame: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _inlier_mask(pose: FloatArray, frame: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return a mask of samples near the line between their neighbours; the worst outlier is removed first."""
     kept = np.arange(len(pose))
     while len(kept) > 2:

@@ -98,8 +98,8 @@ class TourPanel:
                 self._server.scene.remove_by_name(f"/scene {self._made - 1}")
         self._legend.content = f'<div style="{WORDS}">{self._drawn.words}</div>'
 
-    def _frame(self, *, anew: bool) -> None:
-        """Aim the camera of every window that is new, has another size, or shows another scene."""
+    def _aim_cameras(self, *, anew: bool) -> None:
+        """Aim the camera of every window that is new or has another size; of all windows if ``anew``."""
         assert self._drawn is not None
         for number, client in self._server.get_clients().items():
             size = (client.camera.image_width, client.camera.image_height)
@@ -122,7 +122,7 @@ class TourPanel:
                 self._play(values)
                 now, last = 0.0, time.monotonic()
             assert self._drawn is not None
-            self._frame(anew=anew)
+            self._aim_cameras(anew=anew)
             times, before, last = self._drawn.times, last, time.monotonic()
             if not self._halted:
                 now = 0.0 if now > times[-1] + REST else now + last - before

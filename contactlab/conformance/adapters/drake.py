@@ -117,12 +117,12 @@ class DrakeRun:
         self._simulator.AdvanceTo(self._made * self._h)
 
     def poses(self) -> FloatArray:
-        """Return the poses of all bodies."""
+        """Return the poses (n, 7) of all bodies: centre of mass [m] and unit quaternion (w, x, y, z)."""
         poses = [self._plant.EvalBodyPoseInWorld(self._context, body) for body in self._bodies]
         return np.array([(*pose.translation(), *pose.rotation().ToQuaternion().wxyz()) for pose in poses])
 
     def velocities(self) -> FloatArray:
-        """Return the velocities of all bodies."""
+        """Return the velocities (n, 6) of all bodies: of the centre of mass, then angular; world axes."""
         twists = [self._plant.EvalBodySpatialVelocityInWorld(self._context, body) for body in self._bodies]
         return np.array([(*twist.translational(), *twist.rotational()) for twist in twists])
 

@@ -243,7 +243,7 @@ def page(report: RaceReport) -> str:
             report=report,
             groups=groups,
             missing=missing,
-            waiting=_waiting(report),
+            waiting=_median_wall_over_cpu(report),
             when=datetime.datetime.fromtimestamp(report.began, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
             problems=len({(row.kind, row.problem) for row in report.rows}),
             proved=PROVED,
@@ -267,7 +267,7 @@ def templates() -> Environment:
     return made
 
 
-def _waiting(report: RaceReport) -> float:
+def _median_wall_over_cpu(report: RaceReport) -> float:
     """Return the median ratio of wall time to CPU time over solves longer than a time slice; 0 if there are none."""
     ratios = sorted(row.time / row.cpu for row in report.rows if row.cpu > 1e-3 and row.runs)
     return ratios[len(ratios) // 2] if ratios else 0.0

@@ -152,7 +152,7 @@ def sweep(
         unique = {item.key: item for item in items}
         left = [item for key, item in unique.items() if key not in known or known[key]["outcome"] in again]
         rows = {key: known[key] for key in unique if key in known}
-        answers = _answers(name, left, jobs, cluster, time_limit, retries)
+        answers = _run_tasks(name, left, jobs, cluster, time_limit, retries)
         stack.enter_context(contextlib.closing(answers))
         report = _reporter(progress, stack)
         done = len(unique) - len(left)
@@ -202,7 +202,7 @@ def _check_arguments(
     return name, items_of(name, tasks)
 
 
-def _answers(
+def _run_tasks(
     name: FunctionName,
     items: list[SweepTask],
     jobs: int | None,
@@ -210,7 +210,7 @@ def _answers(
     time_limit: float | None,
     retries: int,
 ) -> Generator[tuple[SweepTask, TaskResult], None, None]:
-    """Yield the results of the tasks, wherever they are run."""
+    """Run the tasks on a cluster, in this process or in worker processes; yield each with its result."""
     if not items:
         return
     if cluster is not None:

@@ -365,7 +365,7 @@ def limit_products(
     t, S, B
         The model, motion columns (n, 6) of the tree's velocities, and inertias of the composites (`composite_matrix`).
     branch, L
-        The next degree of freedom towards the root, and M (n, n), both triangles, which comes back.
+        The next degree of freedom towards the root, and M (n, n), both triangles, which is restored at the end.
     tree_links
         The first link of the tree, and the first link after it.
     behind, share

@@ -208,7 +208,7 @@ def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJ
 
 
 def _cycle(start: UrdfJoint, above: Mapping[str, UrdfJoint]) -> str:
-    """Return the links of the cycle above a joint that no root reaches."""
+    """Return, as text, the links of the cycle that is found upwards from a joint that no root reaches."""
     seen: dict[str, int] = {}
     link = start.data.body
     while link not in seen:

@@ -33,7 +33,7 @@ class Light(NamedTuple):
 
 @kernel
 def fill(screen: FloatArray, near: FloatArray, seen: IntArray) -> None:
-    """Write the nearest of the triangles (m, 3, 3) into pixels: nearness and number."""
+    """Rasterise triangles (m, 3, 3): fill nearness and number of the nearest triangle of each pixel."""
     height, width = near.shape
     for m in range(screen.shape[0]):
         t = screen[m]

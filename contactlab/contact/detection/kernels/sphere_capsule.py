@@ -315,8 +315,8 @@ def _drop_closest_point(count: int, slack: float, out: ContactBuffer) -> int:
 
 
 @kernel
-def _leaving(a: Posed, b: Posed, direction: Vec3, gap: float, margin: float, out: ContactBuffer) -> int:
-    """Write the contact of a sphere along a unit vector from its centre to the surface of B, in B's axes."""
+def _exit_contact(a: Posed, b: Posed, direction: Vec3, gap: float, margin: float, out: ContactBuffer) -> int:
+    """Write the contact of a sphere (A) with a unit normal in B's axes; return 0 if ``gap`` exceeds ``margin``, else 1."""
     if not gap <= margin:
         return 0
     normal, radius = rotate(b.pose, direction), a.size[0]
@@ -350,7 +350,7 @@ def sphere_box(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
         if abs(cz) - hz > gap:
             gap, lx, ly, lz = abs(cz) - hz, 0.0, 0.0, (-1.0 if cz >= 0.0 else 1.0)
         gap -= radius
-    return _leaving(a, b, (lx, ly, lz), gap, margin, out)
+    return _exit_contact(a, b, (lx, ly, lz), gap, margin, out)
 
 
 @kernel
@@ -379,4 +379,4 @@ def sphere_cylinder(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> in
         gap, lr, lz = abs(cz) - half - radius, 0.0, (-1.0 if cz >= 0.0 else 1.0)
     else:
         gap, lr, lz = rho - rim - radius, -1.0, 0.0
-    return _leaving(a, b, (lr * ex, lr * ey, lz), gap, margin, out)
+    return _exit_contact(a, b, (lr * ex, lr * ey, lz), gap, margin, out)

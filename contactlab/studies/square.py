@@ -228,8 +228,9 @@ NOISE = (5e-4, 7e-4, 2e-2)  # deviation of samples from the fitted flight [m, m,
 def rotation_sense(
     drops: SquareDrops, paths: Sequence[SquarePath], calibration: Calibration
 ) -> tuple[float, float, int]:
-    """Return (a, b) by least squares over first impacts on one corner, and the number of impacts.
+    """Return the coefficients a, b of the balance of angular momentum, and the number of fitted impacts.
 
+    I d_omega = a (-r_x P_z) + b r_z P_x is fitted by least squares to the first impacts on one corner.
     With fewer than two impacts the result is (nan, nan, n).
     """
     impacts = [impact for path in paths if (impact := first_impact(drops, path, calibration)) is not None]

@@ -156,7 +156,7 @@ def first_hits(
 
 
 def _shape_poses(bodies: FloatArray, places: FloatArray) -> FloatArray:
-    """Return the poses (m, POSE) of shapes in the world, from the poses of their bodies and their poses in these."""
+    """Return the poses (m, POSE) of shapes in the world: poses of bodies times poses of shapes on their bodies."""
     R, p = bodies[:, :9].reshape(-1, 3, 3), bodies[:, 9:]
     turned = (R @ places[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
     return np.concatenate((turned, p + (R @ places[:, 9:, None])[:, :, 0]), axis=1)

@@ -230,7 +230,7 @@ def point_jacobians(
 def poses_of(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """Fill out (B, n, 12) with rotation by rows and origin of some bodies, given by number."""
+    """Fill out (B, n, 12) with rotation by rows and origin of the n bodies with these numbers."""
     q, custom, bodies = operands
     t, f, _, _ = model_and_workspace_views(I, F, W)
     for b in range(start, stop):

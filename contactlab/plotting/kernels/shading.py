@@ -147,7 +147,7 @@ def backdrop(
     work: FloatArray,
     picture: FloatArray,
 ) -> None:
-    """Write sky and floor to empty pixels; ``colors`` (3, 3) are those of floor, horizon and zenith."""
+    """Write sky and floor to the empty pixels of ``picture``; ``colors`` (3, 3) are of floor, horizon and zenith."""
     rows, columns = seen.shape
     place, ray, spare = work[0], work[1], work[2]
     for row in range(rows):

@@ -316,7 +316,7 @@ def _drop_closest_point(count: int, slack: float, out: ContactBuffer) -> int:
 
 @kernel
 def _exit_contact(a: Posed, b: Posed, direction: Vec3, gap: float, margin: float, out: ContactBuffer) -> int:
-    """Write the contact of a sphere (A) with a unit normal in B's axes; return 0 if ``gap`` exceeds ``margin``, else 1."""
+    """Write the contact of a sphere (A) along a unit normal in B's axes; return 0 if it exceeds ``margin``, else 1."""
     if not gap <= margin:
         return 0
     normal, radius = rotate(b.pose, direction), a.size[0]

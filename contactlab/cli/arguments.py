@@ -89,6 +89,7 @@ def write_json(path: Path | None, document: object) -> None:
 
 
 def _number(text: str) -> float:
+    """Return a finite number from an argument."""
     try:
         value = float(text)
     except ValueError:
@@ -108,7 +109,7 @@ def _integer(text: str) -> int:
 def _number_type(
     read: Callable[[str], Number], holds: Callable[[Number], bool], wanted: str
 ) -> Callable[[str], Number]:
-    """Return a parser of numbers that satisfy a condition, with its description for errors."""
+    """Return an argument parser for numbers that satisfy ``holds``; others raise an error with the text ``wanted``."""
 
     def parse(text: str) -> Number:
         value = read(text)
@@ -164,7 +165,7 @@ def output_file(text: str) -> Path:
     return path
 
 
-def say_address(url: str, port: int) -> None:
+def print_address(url: str, port: int) -> None:
     """Print the address of a server, and a note if its port differs from the requested one."""
     if not url.endswith(f":{port}"):
         print(f"port {port} is taken, here is the next free one:", flush=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.cli.arguments import command, option, positive, positive_integer, say_address, whole, write_and_report
+from contactlab.cli.arguments import command, option, positive, positive_integer, print_address, whole, write_and_report
 from contactlab.cli.records import StepClock, print_summary, write_html
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.lab.progress import Progress
@@ -132,7 +132,7 @@ def tour(arguments: argparse.Namespace) -> int:
             return 0
 
         def announce(url: str) -> None:
-            say_address(url, arguments.port)
+            print_address(url, arguments.port)
             if not arguments.no_browser:
                 webbrowser.open(url)
 

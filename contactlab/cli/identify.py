@@ -61,7 +61,7 @@ def identify(arguments: argparse.Namespace) -> int:
     values = dict(arguments.set)
     with contextlib.ExitStack() as stack:
         recordings = open_recordings(path, arguments.robot, threads=arguments.workers)
-        kept = _keeper(arguments, path, stack) if arguments.out is not None else lambda name, work: work()
+        kept = _result_store(arguments, path, stack) if arguments.out is not None else lambda name, work: work()
         progress = stack.enter_context(Progress(f"identify {recordings.title}", "steps"))
         try:
             split = {"share": arguments.holdout, "seed": arguments.seed, "iterations": arguments.iterations}
@@ -78,7 +78,9 @@ def identify(arguments: argparse.Namespace) -> int:
     return 0 if document["verdict"] in ("found", "at_bound") else 1
 
 
-def _keeper(arguments: argparse.Namespace, path: Path, stack: contextlib.ExitStack) -> Callable[..., dict[str, Any]]:
+def _result_store(
+    arguments: argparse.Namespace, path: Path, stack: contextlib.ExitStack
+) -> Callable[..., dict[str, Any]]:
     """Return a function that loads a stored result from a folder, or computes and stores it, by data and settings."""
     from contactlab import __version__
     from contactlab.lab.sweeps.tasks import Store

@@ -115,7 +115,7 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
         except ValueError as error:
             raise DatasetError(arguments.settings, "", str(error)) from error
         print(planar_tables.format_planar(fits, published=data.published))
-        return _reported(data, fits, {}, arguments)
+        return _plot_and_report(data, fits, {}, arguments)
     if not 2 <= arguments.folds <= len(data):
         raise DatasetError(data.path, "", f"{len(data)} impacts cannot be dealt to {arguments.folds} folds")
     models = every_model(balance.lever_turned)
@@ -139,10 +139,10 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
         best = min(places, key=lambda i: float(np.mean(fits[i].errors)))
         intervals[best] = bootstrap(data, fits[best], arguments.bootstrap, seed=arguments.seed)
         print(planar_tables.format_intervals(fits[best], intervals[best]))
-    return _reported(data, fits, intervals, arguments)
+    return _plot_and_report(data, fits, intervals, arguments)
 
 
-def _reported(
+def _plot_and_report(
     data: PlanarImpacts, fits: list[PlanarFit], intervals: dict[int, FloatArray], arguments: argparse.Namespace
 ) -> dict[str, object]:
     """Write the requested plots; return the scores."""
@@ -182,7 +182,10 @@ SHOWN = 4  # drops, from the best predicted to the worst
 
 
 def plot_impacts(folder: Path, data: PlanarImpacts, fits: Sequence[PlanarFit]) -> list[Path]:
-    """Draw restitution over speed, and the held-out errors of every law."""
+    """Write plots of restitution over speed and of held-out errors; return their paths.
+
+    The first has the curve of the best fit. The second has the fits with the fewest additional terms.
+    """
     from contactlab.plotting import plot_error_curves, plot_restitution
 
     approach = -np.einsum("ni,ni->n", data.normal, data.before)

@@ -33,7 +33,7 @@ COMMANDS = {
 
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser of all commands, with the arguments of the commands on the command line."""
+    """Return the parser of all commands; only modules of commands in ``argv`` are imported, for their arguments."""
     parser = argparse.ArgumentParser(
         prog="contactlab",
         description="An LCP/MLCP contact-solver toolkit: time-stepping simulation, impact studies, solver research.",

@@ -13,7 +13,16 @@ from pathlib import Path
 import numpy as np
 
 import lcp
-from contactlab.cli.arguments import OneOf, command, option, output_file, positive, positive_integer, say_address, times
+from contactlab.cli.arguments import (
+    OneOf,
+    command,
+    option,
+    output_file,
+    positive,
+    positive_integer,
+    print_address,
+    times,
+)
 from contactlab.drawing import visual_meshes
 from contactlab.formulation.blocks import lcp_size
 from contactlab.lab.progress import Progress
@@ -246,6 +255,7 @@ def replay(arguments: argparse.Namespace) -> int:
 
 
 def _show(recording: Recording, arguments: argparse.Namespace) -> None:
+    """Write the requested page, picture and plots of a recording; if none is requested, show it in the browser."""
     drawn = arguments.html is not None or arguments.picture is not None or arguments.plots is None
     if drawn and not arguments.collision:
         with warnings.catch_warnings(record=True) as told:
@@ -270,7 +280,7 @@ def _show(recording: Recording, arguments: argparse.Namespace) -> None:
             recording,
             port=arguments.port,
             collision=arguments.collision,
-            announce=lambda url: say_address(url, arguments.port),
+            announce=lambda url: print_address(url, arguments.port),
         )
 
 

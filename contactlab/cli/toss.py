@@ -84,7 +84,7 @@ def _elbows(path: Path, arguments: argparse.Namespace) -> int:
             raise DatasetError(
                 path, "", f"--{name.replace('_', '-')} is for tosses of the cube; these are of the elbow"
             )
-    values = ELBOW_MODELS[arguments.model] | _given(arguments, "mu")
+    values = ELBOW_MODELS[arguments.model] | _given_options(arguments, "mu")
     tosses = elbow_recordings(path, threads=arguments.workers)
     assert tosses.errors is not None
     found = score(tosses.errors(values, np.arange(len(tosses))))
@@ -131,17 +131,17 @@ def _settings(arguments: argparse.Namespace) -> TossSettings:
             model = TossSettings.read(document)
         except ValueError as error:
             raise DatasetError(arguments.settings, "", str(error)) from error
-    return replace(model, **_given(arguments, "mu", "edges", "substeps", "friction"))
+    return replace(model, **_given_options(arguments, "mu", "edges", "substeps", "friction"))
 
 
-def _given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
+def _given_options(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Return the given options."""
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
 def _ablate(tosses: CubeTosses, arguments: argparse.Namespace) -> int:
     """Score the ingredients of the best model and print them; return the number of failed tosses."""
-    given = _given(arguments, "edges", "substeps", "friction")
+    given = _given_options(arguments, "edges", "substeps", "friction")
     rows = [
         (name, _score(tosses, replace(settings, **given), arguments.workers, name))
         for name, settings in toss_tables.ablations().items()

@@ -79,7 +79,7 @@ def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
 
 
 @contextlib.contextmanager
-def _beside(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
+def _side_process(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
     """Run a second process that compiles these parts, if there are any, until the end of the block."""
     if not names:
         yield None
@@ -93,19 +93,21 @@ def _beside(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
             process.terminate()
 
 
-def _ground() -> None:
+def _compile_ground() -> None:
+    """Compile the kernels of a run of bodies on a ground, by a few steps of the demo's world."""
     world, stepper = demo_world(seed=0), demo_stepper()
     simulate(world, stepper, steps=3)
     Simulation(world, stepper).compile()
 
 
-def _whole(world: World) -> None:
+def _compile_all(world: World) -> None:
     """Compile all kernels that a run may need, and make three steps."""
     Simulation(world, TimeStepping(1e-3)).compile()
     simulate(world, TimeStepping(1e-3), steps=3)
 
 
-def _bodies() -> World:
+def _cubes_world() -> World:
+    """Return a world of two stacked cubes, whose run needs the kernels of contacts between bodies."""
     builder, rough, inertia = WorldBuilder(), Material(0.5), RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
     builder.add_half_space("ground", HalfSpace(), rough)
     for i in range(2):
@@ -113,7 +115,8 @@ def _bodies() -> World:
     return builder.build()
 
 
-def _joints(body_contacts: bool) -> World:
+def _arms_world(body_contacts: bool) -> World:
+    """Return a world of two arms with limits, friction, damping, drives and a loop, for the kernels of joints."""
     arm, place = ModelBuilder(), Transform(p=(0.4, 0.0, 0.0))
     for name, parent in (("upper", "world"), ("lower", "upper"), ("hand", "lower")):
         inertia = RigidInertia.solid_box(1.0, (0.2, 0.05, 0.05))
@@ -135,11 +138,12 @@ def _joints(body_contacts: bool) -> World:
 
 
 def _derivatives() -> None:
-    for world in (demo_world(seed=0), _bodies(), _joints(False), _joints(True)):
+    for world in (demo_world(seed=0), _cubes_world(), _arms_world(False), _arms_world(True)):
         Simulation(world, TimeStepping(1e-3)).linearize(wrt=("gravity.z",))
 
 
-def _public() -> None:
+def _compile_public_path() -> None:
+    """Compile the kernels of the public path by solving one recorded problem and one LCP."""
     import numpy as np
 
     from contactlab import ConstraintSolver
@@ -155,12 +159,12 @@ def _public() -> None:
 
 #: In the order of their dependencies. Each is a tiny world that needs the kernels to be compiled.
 PARTS: dict[str, Callable[[], None]] = {
-    "ground": _ground,
-    "bodies": lambda: _whole(_bodies()),
-    "joints": lambda: _whole(_joints(False)),
-    "robots": lambda: _whole(_joints(True)),
+    "ground": _compile_ground,
+    "bodies": lambda: _compile_all(_cubes_world()),
+    "joints": lambda: _compile_all(_arms_world(False)),
+    "robots": lambda: _compile_all(_arms_world(True)),
     "derivatives": _derivatives,
-    "public": _public,
+    "public": _compile_public_path,
 }
 #: Parts for a second process: most kernel versions of these worlds are not shared with others.
 BESIDE = ("joints", "robots")
@@ -220,14 +224,14 @@ every process compiles again.
     epilog=EPILOG,
 )
 def warmup(arguments: argparse.Namespace) -> int:
-    """Compile the kernels ahead of the first run, part by part."""
+    """Compile kernels part by part, some in a second process; return the exit status, 1 if this process failed."""
     parts = PARTS | DEMO_PARTS
     names = arguments.parts or [part for part in PARTS if part != "derivatives"]
     beside = [name for name in names if name in BESIDE]
     if len(beside) == len(names) or not is_of_use():
         beside = []
     started = time.perf_counter()
-    with _beside(beside) as process:
+    with _side_process(beside) as process:
         for name in names:
             if name not in beside:
                 began = time.perf_counter()

@@ -113,9 +113,9 @@ class Scene:
         return next((joint for joint in self.joints if joint.body == body), None)
 
     def local(self, body: int, vector: Numbers, *, point: bool = True) -> Numbers:
-        """Return a point relative to the body's centre, or a direction, in the body's axes at the start.
+        """Return a point or direction of the world in a body's axes at the start, points relative to its centre.
 
-        For body -1 it is returned in world axes.
+        Body -1 is the world, for which the vector is returned unchanged.
         """
         if body < 0:
             return vector
@@ -210,7 +210,7 @@ class Measure:
         return self.value / self.limit if self.limit > 0.0 else (0.0 if self.value <= 0.0 else math.inf)
 
     def as_data(self) -> dict[str, str | float | None]:
-        """Return plain data for JSON, which has no infinity."""
+        """Return plain data for JSON; a value that is not finite becomes None."""
         value = self.value if math.isfinite(self.value) else None
         return {"what": self.description, "value": value, "limit": self.limit, "unit": self.unit}
 

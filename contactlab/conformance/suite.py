@@ -31,7 +31,10 @@ class Report:
         return next(row for row in self.rows if (row.engine, row.case) == (engine, case))
 
     def score(self, engine: str) -> tuple[int, int]:
-        """Return the number of passed cases, and the number of passed, lost, crashed or timed-out cases."""
+        """Return the number of passed cases, and the number of all cases with a verdict, passed or lost.
+
+        A crash or a timeout counts as lost. Cases that are not supported or not reported do not count.
+        """
         mine = [row for row in self.rows if row.engine == engine]
         kept = sum(row.verdict is CaseVerdict.PASSED for row in mine)
         return kept, kept + sum(row.lost for row in mine)
@@ -139,6 +142,7 @@ def _engine(name: str) -> Engine | str:
 
 
 def _row(one: str | Engine, case: Case) -> CaseResult:
+    """Return the result of a case on an engine, an object or a name; MISSING if the engine cannot be loaded."""
     made = _engine(one) if isinstance(one, str) else one
     if isinstance(made, str):
         return CaseResult(str(one), "", case.name, CaseVerdict.MISSING, (), made)

@@ -81,6 +81,7 @@ def _write_cache(key: str, points: FloatArray) -> None:
 
 
 def _folder() -> Path | None:
+    """Return the folder of cached hulls, or None if compiled kernels are not cached either."""
     from lcp.compiler.cache import cache_folder
 
     kernels = cache_folder()
@@ -178,7 +179,7 @@ def _open_file(
     if not np.all(factors):
         raise ContactError("scale", f"must not have a zero, got {factors.tolist()}")
     real = _inside(Path(path), None if root is None else Path(root))
-    return real, read_bytes(real, _refused, MAX_BYTES), factors
+    return real, read_bytes(real, _unreadable_file, MAX_BYTES), factors
 
 
 def _inside(path: Path, root: Path | None) -> Path:
@@ -194,7 +195,8 @@ def _inside(path: Path, root: Path | None) -> Path:
     return real
 
 
-def _refused(path: Path, _: str, detail: str) -> MeshFileError:
+def _unreadable_file(path: Path, _: str, detail: str) -> MeshFileError:
+    """Return the error of a file that `read_bytes` cannot read."""
     return MeshFileError("path", f"{path.name} {detail}")
 
 
@@ -205,7 +207,7 @@ def _parse(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
         if kind == "dae":
             vertices, triangles, colors = read_collada(data, real.name)
         else:
-            mesh = _trimesh(data, kind)
+            mesh = _load_trimesh(data, kind)
             vertices, triangles = np.array(mesh.vertices, dtype=np.float64), np.array(mesh.faces, dtype=np.int64)
             colors = np.full((len(triangles), 3), np.nan)
         if len(triangles) == 0:
@@ -221,7 +223,8 @@ def _parse(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
         raise MeshFileError("path", detail) from error
 
 
-def _trimesh(data: bytes, kind: str) -> Any:
+def _load_trimesh(data: bytes, kind: str) -> Any:
+    """Return the mesh in the bytes of a file of this kind, read by trimesh without the files that it names."""
     try:
         import trimesh
     except ImportError as cause:
@@ -301,7 +304,7 @@ def _triangles(nodes: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
         if visited > MAX_NODES:
             raise MeshFileError("path", f"more than {MAX_NODES} nodes in the scene")
         if isinstance(node, GeometryNode):
-            painted = {bound.symbol: _diffuse(bound.target) for bound in node.materials}
+            painted = {bound.symbol: _diffuse_color(bound.target) for bound in node.materials}
             for primitive in node.geometry.primitives:
                 some = primitive.triangleset() if isinstance(primitive, Polylist) else primitive
                 if isinstance(some, TriangleSet) and some.vertex is not None and len(some.vertex_index):
@@ -315,7 +318,8 @@ def _triangles(nodes: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
             waiting.extend((child, here) for child in reversed(node.children))
 
 
-def _diffuse(material: Any) -> FloatArray:
+def _diffuse_color(material: Any) -> FloatArray:
+    """Return the diffuse colour (3,) of a COLLADA material, each entry from 0 to 1, or `NO_COLOR`."""
     color = getattr(getattr(material, "effect", None), "diffuse", None)
     if not isinstance(color, tuple) or len(color) < 3:
         return NO_COLOR

@@ -57,7 +57,7 @@ class Camera:
 
     @classmethod
     def far(cls, points: FloatArray, direction: FloatArray, size: int) -> Camera:
-        """Return the camera of a light at infinity in a direction (3,), whose picture contains all points (n, 3)."""
+        """Return the camera of a light at infinity in a direction (3,), with all points (n, 3) in ``size`` pixels."""
         axes = _axes(direction)
         inner = points @ axes.T
         low, high = inner.min(axis=0), inner.max(axis=0)
@@ -67,7 +67,10 @@ class Camera:
         return cls(eye, axes, 0.0, size, size, per_metre=size / extent)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Return x, y [pixels] and nearness of points (..., 3); nearness <= 0 is behind the eye."""
+        """Return x to the right, y downwards [pixels], and nearness, (..., 3), of points (..., 3).
+
+        Nearness is 1/depth, or linear in depth for an eye at infinity. At most 0 means behind the eye.
+        """
         inner = (points - self.eye) @ self.axes.T
         ahead = inner[..., 2]
         if self.per_metre is not None:

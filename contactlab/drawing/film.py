@@ -56,13 +56,13 @@ class ForceScale:
 
     @classmethod
     def of_world(cls, world: World, size: float) -> ForceScale:
-        """Return a scale from the weight of the heaviest body, for unknown forces."""
+        """Return a scale from the weight of the heaviest body, for unknown forces; ``size`` as in `of_recording`."""
         masses = [body.inertia.mass for body in world.model.bodies if body.inertia is not None]
         weight = max(masses, default=1.0) * (float(np.linalg.norm(world.model.gravity)) or 9.81)
         return cls(LENGTH * size / weight, LONGEST * size)
 
     def arrows(self, force: FloatArray) -> FloatArray:
-        """Return the arrows (n, 3) [m] of forces (n, 3) [N]."""
+        """Return the arrows (n, 3) [m] of forces (n, 3) [N], shortened to the length ``longest``."""
         size = np.linalg.norm(force, axis=1)
         length = np.minimum(self.per_newton * size, self.longest)
         return np.asarray(force * np.divide(length, size, out=np.zeros_like(size), where=size > 0.0)[:, None])
@@ -216,6 +216,7 @@ class _EventFilm:
         return ForceScale.of_world(self.world, size)
 
     def arrows(self, i: int, scale: ForceScale) -> Arrows:
+        """Return the marks of candidate contacts that touch or carry a force at state i."""
         force = self._forces[i]
         points, normals, modes = self._contacts(i)
         kin = self._kinematics(i)
@@ -228,13 +229,14 @@ class _EventFilm:
         return kinematics(self.world.model, self._q[i], self._v[i])
 
     def readout(self, i: int) -> Readout:
+        """Return the numbers of state i; an event-driven run has no certificates."""
         model, kin = self.world.model, self._kinematics(i)
         energy = float(kinetic_energy(model, kin, None)) + float(potential_energy(model, kin))
         touching = int(np.count_nonzero(np.any(self._forces[i] != 0.0, axis=1)))
         return Readout(float(self.time[i]), energy, len(self._recording.contact_names), touching)
 
     def _contacts(self, i: int) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return points, normals (nk, 3) and modes (nk,)."""
+        """Return points and normals (nk, 3) and modes (nk,) of all candidate contacts at state i."""
         kin = self._kinematics(i)
         local = [one.local(self.world.model, kin) for one in self._recording.candidates]
         slips = np.array([np.linalg.norm(one.u_t) > SLIPPING for one in local], dtype=np.bool_)

@@ -18,7 +18,7 @@ MODE_NAMES: dict[int, str] = {OPEN: "open", STICK: "stick", SLIDE: "slide"}
 
 
 def srgb_to_linear(color: Color) -> Color:
-    """Return a colour with linear light intensities from screen values (IEC 61966-2-1, without its linear part)."""
+    """Return a colour with linear light intensities from screen values, by a power of 2.2, close to IEC 61966-2-1."""
     red, green, blue = (round(255.0 * (value / 255.0) ** 2.2) for value in color)
     return red, green, blue
 

@@ -47,11 +47,12 @@ def visual_meshes(world: World) -> Looks:
     """
     looks = _LOOKS.get(world)
     if looks is None:
-        looks = _LOOKS[world] = _read(world)
+        looks = _LOOKS[world] = _load_visuals(world)
     return looks
 
 
-def _read(world: World) -> Looks:
+def _load_visuals(world: World) -> Looks:
+    """Load the visual meshes of a world, thinned to a maximum number of triangles; warn about those that failed."""
     meshes = {_key(one.shape): one.shape for one in world.visuals if isinstance(one.shape, VisualMesh)}
     found = {key: _load(mesh) for key, mesh in meshes.items()}
     loaded = {key: parts for key, parts in found.items() if not isinstance(parts, str)}
@@ -218,7 +219,11 @@ def _roots(world: World) -> list[int]:
 
 
 def _placeholder_parts(world: World, i: int, color: Color, before: list[Part]) -> list[Part]:
-    """Return a rod if nothing drawn joins a body to its parent, and a box of its inertia if it has no shape."""
+    """Return the parts that stand for missing shapes of body i.
+
+    These are a line from the parent to the body and a rod from its joint to its shapes, if the parts ``before`` do not
+    fill the gap, and a box of its inertia if it has no shape.
+    """
     spec, parts = world.model.bodies[i], []
     if spec.parent != WORLD and spec.placement.p.any():
         parent = world.model.index(spec.parent)

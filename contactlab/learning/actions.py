@@ -86,7 +86,7 @@ class Torques:
         self._nv = world.nv
 
     def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray, None]:
-        """Return the forces."""
+        """Return the forces (B, nv), ``limit`` times the actions."""
         taus = np.zeros((len(actions), self._nv))
         taus[:, self._dofs] = self.limit * actions
         return taus, None
@@ -144,7 +144,7 @@ class Targets:
         self._held = np.array([one.target for one in actions.drives])
 
     def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[None, FloatArray]:
-        """Return the targets; drives that are not named keep the world's."""
+        """Return the targets (B, nd) of all drives; drives that are not named keep the world's targets."""
         targets = np.tile(self._held, (len(actions), 1))
         targets[:, self._places] = self.least + 0.5 * (actions + 1.0) * (self.most - self.least)
         return None, targets
@@ -215,7 +215,7 @@ class Controls:
         self._world, self._robot = world, robot
 
     def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        """Return forces and targets."""
+        """Return the forces (B, nv) of the file's actuators, and the targets of drives, None without servos."""
         taus = self._robot.tau(self._world, actions, q, v)
         if not self._servos:
             return taus, None

@@ -46,7 +46,7 @@ def action_space(task: Task) -> Any:
 
 
 def observation_space(size: int | None) -> Any:
-    """Return the space of observations, without bounds."""
+    """Return the unbounded space of observations (size,), float64."""
     from gymnasium.spaces import Box
 
     return Box(-np.inf, np.inf, (size,), np.float64)
@@ -95,7 +95,10 @@ class TaskBatch:
         return len(self.batch)
 
     def _size_of(self, sensor: Sensor) -> int | None:
-        """Return the length of the readings of a sensor that reads steps; None for a sensor that reads states."""
+        """Return the length of the readings of a sensor that needs a step, or None if it needs only a state.
+
+        The runs are reset, and make a step if the sensor needs one.
+        """
         self.batch.reset()
         try:
             self.batch.read(sensor)
@@ -124,6 +127,7 @@ class TaskBatch:
         return Snapshot(batch.q.copy(), batch.v.copy(), batch.time, readings)
 
     def _read(self, name: str, sensor: Sensor) -> FloatArray:
+        """Return the readings (B, size) of a sensor; zero for runs that have no step yet, if the sensor needs one."""
         size = self._of_steps.get(name)
         if size is None:
             return self.batch.read(sensor)
@@ -139,7 +143,11 @@ class TaskBatch:
         return finite_array(seen, "observe", (len(self), self.size), LearningError).copy()
 
     def act(self, actions: ArrayLike, mask: Mask) -> StepOutcome:
-        """Apply an action in some runs; the other runs do not move, and their results are not meaningful."""
+        """Apply actions (B, n) in the runs of ``mask``; the other runs do not move, and their results have no meaning.
+
+        Actions are clipped to their bounds and come into effect after the delay of the run. The reward gets the actions
+        as given.
+        """
         task, batch, n = self.task, self.batch, len(self)
         given = finite_array(actions, "actions", (n, len(task.actions.low)), LearningError)
         within = np.minimum(np.maximum(given, task.actions.low), task.actions.high)
@@ -157,7 +165,9 @@ class TaskBatch:
         terms = {name: self._reward(one, mask, f"reward[{name!r}]") for name, one in told}
         reward = sum(terms.values(), np.zeros(n)) if terms else self._reward(worth, mask, "reward")
         terminated = (
-            np.zeros(n, dtype=np.bool_) if task.terminated is None else self._ended(task.terminated(after), mask)
+            np.zeros(n, dtype=np.bool_)
+            if task.terminated is None
+            else self._check_terminated(task.terminated(after), mask)
         )
         terminated[list(errors)] = True
         truncated = mask & (self.made >= task.max_steps) if task.max_steps is not None else np.zeros(n, dtype=np.bool_)
@@ -179,7 +189,8 @@ class TaskBatch:
         checked = finite_array(value, name, (len(self),), LearningError)
         return np.where(mask, checked, 0.0)
 
-    def _ended(self, value: Any, mask: Mask) -> Mask:
+    def _check_terminated(self, value: Any, mask: Mask) -> Mask:
+        """Return the task's verdicts on the masked runs; raise unless they are bool (B,)."""
         ended = np.asarray(value)
         if ended.dtype != np.bool_ or ended.shape != mask.shape:
             detail = f"must return bool of shape {mask.shape}, got {ended.dtype} of shape {ended.shape}"

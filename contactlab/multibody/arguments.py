@@ -118,7 +118,9 @@ def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
     Quaternions are left as they are: the kinematics divide their length out, see `normalize`.
     """
     try:
-        array = _checked(q, "q", model.nq, lambda: [(body.name, model.q_slice(body.name)) for body in model.bodies])
+        array = _finite_vector(
+            q, "q", model.nq, lambda: [(body.name, model.q_slice(body.name)) for body in model.bodies]
+        )
     except MultibodyError as error:
         floats = any(body.joint.nq == 7 for body in model.bodies)
         if not floats or not error.detail.startswith("must have shape"):
@@ -133,10 +135,11 @@ def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
 
 def check_velocity(model: Model, v: ArrayLike, field: str = "v") -> FloatArray:
     """Return a copy of ``v`` (nv,), or of any vector of that length; a `MultibodyError` names a bad entry."""
-    return _checked(v, field, model.nv, lambda: [(body.name, model.v_slice(body.name)) for body in model.bodies])
+    return _finite_vector(v, field, model.nv, lambda: [(body.name, model.v_slice(body.name)) for body in model.bodies])
 
 
-def _checked(value: ArrayLike, field: str, n: int, owners: Callable[[], list[tuple[str, slice]]]) -> FloatArray:
+def _finite_vector(value: ArrayLike, field: str, n: int, owners: Callable[[], list[tuple[str, slice]]]) -> FloatArray:
+    """Return a vector as a private array (n,); an entry that is not finite raises, naming the body that owns it."""
     array = np.asarray(value)
     if array.dtype.kind == "f" and array.shape == (n,) and not np.all(np.isfinite(array)):
         entry = int(np.argmin(np.isfinite(array)))

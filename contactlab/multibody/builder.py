@@ -168,6 +168,7 @@ class ModelBuilder:
         return self._become(other)
 
     def _place(self, name: str) -> int:
+        """Return the index of a body; an unknown name raises an error that lists similar ones."""
         places = {body.name: i for i, body in enumerate(self._bodies)}
         if name not in places:
             raise MultibodyError("body", f"no body is called {name!r}{close_names(name, places)}")
@@ -215,11 +216,11 @@ def reduced(model: Model, held: Mapping[str, ArrayLike]) -> Model:
         at[name] = q
     builder = ModelBuilder(model.gravity)
     for body in model.bodies:
-        builder.add_spec(_locked(body, at[body.name]) if body.name in at else body)
+        builder.add_spec(_lock_joint(body, at[body.name]) if body.name in at else body)
     return builder.build()
 
 
-def _locked(body: BodySpec, q: ArrayLike) -> BodySpec:
+def _lock_joint(body: BodySpec, q: ArrayLike) -> BodySpec:
     """Return a body fixed at the placement of its joint."""
     if isinstance(body.joint, CustomJoint):
         one = body.joint.transform(_position(body, q))

@@ -135,7 +135,10 @@ def forward_dynamics_derivatives(
 def _derivatives(
     model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return all three derivatives, for one instant or many."""
+    """Return three derivatives (..., nv, nv), by q, v and x, for one instant or many.
+
+    They are derivatives of tau at x = a, or of a at x = tau if ``forward`` is 1. ``name`` is the name of x in errors.
+    """
     packed, nv = model.packed, model.nv
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         out = _empty((3 + forward, nv, nv))
@@ -150,7 +153,7 @@ def _derivatives(
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
     if batched(q, v, x, rows=f_ext):
-        return _many(model, q, v, name, x, f_ext, forward)
+        return _batch_derivatives(model, q, v, name, x, f_ext, forward)
     given = checked_vector(name, x, nv)
     q_, v_, custom, work, ready = at_state(model, q, v, derivatives_size(packed.nl, nv))
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
@@ -164,10 +167,10 @@ def _derivatives(
     return out[0], out[1], out[2]
 
 
-def _many(
+def _batch_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return all three for every instant of a batch."""
+    """Return all three derivatives (..., nv, nv) for every instant of a batch, as `_derivatives`."""
     nv = model.nv
     many = BatchOperands.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
     out = np.empty((many.count, 3 + forward, nv, nv))
@@ -190,13 +193,15 @@ def joint_rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
         for k in range(joint.nv):
             for place, weight in STENCIL:
-                S, c = _moved(joint, q[iq], v[iv], k, place * STEP)
+                S, c = _custom_joint_at(joint, q[iq], v[iv], k, place * STEP)
                 row[36 * k : 36 * k + 6 * joint.nv] += weight / (12.0 * STEP) * S.T.ravel()
                 row[216 + 6 * k : 222 + 6 * k] += weight / (12.0 * STEP) * c
     return rows
 
 
-def _moved(joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float) -> tuple[FloatArray, FloatArray]:
+def _custom_joint_at(
+    joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float
+) -> tuple[FloatArray, FloatArray]:
     """Return the subspace and velocity product of a custom joint moved ``by`` along its degree of freedom k."""
     name = type(joint).__name__
     way = np.zeros(joint.nv)
@@ -277,7 +282,7 @@ def point_velocity_derivatives(
     PointVelocityDerivatives
         dvelocity_dq, dvelocity_dv, (..., 6, nv) each.
     """
-    by_q, by_v, _, _ = _of_point(model, q, v, np.zeros(model.nv), body, point)
+    by_q, by_v, _, _ = _point_derivatives(model, q, v, np.zeros(model.nv), body, point)
     return PointVelocityDerivatives(by_q, by_v)
 
 
@@ -298,7 +303,7 @@ def point_acceleration_derivatives(
     PointAccelerationDerivatives
         dacceleration_dq, dacceleration_dv, dacceleration_da, (..., 6, nv) each.
     """
-    _, by_a, by_q, by_v = _of_point(model, q, v, a, body, point)
+    _, by_a, by_q, by_v = _point_derivatives(model, q, v, a, body, point)
     return PointAccelerationDerivatives(by_q, by_v, by_a)
 
 
@@ -315,7 +320,7 @@ def centroidal_momentum_derivatives(model: Model, q: Instant, v: ArrayLike | Non
     CentroidalMomentumDerivatives
         dmomentum_dq, dmomentum_dv, (..., 6, nv) each.
     """
-    by_q, by_v, _, _ = _of_momentum(model, q, v, np.zeros(model.nv))
+    by_q, by_v, _, _ = _momentum_derivatives(model, q, v, np.zeros(model.nv))
     return CentroidalMomentumDerivatives(by_q, by_v)
 
 
@@ -336,23 +341,26 @@ def centroidal_rate_derivatives(
     CentroidalRateDerivatives
         drate_dq, drate_dv, drate_da, (..., 6, nv) each.
     """
-    _, by_a, by_q, by_v = _of_momentum(model, q, v, a)
+    _, by_a, by_q, by_v = _momentum_derivatives(model, q, v, a)
     return CentroidalRateDerivatives(by_q, by_v, by_a)
 
 
-def _of_point(
+def _point_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, body: str, point: ArrayLike
 ) -> tuple[FloatArray, ...]:
+    """Return four derivatives (..., 6, nv) of a point: of its velocity by q and v, of its acceleration by q and v."""
     index = model.index_or_world(body)
     more = (operand("point", point, 3),)
-    return _filled(model, q, v, a, kernels().entries.rates_of_points, point_rates_size, more, index)
+    return _four_derivatives(model, q, v, a, kernels().entries.rates_of_points, point_rates_size, more, index)
 
 
-def _of_momentum(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> tuple[FloatArray, ...]:
-    return _filled(model, q, v, a, kernels().entries.rates_of_momentum, derivatives_size, (), world_mass(model))
+def _momentum_derivatives(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> tuple[FloatArray, ...]:
+    return _four_derivatives(
+        model, q, v, a, kernels().entries.rates_of_momentum, derivatives_size, (), world_mass(model)
+    )
 
 
-def _filled(
+def _four_derivatives(
     model: Model,
     q: Instant,
     v: ArrayLike | None,
@@ -362,7 +370,7 @@ def _filled(
     more: tuple[tuple[str, FloatArray, int], ...],
     last: object,
 ) -> tuple[FloatArray, ...]:
-    """Return the four results (..., 6, nv) of a kernel of `kernels.entries`."""
+    """Return the four derivatives (..., 6, nv) that a kernel of `kernels.entries` computes for many instants."""
     nv = model.nv
     if isinstance(q, Kinematics):
         q, v = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]

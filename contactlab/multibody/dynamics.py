@@ -90,7 +90,7 @@ def inverse_dynamics(
             pass  # not plain arrays; of an empty list, even its type is unknown
     if batched(q, v, a, rows=f_ext):
         return inverse_dynamics_batch(model, q, v, a, f_ext)
-    return _forces(model, q, v, checked_vector("a", a, nv), f_ext)
+    return _joint_forces(model, q, v, checked_vector("a", a, nv), f_ext)
 
 
 def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None) -> FloatArray:
@@ -100,10 +100,11 @@ def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: Arra
     """
     if batched(q, v, rows=f_ext):
         return inverse_dynamics_batch(model, q, v, None, f_ext)
-    return _forces(model, q, v, _NO_ACCELERATION, f_ext)
+    return _joint_forces(model, q, v, _NO_ACCELERATION, f_ext)
 
 
-def _forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext: ArrayLike | None) -> FloatArray:
+def _joint_forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext: ArrayLike | None) -> FloatArray:
+    """Return tau = M a + h - J^T f_ext (nv,); an ``a`` of length 0 stands for zero."""
     packed = model.packed
     nv = model.nv
     q_, v_, custom, work, ready = at_state(model, q, v, rnea_size(packed.nl, nv))

@@ -175,7 +175,7 @@ class ConfigurationSpace:
         # A follower may now exceed its own limits; then the joint that it follows is moved.
         low, high = self.bounds(out)
         least = np.clip(0.0, low, np.maximum(low, high))
-        return out if not least.any() else self._followed(integrate(self.model, out, self.basis @ least, 1.0))
+        return out if not least.any() else self._enforce_limits(integrate(self.model, out, self.basis @ least, 1.0))
 
     def random_restart(self, q: FloatArray, number: int, rng: np.random.Generator) -> FloatArray:
         """Return a random start configuration, whose distance from q grows with ``number``.
@@ -211,9 +211,10 @@ class ConfigurationSpace:
     def moved(self, q: FloatArray, y: FloatArray) -> FloatArray:
         """Return the configuration after a step y of the independent velocities."""
         v = y if self.basis is None else self.basis @ y
-        return self._followed(integrate(self.model, q, v, 1.0))
+        return self._enforce_limits(integrate(self.model, q, v, 1.0))
 
-    def _followed(self, q: FloatArray) -> FloatArray:
+    def _enforce_limits(self, q: FloatArray) -> FloatArray:
+        """Return q clipped to the limits, with the mimic relations applied."""
         # Steps end on the limits up to rounding.
         out = np.clip(q, self.lower, self.upper)
         return out if self.basis is None else apply_mimic(self.model, out)
@@ -231,7 +232,7 @@ def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> Conf
         raise MultibodyError("limits", f"must be True, False or a pair (lower, upper), got {limits!r}")
     elif given:
         lower, upper = position_limits(model)
-        basis = _independent(model)
+        basis = _independent_basis(model)
     crossed = np.flatnonzero(~(lower <= upper))
     if crossed.shape[0]:
         at = int(crossed[0])
@@ -245,6 +246,7 @@ def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> Conf
 
 
 def _limit(name: str, value: ArrayLike, nq: int) -> FloatArray:
+    """Return limits of q as a copy (nq,), which may have infinite entries; NaN or another shape raises."""
     array = np.array(value, dtype=np.float64)
     if np.isnan(array).any():
         raise MultibodyError(name, f"entry [{int(np.flatnonzero(np.isnan(array.ravel()))[0])}] is nan")
@@ -265,7 +267,7 @@ def _coordinates(model: Model) -> NDArray[np.intp]:
     return out
 
 
-def _independent(model: Model) -> FloatArray | None:
+def _independent_basis(model: Model) -> FloatArray | None:
     """Return the basis (nv, ny) of the velocities that keep the mimic relations; None if there are none."""
     coupling = mimic_coupling(model, model.neutral)
     G = coupling.G

@@ -225,13 +225,14 @@ class _Problem:
         return _End(np.array(at.q), objective, error, taken)
 
     def jacobian(self, at: Kinematics) -> tuple[FloatArray, float]:
-        """Return the weighted rows over the independent velocities, and the mean square of the singular values."""
+        """Return the weighted Jacobian by the independent velocities, and the mean square of its singular values."""
         J = np.concatenate([target.jacobian(self.model, at) for target in self.targets])
         J = self.freedom.reduced(self.weight[:, None] * J)
         return J, float(np.sum(J * J)) / max(1, min(J.shape))
 
 
 def _checked_targets(model: Model, targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Return the targets as a tuple; raise if there are none, or if one is invalid or names an unknown body."""
     if isinstance(targets, Target):
         raise MultibodyError("targets", f"must be a list of targets, also of one: [{type(targets).__name__}(...)]")
     goals = tuple(targets)
@@ -249,6 +250,7 @@ def _checked_targets(model: Model, targets: Sequence[Target]) -> tuple[Target, .
 
 
 def _row_weights(goals: tuple[Target, ...], weights: Weights | None) -> FloatArray:
+    """Return the weights (rows,) of the rows of all targets; a number counts for all rows of its target."""
     if weights is None:
         return np.ones(sum(goal.rows for goal in goals))
     if len(weights) != len(goals):

@@ -212,6 +212,7 @@ def position_limits(model: Model) -> tuple[FloatArray, FloatArray]:
 
 
 def _per_velocity(model: Model, attribute: str, default: float) -> FloatArray:
+    """Return an attribute of the joints for each degree of freedom (nv,), ``default`` for joints without data."""
     out = np.full(model.nv, default)
     for joint in _data(model).values():
         out[joint.v] = getattr(joint, attribute)

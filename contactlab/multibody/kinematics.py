@@ -89,9 +89,9 @@ def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinema
 
 
 def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, FloatArray, FloatArray, int]:
-    """Return the arguments of a kernel of q: q, custom rows, a workspace of ``size`` and the level of its head."""
+    """Return the arguments of a kernel of q, as `at_state`: q, rows of custom joints, workspace, level of its head."""
     if type(q) is Kinematics:
-        return q._q, q._custom, _copied(model, q, size), POSES
+        return q._q, q._custom, _copy_head(model, q, size), POSES
     configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]  # not a Kinematics any more
     custom = custom_rows(model, configuration) if model.packed.custom else _NO_ROWS
     return configuration, custom, np.empty(size), NOTHING
@@ -100,7 +100,11 @@ def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, F
 def at_state(
     model: Model, q: Instant, v: ArrayLike | None, size: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
-    """Return the arguments of a kernel of q and v: q, v, custom rows, a workspace and the level of its head."""
+    """Return the arguments of a kernel of q and v: q, v, rows of custom joints, workspace, and level of its head.
+
+    The workspace has the length ``size``. The level is `NOTHING`, `POSES` or `VELOCITIES`: the part of its head that is
+    already filled, from a `Kinematics`. ``v`` can be None only for a `Kinematics` with velocities; otherwise it raises.
+    """
     if type(q) is Kinematics:
         return _at_kinematics(model, q, v, size)
     if v is None:
@@ -114,16 +118,17 @@ def at_state(
 def _at_kinematics(
     model: Model, kin: Kinematics, v: ArrayLike | None, size: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
+    """Return the values of `at_state` from computed kinematics; another v than theirs reuses only the poses."""
     if v is None and kin.v is None:
         raise MultibodyError("v", "is needed: these kinematics were computed without velocities")
     if v is None or v is kin.v:
-        return kin._q, kin._v, kin._custom, _copied(model, kin, size), VELOCITIES
+        return kin._q, kin._v, kin._custom, _copy_head(model, kin, size), VELOCITIES
     speed = checked_vector("v", v, model.nv)
     custom = custom_rows(model, kin._q, speed) if model.packed.custom else _NO_ROWS
-    return kin._q, speed, custom, _copied(model, kin, size), POSES
+    return kin._q, speed, custom, _copy_head(model, kin, size), POSES
 
 
-def _copied(model: Model, kin: Kinematics, size: int) -> FloatArray:
+def _copy_head(model: Model, kin: Kinematics, size: int) -> FloatArray:
     """Return a private workspace with a filled head, so that kernels cannot change the `Kinematics`."""
     if kin.model is not model:
         raise MultibodyError("q", "these kinematics belong to another model")

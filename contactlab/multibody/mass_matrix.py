@@ -45,17 +45,18 @@ class LTLFactor:
 
     def solve(self, b: ArrayLike) -> FloatArray:
         """Return H^-1 b."""
-        return self._solved(b, True, True)
+        return self._solve_triangular(b, True, True)
 
     def solve_lt(self, b: ArrayLike) -> FloatArray:
         """Return L^-T b."""
-        return self._solved(b, True, False)
+        return self._solve_triangular(b, True, False)
 
     def solve_l(self, b: ArrayLike) -> FloatArray:
         """Return L^-1 b."""
-        return self._solved(b, False, True)
+        return self._solve_triangular(b, False, True)
 
-    def _solved(self, b: ArrayLike, transposed: bool, plain: bool) -> FloatArray:
+    def _solve_triangular(self, b: ArrayLike, transposed: bool, plain: bool) -> FloatArray:
+        """Return b (n,) or (n, k) after solves with L^T if ``transposed``, and then with L if ``plain``."""
         given = np.asarray(b)
         n = self._L.shape[0]
         shape = (n, given.shape[1]) if given.ndim == 2 else (n,)

@@ -32,7 +32,7 @@ ORIGIN = np.zeros(3)
 
 
 def point_jacobian(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
-    """Return J (3, nv): J v is the velocity of a body's point (3,), world axes; J^T f the effect of a force f there.
+    """Return J (..., 3, nv): J v is the velocity of a body's point and J^T f the effect of a force f on it; world axes.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
     point
         (3,) [m] in body coordinates.
     """
-    return _moved(model, q, None, None, body, point, 0)
+    return _point_motion(model, q, None, None, body, point, 0)
 
 
 def point_in_body(model: Model, q: Instant, body: str, position: ArrayLike) -> FloatArray:
@@ -121,12 +121,12 @@ def point_in_body(model: Model, q: Instant, body: str, position: ArrayLike) -> F
 
 def point_velocity(model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike) -> FloatArray:
     """Return the velocity (3,) [m/s], world axes, of a point of a body; arguments as for `point_position`."""
-    return _moved(model, q, v, None, body, point, 1)[..., 3:]
+    return _point_motion(model, q, v, None, body, point, 1)[..., 3:]
 
 
 def point_velocity_6d(model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike) -> FloatArray:
     """Return the angular velocity of a body and velocity of its point, (6,) [rad/s, m/s], world axes."""
-    return _moved(model, q, v, None, body, point, 1)
+    return _point_motion(model, q, v, None, body, point, 1)
 
 
 def point_acceleration(
@@ -136,31 +136,32 @@ def point_acceleration(
 
     There is no gravity in it. Arguments as for `point_position`; a (nv,) is the derivative of v.
     """
-    return _moved(model, q, v, a, body, point, 2)[..., 3:]
+    return _point_motion(model, q, v, a, body, point, 2)[..., 3:]
 
 
 def point_acceleration_6d(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, body: str, point: ArrayLike
 ) -> FloatArray:
     """Return angular acceleration of a body and acceleration of its point, (6,) [rad/s^2, m/s^2], world axes."""
-    return _moved(model, q, v, a, body, point, 2)
+    return _point_motion(model, q, v, a, body, point, 2)
 
 
 def point_bias_acceleration(model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike) -> FloatArray:
     """Return the acceleration (3,) of a point at a = 0: (dJ/dt) v for the J of `point_jacobian`."""
-    return _moved(model, q, v, None, body, point, 2)[..., 3:]
+    return _point_motion(model, q, v, None, body, point, 2)[..., 3:]
 
 
 def point_bias_acceleration_6d(
     model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike
 ) -> FloatArray:
     """Return (dJ/dt) v (6,) for the J of `point_jacobian_6d`."""
-    return _moved(model, q, v, None, body, point, 2)
+    return _point_motion(model, q, v, None, body, point, 2)
 
 
-def _moved(
+def _point_motion(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, body: str, point: ArrayLike, order: int
 ) -> FloatArray:
+    """Return position (..., 3), velocity or acceleration (..., 6) of a body's point, for order 0, 1 or 2."""
     if batched(q, v, a, point):
         return point_motion_batch(model, q, v, a, body, point, order)
     index, packed = model.index_or_world(body), model.packed

@@ -192,6 +192,7 @@ def _frames(
 
 
 def _state(film: Playback, when: float) -> int:
+    """Return the index of the state at a time [s]; a time outside the recording raises."""
     start, end = float(film.time[0]), float(film.time[-1])
     slack = 1e-9 + 1e-9 * abs(end)
     if not start - slack <= when <= end + slack:
@@ -208,6 +209,7 @@ def _camera(
     strip: bool,
     lens: float,
 ) -> Camera:
+    """Return a camera that shows the stage and all marks; without ``size``, the picture gets the shape of the scene."""
     all_points = np.concatenate([stage.points, *(item.solid.vertices for items in marks for item in items)])
     if size is None:
         wide, tall = (420, 560) if strip else (900, 900)
@@ -266,6 +268,7 @@ def _arrow(foot: FloatArray, tip: FloatArray, thick: float) -> SurfaceMesh:
 
 
 def _legend(figure: Figure, scale: ForceScale, *, narrow: bool) -> None:
+    """Draw the legend of contact modes under a figure, with the scale of the forces unless it is narrow."""
     from matplotlib.lines import Line2D
 
     handles = [
@@ -321,6 +324,7 @@ def write_moving(frames: list[NDArray[np.uint8]], path: Path, fps: float) -> Non
 
 
 def _film(frames: list[NDArray[np.uint8]], path: Path, fps: float) -> None:
+    """Write frames (height, width, 3) as a video with ffmpeg."""
     height, width, _ = frames[0].shape
     given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{fps:g}", "-i", "-"]
     # Most players need this pixel format, which has one colour per four pixels, so both sides must be even.

@@ -90,6 +90,7 @@ def draw_modes(axes: Axes, recording: Recording) -> None:
 
 
 def _fill(axes: Axes, corners: FloatArray, color: str) -> None:
+    """Fill polygons (n, corners, 2) with one colour; the vertical limits of the axes stay."""
     from matplotlib.collections import PolyCollection
 
     axes.add_collection(PolyCollection(list(corners), facecolors=[color], edgecolors="none"))
@@ -158,7 +159,7 @@ def _per_step(recording: Recording, steps: IntArray, impulses: FloatArray) -> Fl
 
 
 def _calm_scale(axes: Axes) -> None:
-    """Use a scale on which small forces remain visible next to an impact."""
+    """Begin the axis at zero; use a symmetric logarithmic scale if an impact hides the usual forces."""
     values = np.concatenate([np.abs(np.asarray(line.get_ydata())) for line in axes.lines] or [np.zeros(1)])
     carried = values[values > 0.0]
     if carried.size and carried.max() > 20.0 * np.median(carried):

@@ -74,11 +74,11 @@ class RigidInertia:
             self._check_physical()
 
     def _fill(self, mass: float, com: FloatArray, inertia: FloatArray, noise: float) -> None:
-        """Set the fields; ``noise`` [kg m^2] is the uncertainty of the moments."""
+        """Set the fields, and ``physical_fault`` from them; ``noise`` [kg m^2] is the uncertainty of the moments."""
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "com", read_only(com))
         object.__setattr__(self, "inertia", read_only(inertia))
-        object.__setattr__(self, "physical_fault", _oddity(mass, inertia, noise))
+        object.__setattr__(self, "physical_fault", _physical_fault(mass, inertia, noise))
 
     def _check_physical(self) -> None:
         if self.physical_fault is not None:
@@ -88,7 +88,7 @@ class RigidInertia:
             )
 
     @classmethod
-    def _made(cls, mass: float, com: FloatArray, inertia: FloatArray, noise: float = 0.0) -> RigidInertia:
+    def _from_checked(cls, mass: float, com: FloatArray, inertia: FloatArray, noise: float = 0.0) -> RigidInertia:
         """Return an inertia from checked values, also if it is physically impossible."""
         made = object.__new__(cls)
         made._fill(mass, com, 0.5 * (inertia + inertia.T), noise)
@@ -195,6 +195,7 @@ class RigidInertia:
 
     @classmethod
     def _of_solid(cls, mass: float, solid: UnitSolid) -> RigidInertia:
+        """Return the inertia of a homogeneous solid of this mass; a solid without volume raises."""
         mass = _positive(mass, "mass")
         if not solid.mass > 0.0:
             raise SpatialError("points", "enclose no volume: at least four must not lie in a plane")
@@ -213,7 +214,7 @@ class RigidInertia:
         c = np.array([given[2, 4], given[0, 5], given[1, 3]]) / mass if mass > 0.0 else np.zeros(3)
         # The difference has the rounding error of its terms.
         noise = ROUNDING * float(np.max(np.abs(given[:3, :3])))
-        made = cls._made(mass, c, given[:3, :3] - _parallel_axis(mass, c), noise)
+        made = cls._from_checked(mass, c, given[:3, :3] - _parallel_axis(mass, c), noise)
         off = np.abs(made.matrix() - given)
         if float(np.max(off)) > SLACK * float(np.max(np.abs(given))):
             i, j = (int(k) for k in np.unravel_index(int(np.argmax(off)), (6, 6)))
@@ -240,7 +241,7 @@ class RigidInertia:
 
     def moved(self, X: Transform) -> RigidInertia:
         """Return the same mass distribution in the parent frame of X."""
-        return self._made(self.mass, X.apply(self.com), X.R @ self.inertia @ X.R.T)
+        return self._from_checked(self.mass, X.apply(self.com), X.R @ self.inertia @ X.R.T)
 
     def join(self, other: RigidInertia, placement: Transform | None = None) -> RigidInertia:
         """Return both bodies as one, in the frame of this body.
@@ -274,6 +275,7 @@ class RigidInertia:
         return rest
 
     def _sum(self, other: RigidInertia, sign: float) -> RigidInertia:
+        """Return this inertia plus ``sign`` times the other one, about the common centre of mass."""
         mass = self.mass + sign * other.mass
         share = sign * other.mass / mass if mass > 0.0 else 0.0
         # relative to the centre of mass of this body, so that no digits are lost if both bodies are far from the origin
@@ -281,7 +283,7 @@ class RigidInertia:
         shift = share * self.mass * _parallel_axis(1.0, apart)
         inertia = self.inertia + sign * other.inertia + shift
         largest = max(float(np.max(np.abs(part))) for part in (self.inertia, other.inertia, shift))
-        return self._made(mass, self.com + share * apart, inertia, SLACK * largest if sign < 0.0 else 0.0)
+        return self._from_checked(mass, self.com + share * apart, inertia, SLACK * largest if sign < 0.0 else 0.0)
 
 
 def _parallel_axis(mass: float, d: FloatArray) -> FloatArray:
@@ -294,6 +296,7 @@ def _positive(value: float, field: str) -> float:
 
 
 def _symmetric(value: ArrayLike) -> FloatArray:
+    """Return the symmetric part of an inertia (3, 3); an asymmetry larger than rounding raises."""
     inertia = finite_array(value, "inertia", (3, 3), SpatialError)
     scale = float(np.max(np.abs(inertia)))
     i, j = np.unravel_index(int(np.argmax(np.abs(inertia - inertia.T))), (3, 3))
@@ -309,7 +312,7 @@ def round_off(mass: float, largest: float) -> float:
     return SLACK * abs(largest) + mass * POINT**2
 
 
-def _oddity(mass: float, inertia: FloatArray, noise: float) -> str | None:
+def _physical_fault(mass: float, inertia: FloatArray, noise: float) -> str | None:
     """Return the reason why no mass distribution has this inertia; None for points, rods, plates and solid bodies."""
     low, middle, high = (float(moment) for moment in np.linalg.eigvalsh(inertia))
     zero = round_off(mass, high) + noise

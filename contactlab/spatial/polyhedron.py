@@ -88,7 +88,9 @@ def outward_triangles(points: FloatArray, hull: ConvexHull) -> IntArray:
 
 
 def surface_fault(vertices: FloatArray, triangles: IntArray) -> str | None:
-    """Return the reason why a surface does not enclose a solid, or None if it does.
+    """Return the reason why a surface of triangles does not enclose a solid, or None if it does.
+
+    The reasons are an open surface, triangles that face in different directions or inward, and no volume.
 
     Vertices at one position count as one, because files often store separate corners for every triangle. A surface is
     closed if it traverses each edge equally often in both directions.

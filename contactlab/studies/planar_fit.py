@@ -221,7 +221,10 @@ def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None
 
 
 def cross_validate(data: PlanarImpacts, model: PlanarModel, *, folds: int = 2, seed: int = 0) -> PlanarFit:
-    """Fit on all folds except one and score this one, for each fold; impacts are assigned to folds at random."""
+    """Return the fit to all impacts, with the error of each impact in a fit without its fold.
+
+    Impacts are assigned to folds at random.
+    """
     if not 2 <= folds <= len(data):
         raise ValueError(f"folds: {folds} is not between 2 and the {len(data)} impacts")
     fold = np.random.default_rng(seed).permutation(len(data)) % folds
@@ -242,7 +245,7 @@ def score_frozen(data: PlanarImpacts, model: PlanarModel, values: FloatArray) ->
 
 
 def bootstrap(data: PlanarImpacts, fit: PlanarFit, resamples: int, *, seed: int = 0) -> FloatArray:
-    """Return the 2.5 and 97.5 percentiles (2, number of parameters) of fits to impacts drawn with replacement."""
+    """Return the 2.5 and 97.5 percentiles (2, parameters) of fits to resampled impacts, drawn with replacement."""
     rng = np.random.default_rng(seed)
     n = len(data)
     draws = [fit_planar(take(data, rng.integers(n, size=n)), fit.model, start=fit.values) for _ in range(resamples)]

@@ -62,7 +62,7 @@ def planar_impulses(
         "Chatterjee and Ruina": lambda: _algebraic(W, u, mu, e, own),
         "Brach": lambda: _brach(W, u, mu, e),
         "Smith": lambda: _smith(W, u, mu, e),
-        "Tangential compliance": lambda: _sprung(W, u, mu, e, own, resolution),
+        "Tangential compliance": lambda: _two_springs(W, u, mu, e, own, resolution),
     }
     p = formulas[law]() if law in formulas else _routh(law, W, u, mu, e)
     return np.asarray(np.where(u[:, :1] < 0.0, p, 0.0))
@@ -155,8 +155,8 @@ def _smith(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray
     return np.stack((normal, -mu * f * normal), axis=1)
 
 
-def _sprung(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, eta2: float, resolution: float) -> FloatArray:
-    """Return the impulses of a normal and a tangential spring."""
+def _two_springs(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, eta2: float, resolution: float) -> FloatArray:
+    """Return the impulses (n, 2) of two springs; the tangential stiffness is the normal one divided by ``eta2``."""
     from contactlab.impact.kernels.compression import solve_two_springs
 
     n = len(u)

@@ -115,7 +115,7 @@ def read_frozen(document: object) -> list[tuple[PlanarModel, NDArray[np.float64]
 def format_intervals(fit: PlanarFit, interval: NDArray[np.float64]) -> str:
     """Return the values of one model with their intervals (2, number of parameters)."""
     parts = [
-        f"{_number(name, value)} ({_scaled(name, low):.4g} to {_scaled(name, high):.4g})"
+        f"{_number(name, value)} ({_in_display_unit(name, low):.4g} to {_in_display_unit(name, high):.4g})"
         for name, value, low, high in zip(fit.model.parameters, fit.values, *interval, strict=True)
     ]
     return f"{fit.model.reading}, {fit.model.law}: " + ", ".join(parts)
@@ -149,12 +149,13 @@ def _interval(paired: Paired) -> dict[str, object]:
     return {"mean": paired.difference, "interval_95": [paired.low, paired.high]}
 
 
-def _scaled(name: str, value: float) -> float:
+def _in_display_unit(name: str, value: float) -> float:
+    """Return a value in the unit of the tables: an offset in mm."""
     return 1e3 * value if name == "offset" else value
 
 
 def _number(name: str, value: float) -> str:
-    return f"{name} {_scaled(name, value):.4g}{' mm' if name == 'offset' else ''}"
+    return f"{name} {_in_display_unit(name, value):.4g}{' mm' if name == 'offset' else ''}"
 
 
 def format_squares(reports: Mapping[str, SquareReport]) -> str:

@@ -98,10 +98,11 @@ def calibrate(drops: SquareDrops) -> Calibration:
 
 def prepare(drops: SquareDrops, calibration: Calibration, fall: float) -> tuple[SquarePath, ...]:
     """Return all drops corrected; ``fall`` [m/s^2] is the acceleration in the fits of the starts."""
-    return tuple(_prepare(drops, i, calibration, fall) for i in range(len(drops)))
+    return tuple(_prepare_drop(drops, i, calibration, fall) for i in range(len(drops)))
 
 
-def _prepare(drops: SquareDrops, i: int, calibration: Calibration, fall: float) -> SquarePath:
+def _prepare_drop(drops: SquareDrops, i: int, calibration: Calibration, fall: float) -> SquarePath:
+    """Return the corrected path of drop i: pose with continuous angle, frames, good samples, and start (q, v)."""
     # The stored angle rotates x to z, opposite to a rotation about y (`rotation_sense` shows it from the impacts).
     angle = -(np.unwrap(drops.theta[i], period=QUARTER) - calibration.angle)
     pose = np.stack((drops.x[i], drops.z[i], angle), axis=1)
@@ -109,7 +110,7 @@ def _prepare(drops: SquareDrops, i: int, calibration: Calibration, fall: float) 
     clear = lowest_corner(drops.z[i], angle, drops.half_width) - floor > CLEAR
     frame = _frames(pose, clear, drops.half_width)
     q, v = start_of(pose, np.asarray(frame * drops.dt), clear, fall)
-    return SquarePath(int(drops.traj_id[i]), frame, pose, _good(pose, frame), q, v)
+    return SquarePath(int(drops.traj_id[i]), frame, pose, _inlier_mask(pose, frame), q, v)
 
 
 def _frames(pose: FloatArray, clear: NDArray[np.bool_], half_width: float) -> NDArray[np.int64]:
@@ -139,7 +140,7 @@ def _frames(pose: FloatArray, clear: NDArray[np.bool_], half_width: float) -> ND
     return np.concatenate(([0], np.cumsum(taken)))
 
 
-def _good(pose: FloatArray, frame: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _inlier_mask(pose: FloatArray, frame: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return a mask of samples near the line between their neighbours; the worst outlier is removed first."""
     kept = np.arange(len(pose))
     while len(kept) > 2:
@@ -227,8 +228,9 @@ NOISE = (5e-4, 7e-4, 2e-2)  # deviation of samples from the fitted flight [m, m,
 def rotation_sense(
     drops: SquareDrops, paths: Sequence[SquarePath], calibration: Calibration
 ) -> tuple[float, float, int]:
-    """Return (a, b) by least squares over first impacts on one corner, and the number of impacts.
+    """Return the coefficients a, b of the balance of angular momentum, and the number of fitted impacts.
 
+    I d_omega = a (-r_x P_z) + b r_z P_x is fitted by least squares to the first impacts on one corner.
     With fewer than two impacts the result is (nan, nan, n).
     """
     impacts = [impact for path in paths if (impact := first_impact(drops, path, calibration)) is not None]

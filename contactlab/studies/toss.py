@@ -380,7 +380,7 @@ def synthesize_tosses(
     """
     truth = TossSettings() if settings is None else settings
     random = np.random.default_rng(seed)
-    starts = np.array([_throw(random) for _ in range(count)])
+    starts = np.array([_random_throw(random) for _ in range(count)])
     rows = np.arange(count + 1) * samples
     blank = CubeTosses(
         path=Path("synthetic"),
@@ -405,7 +405,7 @@ def synthesize_tosses(
     return replace(blank, pos=position, quat_wxyz=turn, eval_start=first, eval_ic=states)
 
 
-def _throw(random: np.random.Generator) -> FloatArray:
+def _random_throw(random: np.random.Generator) -> FloatArray:
     """Return a random start (13,) similar to a throw by hand: above the board, 1 m/s forward, spinning."""
     quaternion = random.normal(size=4)
     position = (0.0, 0.0, random.uniform(0.15, 0.22))

@@ -65,11 +65,12 @@ class TourPanel:
     def _halt(self) -> None:
         self._halted = not self._halted
 
-    def _touched(self) -> None:
+    def _request_play(self) -> None:
+        """Request the picture for the present values of the sliders; `run` makes it."""
         self._wanted = {name: slider.value for name, slider in self._sliders.items()}
 
     def _enter(self, number: int) -> None:
-        """Fill the panel for a scene, with the initial values of its sliders."""
+        """Fill the panel for a scene, with the initial values of its sliders, and request its picture."""
         self._number, scene = number, SCENES[number]
         page = f"docs/{scene.page}.md"
         link = page if self._docs is None else f"[{page}]({self._docs.rstrip('/')}/{scene.page}.html)"
@@ -83,9 +84,9 @@ class TourPanel:
             for one in scene.sliders:
                 label = f"{one.name} [{one.unit}]" if one.unit else one.name
                 slider = self._server.gui.add_slider(label, one.low, one.high, one.step, one.start)
-                slider.on_update(lambda _: self._touched())
+                slider.on_update(lambda _: self._request_play())
                 self._sliders[one.name] = slider
-        self._touched()
+        self._request_play()
 
     def _play(self, values: dict[str, float]) -> None:
         """Make the picture for these values, and then remove the previous one."""
@@ -97,8 +98,8 @@ class TourPanel:
                 self._server.scene.remove_by_name(f"/scene {self._made - 1}")
         self._legend.content = f'<div style="{WORDS}">{self._drawn.words}</div>'
 
-    def _frame(self, *, anew: bool) -> None:
-        """Aim the camera of every window that is new, has another size, or shows another scene."""
+    def _aim_cameras(self, *, anew: bool) -> None:
+        """Aim the camera of every window that is new or has another size; of all windows if ``anew``."""
         assert self._drawn is not None
         for number, client in self._server.get_clients().items():
             size = (client.camera.image_width, client.camera.image_height)
@@ -121,7 +122,7 @@ class TourPanel:
                 self._play(values)
                 now, last = 0.0, time.monotonic()
             assert self._drawn is not None
-            self._frame(anew=anew)
+            self._aim_cameras(anew=anew)
             times, before, last = self._drawn.times, last, time.monotonic()
             if not self._halted:
                 now = 0.0 if now > times[-1] + REST else now + last - before

@@ -86,6 +86,7 @@ class LcpPlanes:
     def _write(
         self, text: str, at: ArrayLike, aside: float, anchor: LabelAnchor = "center-center", size: float = 1.0
     ) -> None:
+        """Add a label at a point of a plane that is shifted sideways by ``aside``."""
         place = _at(np.array([at], dtype=float), aside, 0.04)[0]
         name = f"{self._root}/{text} of {aside}"
         self._scene.add_label(name, text, position=place, anchor=anchor, font_screen_scale=size)

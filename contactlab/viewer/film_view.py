@@ -138,7 +138,7 @@ class PlaybackView:
             view.show(R[i], p[i], film.arrows(i, self._scale), "")
 
     def caption(self, frame: int) -> str:
-        """Return the time, and the numbers of the run with the least accurate step."""
+        """Return time and numbers as text, of the run whose step at this frame has the largest residual."""
         told = [film.readout(int(states[frame])) for film, states in zip(self._films, self._states, strict=True)]
         return str(max(told, key=lambda one: one.scaled or 0.0))
 

@@ -104,7 +104,7 @@ class SceneView:
             self._text.text = text
 
     def _show_ids(self, arrows: Arrows) -> None:
-        """Label contacts with the lowest digits of their ids, up to the maximum number of labels."""
+        """Label contacts with the last six hexadecimal digits of their ids, up to the maximum number of labels."""
         count = min(len(arrows.points), MAX_IDS)
         while len(self._labels) < count:
             self._labels.append(self._scene.add_label(f"{self._root}/contacts/ids/{len(self._labels)}", ""))

@@ -70,7 +70,7 @@ class Drake:
             one = plant.AddRigidBody(f"body {i}", SpatialInertia(body.mass, np.zeros(3), unit))
             bodies.append(one)
             if (joint := scene.joint_of(i)) is not None:
-                _hold(plant, scene, bodies, i, joint)
+                _add_joint(plant, scene, bodies, i, joint)
             if body.shape is None:
                 continue
             surface = soft if body.shape.kind == "box" else round_ones
@@ -117,12 +117,12 @@ class DrakeRun:
         self._simulator.AdvanceTo(self._made * self._h)
 
     def poses(self) -> FloatArray:
-        """Return the poses of all bodies."""
+        """Return the poses (n, 7) of all bodies: centre of mass [m] and unit quaternion (w, x, y, z)."""
         poses = [self._plant.EvalBodyPoseInWorld(self._context, body) for body in self._bodies]
         return np.array([(*pose.translation(), *pose.rotation().ToQuaternion().wxyz()) for pose in poses])
 
     def velocities(self) -> FloatArray:
-        """Return the velocities of all bodies."""
+        """Return the velocities (n, 6) of all bodies: of the centre of mass, then angular; world axes."""
         twists = [self._plant.EvalBodySpatialVelocityInWorld(self._context, body) for body in self._bodies]
         return np.array([(*twist.translational(), *twist.rotational()) for twist in twists])
 
@@ -147,7 +147,8 @@ class DrakeRun:
         return EngineContacts(tuple(line[0] for line in told), tuple(line[1] for line in told), point, normal, force)
 
 
-def _hold(plant: Any, scene: Scene, bodies: list[Any], i: int, joint: Joint) -> None:
+def _add_joint(plant: Any, scene: Scene, bodies: list[Any], i: int, joint: Joint) -> None:
+    """Add the joint of body i to the plant, between frames with world axes at the start."""
     from pydrake.common.eigen_geometry import Quaternion
     from pydrake.math import RigidTransform, RotationMatrix
     from pydrake.multibody.tree import FixedOffsetFrame, PrismaticJoint, RevoluteJoint
@@ -164,6 +165,7 @@ def _hold(plant: Any, scene: Scene, bodies: list[Any], i: int, joint: Joint) -> 
 
 
 def _shape(shape: ShapeSpec) -> Any:
+    """Return Drake's geometry of a shape; Drake takes full lengths."""
     from pydrake import geometry
 
     size = shape.size

@@ -123,11 +123,11 @@ class MuJoCoRun:
         mujoco.mj_comVel(self._model, self._data)
 
     def poses(self) -> FloatArray:
-        """Return the poses of all bodies."""
+        """Return the poses (n, 7) of all bodies: centre of mass [m] and unit quaternion (w, x, y, z)."""
         return np.hstack((self._data.xpos[self._ids], self._data.xquat[self._ids]))
 
     def velocities(self) -> FloatArray:
-        """Return the velocities of all bodies."""
+        """Return the velocities (n, 6) of all bodies: of the centre of mass, then angular; world axes."""
         import mujoco
 
         twists = np.zeros((len(self._ids), 6))

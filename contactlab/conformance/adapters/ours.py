@@ -54,12 +54,12 @@ class OurRun:
         self._run.step(f_ext=self._wrenches or None)
 
     def poses(self) -> FloatArray:
-        """Return the poses of all bodies."""
+        """Return the poses (n, 7) of all bodies: centre of mass [m] and unit quaternion (w, x, y, z)."""
         R, p = body_poses(self._model, self._run.q)
         return np.hstack(((R @ self._centres[:, :, None])[..., 0] + p, quaternion.from_matrix(R)))
 
     def velocities(self) -> FloatArray:
-        """Return the velocities of all bodies."""
+        """Return the velocities (n, 6) of all bodies: of the centre of mass, then angular; world axes."""
         at, points = kinematics(self._model, self._run.q, self._run.v), enumerate(self._centres)
         twists = np.array([point_velocity_6d(self._model, at, None, f"body {i}", centre) for i, centre in points])
         return np.roll(twists, 3, axis=1)
@@ -73,7 +73,10 @@ class OurRun:
 
 
 def _tree(scene: Scene) -> tuple[Model, list[float], list[float], FloatArray]:
-    """Return the model of all bodies, its start (q, v), and the centres of mass (n, 3) in the bodies' frames."""
+    """Return the model of all bodies, its start q and v, and the centres of mass (n, 3) in the bodies' frames.
+
+    A body without a joint is free. The frame of a body with a joint is at the joint.
+    """
     tree, centres = ModelBuilder(scene.gravity), np.zeros((len(scene.bodies), 3))
     q: list[float] = []
     v: list[float] = []

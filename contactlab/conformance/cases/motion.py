@@ -32,12 +32,14 @@ G, H = 9.81, 1e-3
 
 
 def _projectile(engine: Engine) -> list[Measure]:
+    """Measure the distance of a thrown ball from its parabola after 1 s."""
     track = path(engine, Scene((ball(0.1, 1.0, (0.0, 0.0, 10.0), (3.0, 0.0, 4.0)),), ()), H, 1.0)
     off = float(np.linalg.norm(track.poses[-1, 0, :3] - [3.0, 0.0, 10.0 + 4.0 - G / 2.0]))
     return [Measure("missed the parabola after a second by", off, G * H, "m")]
 
 
 def _top(engine: Engine) -> list[Measure]:
+    """Measure the drift of energy and angular momentum of a box that tumbles freely."""
     scene = Scene((box((0.1, 0.06, 0.03), 1.0, (0, 0, 0), spin=(0.1, 6.0, 0.1)),), (), gravity=(0.0, 0.0, 0.0))
     track = path(engine, scene, H, 10.0)
     energy, moment = track.energy(scene), np.linalg.norm(track.spin(0) * scene.bodies[0].inertia, axis=1)
@@ -47,7 +49,10 @@ def _top(engine: Engine) -> list[Measure]:
 
 
 def rod(angle: float) -> Scene:
-    """Return a thin rod, leaning from the vertical by an angle towards x, on a floor without friction."""
+    """Return the scene of a thin rod, 1 m long, that leans from the vertical by an angle [rad] towards x.
+
+    Its lower end is on a floor without friction.
+    """
     half, r, m = 0.5, 0.01, 1.0
     across = m * half * half / 3.0
     turn = (math.cos(angle / 2.0), 0.0, math.sin(angle / 2.0), 0.0)
@@ -57,6 +62,7 @@ def rod(angle: float) -> Scene:
 
 
 def _rod(engine: Engine) -> list[Measure]:
+    """Measure the angular velocity of a falling rod on a floor without friction, and the shift of its centre."""
     half, start, end = 0.5, 0.3, 1.2
     track = path(engine, rod(start), H, 1.0)
     angle = np.arccos(np.clip((track.poses[:, 0, 2] - 0.01) / half, -1.0, 1.0))
@@ -71,6 +77,7 @@ def _rod(engine: Engine) -> list[Measure]:
 
 
 def _order(engine: Engine) -> list[Measure]:
+    """Measure the ratio of the errors of a sliding distance with a step of 1.25 ms and of 5 ms."""
     v, mu = 2.0, 0.5
     scene = Scene((box((0.1, 0.1, 0.02), 1.0, (0.0, 0.0, 0.02), velocity=(v, 0.0, 0.0)),), mu=mu)
     far = 0.3 * v - mu * G * 0.045
@@ -89,6 +96,7 @@ FLIGHT = (
 
 
 def _bounces(e: float, engine: Engine) -> list[Measure]:
+    """Measure the height of the first bounce of a ball for a restitution e, and the energy gained."""
     v = math.sqrt(2.0 * G)
     scene = Scene((ball(0.1, 1.0, (0.0, 0.0, 1.1)),), restitution=e)
     track = path(engine, scene, H, v / G * (1.0 + 1.5 * e) + 0.1)
@@ -101,6 +109,7 @@ def _bounces(e: float, engine: Engine) -> list[Measure]:
 
 
 def _row(e: float, engine: Engine) -> list[Measure]:
+    """Measure momentum and energy of a moving ball that hits two touching ones, for a restitution e."""
     v = 1.0
     balls = tuple(ball(0.1, 1.0, (x, 0.0, 0.0), (u, 0.0, 0.0)) for x, u in ((-0.5, v), (0.0, 0.0), (0.2, 0.0)))
     scene = Scene(balls, (), 0.0, e, (0.0, 0.0, 0.0))
@@ -116,6 +125,7 @@ def _row(e: float, engine: Engine) -> list[Measure]:
 
 
 def _corner(engine: Engine) -> list[Measure]:
+    """Measure the speed of a cube after it slid into a corner of two walls."""
     brick = box((0.1,) * 3, 1.0, (0.3, 0.3, 0.1), velocity=(-1.0, -1.0, 0.0))
     scene = Scene((brick,), (HalfSpaceSpec(), HalfSpaceSpec((1.0, 0.0, 0.0)), HalfSpaceSpec((0.0, 1.0, 0.0))), 0.0)
     track = path(engine, scene, H, 0.6)
@@ -146,6 +156,7 @@ def tumble() -> Scene:
 
 
 def _bits(engine: Engine) -> list[Measure]:
+    """Count the numbers that differ between two runs of one scene."""
     one = path(engine, tumble(), H, 1.0)
     # Another scene between them, whose memory must not affect the second run.
     path(engine, Scene((box((0.1,) * 3, 1.0, (0.0, 0.0, 0.1)),)), H, 0.05)
@@ -155,6 +166,7 @@ def _bits(engine: Engine) -> list[Measure]:
 
 
 def _reversed(engine: Engine) -> list[Measure]:
+    """Measure the deviation of a run whose bodies are in reverse order."""
     scene = tumble()
     # Until shortly after the first impacts; later, tumbling amplifies any difference.
     one = path(engine, scene, H, 0.3)
@@ -195,6 +207,7 @@ def four_bars() -> Scene:
 
 
 def _four_bars(engine: Engine) -> list[Measure]:
+    """Measure the gap of a four-bar loop, its speed during the fall, and its rest and contact force on the ground."""
     scene = four_bars()
     track = path(engine, scene, H, 1.0)
     ends = []
@@ -219,6 +232,7 @@ def _four_bars(engine: Engine) -> list[Measure]:
 
 
 def _unequal(engine: Engine) -> list[Measure]:
+    """Measure the gap and the energy drift of a swinging loop of bars of unequal length."""
     # Crank, coupler and rocker, all rods in the plane y = 0, between pivots 0.4 m apart; they start at rest.
     crank, coupler, rocker, base = 0.15, 0.4, 0.3, 0.4
     a = np.array((0.0, 0.0, crank))
@@ -247,6 +261,7 @@ def _unequal(engine: Engine) -> list[Measure]:
 
 
 def _pinched(engine: Engine) -> list[Measure]:
+    """Measure the creep of a capsule between two pads on rails."""
     r, half, pad = 4e-3, 0.02, (5e-3, 0.02, 0.03)
     inertia = (0.045 * half**2 / 3.0, 0.045 * half**2 / 3.0, 0.5 * 0.045 * r * r)
     capsule = Body(ShapeSpec("capsule", (r, half)), 0.045, inertia, (0.0, 0.0, 0.5))

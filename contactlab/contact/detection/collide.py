@@ -257,6 +257,7 @@ def coal_object(given: Shape | PlacedShape, pose: Transform, field: str) -> tupl
 
 
 def _coal_mesh(coal: Any, shape: Mesh) -> Any:
+    """Return the bounding-volume tree of a mesh for coal."""
     model = coal.BVHModelOBBRSS()
     model.beginModel(len(shape.triangles), len(shape.vertices))
     model.addVertices(np.array(shape.vertices))

@@ -72,6 +72,7 @@ def candidate_pairs(
 
 
 def _world_poses(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray:
+    """Return the world poses (n, 12) of shapes on bodies at ``poses``: R by rows, and p."""
     from contactlab.contact.detection.kernels.support import place_shape
 
     if len(poses) != len(shapes.kind):
@@ -94,6 +95,7 @@ def world_bounds(shapes: PackedShapes, world: FloatArray, enlarged: float) -> Fl
 
 
 def _integers(value: ArrayLike, field: str, n: int) -> IntArray:
+    """Return a value as an int64 copy (n,); another shape or type raises."""
     array = np.asarray(value)
     if array.shape != (n,) or array.dtype.kind not in "iu":
         raise ContactError(field, f"must be ({n},) integers, got {array.dtype} of shape {array.shape}")
@@ -146,15 +148,15 @@ def first_hits(
     n = max(len(begin), len(along)) if len(begin) and len(along) else 0
     begin, along = (np.ascontiguousarray(np.broadcast_to(rays, (n, 3))).copy() for rays in (begin, along))
     distance, number, normal = np.empty(n), np.empty(n, dtype=np.int64), np.empty((n, 3))
-    world = _in_world(poses, shapes.place)
+    world = _shape_poses(poses, shapes.place)
     boxes = world_bounds(shapes, world, SLACK)
     fixed = (shapes.kind, shapes.size, world, shapes.data, shapes.loops, boxes)
     fill(*fixed, begin, along, float(reach), distance, number, normal)
     return distance, number, normal
 
 
-def _in_world(bodies: FloatArray, places: FloatArray) -> FloatArray:
-    """Return the poses (m, POSE) of shapes in the world, from the poses of their bodies and their poses in these."""
+def _shape_poses(bodies: FloatArray, places: FloatArray) -> FloatArray:
+    """Return the poses (m, POSE) of shapes in the world: poses of bodies times poses of shapes on their bodies."""
     R, p = bodies[:, :9].reshape(-1, 3, 3), bodies[:, 9:]
     turned = (R @ places[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
     return np.concatenate((turned, p + (R @ places[:, 9:, None])[:, :, 0]), axis=1)

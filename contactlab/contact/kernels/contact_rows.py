@@ -69,9 +69,9 @@ def tangents(n: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
 
 @kernel
 def planar_tangents(n: FloatArray, plane: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
-    """Fill t1, t2 (3,) of a contact in a plane of motion with the unit normal ``plane``: t1 = plane x n lies in it.
+    """Fill the unit tangents t1 (3,), in the plane of motion with the unit normal ``plane``, and t2 = n x t1 (3,).
 
-    If there is no plane (``plane`` = 0), or n is its normal, the result is the result of `tangents`.
+    t1 is plane x n, normalised. Without a plane (``plane`` = 0), or if n is nearly its normal, `tangents` fills both.
     """
     # the tangent in the plane
     fill_cross(plane, n, t1)

@@ -59,7 +59,7 @@ def packed_hull(points: FloatArray, *, faces: bool) -> PackedShape:
 
 
 def hull_points(points: FloatArray) -> list[int]:
-    """Return the indices, ascending, of all corners of the hull of ``points`` (n, 3)."""
+    """Return the indices, ascending, of all corners of the hull of ``points`` (n, 3), which can be flat."""
     rank, axes = _rank_and_axes(points)
     if rank == 0:
         return [0]
@@ -97,6 +97,7 @@ def _ends(points: FloatArray, axis: FloatArray) -> list[int]:
 
 
 def _solid_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
+    """Return outward unit normals (n, 3) and corner loops of the faces of a hull; coplanar triangles are joined."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -140,6 +141,7 @@ def _loop(points: FloatArray, numbers: IntArray, normal: FloatArray) -> list[int
 
 
 def _check_size(normals: FloatArray, loops: list[list[int]]) -> tuple[FloatArray, list[list[int]]]:
+    """Return normals and loops unchanged; raise if a face or the hull has too many corners for the kernels."""
     largest = max(map(len, loops))
     if largest > MAX_FACE:
         raise ContactError("points", f"a face of the hull has {largest} corners, at most {MAX_FACE} can be taken")

@@ -164,7 +164,7 @@ def fetch(name: str, *, cache: str | os.PathLike[str] | None = None, sources: Ma
             f"no public file of {source.title} is known: set {VARIABLE} to a folder with {source.places[0]}"
             + (f" ({source.origin})" if source.origin else ""),
         )
-    return _retrieved(name, source, cache)
+    return _download(name, source, cache)
 
 
 def data_path(text: str | os.PathLike[str]) -> Path:
@@ -207,7 +207,8 @@ def _require_checksum(path: Path, sha256: str) -> None:
         raise DatasetError(path, "", f"is not the known file: its SHA-256 is {digest}, wanted {sha256}")
 
 
-def _retrieved(name: str, source: Source, cache: str | os.PathLike[str] | None) -> Path:
+def _download(name: str, source: Source, cache: str | os.PathLike[str] | None) -> Path:
+    """Return the path of a file in the cache, after its download if it is missing there; its checksum is verified."""
     try:
         import pooch
         from requests.exceptions import RequestException
@@ -249,14 +250,14 @@ class Arrays:
 
     def numbers(self, name: str, *shape: int | None) -> NDArray[np.float64]:
         """Return an array of a given shape (None: any length) as contiguous float64."""
-        return self._required(name, shape, "fiu", "real numbers").astype(np.float64, copy=False)
+        return self._require_array(name, shape, "fiu", "real numbers").astype(np.float64, copy=False)
 
     def integers(self, name: str, *shape: int | None) -> NDArray[np.int64]:
         """Return an array of a given shape (None: any length) as contiguous int64."""
-        return self._required(name, shape, "iu", "integers").astype(np.int64, copy=False)
+        return self._require_array(name, shape, "iu", "integers").astype(np.int64, copy=False)
 
     def floats(self, name: str, *shape: int | None) -> NDArray[np.float64]:
-        """Return the result of `numbers`; raise unless all entries are finite."""
+        """Return an array of finite floats, as `numbers`; an entry that is not finite raises."""
         value = self.numbers(name, *shape)
         require(self.path, name, np.isfinite(value), lambda at: f"{value[at]} is not a finite number")
         return value
@@ -287,7 +288,8 @@ class Arrays:
             sizes |= zip(words, found[name].shape, strict=True)
         return found
 
-    def _required(self, name: str, shape: tuple[int | None, ...], kinds: str, wanted: str) -> NDArray[np.generic]:
+    def _require_array(self, name: str, shape: tuple[int | None, ...], kinds: str, wanted: str) -> NDArray[np.generic]:
+        """Return an array after a check of its presence, its dtype's kind, and its shape (None: any length)."""
         if name not in self:
             raise DatasetError(self.path, name, "missing array")
         value = self._arrays[name]
@@ -332,6 +334,7 @@ def require(path: Path, name: str, holds: NDArray[np.bool_], detail: Callable[[t
 
 
 def _open(path: Path) -> NpzFile:
+    """Open an .npz file; a missing file or another format raises."""
     if not path.is_file():
         raise DatasetError(path, "", "no such file" if not path.exists() else "not a file")
     if path.suffix.lower() in _OTHERS:

@@ -59,9 +59,9 @@ def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP | lcp.FrictionProblem |
         M = matrix(numbers)
         return _stacked_problem(path, M, numbers.floats("q", n), np.ones(n, dtype=bool))
     if head[0] in (0, 1) and head[1] in (0, 1) and head[0] + head[1] > 0:
-        return _mixed_text(path, numbers)
+        return _read_mixed_text(path, numbers)
     if head[0] in (2, 3) and head[2] in (0, 1, 2):
-        return _friction_text(path, numbers)
+        return _read_friction_text(path, numbers)
     raise DatasetError(path, "", f"not a problem of Siconos: it begins with {', '.join(f'{x:g}' for x in head)}")
 
 
@@ -115,7 +115,8 @@ class NumberReader:
         raise DatasetError(self.path, name, message)
 
 
-def _mixed_text(path: Path, numbers: NumberReader) -> lcp.LCP | lcp.MLCP:
+def _read_mixed_text(path: Path, numbers: NumberReader) -> lcp.LCP | lcp.MLCP:
+    """Return the LCP or mixed LCP of a Siconos text file, dense in blocks A, B, C, D or in blocks of rows."""
     whole, _ = numbers.whole("storage", 2, 1)
     n, m = numbers.count("n"), numbers.count("m")
     if not whole:
@@ -193,7 +194,8 @@ def mixed_problem(K: FloatArray, k: FloatArray, n_free: int) -> lcp.MLCP:
     return lcp.MLCP(K[e, e], K[e, c], K[c, e], K[c, c], k[e], k[c])
 
 
-def _friction_text(path: Path, numbers: NumberReader) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
+def _read_friction_text(path: Path, numbers: NumberReader) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
+    """Return the local or global friction problem of a Siconos text file; the sizes distinguish them."""
     dim, nc = numbers.count("dimension"), numbers.count("contacts")
     first = matrix(numbers)
     # A local problem also has q and mu.
@@ -238,7 +240,7 @@ def load_fclib(path: str | Path) -> lcp.FrictionProblem | lcp.GlobalFrictionProb
             if len(kinds) != 1:
                 groups = ", ".join(kinds) or ", ".join(sorted(file)[:5]) or "nothing"
                 raise DatasetError(path, "", f"wanted one group {LOCAL} or {GLOBAL}, found {groups}")
-            return _friction_group(_Group(path, file[kinds[0]], kinds[0]), kinds[0] == LOCAL)
+            return _read_friction_group(_Group(path, file[kinds[0]], kinds[0]), kinds[0] == LOCAL)
     except (OSError, RuntimeError, KeyError) as error:
         raise DatasetError(path, "", f"not a readable HDF5 file ({error})") from error
 
@@ -253,6 +255,7 @@ class _Group:
         return name in self.group
 
     def array(self, name: str, *, integer: bool = False, length: int | None = None) -> Any:
+        """Return a vector of the group after a check of its type and size; a link or data in another file raise."""
         import h5py
 
         where = f"{self.name}/{name}"
@@ -282,12 +285,14 @@ class _Group:
         return value
 
     def whole(self, name: str) -> int:
+        """Return the first entry of an integer vector."""
         value = self.array(name, integer=True)
         if value.size < 1:
             raise DatasetError(self.path, f"{self.name}/{name}", "empty, wanted one number")
         return int(value[0])
 
     def matrix(self, name: str, rows: int, columns: int) -> Any:
+        """Return a sparse matrix (rows, columns) in CSR, stored as triplets or compressed by columns or rows."""
         from scipy import sparse
 
         where = f"{self.name}/{name}"
@@ -300,8 +305,8 @@ class _Group:
             if min(p.size, i.size, x.size) < nz:
                 raise DatasetError(self.path, where, f"{nz} entries announced, {min(p.size, i.size, x.size)} there")
             p, i, x = p[:nz], i[:nz], x[:nz]
-            self._within(where, "p", p, n)
-            self._within(where, "i", i, m)
+            self._check_indices(where, "p", p, n)
+            self._check_indices(where, "i", i, m)
             return sparse.coo_matrix((x, (i, p)), shape=(m, n)).tocsr()
         if nz not in (-1, -2):
             raise DatasetError(self.path, f"{where}/nz", f"{nz}, wanted >= 0 (triplets), -1 (columns) or -2 (rows)")
@@ -312,17 +317,19 @@ class _Group:
         if p[0] != 0 or (np.diff(p) < 0).any() or p[-1] > min(i.size, x.size):
             raise DatasetError(self.path, f"{where}/p", f"must rise from 0 to at most {min(i.size, x.size)}")
         i, x = i[: p[-1]], x[: p[-1]]
-        self._within(where, "i", i, inner)
+        self._check_indices(where, "i", i, inner)
         place = np.repeat(np.arange(outer), np.diff(p))
         at = (i, place) if nz == -1 else (place, i)
         return sparse.coo_matrix((x, at), shape=(m, n)).tocsr()
 
-    def _within(self, where: str, key: str, index: Any, size: int) -> None:
+    def _check_indices(self, where: str, key: str, index: Any, size: int) -> None:
+        """Raise unless all indices are from 0 to size - 1."""
         inside = (index >= 0) & (index < size)
         require(self.path, f"{where}/{key}", inside, lambda at: f"{index[at]}, wanted 0 to {size - 1}")
 
 
-def _friction_group(group: _Group, local: bool) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
+def _read_friction_group(group: _Group, local: bool) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
+    """Return the friction problem of an FCLIB group: local (W, q), dense if small or full, or global (M, H)."""
     dim = group.whole("spacedim")
     if dim not in (2, 3):
         raise DatasetError(group.path, f"{group.name}/spacedim", f"{dim}, wanted 2 or 3")
@@ -389,6 +396,7 @@ def save_fclib(
 
 
 def _write_matrix(group: Any, name: str, matrix: Any) -> None:
+    """Write a matrix to a new subgroup, compressed by columns."""
     from scipy import sparse
 
     columns = sparse.csc_matrix(matrix)

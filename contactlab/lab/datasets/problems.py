@@ -150,7 +150,7 @@ def _of_file(path: Path, h: float, most_steps: int) -> Named:
     elif path.suffix in (".hdf5", ".h5"):
         yield "", load_fclib(path)
     elif path.suffix == ".npz":
-        yield from _of_npz(path, h)
+        yield from _problems_in_npz(path, h)
     else:
         raise DatasetError(path, "", f"'{path.suffix}' is not a supported kind of problem file")
 
@@ -166,21 +166,23 @@ def _members(path: Path) -> AbstractSet[str]:
     return frozenset()
 
 
-def _of_npz(path: Path, h: float) -> Named:
+def _problems_in_npz(path: Path, h: float) -> Named:
+    """Yield the named problems of an .npz: problem data, a sequence of LCPs, or one problem."""
     members = _members(path)
     if "format" in members:
         yield "", load_problem_data(path, h)
         return
     arrays = Arrays(path)
     if "n" in arrays and arrays.ndim("M") == 1:
-        yield from _sequence(arrays)
+        yield from _problems_in_sequence(arrays)
         return
     M = arrays.numbers("M", None, None)
     q = arrays.numbers("q", M.shape[0])
-    yield "", _made(path, lambda: _problem(arrays, M, q))
+    yield "", _make_problem(path, lambda: _problem(arrays, M, q))
 
 
 def _problem(arrays: Arrays, M: NDArray[np.float64], q: NDArray[np.float64]) -> Problem:
+    """Return the problem of M and q: a box LCP if it has bounds, a mixed one with ``n_free``, otherwise an LCP."""
     if "lo" in arrays or "hi" in arrays:
         return lcp.BoxLCP(M, q, arrays.numbers("lo", q.size), arrays.numbers("hi", q.size))
     n_free = int(arrays.integers("n_free")) if "n_free" in arrays else 0
@@ -189,7 +191,8 @@ def _problem(arrays: Arrays, M: NDArray[np.float64], q: NDArray[np.float64]) -> 
     return mixed_problem(M, q, n_free) if n_free else lcp.LCP(M, q)
 
 
-def _sequence(arrays: Arrays) -> Named:
+def _problems_in_sequence(arrays: Arrays) -> Named:
+    """Yield the LCPs stored one after another in flat M and q, with their numbers as names."""
     sizes = arrays.integers("n", None)
     if (sizes < 0).any():
         raise DatasetError(arrays.path, "n", f"{sizes.min()} is negative")
@@ -198,10 +201,10 @@ def _sequence(arrays: Arrays) -> Named:
     for i, n in enumerate(map(int, sizes)):
         block, vector = M[at : at + n * n].reshape(n, n), q[row : row + n]
         at, row = at + n * n, row + n
-        yield f"{i:06d}", _made(arrays.path, lambda block=block, vector=vector: lcp.LCP(block, vector))  # type: ignore[misc]
+        yield f"{i:06d}", _make_problem(arrays.path, lambda block=block, vector=vector: lcp.LCP(block, vector))  # type: ignore[misc]
 
 
-def _made(path: Path, make: Callable[[], Problem]) -> Problem:
+def _make_problem(path: Path, make: Callable[[], Problem]) -> Problem:
     """Return a problem; errors about its numbers name the file."""
     try:
         return make()

@@ -207,7 +207,7 @@ def load_arm_log(path: str | Path) -> ArmLog:
     shape, a value that is not a finite number, samples that are not evenly spaced, fewer than ten samples.
     """
     path = Path(path)
-    found = _of_text(path) if path.suffix.lower() == ".csv" else Arrays(path).table(_LOG)
+    found = _read_text_log(path) if path.suffix.lower() == ".csv" else Arrays(path).table(_LOG)
     t = found["t"]
     if t.size < LEAST_LOG_SAMPLES:
         raise DatasetError(path, "t", f"{t.size} samples: {LEAST_LOG_SAMPLES} are needed")
@@ -219,7 +219,8 @@ def load_arm_log(path: str | Path) -> ArmLog:
     return ArmLog(path, t, found["q"], found["tau"], found.get("v"))
 
 
-def _of_text(path: Path) -> Mapping[str, FloatArray]:
+def _read_text_log(path: Path) -> Mapping[str, FloatArray]:
+    """Return the columns of a CSV log: ``t`` (n,), and q, v and tau stacked from columns q0, q1, ..."""
     lines = read_text(path, DatasetError).split("\n")
     names = [name.strip() for name in lines[0].split(",")]
     rows = []

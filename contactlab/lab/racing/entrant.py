@@ -71,12 +71,12 @@ class Competitor:
 def entrant_of(given: Any) -> Competitor:
     """Return the entrant for a text, a solver object or a solver class."""
     if isinstance(given, str):
-        return _entrant(solver_from(given), given.strip())
+        return _to_competitor(solver_from(given), given.strip())
     if isinstance(given, type):
         given = given()
     if not callable(getattr(given, "solve", None)):
         raise RaceError(f"{given!r} is no solver: it has no method `solve`")
-    return _entrant(given, _text_of(given))
+    return _to_competitor(given, _text_of(given))
 
 
 def entrants_of(solvers: str | Iterable[Any], kinds: Iterable[Kind]) -> list[Competitor]:
@@ -137,7 +137,8 @@ def limited(solver: Any, seconds: float) -> Any:
     return replace_fields(solver, changed) if changed else solver
 
 
-def _entrant(solver: Any, text: str) -> Competitor:
+def _to_competitor(solver: Any, text: str) -> Competitor:
+    """Return the competitor of a solver instance, with its class, settings, text and origin."""
     cls = type(solver)
     origin = OWN
     if known_solvers().get(cls.__name__) is cls:
@@ -150,26 +151,27 @@ def settings_of(solver: Any, name: Callable[[type[Any]], str] = lambda cls: cls.
     if not dataclasses.is_dataclass(solver):
         return ""
     if isinstance(solver, lcp.Fallback):
-        return ", ".join(_written(one, name) for one in solver.solvers)
+        return ", ".join(_python_text(one, name) for one in solver.solvers)
     parts = []
     for field in dataclasses.fields(solver):
         value = getattr(solver, field.name)
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         if field.repr and (default is dataclasses.MISSING or value != default):
-            parts.append(f"{field.name}={_written(value, name)}")
+            parts.append(f"{field.name}={_python_text(value, name)}")
     return ", ".join(parts)
 
 
-def _written(value: Any, name: Callable[[type[Any]], str]) -> str:
+def _python_text(value: Any, name: Callable[[type[Any]], str]) -> str:
+    """Return the expression of a setting as Python text; ``name`` gives the name of a class."""
     if isinstance(value, tuple):
-        inside = ", ".join(_written(one, name) for one in value)
+        inside = ", ".join(_python_text(one, name) for one in value)
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return f"{name(type(value))}({settings_of(value, name)})"
     return repr(value)
 
 
-def _placed(cls: type[Any]) -> str:
+def _class_location(cls: type[Any]) -> str:
     """Return the name of a solver of this package, or the location of another class."""
     if known_solvers().get(cls.__name__) is cls:
         return cls.__name__
@@ -183,7 +185,7 @@ def _placed(cls: type[Any]) -> str:
 def _text_of(solver: Any) -> str:
     """Return a text from which another process can construct this solver."""
     cls = type(solver)
-    text = f"{_placed(cls)}({settings_of(solver, _placed)})"
+    text = f"{_class_location(cls)}({settings_of(solver, _class_location)})"
     try:
         again = solver_from(text)
     except RaceError as error:
@@ -260,7 +262,7 @@ def solver_from(text: str) -> Any:
         parsed = ast.parse(_OWN.sub(stand_in, whole), mode="eval").body
     except (SyntaxError, ValueError):
         raise RaceError(f"{text!r}{_NO_SOLVER}") from None
-    made = _built(parsed, text, {short: where for where, short in own.items()})
+    made = _build_solver(parsed, text, {short: where for where, short in own.items()})
     if not callable(getattr(made, "solve", None)):
         raise RaceError(f"{text!r} gives a {type(made).__name__} without a method `solve`")
     return made
@@ -274,7 +276,7 @@ def own_files(text: str) -> list[str]:
     return [place for where in named if (place := where.strip().rpartition(":")[0]).endswith(".py")]
 
 
-def _built(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
+def _build_solver(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
     """Return a known or user-defined solver with its settings; ``own`` has the location for each identifier.
 
     Without settings, a class is constructed with its defaults, and a user's object is returned unchanged.
@@ -282,15 +284,15 @@ def _built(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
     head = node.func if isinstance(node, ast.Call) else node
     if not isinstance(head, ast.Name):
         raise RaceError(f"{text!r}{_NO_SOLVER}")
-    maker = _users_own(own[head.id]) if head.id in own else _known_solver(head.id)
+    maker = _load_user_object(own[head.id]) if head.id in own else _known_solver(head.id)
     if not isinstance(node, ast.Call) or not (node.args or node.keywords):
-        return _made(maker, text) if isinstance(maker, type) else maker
+        return _construct(maker, text) if isinstance(maker, type) else maker
     if not isinstance(maker, type):
         raise RaceError(f"{text!r}: settings are for a class, this is a finished {type(maker).__name__}")
 
     def value(part: ast.expr) -> Any:
         if isinstance(part, ast.Call | ast.Name):
-            return _built(part, text, own)
+            return _build_solver(part, text, own)
         try:
             return ast.literal_eval(part)
         except ValueError:
@@ -299,7 +301,7 @@ def _built(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:
     named = {str(keyword.arg): value(keyword.value) for keyword in node.keywords if keyword.arg is not None}
     if len(named) < len(node.keywords):
         raise RaceError(f"{text!r}: ** is not understood; write field=value")
-    return _made(maker, text, *map(value, node.args), **named)
+    return _construct(maker, text, *map(value, node.args), **named)
 
 
 def _known_solver(name: str) -> type[Any]:
@@ -313,7 +315,8 @@ def _known_solver(name: str) -> type[Any]:
     return known[by_name[name.lower()]]
 
 
-def _made(maker: type[Any], text: str, *positional: Any, **named: Any) -> Any:
+def _construct(maker: type[Any], text: str, *positional: Any, **named: Any) -> Any:
+    """Call a class or function; an unknown setting or an invalid value raises a `RaceError` with the text."""
     if dataclasses.is_dataclass(maker):
         fields = [field.name for field in dataclasses.fields(maker) if field.init]
         unknown = [name for name in named if name not in fields]
@@ -325,12 +328,12 @@ def _made(maker: type[Any], text: str, *positional: Any, **named: Any) -> Any:
         raise RaceError(f"{text!r}: {error}") from error
 
 
-def _users_own(where: str) -> Any:
+def _load_user_object(where: str) -> Any:
     """Return the object named by ``module:Name`` or ``path.py:Name``."""
     place, _, name = where.rpartition(":")
     if not name.isidentifier():
         raise RaceError(f"{where!r}: after the colon stands the name of a class or object")
-    space = _space_of(place, where)
+    space = _load_namespace(place, where)
     if name not in space:
         offered = [
             key
@@ -342,7 +345,8 @@ def _users_own(where: str) -> Any:
 
 
 @functools.lru_cache(maxsize=32)
-def _space_of(place: str, where: str) -> dict[str, Any]:
+def _load_namespace(place: str, where: str) -> dict[str, Any]:
+    """Return the names of a .py file, which is run, or of an imported module."""
     if place.endswith(".py"):
         file = Path(place)
         if not file.is_file():

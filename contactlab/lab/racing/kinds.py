@@ -45,7 +45,8 @@ class Kind:
     warm_up: Callable[[bool], tuple[Any, ...]]  # small problems, from whether the data are sparse
 
 
-def _stored(M: Any, sparse: bool) -> Any:
+def _to_storage(M: Any, sparse: bool) -> Any:
+    """Return M as it is, or as a CSR array if ``sparse``."""
     if not sparse:
         return M
     from scipy.sparse import csr_array
@@ -69,7 +70,7 @@ KINDS = (
         lcp.LCP,
         lcp.ALL_SOLVERS,
         1e-9,
-        lambda sparse: tuple(lcp.LCP(s * _stored(_M, sparse), _Q) for s in _SIGNS),
+        lambda sparse: tuple(lcp.LCP(s * _to_storage(_M, sparse), _Q) for s in _SIGNS),
     ),
     Kind(
         "MLCP",
@@ -85,7 +86,7 @@ KINDS = (
         lcp.BoxLCP,
         lcp.ALL_SOLVERS,
         1e-9,
-        lambda sparse: (lcp.BoxLCP(_stored(_M, sparse), _Q, [-np.inf, -1.0, 0.0], [np.inf, 1.0, 0.1]),),
+        lambda sparse: (lcp.BoxLCP(_to_storage(_M, sparse), _Q, [-np.inf, -1.0, 0.0], [np.inf, 1.0, 0.1]),),
     ),
     Kind(
         "FrictionProblem",
@@ -93,7 +94,7 @@ KINDS = (
         lcp.FrictionProblem,
         lcp.ALL_FRICTION_SOLVERS,
         1e-8,
-        lambda sparse: tuple(lcp.FrictionProblem(_stored(W, sparse), q, [0.5]) for W, q in _CONTACTS),
+        lambda sparse: tuple(lcp.FrictionProblem(_to_storage(W, sparse), q, [0.5]) for W, q in _CONTACTS),
     ),
     Kind(
         "GlobalFrictionProblem",
@@ -161,7 +162,7 @@ def read_problem(file: str) -> Any:
         raise DatasetError(file, "kind", f"{name!r} is none of {', '.join(kinds)}")
     arguments: list[Any] = []
     try:
-        while (argument := _argument(arrays, f"argument{len(arguments)}")) is not None:
+        while (argument := _read_argument(arrays, f"argument{len(arguments)}")) is not None:
             arguments.append(argument)
         return kinds[name](*arguments)
     except (KeyError, TypeError, ValueError) as error:
@@ -180,7 +181,8 @@ def _parts(name: str, value: Any) -> dict[str, Any]:
     return {name: np.asarray(value)}
 
 
-def _argument(arrays: dict[str, Any], name: str) -> Any:
+def _read_argument(arrays: dict[str, Any], name: str) -> Any:
+    """Return a stored argument, a dense array or a CSR matrix; None if it is missing."""
     if name in arrays:
         return arrays[name]
     if f"{name}_data" not in arrays:
@@ -312,12 +314,13 @@ def read_rows(path: str | Path) -> list[RaceRow]:
         missing = [name for name in wanted if name not in (reader.fieldnames or ())]
         if missing:
             raise DatasetError(path, missing[0], "there is no such column; is this the rows.csv of a race?")
-        return [_row(path, reader.line_num, line) for line in reader]
+        return [_to_race_row(path, reader.line_num, line) for line in reader]
     except csv.Error as error:
         raise DatasetError(path, f"line {reader.line_num}", str(error)) from error
 
 
-def _row(path: str | Path, number: int, line: dict[str, Any]) -> RaceRow:
+def _to_race_row(path: str | Path, number: int, line: dict[str, Any]) -> RaceRow:
+    """Return the row of a line of a CSV; missing columns get their defaults, and invalid text raises."""
     values: dict[str, Any] = {}
     for field in fields(RaceRow):
         if field.name not in line:

@@ -96,7 +96,7 @@ def race(
     """
     _check(tolerance, time_limit, {"repeats": (repeats, 1), "curves": (curves, 0), "most_steps": (most_steps, 1)})
     time_limit = float(time_limit)
-    named, unread = _named(problems, most_steps)
+    named, unread = _name_problems(problems, most_steps)
     if not named:
         raise RaceError("there are no problems to race on" + "".join(f"; {one}" for one in unread))
     kinds = list(dict.fromkeys(kind_of(problem) for _, problem in named))
@@ -133,6 +133,7 @@ def race(
 
 
 def _check(tolerance: float | None, time_limit: float, counts: dict[str, tuple[int, int]]) -> None:
+    """Raise a `RaceError` for an invalid tolerance or time limit, or for a count below its minimum."""
     if tolerance is not None and not 1e-14 <= tolerance < 1.0:
         raise RaceError(f"tolerance must lie between 1e-14 and 1, got {tolerance}")
     if not (time_limit > 0.0 and math.isfinite(time_limit)):
@@ -143,11 +144,11 @@ def _check(tolerance: float | None, time_limit: float, counts: dict[str, tuple[i
             raise RaceError(f"{name} must be a whole number >= {least}, got {value!r}")
 
 
-def _named(problems: Any, most_steps: int) -> tuple[list[tuple[str, Any]], list[str]]:
+def _name_problems(problems: Any, most_steps: int) -> tuple[list[tuple[str, Any]], list[str]]:
     """Return the problems with unique names, and a line on each file that cannot be used."""
     named: dict[str, Any] = {}
     unread = []
-    for name, problem in _given(problems, most_steps):
+    for name, problem in _iterate_problems(problems, most_steps):
         if isinstance(problem, DatasetError):
             unread.append(str(problem))
             continue
@@ -157,7 +158,8 @@ def _named(problems: Any, most_steps: int) -> tuple[list[tuple[str, Any]], list[
     return list(named.items()), unread
 
 
-def _given(problems: Any, most_steps: int) -> Iterator[tuple[str, Any]]:
+def _iterate_problems(problems: Any, most_steps: int) -> Iterator[tuple[str, Any]]:
+    """Yield names and problems, from files, from pairs, or numbered in the order of the sequence."""
     if isinstance(problems, str | os.PathLike):
         problems = [problems]
     for i, item in enumerate([problems] if isinstance(problems, KIND_CLASSES) else problems):

@@ -243,7 +243,7 @@ def page(report: RaceReport) -> str:
             report=report,
             groups=groups,
             missing=missing,
-            waiting=_waiting(report),
+            waiting=_median_wall_over_cpu(report),
             when=datetime.datetime.fromtimestamp(report.began, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
             problems=len({(row.kind, row.problem) for row in report.rows}),
             proved=PROVED,
@@ -267,7 +267,7 @@ def templates() -> Environment:
     return made
 
 
-def _waiting(report: RaceReport) -> float:
+def _median_wall_over_cpu(report: RaceReport) -> float:
     """Return the median ratio of wall time to CPU time over solves longer than a time slice; 0 if there are none."""
     ratios = sorted(row.time / row.cpu for row in report.rows if row.cpu > 1e-3 and row.runs)
     return ratios[len(ratios) // 2] if ratios else 0.0
@@ -328,11 +328,12 @@ def curve_charts(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> 
         curves = {curve.label: curve for curve in report.curves if curve.problem == problem and curve.points}
         if curves:
             n = next(row.n for row in field.rows.values() if row.problem == problem)
-            drawn.append((problem, n, _curves(field.tolerance, curves, order)))
+            drawn.append((problem, n, _convergence_svg(field.tolerance, curves, order)))
     return drawn
 
 
-def _curves(tolerance: float, curves: dict[str, ResidualCurve], order: Sequence[str]) -> str:
+def _convergence_svg(tolerance: float, curves: dict[str, ResidualCurve], order: Sequence[str]) -> str:
+    """Return a drawing as SVG text: deciding error over time of several solvers on one problem."""
     figure, axes = _axes("time [s]", "deciding error", len(curves))
     axes.axhline(tolerance, color="#222222", linewidth=1.0)
     for number, label in enumerate(order):

@@ -33,7 +33,7 @@ class PerformanceProfile:
     labels: tuple[str, ...] = ()
 
     def share(self, tau: float) -> NDArray[np.float64]:
-        """Return the fraction (solvers,) of problems solved within ``tau`` times the smallest cost; 0 for none."""
+        """Return the fraction (solvers,) of problems solved within ``tau`` times the smallest cost, 0 without any."""
         if self.ratios.shape[0] == 0:
             return np.zeros(self.ratios.shape[1])
         return np.asarray((self.ratios <= tau).mean(axis=0))
@@ -157,7 +157,7 @@ class Growth:
 
 
 def fit_growth(n: ArrayLike, times: ArrayLike, *, least_points: int = 3, least_range: float = 4.0) -> Growth | None:
-    """Fit a power of n to times.
+    """Fit times = factor n^exponent, by least squares of the logarithms.
 
     Parameters
     ----------

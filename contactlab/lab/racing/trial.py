@@ -189,6 +189,7 @@ def measured(problem: Any, result: Any) -> Measured:
 
 
 def _measured_friction(problem: Any, result: Any) -> Measured:
+    """Return the errors of a friction result on its problem; a global problem is first reduced to contacts."""
     if isinstance(problem, lcp.GlobalFrictionProblem):
         reduction = problem.reduce()
         _, _, u, equations = reduction.motion(result.r)

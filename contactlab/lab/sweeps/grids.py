@@ -143,6 +143,7 @@ def run_scene(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scene(task: dict[str, Any]) -> Scene:
+    """Return the scene of a task, from the user's function or from a scene file, which must be unchanged."""
     if "build" in task:
         given = dict(task["parameters"])
         if "seed" in task:
@@ -155,11 +156,11 @@ def _scene(task: dict[str, Any]) -> Scene:
         raise SceneError(path, 0, "", "has changed since the sweep was begun")
     changes = dict(task["parameters"])
     if task.get("spread"):
-        changes |= _drawn(with_overrides(root, changes), task["spread"], task["seed"])
+        changes |= _draw_values(with_overrides(root, changes), task["spread"], task["seed"])
     return load_scene(path, changes)
 
 
-def _drawn(root: Table, spread: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def _draw_values(root: Table, spread: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Return the values at the paths with noise added."""
     generator = np.random.default_rng(seed)
     drawn = {}
@@ -192,7 +193,7 @@ def _checked_file(path: Path, parameters: Mapping[str, Sequence[Any]], spread: M
             value, width = np.asarray(_numbers(first, name)), np.asarray(deviation, dtype=np.float64)
             if width.shape not in ((), value.shape) or not np.isfinite(width).all() or (width < 0.0).any():
                 raise SweepError(f"spread: '{name}' must be a number >= 0, or one for each entry, got {deviation!r}")
-        parse_scene(with_overrides(first, _drawn(first, spread, 0)))
+        parse_scene(with_overrides(first, _draw_values(first, spread, 0)))
     return _sha256(text)
 
 
@@ -332,6 +333,7 @@ def check_solver(name: str, settings: Mapping[str, Sequence[Any]]) -> list[dict[
 
 
 def _solver_class(name: str) -> Any:
+    """Return the class of a solver by its name; an unknown name raises a `SweepError`."""
     known: tuple[type[Any], ...] = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS)
     classes = {cls.__name__: cls for cls in known}
     if name not in classes:
@@ -391,7 +393,7 @@ class ImpactGrid:
             raise SweepError(f"{len(result.failures)} points failed, the first at {row['at']}: {row['error']}")
         e = coefficients_of(self.restitutions)
         return assemble_map(
-            parameter_grid(self.axes)[0], e, tuple(self.laws(float(e[0]))), [_point(row) for row in result.rows]
+            parameter_grid(self.axes)[0], e, tuple(self.laws(float(e[0]))), [_to_point(row) for row in result.rows]
         )
 
 
@@ -405,7 +407,8 @@ def solve_impact(task: dict[str, Any]) -> dict[str, Any]:
     return {**row, "shape": list(v_plus.shape)}
 
 
-def _point(row: Mapping[str, Any]) -> Point:
+def _to_point(row: Mapping[str, Any]) -> Point:
+    """Return the arrays of a row of an impact sweep: energy, motion and notices (laws, restitutions), and v_plus."""
     shape = row["shape"]
     energy, v_plus = (np.array(row[name], dtype=np.float64) for name in ("energy", "v_plus"))
     motion, notices = np.array(row["motion"], dtype=np.int64), np.array(row["notices"], dtype=bool)

@@ -145,14 +145,14 @@ def sweep(
         function = function.function
     if tasks is None:
         raise SweepError("a function needs tasks")
-    name, items = _checked(function, tasks, jobs, cluster, time_limit, retries, again)
+    name, items = _check_arguments(function, tasks, jobs, cluster, time_limit, retries, again)
     with contextlib.ExitStack() as stack:
         store = None if out is None else stack.enter_context(Store(Path(out)))
         known = {} if store is None else store.rows
         unique = {item.key: item for item in items}
         left = [item for key, item in unique.items() if key not in known or known[key]["outcome"] in again]
         rows = {key: known[key] for key in unique if key in known}
-        answers = _answers(name, left, jobs, cluster, time_limit, retries)
+        answers = _run_tasks(name, left, jobs, cluster, time_limit, retries)
         stack.enter_context(contextlib.closing(answers))
         report = _reporter(progress, stack)
         done = len(unique) - len(left)
@@ -169,7 +169,7 @@ def sweep(
         return SweepResult(ordered, len(left), None if store is None else store.folder)
 
 
-def _checked(
+def _check_arguments(
     function: Callable[[Any], dict[str, Any]],
     tasks: Sequence[Any],
     jobs: int | None,
@@ -178,6 +178,7 @@ def _checked(
     retries: int,
     again: Collection[str],
 ) -> tuple[FunctionName, list[SweepTask]]:
+    """Return the function's location and the tasks, after a check of all arguments of `sweep`."""
     if os.environ.get(WORKER_VARIABLE):
         raise SweepError('a sweep within a worker of a sweep: put the call under if __name__ == "__main__":')
     outcomes_given = not isinstance(again, str) and all(outcome in OUTCOMES for outcome in again)
@@ -201,7 +202,7 @@ def _checked(
     return name, items_of(name, tasks)
 
 
-def _answers(
+def _run_tasks(
     name: FunctionName,
     items: list[SweepTask],
     jobs: int | None,
@@ -209,7 +210,7 @@ def _answers(
     time_limit: float | None,
     retries: int,
 ) -> Generator[tuple[SweepTask, TaskResult], None, None]:
-    """Yield the results of the tasks, wherever they are run."""
+    """Run the tasks on a cluster, in this process or in worker processes; yield each with its result."""
     if not items:
         return
     if cluster is not None:
@@ -337,6 +338,7 @@ def _refuse(table: Table, keys: tuple[str, ...], detail: str) -> None:
 
 
 def _seeds(head: Table) -> tuple[int, ...]:
+    """Return the seeds of a sweep file: a list, or a number n for 0 to n - 1."""
     value = head.values.get("seeds", [])
     if not isinstance(value, list):
         return tuple(range(head.integer("seeds", None, 1, MOST_SEEDS)))
@@ -371,6 +373,7 @@ def _collect(table: Table, prefix: str, lists: bool, leaves: dict[str, Any]) -> 
 
 
 def _solvers(root: Table) -> dict[str, dict[str, list[Any]]]:
+    """Return the lists of settings of each solver of a sweep file, by solver name."""
     solvers: dict[str, dict[str, list[Any]]] = {}
     for table in root.tables("solver", None, MOST_SOLVERS):
         name = table.text("name")

@@ -50,9 +50,10 @@ class FunctionName:
 
 
 def name_of(function: Callable[..., Any], task_class: type | None = None) -> FunctionName:
-    """Return the location of a function, after a check that it can be imported from there.
+    """Return the location of a function, from which another process can import it, and the class of its tasks.
 
-    A lambda, a method, a nested function, or one whose module cannot be imported raises a `SweepError`.
+    A function of the running script is located by the path of the script. A lambda, a method, a nested function, or a
+    function that cannot be imported raises a `SweepError`.
     """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not name.isidentifier():
@@ -74,6 +75,7 @@ def name_of(function: Callable[..., Any], task_class: type | None = None) -> Fun
 
 
 def _class_name(task_class: type | None) -> str:
+    """Return a class as ``module:name``, of a script ``:name``; empty for None."""
     if task_class is None:
         return ""
     module = "" if task_class.__module__ in ("__main__", _SCRIPT) else task_class.__module__
@@ -111,10 +113,11 @@ class SweepTask:
 
 def items_of(function: FunctionName, tasks: Sequence[Any]) -> list[SweepTask]:
     """Return the tasks with their keys; a `SweepError` names the first one that JSON cannot represent."""
-    return [_item(function, i, task) for i, task in enumerate(tasks)]
+    return [_to_sweep_task(function, i, task) for i, task in enumerate(tasks)]
 
 
-def _item(function: FunctionName, i: int, task: Any) -> SweepTask:
+def _to_sweep_task(function: FunctionName, i: int, task: Any) -> SweepTask:
+    """Return a task with its JSON text and its key, the SHA-256 of the function and this text."""
     entries = dataclasses.asdict(task) if dataclasses.is_dataclass(task) and not isinstance(task, type) else task
     if not isinstance(entries, Mapping):
         raise SweepError(f"tasks[{i}] must be a dict or a dataclass, got {type(task).__name__}")
@@ -168,13 +171,13 @@ def run_task(function: Callable[[dict[str, Any]], Any], text: str) -> TaskResult
     try:
         returned = function(json.loads(text))
         seconds = time.perf_counter() - started
-        values = _checked(returned)
+        values = _to_json_values(returned)
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a task raises is its row, and stops nothing
-        return TaskResult("failed", {}, _described(error), time.perf_counter() - started)
+        return TaskResult("failed", {}, _describe_error(error), time.perf_counter() - started)
     return TaskResult("done", values, "", seconds)
 
 
-def _checked(returned: Any) -> dict[str, Any]:
+def _to_json_values(returned: Any) -> dict[str, Any]:
     """Return a row's values as JSON values."""
     if not isinstance(returned, dict):
         raise TypeError(f"the function must return a dict, it returned {type(returned).__name__}")
@@ -185,18 +188,18 @@ def _checked(returned: Any) -> dict[str, Any]:
             raise TypeError(f"the function returned '{name}', an entry that is the sweep's own")
         if isinstance(value, dict):
             raise TypeError(f"the function returned a dict as '{name}': rows are flat")
-    values: dict[str, Any] = json.loads(json.dumps(returned, default=_plain))
+    values: dict[str, Any] = json.loads(json.dumps(returned, default=_numpy_to_json))
     return values
 
 
-def _plain(value: Any) -> Any:
-    """Return NumPy values as plain numbers and lists, bit for bit."""
+def _numpy_to_json(value: Any) -> Any:
+    """Return a NumPy value as number or list, bit for bit; another type raises (``default`` of `json.dumps`)."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"a row holds JSON values, not {type(value).__name__}")
 
 
-def _described(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """Return type, message and the innermost frames of an error, beginning with the function's frame."""
     frames = traceback.extract_tb(error.__traceback__)[1:][-FRAMES:]
     try:
@@ -334,12 +337,13 @@ def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]], firs
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     writer.writerow(names)
-    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
+    writer.writerows([_to_cell(row.get(name)) for name in names] for row in rows)
     write_atomic(path, stream.getvalue().encode())
     return path
 
 
-def _cell(value: Any) -> Any:
+def _to_cell(value: Any) -> Any:
+    """Return a value for a CSV cell: None becomes empty, and lists, dicts and bools become JSON."""
     if value is None:
         return ""
     if isinstance(value, list | dict | bool):

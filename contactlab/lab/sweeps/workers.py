@@ -126,7 +126,10 @@ class ProcessWorker:
         return TaskResult("failed", {}, f"the worker process ended in the task: {end}\n{output}".strip())
 
     def _start(self) -> str:
-        """Start a process with the function if none is alive; return the reason if it died for external reasons."""
+        """Start a process that loads the function, if none is alive; return "", or the external cause of its end.
+
+        A process that cannot load the function, or dies in it for another reason, raises a `SweepError`.
+        """
         if self._process is not None and self._process.poll() is not None:
             self._wait()  # idle for long, or killed between two tasks: no task was harmed
         # BLAS uses one thread: there is a process for every core, and sums then do not depend on the number of threads.

@@ -134,7 +134,10 @@ def energies(
 
 @kernel(inline=True)
 def sum_rates(t: Tree, p: FloatArray, B: FloatArray, out: FloatArray) -> None:
-    """Fill out[11:17] with the rates of both momenta from the force B (nl, 6) that each link needs for its motion."""
+    """Fill out[11:17] with the rates of linear and angular momentum, about the centre of mass out[1:4].
+
+    B (nl, 6) are the forces that the links need for their motion, with moments about the origin of the root.
+    """
     # zero sums
     for k in range(11, 17):
         out[k] = 0.0
@@ -214,7 +217,8 @@ def centroidal_columns(
     """Fill A (6, nv) with momentum about the centre of mass per unit of each entry of v.
 
     Return `GOOD`, or the code of the failure. Each column is the composite inertia beyond a joint times its motion
-    column (Featherstone 2008, section 6.2, before the projection). The workspace is as long as for `crba`.
+    column (Featherstone 2008, section 6.2, before the projection). The workspace is as long as for `crba`. ``fixed``
+    (4,) is the mass of the bodies fixed to the world and its first moment.
     """
     # kinematics
     t, f, nl, _ = model_and_workspace_views(I, F, W)

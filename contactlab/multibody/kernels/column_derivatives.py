@@ -91,7 +91,10 @@ def column_rates(
 
 @kernel
 def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: FloatArray) -> None:
-    """Add the term of a screw with a skew axis to its row: t x w is constant while the joint does not move."""
+    """Add the terms of the change e = dS/dq of a skew screw's column to the row of K of joint i.
+
+    They are e v in P, e a + 2 v V_up x e in Q, and 2 e v in P + dS/dt. e is zero if shift and axis are parallel.
+    """
     # change of the column
     j = t.iv[i]
     e = view_1d(f.scratch, 6, 6)
@@ -125,7 +128,7 @@ def motion_in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatAr
 
 @kernel
 def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates: FloatArray, K: FloatArray) -> None:
-    """Add the terms of a custom joint to its rows; its columns change in child axes."""
+    """Add the terms of the changing columns of custom joint i to its rows of K, from its ``rates`` (252,)."""
     # memory
     first = t.iv[i]
     out = view_1d(f.scratch, 0, 6)

@@ -32,7 +32,7 @@ from lcp.kernels import kernel
 def fast_rnea(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, a: FloatArray, W: FloatArray, tau: FloatArray
 ) -> int:
-    """Fill tau by `rnea`; ``a`` of length 0 stands for no accelerations."""
+    """Fill tau by `rnea`, zero for an ``a`` of length 0; return a code, `NEEDS_GENERAL_ENTRY` for a wrong length."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or a.shape[0] not in (0, I[NV]):
         return NEEDS_GENERAL_ENTRY
     work = W if W.shape[0] else stack()
@@ -41,7 +41,7 @@ def fast_rnea(
 
 @kernel
 def fast_crba(I: IntArray, F: FloatArray, q: FloatArray, W: FloatArray, M: FloatArray) -> int:
-    """Fill M, unset memory, by `crba`."""
+    """Zero M and fill it by `crba`; return a code, `NEEDS_GENERAL_ENTRY` for a wrong length."""
     if q.shape[0] != I[NQ]:
         return NEEDS_GENERAL_ENTRY
     for i in range(M.shape[0]):
@@ -55,7 +55,7 @@ def fast_crba(I: IntArray, F: FloatArray, q: FloatArray, W: FloatArray, M: Float
 def fast_aba(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, tau: FloatArray, W: FloatArray, a: FloatArray
 ) -> int:
-    """Fill ``a`` by `aba`."""
+    """Fill ``a`` by `aba`; return a code, `NEEDS_GENERAL_ENTRY` for a wrong length."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
         return NEEDS_GENERAL_ENTRY
     work = W if W.shape[0] else stack()
@@ -77,7 +77,10 @@ def fast_derivatives(
     ready: int,
     forward: int,
 ) -> int:
-    """Fill ``out`` by `dynamics_derivatives`, for the usual call and every other call of one instant."""
+    """Fill ``out`` by `dynamics_derivatives`; return its code, or `NEEDS_GENERAL_ENTRY` for a wrong length.
+
+    It serves every call of one instant, with external forces, custom joints or kept kinematics too.
+    """
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or x.shape[0] != I[NV] or f_ext.shape[0] not in (0, I[BODIES]):
         return NEEDS_GENERAL_ENTRY
     work = W if W.shape[0] else stack()
@@ -227,7 +230,7 @@ def point_jacobians(
 def poses_of(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """Fill out (B, n, 12) with rotation by rows and origin of some bodies, given by number."""
+    """Fill out (B, n, 12) with rotation by rows and origin of the n bodies with these numbers."""
     q, custom, bodies = operands
     t, f, _, _ = model_and_workspace_views(I, F, W)
     for b in range(start, stop):

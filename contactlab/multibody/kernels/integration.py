@@ -179,10 +179,10 @@ def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) ->
 def energies_at(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, W: FloatArray, none: FloatArray, out: FloatArray
 ) -> bool:
-    """Fill ``out`` (14,) and return whether it is finite.
+    """Fill ``out`` (14,); return True if the energies are finite.
 
-    The last entries are kinetic and potential energy at (q, v), and the kinetic energy that counts. For a free tree
-    this is the energy about its centre of mass, because the error of its rotation does not depend on its speed.
+    out[11:13] are kinetic and potential energy at (q, v). out[13] is the kinetic energy that the error is compared
+    with; for a free tree it is the energy about the centre of mass, because the error does not depend on its speed.
     ``none`` (4,) is 0.
     """
     # energies

@@ -226,7 +226,7 @@ def rotation_column(column: FloatArray, x: float, y: float, z: float, at: FloatA
 
 @kernel
 def translation_column(column: FloatArray, A: FloatArray, x: float, y: float, z: float) -> None:
-    """Fill the spatial velocity of shifting along (x, y, z), given in the axes A."""
+    """Fill the motion column (6,) of a shift along (x, y, z), a direction in the axes A (9,)."""
     column[0] = 0.0
     column[1] = 0.0
     column[2] = 0.0

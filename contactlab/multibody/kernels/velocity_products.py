@@ -365,7 +365,7 @@ def limit_products(
     t, S, B
         The model, motion columns (n, 6) of the tree's velocities, and inertias of the composites (`composite_matrix`).
     branch, L
-        The next degree of freedom towards the root, and M (n, n), both triangles, which comes back.
+        The next degree of freedom towards the root, and M (n, n), both triangles, which is restored at the end.
     tree_links
         The first link of the tree, and the first link after it.
     behind, share
@@ -396,7 +396,7 @@ def limit_products(
             weight += Bi[0] * (s[3] * x + s[4] * y + s[5] * z)
             w[j] = momentum[j] - h * (bias[j] - weight)
             diagonal[j] = L[j, j]
-    # velocities in the place of the bias; a factor leaves the upper triangle
+    # velocities in the place of the bias; `factor_ltl` leaves the upper triangle of M
     if factor_ltl(branch, 0, bias, L) == GOOD:
         for j in range(n):
             bias[j] = w[j]
@@ -436,7 +436,7 @@ def limit_products(
 
 @kernel(inline=True)
 def mass_matrix_entry(L: FloatArray, diagonal: FloatArray, k: int, j: int) -> float:
-    """Return M[k, j] from the upper triangle, which a factor leaves, and the original diagonal."""
+    """Return M[k, j] after `factor_ltl`: ``diagonal`` holds M[k, k], and the upper triangle of L the other entries."""
     if k == j:
         return diagonal[k]
     return L[min(k, j), max(k, j)]

@@ -23,6 +23,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 def _folder(value: str | PathLike[str], name: str) -> Path:
+    """Return the resolved path of a folder of the caller, which must exist."""
     folder = Path(fspath(value)).resolve()
     if not folder.is_dir():
         raise UrdfError("package_roots", f"{name} is not a folder: {fspath(value)!r}", source="argument")
@@ -72,6 +73,7 @@ class Packages:
         return self._first(element, uri, parts, [] if self.home is None else [self.home])
 
     def _in_package(self, element: Element, uri: str, parts: list[str]) -> Path | None:
+        """Return the file of a package:// URI, searched for in the package named by the caller or in the roots."""
         name, inside = parts[0], parts[1:]
         if name in ("", ".", "..") or not any(inside):
             raise element.error(f"{quoted(uri)} names no package and file")
@@ -79,6 +81,7 @@ class Packages:
         return self._first(element, uri, inside, bases)
 
     def _first(self, element: Element, uri: str, parts: list[str], bases: list[Path]) -> Path | None:
+        """Return the first existing file in the bases, or None; raise if it leads out of the folders."""
         refusal = element.error(f"{quoted(uri)} leads out of the folders meshes may lie in (see package_roots)")
         if not bases and _escapes_folder(parts):
             raise refusal
@@ -202,10 +205,12 @@ class UrdfGeometry:
 
 
 def geometry_of(robot: Element, links: Iterable[Element], packages: Packages) -> list[UrdfGeometry]:
-    """Return the geometry that links show and collide with, in the order of the file."""
+    """Return the <collision> and <visual> shapes of links, in order, with the colours of their materials.
+
+    A material that has only a name gets the colour that any material of this name has in the file.
+    """
     shown = [(link, element) for link in links for element in link.children if element.tag in ("collision", "visual")]
     painted = [material for _, element in shown for material in element.all("material")]
-    # A material is known by its name in the whole file, wherever its colour is first given.
     colors: dict[str, Rgba] = {}
     for material in (*robot.all("material"), *painted):
         color, name = _color(material), material.attributes.get("name", "")
@@ -234,6 +239,7 @@ def _color(material: Element) -> Rgba | None:
 
 
 def _shape(geometry: Element, packages: Packages) -> UrdfShape:
+    """Return the only shape of a <geometry>; none or several raise."""
     known = ("box", "sphere", "cylinder", "capsule", "mesh")
     shapes = [child for child in geometry.children if child.tag in known]
     if len(shapes) != 1:
@@ -252,6 +258,7 @@ def _shape(geometry: Element, packages: Packages) -> UrdfShape:
 
 
 def _length(element: Element, attribute: str) -> float:
+    """Return an attribute as a length >= 0 [m]."""
     value = number(element, attribute)
     if value < 0.0:
         raise element.error(f"attribute {attribute!r} is negative: {value}")
@@ -261,6 +268,7 @@ def _length(element: Element, attribute: str) -> float:
 def _three(
     element: Element, attribute: str, default: tuple[float, float, float] | None = None, *, positive: bool = False
 ) -> tuple[float, float, float]:
+    """Return three numbers of an attribute; if ``positive``, a negative entry raises."""
     x, y, z = (float(value) for value in vector(element, attribute, 3, default))
     if positive and min(x, y, z) < 0.0:
         raise element.error(f"attribute {attribute!r} has a negative entry")

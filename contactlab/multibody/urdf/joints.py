@@ -36,13 +36,14 @@ def joint_of(element: Element) -> UrdfJoint:
     if kind not in KINDS:
         raise element.error(f"has the unknown type {quoted(kind)}; there are {', '.join(KINDS)}")
     parent, child = element.need("parent").text("link"), element.need("child").text("link")
-    placement, joint = origin(element), _motion(element, kind)
+    placement, joint = origin(element), _joint_of_type(element, kind)
     data = JointData(name, kind, parent, child, slice(0, 0), slice(0, 0))
     # A fixed joint in a file may have limits from a moving one; they are not kept.
     return UrdfJoint(element, data if kind == "fixed" else _with_limits(data, element), placement, joint)
 
 
-def _motion(element: Element, kind: str) -> Joint:
+def _joint_of_type(element: Element, kind: str) -> Joint:
+    """Return the joint for the ``type`` of a URDF joint; "revolute" and "continuous" are the same."""
     if kind == "fixed":
         return Fixed()
     if kind == "floating":
@@ -121,6 +122,7 @@ def _limit(element: Element, attribute: str, default: float) -> float:
 
 
 def _mimic(element: Element, kind: str) -> Mimic | None:
+    """Return the <mimic> of a joint of one degree of freedom, or None."""
     mimic = element.only("mimic")
     if mimic is None:
         return None
@@ -130,6 +132,7 @@ def _mimic(element: Element, kind: str) -> Mimic | None:
 
 
 def _safety(element: Element) -> SafetyController | None:
+    """Return the <safety_controller> of a joint, or None."""
     safety = element.only("safety_controller")
     if safety is None:
         return None
@@ -138,6 +141,7 @@ def _safety(element: Element) -> SafetyController | None:
 
 
 def _calibration(element: Element) -> Calibration | None:
+    """Return the <calibration> of a joint, or None."""
     calibration = element.only("calibration")
     if calibration is None:
         return None
@@ -156,7 +160,8 @@ def by_name(elements: Iterable[Element]) -> dict[str, Element]:
     return named
 
 
-def _close(name: str, names: Iterable[str]) -> str:
+def _similar_names(name: str, names: Iterable[str]) -> str:
+    """Return the end of a message, "; close: ..." with up to three similar names, or ""."""
     # Comparing names costs the product of their lengths, so long names, which only an attacker would write, are
     # skipped.
     candidates = [other for other in names if len(other) <= 100][:1000] if len(name) <= 100 else []
@@ -174,7 +179,7 @@ def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJ
     for joint in joints:
         for role, link in (("parent", joint.data.parent), ("child", joint.data.body)):
             if link not in links:
-                raise joint.element.error(f"its {role} link {quoted(link)} is not there{_close(link, links)}")
+                raise joint.element.error(f"its {role} link {quoted(link)} is not there{_similar_names(link, links)}")
         if joint.data.parent == joint.data.body:
             raise joint.element.error(f"connects {quoted(joint.data.body)} with itself")
         if joint.data.body in above:
@@ -203,7 +208,7 @@ def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJ
 
 
 def _cycle(start: UrdfJoint, above: Mapping[str, UrdfJoint]) -> str:
-    """Return the links of the cycle above a joint that no root reaches."""
+    """Return, as text, the links of the cycle that is found upwards from a joint that no root reaches."""
     seen: dict[str, int] = {}
     link = start.data.body
     while link not in seen:
@@ -228,7 +233,9 @@ def check_mimics(joints: Sequence[UrdfJoint]) -> None:
             path[at.data.name] = None
             followed = at.data.mimic.joint
             if followed not in known:
-                raise at.element.error(f"mimics joint {quoted(followed)}, which is not there{_close(followed, known)}")
+                raise at.element.error(
+                    f"mimics joint {quoted(followed)}, which is not there{_similar_names(followed, known)}"
+                )
             if known[followed].data.kind not in ("revolute", "continuous", "prismatic"):
                 raise at.element.error(f"mimics joint {quoted(followed)}, which is {known[followed].data.kind}")
             at = known[followed]

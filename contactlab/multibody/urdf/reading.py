@@ -128,6 +128,7 @@ class Guard:
         raise self.refuse("has a DOCTYPE, which is refused: entities could expand without end or read other files")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Handle the start of an element: check count, depth and root tag, and then call `on_start`."""
         self.elements += 1
         if self.elements > self.most_elements:
             raise self.refuse(f"has more than {self.most_elements} elements")
@@ -206,10 +207,11 @@ def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
         raise UrdfError("XML", "does not begin with <", line=1)
     path = Path(fspath(path_or_text))
     path.stat()  # a FileNotFoundError if there is none, as with `open`
-    return _Reader(path.name, None, 0).robot_of(read_bytes(path, _refused, MAX_BYTES)), path
+    return _Reader(path.name, None, 0).robot_of(read_bytes(path, _unreadable_file, MAX_BYTES)), path
 
 
-def _refused(path: Path, field: str, detail: str) -> UrdfError:
+def _unreadable_file(path: Path, field: str, detail: str) -> UrdfError:
+    """Return the error of a file that `read_bytes` cannot read."""
     return UrdfError(field or "file", detail, source=path.name)
 
 
@@ -222,12 +224,14 @@ class _Reader(Guard):
         self.robot: Element | None = None
 
     def robot_of(self, data: bytes) -> Element:
+        """Parse the bytes and return the root element."""
         self.read(data)
         if self.robot is None:
             raise self.refuse("has no element")
         return self.robot
 
     def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
+        """Add an element to the tree, unless it or an element around it is not kept; xacro elements raise."""
         if len(self.stack) < depth or (depth == 1 and tag not in KEPT and not tag.startswith("xacro:")):
             return  # the element, or an element around it, is not kept
         if tag.startswith("xacro:"):
@@ -262,7 +266,7 @@ def number(element: Element, attribute: str, default: float | None = None, *, la
     """Return one finite number; without a default the attribute is required."""
     if attribute not in element.attributes and default is not None:
         return default
-    return _parsed(element, attribute, element.text(attribute).strip(), largest)
+    return _parse_number(element, attribute, element.text(attribute).strip(), largest)
 
 
 def vector(element: Element, attribute: str, length: int, default: tuple[float, ...] | None = None) -> FloatArray:
@@ -272,10 +276,11 @@ def vector(element: Element, attribute: str, length: int, default: tuple[float, 
     words = element.text(attribute).split()
     if len(words) != length:
         raise element.error(f"attribute {attribute!r} must be {length} numbers, got {len(words)}")
-    return np.array([_parsed(element, attribute, word, LARGEST) for word in words])
+    return np.array([_parse_number(element, attribute, word, LARGEST) for word in words])
 
 
-def _parsed(element: Element, attribute: str, text: str, largest: float) -> float:
+def _parse_number(element: Element, attribute: str, text: str, largest: float) -> float:
+    """Return a finite number from text, with a magnitude of at most ``largest``; raise an error of the element."""
     if len(text) > _LENGTH or _NUMBER.fullmatch(text) is None:
         raise element.error(f"attribute {attribute!r}: {quoted(text)} is not a finite number")
     value = float(text)

@@ -33,7 +33,7 @@ class Light(NamedTuple):
 
 @kernel
 def fill(screen: FloatArray, near: FloatArray, seen: IntArray) -> None:
-    """Write the nearest of the triangles (m, 3, 3) into pixels: nearness and number."""
+    """Rasterise triangles (m, 3, 3): fill nearness and number of the nearest triangle of each pixel."""
     height, width = near.shape
     for m in range(screen.shape[0]):
         t = screen[m]
@@ -110,9 +110,10 @@ def blocked(light: Light, x: float, y: float, near: float, reach: float, count: 
 
 @kernel
 def soft_shadow(light: Light, place: FloatArray, work: FloatArray) -> float:
-    """Return the fraction of light that reaches a point of a ground.
+    """Return the fraction of light, 0 to 1, that reaches the point ``place`` (3,) of a ground.
 
-    The light source has a width, so shadows are sharp only near contacts.
+    The light source has a width: the half shadow grows with the distance of the shape, so shadows are sharp only near
+    contacts. ``work`` is memory of `blocked`.
     """
     size = light.near.shape[0]
     if size == 0:
@@ -146,7 +147,7 @@ def backdrop(
     work: FloatArray,
     picture: FloatArray,
 ) -> None:
-    """Write sky and floor to empty pixels; ``colors`` (3, 3) are those of floor, horizon and zenith."""
+    """Write sky and floor to the empty pixels of ``picture``; ``colors`` (3, 3) are of floor, horizon and zenith."""
     rows, columns = seen.shape
     place, ray, spare = work[0], work[1], work[2]
     for row in range(rows):

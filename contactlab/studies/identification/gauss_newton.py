@@ -165,12 +165,17 @@ class _Linear:
 
     @staticmethod
     def of(J: FloatArray, r: FloatArray, shared: int) -> _Linear:
+        """Return the normal equations of Jacobians (windows, rows, columns), shared columns first, and residuals."""
         A, B = J[:, :, :shared], J[:, :, shared:]
         AT, BT = A.transpose(0, 2, 1), B.transpose(0, 2, 1)
         return _Linear(AT @ A, AT @ B, BT @ B, (AT @ r[:, :, None])[:, :, 0], (BT @ r[:, :, None])[:, :, 0])
 
     def eliminated(self, damping: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return, by window, the reduced matrix and gradient, and X and x0 with the unknowns' step -(x0 + X d)."""
+        """Eliminate the unknowns of each window from the normal equations; add ``damping`` times their diagonal.
+
+        Return, by window, the reduced matrix (p, p) and gradient (p,) of the p shared parameters, and X and x0. If the
+        shared parameters change by d, the unknowns change by -(x0 + X d).
+        """
         BB = self.BB.copy()
         places = np.arange(BB.shape[1])
         # A minimum on the diagonal keeps unknowns without effect at their values.
@@ -204,7 +209,7 @@ def identify(
     r = problem.residuals(values, local)
     damping, made, settled = 1e-3, 0, False
     J = problem.jacobian(values, local)
-    used = _predicted(r, J)
+    used = _finite_windows(r, J)
     while made < iterations and not settled and used.sum() > values.size and damping < MOST_DAMPING:
         made += 1
         s = _squares(r)
@@ -230,13 +235,13 @@ def identify(
             values, local, r = trial, others, after
             if not settled:  # after a small step the previous derivatives are still valid
                 J = problem.jacobian(values, local)
-            used = _predicted(r, J)
+            used = _finite_windows(r, J)
         if progress is not None:
             progress(made, iterations)
     return _result(problem, values, local, r, J, used, made, settled, robust)
 
 
-def _predicted(r: FloatArray, J: FloatArray) -> NDArray[np.bool_]:
+def _finite_windows(r: FloatArray, J: FloatArray) -> NDArray[np.bool_]:
     """Return a mask of windows with finite residuals and derivatives."""
     return np.asarray(np.isfinite(r).all(axis=1) & np.isfinite(J).all(axis=(1, 2)))
 
@@ -276,7 +281,10 @@ def _step(
 
 
 def _covariance(linear: _Linear, s: FloatArray, limit: float, groups: NDArray[np.int64]) -> FloatArray:
-    """Return the covariance of the shared parameters over independent groups; infinite if undetermined."""
+    """Return the sandwich covariance (p, p) of the shared parameters over independent groups; infinite if undetermined.
+
+    ``s`` (windows,) are the squared residuals, and ``limit`` is the value from which they have less weight.
+    """
     S, g, _, _ = linear.eliminated(0.0)
     weights = _weights(s, limit)
     H = np.einsum("w,wij->ij", weights, S)

@@ -174,7 +174,10 @@ def square_recordings(path: str | Path, *, threads: int | None = None) -> Record
 
 
 def _first(drops: SquareDrops, path: square.SquarePath) -> int | None:
-    """Return the first sample of a drop's window; None if frames are lost or outliers."""
+    """Return the index of the first sample of the window around a drop's first impact, or None.
+
+    The result is None if there is no impact, or if the window has lost frames or outliers.
+    """
     floor = square.SHARED_CALIBRATION.height + square.SHARED_CALIBRATION.slope * path.pose[:, 0]
     clear = square.lowest_corner(path.pose[:, 1], path.pose[:, 2], drops.half_width) - floor > square.CLEAR
     rising = np.concatenate(([False], np.diff(path.pose[:, 1]) > 0.0))

@@ -71,7 +71,10 @@ def arm_log(log: ArmLog, world: World, *, threads: int | None = None) -> Recordi
 
 
 def _parameters(world: World, log: ArmLog, joints: list[str]) -> tuple[Parameter, ...]:
-    """Return friction and damping of joints, with steps in proportion to the recorded forces."""
+    """Return the parameters friction and damping of joints, from the world's values on.
+
+    Their difference steps are a thousandth of the standard deviation of the recorded forces.
+    """
     told = {
         f"{kind}:{one.body}": one.value
         for kind in ("friction", "damping")
@@ -181,7 +184,7 @@ def report(
         for part, chosen in (("fitted", rows), ("held_back", held)):
             for which, numbers in (("nominal", recordings.nominal), ("identified", told)):
                 if chosen.size:
-                    work = _scored(recordings, numbers, chosen)
+                    work = _score_task(recordings, numbers, chosen)
                     scores.setdefault(part, {})[which] = kept(f"{part}, {which}", work)
     return {
         "recordings": recordings.title,
@@ -202,7 +205,7 @@ def score(errors: Mapping[str, FloatArray]) -> dict[str, Any]:
     return {**means, "motions": int(ran.size), "failed": int(np.count_nonzero(~ran))}
 
 
-def _scored(recordings: Recordings, numbers: Mapping[str, float], rows: IntArray) -> Callable[[], dict[str, Any]]:
+def _score_task(recordings: Recordings, numbers: Mapping[str, float], rows: IntArray) -> Callable[[], dict[str, Any]]:
     """Return the computation of the scores of some values."""
 
     def work() -> dict[str, Any]:

@@ -134,7 +134,7 @@ def toss_errors(
     for k, (path, _, _) in enumerate(kept):
         made = found.q[k, : SUBSTEPS * len(path) : SUBSTEPS]
         if np.isfinite(made).all():
-            off = np.linalg.norm(_centres(world, made) - _centres(world, path), axis=2).mean()
+            off = np.linalg.norm(_centers_of_mass(world, made) - _centers_of_mass(world, path), axis=2).mean()
             turned = np.degrees(quaternion.angle_between(made[:, 3:7], path[:, 3:7])).mean()
             joints = (made[:, 7:] - path[:, 7:] + math.pi) % (2.0 * math.pi) - math.pi
             joint = np.degrees(np.abs(joints)).mean() if model.nq > 7 else 0.0
@@ -143,7 +143,8 @@ def toss_errors(
     return named | ({"joint_deg": errors[:, 2]} if model.nq > 7 else {})
 
 
-def _centres(world: World, q: FloatArray) -> FloatArray:
+def _centers_of_mass(world: World, q: FloatArray) -> FloatArray:
+    """Return the centres of mass (n, nb, 3) of all bodies at q (n, nq)."""
     R, p = body_poses(world.model, q)
     coms = np.array([body.inertia.com if body.inertia else np.zeros(3) for body in world.model.bodies])
     return np.asarray(p + np.einsum("nbij,bj->nbi", R, coms))

@@ -79,6 +79,7 @@ def with_parameters(world: World, values: Mapping[str, float]) -> World:
 
 
 def _body(body: BodySpec, values: Mapping[str, float]) -> BodySpec:
+    """Return a body with the factors of its mass and inertia applied."""
     mass = values.get(f"mass:{body.name}", 1.0)
     turn = mass * values.get("inertia", 1.0) * values.get(f"inertia:{body.name}", 1.0)
     if body.inertia is None or (mass, turn) == (1.0, 1.0):

@@ -104,7 +104,10 @@ def _separation(a: FloatArray, b: FloatArray, margin: float, c: FloatArray) -> t
 def _edge_contact(
     a: Posed, b: Posed, c: FloatArray, i: int, j: int, separation: float, slack: float, out: ContactBuffer
 ) -> int:
-    """Write the contact of edge i of A and edge j of B; return 0 if the closest points are beyond an end."""
+    """Write the contact of edge i of A and edge j of B; return 1, or 0 if a closest point is beyond an end.
+
+    ``c`` (12,) is the pose of B in the axes of A, ``separation`` the gap, ``slack`` [m] the tolerance at an end.
+    """
     half_a, pose_a, half_b, pose_b = a.size, a.pose, b.size, b.pose
     i1, i2 = (i + 1) % 3, (i + 2) % 3
     # the normal e_i x (axis j of B), in A's axes, has no component along i
@@ -202,7 +205,7 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuff
 
 
 @kernel
-def _ordered(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuffer) -> int:
+def _collide_ordered(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuffer) -> int:
     """Write the contacts of a pair in which the kind of A is not above the kind of B; return their number."""
     # grounds
     if a.kind == HALF_SPACE:
@@ -255,10 +258,10 @@ def collide_pair(a: Posed, b: Posed, margin: float, reduce: bool, room: Workspac
     """
     # the kernel of the pair
     if a.kind > b.kind:
-        count = _ordered(b, a, margin, room, out)
+        count = _collide_ordered(b, a, margin, room, out)
         flip_normals(out.rows, count)
     else:
-        count = _ordered(a, b, margin, room, out)
+        count = _collide_ordered(a, b, margin, room, out)
     # fewer contacts, in the order of their features
     if count > out.rows.shape[0]:
         return count

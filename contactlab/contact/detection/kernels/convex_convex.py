@@ -65,7 +65,10 @@ MAX_TRIES, SEPARATION_SHIFT = 8, 1e-7
 
 @kernel
 def _least(a: Posed, b: Posed, n: Vec3, value: float, faces: int, scale: float, work: FloatArray) -> tuple[float, Vec3]:
-    """Return the least overlap, and its direction, near faces of the expanding polytope that allow a smaller one."""
+    """Return the smallest overlap and its direction, from starts at faces of the polytope closer than ``value``.
+
+    Faces that were tried, and faces with the same direction, get an infinite distance in ``work``.
+    """
     for _ in range(MAX_STARTS):
         # the face of least depth below the present overlap
         best, depth = -1, value - DEPTH_TOLERANCE * scale

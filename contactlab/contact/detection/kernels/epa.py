@@ -69,7 +69,7 @@ def _from_first(i: int, work: FloatArray) -> Vec3:
 
 @kernel
 def _add_face(i: int, j: int, k: int, face: int, scale: float, work: FloatArray, ints: IntArray) -> None:
-    """Store face (i, j, k), its unit normal and its distance, which is infinite for a sliver."""
+    """Store vertices i, j, k of a face, its unit normal and its distance from the origin, infinite for a sliver."""
     nx, ny, nz, length = _normal(work, i, j, k)
     at = FACES + 4 * face
     ints[3 * face], ints[3 * face + 1], ints[3 * face + 2] = i, j, k
@@ -84,7 +84,10 @@ def _add_face(i: int, j: int, k: int, face: int, scale: float, work: FloatArray,
 
 @kernel
 def _remove_visible_faces(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) -> tuple[int, int]:
-    """Remove the faces visible from the new vertex; return the number of faces left and of edges around the hole."""
+    """Remove the faces visible from vertex ``new``; return the numbers of faces left and of edges around the hole.
+
+    A face is visible if the vertex is more than ``slack`` outside its plane. The edges are stored in ``ints``.
+    """
     edges, kept = 0, 0
     x, y, z = corner(work, new)
     for face in range(faces):
@@ -119,7 +122,7 @@ def _remove_visible_faces(new: int, faces: int, slack: float, work: FloatArray, 
 
 @kernel
 def _four_faces(scale: float, work: FloatArray, ints: IntArray) -> None:
-    """Store the faces of the tetrahedron of the first four vertices."""
+    """Store the four outward faces of the tetrahedron of the first four vertices, by `_add_face`."""
     nx, ny, nz, _ = _normal(work, 0, 1, 2)
     dx, dy, dz = _from_first(3, work)
     j, k = (1, 2) if nx * dx + ny * dy + nz * dz < 0.0 else (2, 1)
@@ -133,10 +136,15 @@ def _four_faces(scale: float, work: FloatArray, ints: IntArray) -> None:
 def epa(
     a: Posed, b: Posed, n: int, scale: float, room: Workspace, weights: FloatArray
 ) -> tuple[float, float, float, float, int]:
-    """Return the depth of overlapping cores, the unit normal from A to B, and the number of faces left in ``work``.
+    """Return the depth of overlapping cores, the unit normal (3 numbers) from A to B, and the number of faces left.
 
-    The three vertices of the nearest face come first in ``work``, with ``weights``. No face left is nearer to the
-    origin than the depth.
+    The search begins with the simplex of the first n vertices in ``room``. At the end the three vertices of the nearest
+    face come first there, and ``weights`` (4,) are the barycentric weights of its point nearest to the origin. No face
+    left is nearer to the origin than the depth.
+
+    If the difference A - B is flat, no face is left, and the normal is a normal of the flat set. If rounding makes the
+    polytope inconsistent, or it has too many faces, the depth is the last valid lower bound. In both cases only the
+    first vertex has weight.
 
     G. van den Bergen, Proximity queries and penetration depth computation on 3D game objects, GDC 2001: the polytope
     A - B grows from a simplex inside it, always beyond the face nearest to the origin. Faces point away from the inside

@@ -109,7 +109,7 @@ def _triangle(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, f
         return 0.0, s, t
     # rounding can place the point of a thin triangle in no region: it is then on one of the sides
     if min(va, vb, vc) <= 0.0:
-        return _sides(work, i, j, k)
+        return _closest_on_sides(work, i, j, k)
     # inside: barycentric coordinates
     total = va + vb + vc
     return va / total, vb / total, vc / total
@@ -124,7 +124,7 @@ def _length2(work: FloatArray, i: int, s: float, j: int, t: float) -> float:
 
 
 @kernel
-def _sides(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
+def _closest_on_sides(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
     """Return the weights of the point of a triangle's sides closest to the origin."""
     s, t = _segment(work, i, j)
     a, b, c, least = s, t, 0.0, _length2(work, i, s, j, t)

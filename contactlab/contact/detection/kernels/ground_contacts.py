@@ -128,7 +128,7 @@ GRID_POINT = 1 << 21
 
 @kernel
 def half_space_any(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
-    """Return the contacts of a half-space (A) and a body's shape (B): one for each point of B within ``margin``.
+    """Append a contact of a half-space (A) and a shape (B) for each point of B within ``margin``; return their number.
 
     `ground_point` gives the points and their features.
     """

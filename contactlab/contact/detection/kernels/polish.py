@@ -139,7 +139,7 @@ def _difference(a: Posed, b: Posed, n: Vec3) -> Vec3:
 
 
 @kernel
-def _displaced(n: Vec3, x: float, t: Vec3, y: float, s: Vec3) -> Vec3:
+def _tilt_normal(n: Vec3, x: float, t: Vec3, y: float, s: Vec3) -> Vec3:
     """Return the unit vector along n + x t + y s."""
     return unit((n[0] + x * t[0] + y * s[0], n[1] + x * t[1] + y * s[1], n[2] + x * t[2] + y * s[2]))
 
@@ -184,7 +184,7 @@ def _descend(a: Posed, b: Posed, start: Vec3, edge: Vec3, free: int, tries: int,
         for _ in range(tries):
             if not step > NEGLIGIBLE_STEP:
                 break
-            m = _displaced(n, x, t, y, s)
+            m = _tilt_normal(n, x, t, y, s)
             if free == 1:
                 # remove rounding along the edge, which would be multiplied by its length
                 part = dot(m, edge)

@@ -203,7 +203,7 @@ def _to_axis(p: Vec3, pose: FloatArray, t: float) -> Vec3:
 
 
 @kernel(inner=True)
-def _beside(d: Vec3, u: Vec3) -> Vec3:
+def _drop_axial_rounding(d: Vec3, u: Vec3) -> Vec3:
     """Remove from the shortest vector d to an axis its component along the axis, which is rounding."""
     component = dot(d, u)
     return d[0] - component * u[0], d[1] - component * u[1], d[2] - component * u[2]
@@ -220,7 +220,7 @@ def sphere_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int
     t = min(max(dot(relative(b.pose, a.pose), u), -b.size[1]), b.size[1])
     d = _to_axis(origin(a.pose), b.pose, t)
     if abs(t) < b.size[1]:
-        d = _beside(d, u)
+        d = _drop_axial_rounding(d, u)
     return _points(origin(a.pose), a.size[0], d, b.size[0], perpendicular(u), 0, margin, 0, out)
 
 
@@ -239,11 +239,11 @@ def _on_axes(
     if on_a and on_b and dot(d, d) < sine2 * size * size:
         factor = dot(d, c) / sine2
         # the cross product of nearly parallel directions has few digits, so remove its component along the axis
-        d = _beside((factor * c[0], factor * c[1], factor * c[2]), u)
+        d = _drop_axial_rounding((factor * c[0], factor * c[1], factor * c[2]), u)
     elif on_a:
-        d = _beside(d, u)
+        d = _drop_axial_rounding(d, u)
     elif on_b:
-        d = _beside(d, w)
+        d = _drop_axial_rounding(d, w)
     return _points(p, a.size[0], d, b.size[0], fallback, code, margin, count, out)
 
 
@@ -315,8 +315,8 @@ def _drop_closest_point(count: int, slack: float, out: ContactBuffer) -> int:
 
 
 @kernel
-def _leaving(a: Posed, b: Posed, direction: Vec3, gap: float, margin: float, out: ContactBuffer) -> int:
-    """Write the contact of a sphere along a unit vector from its centre to the surface of B, in B's axes."""
+def _exit_contact(a: Posed, b: Posed, direction: Vec3, gap: float, margin: float, out: ContactBuffer) -> int:
+    """Write the contact of a sphere (A) along a unit normal in B's axes; return 0 if it exceeds ``margin``, else 1."""
     if not gap <= margin:
         return 0
     normal, radius = rotate(b.pose, direction), a.size[0]
@@ -350,7 +350,7 @@ def sphere_box(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
         if abs(cz) - hz > gap:
             gap, lx, ly, lz = abs(cz) - hz, 0.0, 0.0, (-1.0 if cz >= 0.0 else 1.0)
         gap -= radius
-    return _leaving(a, b, (lx, ly, lz), gap, margin, out)
+    return _exit_contact(a, b, (lx, ly, lz), gap, margin, out)
 
 
 @kernel
@@ -379,4 +379,4 @@ def sphere_cylinder(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> in
         gap, lr, lz = abs(cz) - half - radius, 0.0, (-1.0 if cz >= 0.0 else 1.0)
     else:
         gap, lr, lz = rho - rim - radius, -1.0, 0.0
-    return _leaving(a, b, (lr * ex, lr * ey, lz), gap, margin, out)
+    return _exit_contact(a, b, (lr * ex, lr * ey, lz), gap, margin, out)

@@ -95,8 +95,8 @@ def _may_touch(i: int, j: int, filters: Filters) -> bool:
 
 
 @kernel
-def _over(half_space: FloatArray, pose: FloatArray, box: FloatArray, enlarged: float) -> bool:
-    """Return True if an enlarged bounding box reaches the half-space, enlarged by the same distance."""
+def _reaches_half_space(half_space: FloatArray, pose: FloatArray, box: FloatArray, enlarged: float) -> bool:
+    """Return True if a bounding box comes within the distance ``enlarged`` [m] of a half-space at ``pose``."""
     lowest = -half_space[3]
     for k in range(3):
         n = pose[3 * k] * half_space[0] + pose[3 * k + 1] * half_space[1] + pose[3 * k + 2] * half_space[2]
@@ -109,7 +109,7 @@ def _near(
     i: int, s: int, kind: IntArray, size: FloatArray, poses: FloatArray, boxes: FloatArray, enlarged: float
 ) -> bool:
     """Return True if shape i reaches half-space s: exactly for symmetric shapes, by the bounding box for others."""
-    if not _over(size[s], poses[s], boxes[i], enlarged):
+    if not _reaches_half_space(size[s], poses[s], boxes[i], enlarged):
         return False
     if kind[i] not in SYMMETRIC:
         return True
@@ -169,7 +169,7 @@ def _column_width(boxes: FloatArray, k: int) -> float:
 
 @kernel
 def _is_wide(i: int, boxes: FloatArray, y: int, z: int, wy: float, wz: float) -> bool:
-    """Return True if a shape is wider than a column, or infinite along the sweep."""
+    """Return True if the box of shape i exceeds a column, ``wy`` by ``wz`` along axes y and z, or is infinite in x."""
     if (
         not boxes[i, 3 + y] - boxes[i, y] <= WIDTH_FRACTION * wy
         or not boxes[i, 3 + z] - boxes[i, z] <= WIDTH_FRACTION * wz

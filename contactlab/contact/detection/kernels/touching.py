@@ -189,7 +189,7 @@ def _distance2(p: Vec3, q: Vec3) -> float:
 def _common_point(
     a: Posed, b: Posed, n: Vec3, distance: float, guess: Vec3, scale: float, flat: float, work: FloatArray
 ) -> tuple[float, Vec3]:
-    """Return the squared residual, and the point on A, of `common_point`."""
+    """Return the squared residual and the point on A, as `common_point`; ``flat`` is the tolerance of the features."""
     of_a, of_b = work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], work[POLYGON_B : POLYGON_B + 3 * MAX_FACE]
     against, slack = (-n[0], -n[1], -n[2]), 1e-11 * scale
     # farthest features of both shapes; two edges that cross give the point directly

@@ -151,7 +151,10 @@ class _Moving(NamedTuple):
 def _moving(
     model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, a: FloatArray, forces: FloatArray
 ) -> _Moving:
-    """Return the derivatives of contacts and loops at accelerations a (nv,) and forces (nc,)."""
+    """Return the derivatives by q and v of the rows' accelerations and wrenches, at fixed a (nv,) and forces (nc,).
+
+    Rows of custom constraints are not included.
+    """
     from contactlab.constraints.kernels.row_rates import row_rates
 
     nl, nv, n, packed = model.packed.nl, model.nv, cs.n_rows, cs.packed

@@ -94,7 +94,10 @@ def read_operands(
 
 
 def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
-    """Return the rounding error of each row (nc,) as a fraction of its length, for unknown terms; 1 for zero rows."""
+    """Return the tolerances (nc,) of rows whose terms are unknown, as fractions of their lengths.
+
+    They are ``tolerance``, and 1 for rows that are zero up to rounding.
+    """
     sizes = np.linalg.norm(G, axis=1)
     zero = sizes <= np.finfo(np.float64).eps * max(G.shape) * sizes.max(initial=0.0)
     return np.asarray(np.where(zero, 1.0, tolerance))

@@ -55,7 +55,11 @@ class Crossing:
 
 
 def crossings(layout: Layout, at: SmoothRates, unloaded: Sequence[int], q: FloatArray) -> list[Crossing]:
-    """Return all functions that could end a phase, as in `run`, except "response"."""
+    """Return all functions that could end a phase, with their derivatives and rates; as in `run`, except "response".
+
+    They are the gaps of open contacts, normal forces, friction bounds of sticking and slip of sliding contacts.
+    Contacts in ``unloaded`` are closed, but without forces.
+    """
     model, nv, width = layout.model, layout.model.nv, at.by.shape[1]
     inverse = np.linalg.inv(at.M)
     found: list[Crossing] = []
@@ -106,13 +110,13 @@ def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> J
     """Differentiate one jump."""
     pairs = [layout.candidates[k] for k in jump.pairs]
     if jump.event.kind is EventKind.ZENO:
-        return _linear(layout, jump, q, *_plastic_modes(layout, jump), np.zeros((2, len(pairs))))
+        return _differentiate_in_modes(layout, jump, q, *_plastic_modes(layout, jump), np.zeros((2, len(pairs))))
     law = law_of(course.stepper.impact, pairs)
     if jump.event.kind is EventKind.JAM or not isinstance(law, Newton) or law.order != "simultaneous":
         return differenced_jump(course, layout, jump, q, law)
     assert jump.event.problem is not None
     u = jump.event.problem.blocks().J[: len(pairs)] @ jump.event.v_minus
-    return _linear(layout, jump, q, *_modes(course, layout, jump, q), _restitution(law.restitution, u))
+    return _differentiate_in_modes(layout, jump, q, *_modes(course, layout, jump, q), _restitution(law.restitution, u))
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,10 +214,14 @@ def _restitution(given: Restitution | None, u: FloatArray) -> FloatArray:
     return np.where(approach > 0.0, np.vstack((e, e + slope * approach)), 0.0)
 
 
-def _linear(
+def _differentiate_in_modes(
     layout: Layout, jump: Jump, q: FloatArray, modes: list[_Mode], near: list[tuple[int, float]], e: FloatArray
 ) -> JumpRates:
-    """Differentiate the equations of a jump in its modes; e (2, nc) has the restitution and its derivative."""
+    """Return the derivatives of v+ of a jump by state and parameters, from its linear equations in fixed modes.
+
+    ``modes`` has the rows and columns of contacts with impulses. e (2, nc) is the result of `_restitution`. ``near``
+    has contacts and their distances from a change of mode, and is passed on.
+    """
     model, nv, width = layout.model, layout.model.nv, layout.width
     before, after, still = jump.event.v_minus, jump.event.v_plus, np.zeros(layout.model.nv)
 
@@ -231,7 +239,7 @@ def _linear(
         k, own = jump.pairs[mode.place], p[at : at + len(mode.rows)]
         at += len(mode.rows)
         force = own @ mode.columns
-        pushed[:, :nv] += plus.carried(force)
+        pushed[:, :nv] += plus.force_derivative(force)
         wrenches += plus.wrenches(model, force)
         pushed[:, layout.column("mu", k)] += (plus.L.T @ (own @ mode.by_mu))[:, None]
         row = np.zeros((len(mode.rows), width))

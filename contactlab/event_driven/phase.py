@@ -151,7 +151,7 @@ class Phase:
         return normalize(self.model, y[: self.model.nq]), y[self.model.nq :]
 
     def instant(self, t: float, y: FloatArray) -> Instant:
-        """Compute the quantities of a state."""
+        """Return kinematics, mass matrix and acceleration without contacts at time t [s] in the state y = (q, v)."""
         q, v = self.split(y)
         kin = kinematics(self.model, q, v)
         a_free = forward_dynamics(self.model, kin, None, self.tau(t, q, v))

@@ -226,7 +226,7 @@ class EventRecording:
         return f"EventRecording({end}, {self.time.size} states, {len(self.events)} events)"
 
     def _repr_html_(self) -> str:
-        """Return the HTML for notebooks."""
+        """Return the record as a table in HTML, which notebooks display."""
         counts = {kind: len(self.of_kind(kind)) for kind in EventKind}
         said = ", ".join(f"{count} {kind.value}" for kind, count in counts.items() if count)
         rows = [("states", self.time.size), ("events", said or "none"), ("contacts", len(self.contact_names))]

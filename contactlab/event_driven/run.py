@@ -85,7 +85,7 @@ class Run:
                 self._arc(self.t, self.y, ())
                 break
             start = self.t
-            slips = self._smooth(end)
+            slips = self._integrate_arc(end)
             still = still + 1 if self.t <= start else 0
             if still > _MAX_AT_ONCE:
                 message = f"the modes at t = {self.t:.9g} s change without end: {self.sides}"
@@ -125,8 +125,11 @@ class Run:
 
     # -- between events
 
-    def _smooth(self, end: float) -> dict[int, FloatArray]:
-        """Integrate to the next event or the end; return the directions of contacts that begin to slip."""
+    def _integrate_arc(self, end: float) -> dict[int, FloatArray]:
+        """Integrate to the next event or to time ``end`` [s], and update time, state and record.
+
+        Return the slip directions (2,) of contacts whose friction reaches its bound in this event, by candidate.
+        """
         from scipy.integrate import solve_ivp
 
         o = self.options
@@ -139,7 +142,7 @@ class Run:
         if found.status < 0:
             message = f"the integrator failed at t = {found.t[-1]:.9g} s: {found.message}"
             raise EventError(message, time=float(found.t[-1]), recording=self.recording())
-        self._keep(phase, found)
+        self._record_arc(phase, found)
         states = np.array([phase.split(y)[0] for y in found.y.T])
         if "long step" not in self.doubts and (text := tunnelled_balls(self.world, self.candidates, found.t, states)):
             self.doubts["long step"] = text
@@ -230,8 +233,12 @@ class Run:
                 add("cone", i, cone)
         return names, functions
 
-    def _keep(self, phase: Phase, found: Any) -> None:
-        """Record an interval of smooth motion."""
+    def _record_arc(self, phase: Phase, found: Any) -> None:
+        """Append rows of the record for an interval of smooth motion: state, energies, contact forces and gaps.
+
+        ``found`` is the result of ``solve_ivp``. Rows are at its steps, or at both ends and the
+        multiples of ``output_step`` between them.
+        """
         times, states = found.t, found.y
         if self.options.output_step is not None:
             step = self.options.output_step

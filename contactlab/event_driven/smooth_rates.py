@@ -87,8 +87,8 @@ class ContactRates:
             found[model.index(end.body)] += end.sign * np.concatenate((skew(at) @ F, F))
         return found
 
-    def carried(self, force: FloatArray) -> FloatArray:
-        """Return the derivative (nv, nv) by q of the generalized force of a force (3,) that moves with the bodies."""
+    def force_derivative(self, force: FloatArray) -> FloatArray:
+        """Return the derivative (nv, nv) by q of L' force, for a force (3,) that is constant in the contact's frame."""
         F = force @ self.frame
         F_q = np.einsum("i,ijk->jk", force, self.frame_q)
         n_q = self.frame_q[0]
@@ -294,7 +294,7 @@ def smooth_rates(
     rows, columns, wanted, turned = [], [], [], np.zeros((n, 2, width))
     for i, (side, r) in enumerate(zip(sides, rates, strict=True)):
         mu, force = layout.candidates[side.index].mu, np.concatenate(([forces.fN[i]], forces.fT[i]))
-        pushed[:, :nv] += r.carried(force)
+        pushed[:, :nv] += r.force_derivative(force)
         wrenches += r.wrenches(model, force)
         held = np.zeros((3, width))
         held[:, :nv], held[:, nv : 2 * nv] = -r.rate_q - c * r.u_q, -r.rate_v - c * r.L

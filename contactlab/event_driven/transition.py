@@ -56,7 +56,7 @@ class TransitionIntegrator:
         self.last = -1
 
     def run(self) -> None:
-        """Integrate all arcs."""
+        """Carry the derivatives through all arcs of the run, and across the event between each two arcs."""
         last: Arc | None = None
         for arc in self.course.arcs:
             if last is None:

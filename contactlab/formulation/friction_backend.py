@@ -283,7 +283,7 @@ def qp_code_objection(solver: object) -> str | None:
 
 
 def friction_objection(friction: str, solver: object) -> tuple[str, str] | None:
-    """Return field and reason if ``friction`` is unknown or ``solver`` does not solve it, otherwise None."""
+    """Return field and reason of an error if ``friction`` is unknown or not solved by ``solver``, otherwise None."""
     if friction not in FRICTION:
         return "friction", f"must be one of {', '.join(FRICTION)}, got {friction!r}"
     traits, name = getattr(solver, "traits", None), type(solver).__name__

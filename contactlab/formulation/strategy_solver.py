@@ -168,7 +168,7 @@ def solve_cones_with_strategies(
     blocks = formed.data.blocks()
     cone = cone_problem(lcp_matrix(formed, found.rows), formed.qq, blocks.r, blocks.mu)
     return cone, lcp.solve(
-        cone.problem, _SolverAdapter(cone.start(found.z), found.solver, found.detail), tolerance=tolerance
+        cone.problem, _SolverAdapter(cone.from_lcp(found.z), found.solver, found.detail), tolerance=tolerance
     )
 
 
@@ -347,7 +347,7 @@ def _equal_compliance_forces(
     """Return the selected forces, or None if they are not found."""
     if friction == "cone":
         found = solve_cones_with_strategies(formed, z0, tolerance)
-        z, by = (None, None) if found is None else (found[0].vector(found[1].r, found[1].u), found[1].solver)
+        z, by = (None, None) if found is None else (found[0].to_lcp(found[1].r, found[1].u), found[1].solver)
     else:
         answer = solve_with_strategies(formed, z0, tolerance, True)
         z, by = (None, None) if answer is None else (answer.z.copy(), answer.solver)

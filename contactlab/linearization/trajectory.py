@@ -211,7 +211,7 @@ def _portion(linearizer: StepLinearizer, recording: Recording, first: int, last:
 
 
 def _of_state(recording: Recording | EventRecording, cost: Cost, i: int) -> tuple[float, FloatArray]:
-    """Return the cost of a state, and its gradient (2 nv,) by (dq, v)."""
+    """Return the cost of state i of the record, and its gradient (2 nv,) by (dq, v), by differences if not given."""
     model, q, v = recording.world.model, recording.q[i], recording.v[i]
     nv = v.size
     given = cost(i, q, v)

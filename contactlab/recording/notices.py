@@ -179,7 +179,7 @@ def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
 
 
 def limit_violation(stops: list[JointRow], q: FloatArray) -> FloatArray:
-    """Return the violations (n, limits) of limits by configurations q (n, nq)."""
+    """Return by how much configurations q (n, nq) violate limits (n, limits) [rad or m]; negative inside the limits."""
     bound, sign = np.array([row.bound for row in stops]), np.array([row.sign for row in stops])
     off: FloatArray = (bound - q[:, [row.place for row in stops]]) * sign
     return off
@@ -194,7 +194,7 @@ def roundings(world: World, stops: list[JointRow]) -> FloatArray:
 def limit_violation_notices(
     world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED
 ) -> Iterator[Notice]:
-    """Yield notices of joints beyond rigid limits, at configurations q (n, nq) at a run's start."""
+    """Yield one notice if joints are beyond rigid limits in the first of the configurations q (n, nq) of a run."""
     stops = rigid_stops(world, stepper)
     if not stops:
         return

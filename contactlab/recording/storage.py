@@ -261,9 +261,9 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 
 def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path) -> None:
-    """Check the files of one record, in order: its chunks, or the packed file; a `RecordError` names the field.
+    """Check names, shapes and order of the arrays in a record's files: its chunks in order, or the packed file.
 
-    ``path`` is the path of the whole record; ``lengths``: nq, nv, w.
+    A `RecordError` names the file and the field. ``lengths`` are the `row_lengths`; ``path`` is the whole record's.
     """
     totals: dict[str, int] = {}
     for file in files:

@@ -207,7 +207,10 @@ class RecordWriter:
         self._described = True
 
     def pack(self) -> Recording:
-        """Write the packed record, remove the chunks, and return the record."""
+        """Join the chunks in one file at the record's path, remove them, and return the record.
+
+        Its world has the visuals of the run, with their meshes; the file has only the names of meshes.
+        """
         self.flush()
         if self._described or not self._packed:
             pack(self._path, self._meta, chunk_files(self.folder), self._lengths)
@@ -293,7 +296,10 @@ def _same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> Non
 
 
 def _difference(name: str, a: Any, b: Any) -> tuple[str, Any, Any] | None:
-    """Return the first entry in which two JSON values differ."""
+    """Return the path and values of the first entry in which two JSON values differ, except in keys `LOOKS`, or None.
+
+    ``name`` is the path of the values themselves.
+    """
     if isinstance(a, dict) and isinstance(b, dict) and a.keys() - LOOKS == b.keys() - LOOKS:
         pairs = [(f"{name}.{key}", a[key], b[key]) for key in a if key not in LOOKS]
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):

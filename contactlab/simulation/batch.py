@@ -286,6 +286,7 @@ class Batch:
     def _rollout(
         self, taus: ArrayLike | None, targets: ArrayLike | None, steps: int | None, f_ext: Wrenches | None
     ) -> Rollout:
+        """Check the arguments, make the steps of `rollout`, and look for steps that are too long for the motion."""
         B, slots = len(self), self._runs.slots
         length = None if steps is None else whole_number("steps", steps, 0)
         forces = None if taus is None else self._array("taus", taus, (B, length, slots.tau.shape[1]))

@@ -252,17 +252,17 @@ class Simulation:
         found: tuple[Notice, ...] = ()
         if driver.uncertified > self._uncertified:
             self._uncertified = driver.uncertified
-            found += self._watch.islands(driver)
+            found += self._watch.check_islands(driver)
         if self._watch.bounces:
             before = self._energy
             self._energy = float(chunk.kinetic[0]), float(chunk.potential[0])
             if sum(self._energy) > sum(before) + GAIN * before[0]:
-                found += self._watch.impacts(driver, q, v, before)
+                found += self._watch.check_energy(driver, q, v, before)
         first = driver.step == 1
         if first and self._begins and self._watch.starts_beyond(q):
-            found += self._watch.start(q)
+            found += self._watch.check_start(q)
         if first or driver.step > self._next_look:
-            found += self._watch.contacts(driver, begins=self._begins)
+            found += self._watch.check_contacts(driver, begins=self._begins)
         if driver.step > self._next_look:
             self._next_look = driver.step + min(max(LOOK, self._past + driver.step), MOST)
             work, last = driver.work, driver.step - 1

@@ -108,9 +108,10 @@ class Driver(StepBuffers):
         self.restart_step(h)
 
     def restart_step(self, h: float | None = None) -> None:
-        """Return to the beginning of the step in progress, with size h or the size that a state here would have.
+        """Return to the beginning of the step in progress; a failure and the cached kinematics are cleared.
 
-        The state changes only when a step is finished, so a step can be left at any time.
+        The step gets the size ``h`` [s]; None: the size that follows from the last finished step (`next_h`). The state
+        changes only when a step is finished, so a step can be left at any time.
         """
         self._stage[0], self._failure[0] = layout.BEGIN, layout.FAILURE_NONE
         self.invalidate_kinematics()

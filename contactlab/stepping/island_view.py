@@ -146,7 +146,7 @@ class IslandView:
         M, q = self.island.M[: n * n].reshape(n, n), self.island.q[:n]
         if stepper.friction == "cone":
             cones, z0 = self._cones(), self.warm_start()
-            start = None if z0 is None else cones.start(z0)
+            start = None if z0 is None else cones.from_lcp(z0)
             return IslandAnswer(lcp.solve(cones.problem, stepper.lcp_solver, z0=start, tolerance=stepper.tolerance))
         nbox = int(self.progress.nbox)
         lo, hi = (q[:0], q[:0]) if self.joints is None else (self.joints.lo[:nbox], self.joints.hi[:nbox])
@@ -171,7 +171,7 @@ class IslandView:
             self._write_verdict(result, answer.law)
         if isinstance(result, lcp.FrictionResult):
             self.progress.answered = layout.ANSWERED if result.solved else layout.REFUSED
-            self.island.z[: int(self.progress.n)] = self._cones().vector(result.r, result.u)
+            self.island.z[: int(self.progress.n)] = self._cones().to_lcp(result.r, result.u)
             self._write_measures(result)
         else:
             self.island.z[: result.z.size] = result.z

@@ -258,7 +258,7 @@ class StepBuffers:
             self.joints = self.joints._replace(target_table=none if targets is None else targets)
 
     def set_inputs(self, tau: FloatArray, targets: Wanted | None) -> None:
-        """Set the applied force and the drives' targets for all later steps."""
+        """Set the applied force (nv,) and the drives' targets of all later steps; None: the world's targets."""
         self.work.tau[:] = tau
         wanted = self._asked.of_joints.constant(targets)
         if self.joints is not None:

@@ -171,7 +171,11 @@ def _asleep(portion: StepSlice) -> Any:
 
 
 def _check_sleep(portion: StepSlice, s: int) -> bool:
-    """Return True if sleeping trees have rested, are unchanged and have no contact, and rest times add up."""
+    """Return True if the sleep of step ``s`` of the portion is right, or the stepper has no sleep.
+
+    Trees fall asleep only after ``sleep.time`` at rest. Sleeping ones keep q, have v_plus = 0, and no contact. Rest
+    times grow by at most h per step, and only below ``sleep.speed``.
+    """
     recording, i = portion.recording, int(portion.steps[s])
     world, rows, sleep = recording.world, recording.rows, recording.stepper.sleep
     if sleep is None:
@@ -198,10 +202,11 @@ SLACK = 1e-5  # fraction of a shape's size by which a point must be deeper to be
 
 
 def uncovered(portion: StepSlice) -> FloatArray:
-    """Return the amount (ns,) by which an unlisted support point is within reach of a half-space, relative; 0: none.
+    """Return for each step (ns,) the maximum of margin + h max(0, -N v) - gap over unlisted points on half-spaces.
 
-    A point is within reach if gap <= margin + h max(0, -N v); sleeping bodies have no contacts. If contacts are reduced
-    to four of a shape, only points deeper than all of these are missed.
+    A support point with a positive value, in reach, must be listed as a contact; 0: all are. Values are relative to the
+    world's length plus the point's coordinates. Sleeping bodies have no contacts. If contacts are reduced to four of a
+    shape, points that are not deeper than all of these can be unlisted.
     """
     recording = portion.recording
     world, margin, worst = recording.world, recording.stepper.thresholds.margin, np.zeros(portion.steps.size)

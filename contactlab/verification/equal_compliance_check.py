@@ -79,13 +79,14 @@ class EqualComplianceCheck:
     ) -> Found:
         """Add the islands of a portion; return the distances of forces that are recorded as selected."""
         self.said = []
-        self._take(portion, problem, joined, laws, islands)
+        self._add_islands(portion, problem, joined, laws, islands)
         at, labels, off = (np.array([one[part] for one in self.said]) for part in range(3))
         return "choice", at.astype(np.int64), labels.astype(np.int64), -1, off.astype(np.float64)
 
-    def _take(
+    def _add_islands(
         self, portion: StepSlice, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
     ) -> None:
+        """Count the portion's islands, and compare the forces of redundant ones without too many contacts."""
         k = problem.rows.k
         rates = problem.J @ problem.v_plus + np.concatenate((k[:, 0], problem.rows.kF))
         rates[: k.shape[0]] += problem.rows.gamma * problem.fN
@@ -247,7 +248,7 @@ def _distance(
     z = np.concatenate((force[:nc], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
     # Below a thousandth of the branch's end, any recorded forces solve this LCP to its tolerance.
     answered = _nearest(
-        recorded, largest, compliances[BY_LEMKE], lambda eps, _: _by_lemke(A, free, mu, pattern, axes, eps, z)
+        recorded, largest, compliances[BY_LEMKE], lambda eps, _: _solve_by_lemke(A, free, mu, pattern, axes, eps, z)
     )
     return min((one for one in (nearest, answered) if one is not None), default=None)
 
@@ -284,10 +285,15 @@ def _nearest(
     return nearest if far is None or (nearest is not None and nearest <= WITHIN_SIGHT) else far
 
 
-def _by_lemke(
+def _solve_by_lemke(
     A: FloatArray, free: FloatArray, mu: FloatArray, pattern: list[Any], axes: FloatArray, eps: float, z: FloatArray
 ) -> FloatArray | None:
-    """Return forces of contacts with compliance eps, normal and along two axes; None if they are not found."""
+    """Solve the LCP of contacts with compliance eps by Lemke's method; return their forces, or None without a solution.
+
+    A is the response of the contact rows to forces (h W + gamma), ``free`` their rates without forces, both
+    [normals; directions]. ``pattern`` has the other values of `_pattern`, ``z`` the start. The forces (3 nc,) are
+    normals, then tangential forces along two axes contact by contact.
+    """
     import lcp
 
     alike, of, sign, edges = pattern
@@ -371,10 +377,10 @@ def _within(x: FloatArray, bounds: FloatArray, corners: FloatArray | None) -> tu
 
 @functools.lru_cache(maxsize=4 * MOST)
 def _pattern(nc: int, r: int) -> tuple[Any, ...]:
-    """Return the common part of LCPs of nc contacts with r directions.
+    """Return the part of the LCP that all sets of nc contacts with r directions have in common.
 
-    Axes of the directions; the compliance of normals and tangents; rows and signs of the forces, which are along the
-    rows, then against the directions; the slacks of the directions.
+    The values are: the directions in two tangents (r, 2); the matrix that eps multiplies, of equal compliance in
+    normals and tangents; the row and the sign of each force in [fN | fF+ | fF-]; the matrix E of the cone rows.
     """
     angles, one = np.pi * np.arange(r) / r, np.eye(nc)
     axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)

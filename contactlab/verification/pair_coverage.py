@@ -79,7 +79,7 @@ class PairCoverage:
         def place(s: int, i: int) -> ShapePose:
             return ShapePose(*(part[s] for part in fields[i]))
 
-        at, near = self._close(fields, portion.h)
+        at, near = self._pairs_in_reach(fields, portion.h)
         i, j = self.pairs[near].T
         either = awake[at, i] | awake[at, j]
         for s, one, other in zip(at[either].tolist(), i[either].tolist(), j[either].tolist(), strict=True):
@@ -139,8 +139,11 @@ class PairCoverage:
                 R, p, velocity, turning = pose[:, :9].reshape(-1, 3, 3), pose[:, 9:], twist[:, 3:], twist[:, :3]
         return R @ place.R, p + rotate(R, place.p), p, velocity, turning
 
-    def _close(self, fields: list[tuple[FloatArray, ...]], h: FloatArray) -> tuple[Any, Any]:
-        """Return the pairs whose bounding balls are within reach, and their steps."""
+    def _pairs_in_reach(self, fields: list[tuple[FloatArray, ...]], h: FloatArray) -> tuple[Any, Any]:
+        """Return the steps in which bounding balls of a pair are within reach, and these pairs, as indices (n,) each.
+
+        ``fields`` has the `_fields` of every shape, ``h`` (ns,) the steps' sizes [s].
+        """
         none = np.zeros(0, dtype=np.int64)
         if not self.pairs.size:
             return none, none
@@ -352,7 +355,10 @@ def points_excess(terrain: HeightField, at: ShapePose, points: FloatArray, margi
 
 
 def triangles_of(terrain: HeightField, place: ShapePose, center: FloatArray, reach: float) -> list[FloatArray]:
-    """Return the triangles (3, 3), in the terrain's axes, of the cells within reach of a ball."""
+    """Return the triangles (3, 3) of the terrain's cells that may be within ``reach`` [m] of a point in the world.
+
+    Vertices are rows, in the terrain's axes. Cells are selected by x and y only.
+    """
     dx, dy = terrain.spacing
     x, y = (place.R.T @ (center - place.p))[:2]
     nx, ny = terrain.heights.shape

@@ -62,7 +62,7 @@ class Core:
     disc: float = 0.0
 
     def heights(self, d: FloatArray) -> FloatArray:
-        """Return the support heights (m,) of the set along directions (m, 3) from its origin, times their lengths."""
+        """Return the support function max_x d . x (m,) of the set for vectors d (m, 3) of any length, in its axes."""
         along = np.max(d @ self._points.T, axis=1)
         return np.asarray(along + self.disc * np.hypot(d[:, 0], d[:, 1]) if self.disc else along)
 

@@ -101,7 +101,7 @@ class JointActions:
 
     @property
     def springs(self) -> dict[int, PositionDrive]:
-        """Position drives without bounds, which are implicit in the mass matrix, by number."""
+        """Position drives without force bounds, by their index in ``drives``; they are implicit, in the mass matrix."""
         drives = enumerate(self.drives)
         return {i: one for i, one in drives if isinstance(one, PositionDrive) and one.row_kind is None}
 

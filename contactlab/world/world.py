@@ -312,7 +312,7 @@ class World:
         return found
 
     def place_of(self, joint: str, coordinate: int = 0) -> tuple[int, int]:
-        """Return the place of a joint's coordinate in v, and of its position in q (-1 for none).
+        """Return the index of a joint's coordinate in v, and of its position in q (-1 if it has none).
 
         The joint is named by the body it moves, or by its own name.
         """

@@ -31,9 +31,10 @@ SMALL: Final = 20
 
 @kernel
 def factor(A: FloatArray, first: int, n: int, least: FloatArray, columns: FloatArray) -> int:
-    """Factor rows and columns ``first`` to n - 1 of A in place, lower triangle; ``columns`` (4 n,) is scratch.
+    """Replace the block ``first`` to n - 1 of a symmetric A by its Cholesky factor L, with an inverted diagonal.
 
-    Return -1, or the first k with a pivot <= least[k].
+    Only the lower triangle is read and written; ``columns`` (4 n,) is scratch. Return -1 on success, or the first k
+    with a pivot <= least[k].
     """
     start = first
     c0 = columns[0:n]

@@ -117,7 +117,7 @@ class LimitRow:
 
 
 def limit_rows(model: Model, coordinates: Coordinates, q: FloatArray, limits: Limits) -> tuple[LimitRow, ...]:
-    """Return every finite end of every range, lower before upper."""
+    """Return a row with its gap at q for every finite limit, lower before upper; ``limits`` "model": the model's."""
     if limits is None:
         return ()
     if isinstance(limits, str):

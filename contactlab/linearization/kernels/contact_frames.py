@@ -218,7 +218,11 @@ def relative_motion(
 
 @kernel
 def contact_frames(world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl) -> None:
-    """Fill the frames of all contacts, and their rates at the velocity of m.V."""
+    """Fill m.frame with the Jacobian rows of all contacts along their axes, and RATE of m.contact with their rates.
+
+    The rates are components of the relative velocity of B against A at the velocity of m.V, kinematic surfaces
+    included. Along the normal they use the motion of a belt's body, not of its surface.
+    """
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     u = work.scratch[30:36]
     for number in range(control.n_contacts):

@@ -75,7 +75,7 @@ def add_change(
 
 @kernel(inline=True)
 def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, d1: FloatArray, d2: FloatArray) -> None:
-    """Fill d1, d2 (3,) with the changes of the tangents of `planar_tangents` as n changes by dn."""
+    """Fill d1, d2 (3,) with the changes of the tangents t1, t2 of `planar_tangents` for a change dn of the normal n."""
     # The vector along the first tangent before normalisation, and its change.
     ux = plane[1] * n[2] - plane[2] * n[1]
     uy = plane[2] * n[0] - plane[0] * n[2]
@@ -224,9 +224,11 @@ def point_change(m: DerivativeWork, c: int, j: int, n: FloatArray, dp: FloatArra
 def contact_rates(
     world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl, h: float, kinks: int
 ) -> int:
-    """Fill derivatives of forces, and add the effect of forces that move with contacts to X; return the kinks' number.
+    """Fill the derivatives by q of gaps and contact forces, the latter constant in the contacts' axes.
 
-    The head of work.W holds the kinematics of the start, m.V the same with any velocity.
+    h times the derivative of the generalised force of these forces is added to m.X. Loaded contacts at which other
+    features touch nearby are appended to the list of ``kinks`` kinks. Return its new length. The head of work.W has the
+    kinematics at the start of the step, m.V the same with any velocity.
     """
     _, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     w = view_1d(work.scratch, 30, 15)

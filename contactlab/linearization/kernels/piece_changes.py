@@ -170,7 +170,10 @@ def cross(m: DerivativeWork, number: int) -> bool:
 
 @kernel(inner=True)
 def cross_first(m: DerivativeWork, first: int, kinks: int) -> bool:
-    """Cross the first kink that the direction crosses; return False if there is none."""
+    """Find the first of the kinks ``first`` to ``kinks`` - 1 that the direction crosses; change the piece's mode there.
+
+    Return False if there is none.
+    """
     size = 0.0
     for k in range(m.direction.shape[0]):
         size += m.direction[k] * m.direction[k]

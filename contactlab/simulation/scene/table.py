@@ -198,7 +198,7 @@ class Table:
         return value
 
     def integer(self, key: str, default: int | None, least: int, most: int) -> int:
-        """Return a whole number within bounds."""
+        """Return the whole number of a key, in [least, most]; a missing key gives the default, or an error if None."""
         value = self._value(key, default)
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.error(key, f"must be a whole number, got {_kind(value)}")

@@ -197,7 +197,7 @@ def dot3(direction: FloatArray, velocity: FloatArray) -> float:
 
 @kernel(inline=True)
 def materials_of(world: PackedWorld, ints: IntArray) -> tuple[int, int]:
-    """Return the numbers of the materials of a contact's two surfaces; -1 and -1 if it has no two surfaces."""
+    """Return the materials of a contact's two surfaces by number; (-1, -1) if it is external, without surfaces."""
     a = ints[SHAPE_A]
     b = ints[SHAPE_B]
     if ints[HALF_SPACE] >= 0:

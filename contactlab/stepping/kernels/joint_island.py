@@ -218,7 +218,10 @@ def write_joint_rows(
 
 @kernel(inner=True)
 def store_joint_warm_start(joints: JointRows, chunk: Chunk, control: StepControl) -> None:
-    """Store the warm start of the next step, and record the targets of the step."""
+    """At the end of a step, store which joint rows are active and their z, as the warm start of the next step.
+
+    Also record the drives' targets in the chunk, and count its joint rows.
+    """
     for i in range(joints.active.shape[0]):
         joints.was_active[i] = joints.active[i]
         joints.previous_z[i, 0] = joints.z[i, 0]

@@ -171,7 +171,7 @@ def hold_turns(
 
 @kernel(inner=True)
 def displace(row: int, by: float, rows: ContactSystem, dq: FloatArray) -> None:
-    """Add M^-1 J' ``by`` of a row to the displacement."""
+    """Add the effect of a multiplier: dq += Y[row] * by, with Y[row] = M^-1 J[row]'."""
     a, b, c, d = row_ranges(rows.column_ranges, row, dq.shape[0])
     Y = rows.Y[row]
     for j in range(a, b):

@@ -87,7 +87,7 @@ def put_to_sleep(
 
 @kernel(inner=True)
 def keep_asleep(world: PackedWorld, work: StepWork) -> None:
-    """Restore the configuration of sleeping trees exactly, because moving along 0 may round it."""
+    """Copy q to q_plus for sleeping trees, because integration of a zero velocity can round q."""
     t = tree(world.ints, world.floats)
     for k in range(work.asleep.shape[0]):
         if work.asleep[k] == ASLEEP:

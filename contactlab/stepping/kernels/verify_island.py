@@ -312,7 +312,11 @@ def use_best_forces(island: IslandWork) -> None:
 
 @kernel(inner=True)
 def accept_uncertified(rows: ContactSystem, island: IslandWork, control: StepControl, parameters: Parameters) -> bool:
-    """Return True if the uncertified forces are accepted; count the island."""
+    """Return True if the best forces of the island, which are not certified, are accepted; see the top of this file.
+
+    If they are, the island is counted in ``control.uncertified``. With an adaptive stepper, the permission
+    ``control.allow_uncertified`` is then withdrawn for the next islands.
+    """
     progress = island.progress[0]
     if parameters.backend != 0 and progress.nc > 0:
         # The backend's own law counts; the certificate here may be one of another law.

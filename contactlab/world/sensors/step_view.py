@@ -65,7 +65,7 @@ class StepView:
     time: FloatArray | float | None = None
 
     def read(self, sensor: Sensor) -> FloatArray:
-        """Return the reading of a sensor: (d,), or (n, d)."""
+        """Return ``sensor.measure(self)``: (d,) for one step, (n, d) for n steps."""
         # Not `isinstance`, which for a protocol takes longer than many a reading.
         if not callable(getattr(sensor, "measure", None)):
             raise SimulationConfigError("sensor", f"must offer measure(view), got {type(sensor).__name__}")

@@ -160,6 +160,7 @@ def _rounding(model: Model, q: FloatArray) -> float:
 
 
 def _check(model: Model, cs: ConstraintSet, tolerance: float, max_iterations: int) -> None:
+    """Raise unless the set was made for this model, tolerance > 0 and max_iterations is a whole number >= 1."""
     check_set(model, cs)
     if not finite_number(tolerance, "tolerance", ConstraintError) > 0.0:
         raise ConstraintError("tolerance", f"must be > 0, got {tolerance!r}")

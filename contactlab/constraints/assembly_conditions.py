@@ -179,6 +179,7 @@ def loop_closures(rows: Sequence[LoopConstraint]) -> list[LoopClosure]:
 
 
 def _closure(group: list[LoopConstraint]) -> LoopClosure:
+    """Return the closure of loop rows between the same frames; two or three rotation rows require the whole angle."""
     first = group[0]
     # Unit vectors, so that residuals are angles and lengths in any units of the dynamics.
     axes = np.array([row.axis / np.linalg.norm(row.axis) for row in group])

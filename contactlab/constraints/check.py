@@ -327,6 +327,7 @@ def check_constraint(
 
 
 def _as_set(model: Model, constraint: AnyConstraint | ConstraintSet | Iterable[AnyConstraint | Any]) -> ConstraintSet:
+    """Return a constraint, or several, as a set with rows; raise if a given set is for another model."""
     if isinstance(constraint, ConstraintSet):
         check_set(model, constraint)
         cs = constraint

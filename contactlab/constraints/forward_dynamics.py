@@ -226,7 +226,7 @@ def forward_dynamics_constraints(
     if method == "kokkevis":
         _check_contacts(cs)
     if linear_solver is not None:
-        return _chosen(model, q, v, tau, cs, method, f_ext, linear_solver, t)
+        return _solve_by_method(model, q, v, tau, cs, method, f_ext, linear_solver, t)
     return _checked_motion(model, q, v, tau, cs, METHODS[method], f_ext, time_of(t))
 
 
@@ -325,7 +325,7 @@ def _undetermined(model: Model, code: int) -> ConstraintError:
     )
 
 
-def _chosen(
+def _solve_by_method(
     model: Model,
     q: Instant,
     v: ArrayLike | None,
@@ -336,7 +336,7 @@ def _chosen(
     linear_solver: LinearSolver,
     t: float,
 ) -> ConstrainedMotion:
-    """Return the motion by the solvers on plain arrays, with the caller's factorisation."""
+    """Return the motion by the named method on plain arrays, with the caller's linear solver."""
     system = constrained_system(model, q, v, tau, cs, f_ext, t=t)
     load = np.asarray(tau, dtype=np.float64) - system.C
     if method == "kokkevis":

@@ -54,6 +54,7 @@ class KKTSolution:
 
 @functools.cache
 def _kernels() -> Any:
+    """Return the kernels `solve_kkt` and `constraint_residual`, imported on first use."""
     from contactlab.constraints.kernels.constrained_motion import constraint_residual
     from contactlab.constraints.kernels.kkt import solve_kkt
 
@@ -106,7 +107,7 @@ def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
 def solved(
     method: str, system: System, tolerance: FloatArray, parents: IntArray | None = None, dense: bool = True
 ) -> KKTSolution:
-    """Return the solution by the compiled solvers; H is overwritten."""
+    """Solve the system by the compiled solver named ``method``; H is overwritten."""
     m, n = system.G.shape
     x, multipliers, sizes = np.empty(n), np.empty(m), unconstrained_accelerations(system.H, system.c)
     tree = np.arange(-1, n - 1) if parents is None else parents

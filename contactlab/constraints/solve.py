@@ -136,6 +136,7 @@ def null_space(
 
 
 def _read_bases(system: System, Y: ArrayLike, Z: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return the bases Y and Z as arrays; raise unless they have n columns together and G Z = 0."""
     n = system.c.shape[0]
     row, free = finite_array(Y, "Y", (n, None), ConstraintError), finite_array(Z, "Z", (n, None), ConstraintError)
     if row.shape[1] + free.shape[1] != n:
@@ -150,6 +151,7 @@ def _read_bases(system: System, Y: ArrayLike, Z: ArrayLike) -> tuple[FloatArray,
 def _by_bases(
     system: System, Y: FloatArray, Z: FloatArray, tolerance: FloatArray, linear_solver: LinearSolver
 ) -> KKTSolution:
+    """Return the solution with x = Y y + Z z, by the null-space method with the caller's bases."""
     H, G, c, gamma = system
     basis = row_basis(G @ Y, tolerance, linear_solver)
     if basis.rank < Y.shape[1]:

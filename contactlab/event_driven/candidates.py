@@ -186,6 +186,7 @@ def find_candidates(world: World) -> tuple[Candidate, ...]:
 
 
 def _check_rigid(world: World) -> None:
+    """Raise for springs, moment friction, kinematic bodies and joint actions: event-driven runs do not support them."""
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
     if any(np.isfinite(material.stiffness) for material in materials):
         raise SimulationConfigError("world", "has surfaces with a stiffness: event-driven contacts are rigid")

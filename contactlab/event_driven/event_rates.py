@@ -27,7 +27,7 @@ from contactlab.event_driven.smooth_rates import (
     Layout,
     SmoothRates,
     contact_rates,
-    solved,
+    solve_rows,
 )
 from contactlab.impact import ImpactLaw, Newton
 from contactlab.impact.collision import Restitution, coefficients
@@ -252,7 +252,7 @@ def _differentiate_in_modes(
     pushed[:, :nv] -= inverse_dynamics_derivatives(model, q, still, after - before, wrenches).dtau_dq
     pushed[:, :nv] += inverse_dynamics_derivatives(model, q, still, still).dtau_dq
     pushed[:, nv : 2 * nv] += M
-    return JumpRates(solved(M, J, R, pushed, np.vstack(wanted))[0], tuple(near))
+    return JumpRates(solve_rows(M, J, R, pushed, np.vstack(wanted))[0], tuple(near))
 
 
 # Steps of differences, tried until two results agree to this fraction.
@@ -320,7 +320,10 @@ def _after(
     given: FloatArray | None,
     way: FloatArray,
 ) -> FloatArray:
-    """Return the velocity after a jump whose state and parameters are displaced along the columns of a layout."""
+    """Return v+ (nv,) after a jump, with state and parameters displaced by ``way`` in the columns of a layout.
+
+    ``given`` has the law's restitution of the pairs; None if the law has none.
+    """
     model, nv, v = layout.model, layout.model.nv, jump.event.v_minus
     kin = kinematics(model, integrate(model, q, way[:nv], 1.0), v + way[nv : 2 * nv])
     pairs = [layout.candidates[k] for k in jump.pairs]

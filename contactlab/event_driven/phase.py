@@ -173,6 +173,7 @@ class Phase:
         return np.concatenate((self.q_rate(instant.kin.q, y[self.model.nq :]), forces.a))
 
     def _solve(self, instant: Instant, found: list[PairKinematics]) -> Forces:
+        """Return acceleration and contact forces of the linear equations of the modes."""
         n = len(found)
         if n == 0:
             return Forces(instant.a_free, np.zeros(0), np.zeros((0, 2)), np.zeros(0))

@@ -364,6 +364,7 @@ def open_run(path: Path) -> dict[str, Any]:
 
 
 def _meta(path: Path, arrays: Arrays) -> dict[str, Any]:
+    """Return the description in a file's arrays; raise if it does not describe an event-driven run of this version."""
     try:
         meta = json.loads(str(arrays["meta"]))
     except (KeyError, ValueError, RecursionError) as error:
@@ -389,7 +390,7 @@ def _stacked(run: EventRecording, name: str) -> NDArray[Any]:
 
 
 def _event(told: Mapping[str, Any], *rest: Any) -> Event:
-
+    """Return an event from its description and its arrays v_minus, v_plus, impulses and problem."""
     v_minus, v_plus, impulses, problem = rest
     before, after = map(float, told["energies"])
     contacts = tuple(map(str, told["contacts"]))
@@ -412,6 +413,7 @@ def _packed(problems: list[ConstraintVelProblemData]) -> Arrays:
 
 
 def _unpacked(arrays: Arrays, count: int) -> list[ConstraintVelProblemData]:
+    """Return the ``count`` problems of the events from the arrays of a file."""
     members: list[dict[str, NDArray[Any]]] = [{} for _ in range(count)]
     for key in [key for key in arrays if key.startswith("problem_")]:
         name, at = key.removeprefix("problem_"), 0

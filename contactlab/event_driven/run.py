@@ -286,6 +286,7 @@ class Run:
         raise EventError(message, time=self.t, recording=self.recording())
 
     def _touching(self) -> list[tuple[int, PairKinematics]]:
+        """Return closed pairs and their candidates; those already closed count up to a thousand times the tolerance."""
         kin = kinematics(self.model, *self._state())
         held = {side.index for side in self.sides} | set(self.unloaded)
         found = []
@@ -354,6 +355,7 @@ class Run:
         impulses: FloatArray | None = None,
         problem: ConstraintVelProblemData | None = None,
     ) -> None:
+        """Record an event, append the jump, and set the velocity to v_plus."""
         q, v = self._state()
         self._event(kind, contacts, v, v_plus, impulses, problem)
         self.jumps.append(Jump(self.events[-1], tuple(k for k, _ in pairs)))
@@ -384,6 +386,7 @@ class Run:
         impulses: FloatArray | None = None,
         problem: ConstraintVelProblemData | None = None,
     ) -> None:
+        """Append an event with the energies before and after; contacts are candidates' numbers."""
         q = self._state()[0]
         before, after = (float(kinetic_energy(self.model, q, v)) for v in (v_minus, v_plus))
         names = tuple(self.candidates[k].name for k in contacts)

@@ -140,7 +140,10 @@ class TransitionIntegrator:
             self.X = self.X + np.outer(after.flow - before.flow, by @ self.X / rate)
 
     def _begin(self, arc: Arc) -> None:
-        """Initialise X at the start; impacts at the start belong to a start a little earlier."""
+        """Initialise X at the start of the run and report kinks there.
+
+        An impact at the start is differentiated as one a little later: small changes of the state shift its time.
+        """
         at = self._rates(arc.sides, arc.start, arc.y)
         for i in self._slow(arc, at):
             self._kink(arc.start, [arc.sides[i].index], "from rest", 0.0)
@@ -199,6 +202,7 @@ class TransitionIntegrator:
                 self._kink(last.end, [one.contact], "at the end", abs(one.value / one.rate))
 
     def _rates(self, sides: Iterable[ContactMode], t: float, y: FloatArray) -> SmoothRates:
+        """Return the derivatives of the phase at a state; report a kink if forces that are not unique move bodies."""
         rates = smooth_rates(self.course, self.layout, tuple(sides), t, y)
         if rates.shared:
             self._kink(t, [side.index for side in rates.sides], "sharing", 0.0)

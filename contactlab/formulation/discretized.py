@@ -131,6 +131,7 @@ class BaseLCP:
 
     @cached_property
     def _assembled(self) -> tuple[FloatArray, FloatArray]:
+        """The assembled M (n, n) and q (n,)."""
         from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 
         MM, qq = np.empty((self.n, self.n)), np.empty(self.n)

@@ -117,6 +117,7 @@ class ConvexRelaxation:
         return FrictionAnswer(problem, result, relaxed, ("normal_complementarity",) if relaxed else ())
 
     def _claim(self, problem: lcp.LCP, at: ContactLayout, z0: FloatArray | None) -> lcp.Claim:
+        """Solve the quadratic program; return its z of the contact LCP, with slacks from the sliding speeds."""
         from scipy import sparse
 
         MM, q = np.asarray(problem.M), problem.q
@@ -269,6 +270,7 @@ class StaggeredProjections:
         return self._answer(_Parts(formed.problem, at, np.r_[at.normals, at.rest], J[rows] @ Y[rows].T), z0)
 
     def _answer(self, parts: _Parts, z0: FloatArray | None) -> FrictionAnswer:
+        """Iterate, and verify z on Coulomb's LCP, or else on the last normal problem as a relaxation."""
         problem = parts.problem
         clock = time.perf_counter()
         claim, friction_change = self._alternate(parts, z0)

@@ -162,7 +162,7 @@ def solve_cones_with_strategies(
 
     z0 (n,) is as in `solve_with_strategies`.
     """
-    found = _found(formed, z0, tolerance, True, True, attempts)
+    found = _solve_by_strategies(formed, z0, tolerance, True, True, attempts)
     if found is None:
         return None
     blocks = formed.data.blocks()
@@ -186,7 +186,7 @@ def solve_with_strategies(
     from lcp.kernels.residuals import GAP
 
     clock = time.perf_counter()
-    found = _found(formed, z0, tolerance, selected, False, attempts)
+    found = _solve_by_strategies(formed, z0, tolerance, selected, False, attempts)
     if found is None:
         return None
     z, w, out, solver, detail, rows = found
@@ -223,7 +223,7 @@ class _StrategyResult(NamedTuple):
     rows: ContactSystem
 
 
-def _found(
+def _solve_by_strategies(
     formed: DiscretizedLCP,
     z0: FloatArray | None,
     tolerance: float,
@@ -231,6 +231,7 @@ def _found(
     exact: bool,
     attempts: tuple[str, ...],
 ) -> _StrategyResult | None:
+    """Solve the contact problem by the strategies of the compiled step; None if none applies or succeeds."""
     blocks = formed.data.blocks()
     with_joints = blocks.nl + blocks.nb + blocks.nbox > 0
     asked = selected or (z0 is not None and not with_joints)

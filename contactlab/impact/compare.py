@@ -366,6 +366,7 @@ def assemble_map(
 
 
 def _motion(problem: ImpactProblem, found: ImpactOutcome) -> ContactMotion:
+    """Return the motion of the fastest approaching contact: sticking, sliding on, slip reversal, or no impact."""
     contacts = problem.collisions[: problem.blocks.nc]
     before = [one.velocity(problem.v_minus) for one in contacts]
     if not before or min(float(u[0]) for u in before) >= 0.0:

@@ -364,12 +364,12 @@ class OrderedLaw(RestitutedLaw):
         """
         problem = ImpactProblem(data, f"{self.title}, {self.order}")
         if self.order == "simultaneous":
-            return self._at_once(problem)
+            return self._solve_simultaneously(problem)
         restitution = given_restitution(self.restitution, self.title)
         return solve_in_sequence(problem, restitution, self.ending, self.max_collisions)
 
     @abstractmethod
-    def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
+    def _solve_simultaneously(self, problem: ImpactProblem) -> ImpactOutcome:
         """Return the outcome of the simultaneous law."""
 
 

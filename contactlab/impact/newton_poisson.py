@@ -86,7 +86,8 @@ class Newton(OrderedLaw):
     def __post_init__(self) -> None:
         check_law(self.restitution, self.order, self.max_collisions)
 
-    def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
+    def _solve_simultaneously(self, problem: ImpactProblem) -> ImpactOutcome:
+        """Solve the impact of all contacts simultaneously, with kN = e N v-."""
         data = problem.data
         if self.restitution is not None:
             problem.refuse_soft_rows()
@@ -153,7 +154,7 @@ class Poisson(OrderedLaw):
         if tangential.any() and self.order != "simultaneous":
             raise ImpactError("tangential", "must be 0 for a sequential law: the path of an impact shears no spring")
 
-    def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
+    def _solve_simultaneously(self, problem: ImpactProblem) -> ImpactOutcome:
         problem.refuse_soft_rows()
         data, b = problem.data, problem.blocks
         if data.friction != "pyramid" and b.mu.any():

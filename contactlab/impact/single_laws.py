@@ -239,7 +239,7 @@ def _planar_friction(W: FloatArray, mu: float, wanted: Callable[[FloatArray], Fl
 
 
 def _spatial_friction(wanted: Callable[[FloatArray], FloatArray], before: FloatArray) -> FloatArray:
-    """Return f = wanted(f) from several starts."""
+    """Return a fixed point f (2,) of ``wanted`` with |f| <= 1, searched from several starts; raise if there is none."""
     from scipy.optimize import root
 
     def off(f: FloatArray) -> FloatArray:

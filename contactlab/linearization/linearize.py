@@ -221,6 +221,7 @@ class StepLinearizer:
         return np.asarray(self.differentiator.memory.A @ direction)
 
     def _stand_at(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> None:
+        """Restart the driver at a state, with applied forces (nv,) and targets."""
         self.driver.restart(state)
         applied = self._none if tau is None else finite_array(tau, "tau", self._none.shape, SimulationConfigError)
         self.driver.set_inputs(applied, targets)

@@ -113,6 +113,7 @@ def _of_drive(world: World, name: str, number: int, quantity: str) -> Parameter:
 
 
 def _of_material(world: World, name: str, owner: str, quantity: str) -> Parameter:
+    """Return the parameter for a quantity of the materials of ``owner``, or of all, which must have one value."""
     own = [owner in (ALL, world.model.names[body]) for body in world.surface_bodies]
     grounds = [owner in (ALL, ground) for ground in world.half_space_names]
     pairs = [*zip(own, (surface.material for surface in world.surfaces), strict=True)]

@@ -147,6 +147,7 @@ _AXES: WeakKeyDictionary[World, list[tuple[list[int], list[int]]]] = WeakKeyDict
 
 
 def _axes_of(world: World) -> list[tuple[list[int], list[int]]]:
+    """Return for each body the coordinates of its joint that turn it and those that shift it; cached by world."""
     found = _AXES.get(world)
     if found is None:
         axes = [joint_axes(spec.joint) for spec in world.model.bodies]

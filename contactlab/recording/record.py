@@ -197,12 +197,12 @@ class Record:
     @property
     def pivots(self) -> IntArray:
         """Solver iterations per step, summed over islands (n_steps,)."""
-        return self._per_step("island_pivots")
+        return self._sum_by_step("island_pivots")
 
     @property
     def warm_start_solves(self) -> IntArray:
         """Islands per step solved from the warm start without a pivot (n_steps,)."""
-        return self._per_step("island_warm")
+        return self._sum_by_step("island_warm")
 
     def count_by_choice(self, choice: ForceChoice) -> IntArray:
         """Return the number of islands per step with this choice of forces (n_steps,)."""
@@ -245,7 +245,8 @@ class Record:
         first, last = np.searchsorted(self.rows[name], (i, i + 1))
         return slice(int(first), int(last))
 
-    def _per_step(self, name: str) -> IntArray:
+    def _sum_by_step(self, name: str) -> IntArray:
+        """Return the sum over the islands of each step (n,) of a column of the island table."""
         counts = np.zeros(self.n_steps, dtype=np.int64)
         np.add.at(counts, self.rows["island_step"], self.rows[name])
         return counts

@@ -175,7 +175,7 @@ class RecordWriter:
         self._right.close()
 
     def add(self, rows: Rows) -> None:
-        """Store a piece, and write a file when enough data or time has accumulated."""
+        """Collect rows of steps; write a chunk file when they are large enough or ``flush_seconds`` have passed."""
         if not rows["time"].size:
             return
         self._held[1].append(rows)

@@ -206,7 +206,7 @@ class Batch:
         ImplausibleWarning
             Notices of all runs, one of each kind: see `notices`.
         """
-        count, slots, chosen = whole_number("n", n, 0), self._runs.slots, self._chosen(mask)
+        count, slots, chosen = whole_number("n", n, 0), self._runs.slots, self._select_runs(mask)
         applied = None if taus is None else self._array("taus", taus, slots.tau.shape)
         aims = self._worlds.targets if targets is None else self._array("targets", targets, slots.target.shape)
         wrenches = None if f_ext is None else checked_wrenches(self._worlds.first.world.model, f_ext, len(self))
@@ -226,7 +226,7 @@ class Batch:
     def _step_runs(self, count: int, chosen: IntArray) -> tuple[Notice, ...]:
         """Step these runs under the inputs in the slots; return the new notices."""
         slots = self._runs.slots
-        look = self._look_at(count)
+        look = self._needs_inspection(count)
         found = self._runs.step_runs(count, look, chosen)
         if look:
             after = slots.time, slots.q, slots.v
@@ -301,7 +301,7 @@ class Batch:
         kept = StateHistory(*(np.empty((B, wanted + 1, *one.shape[1:])) for one in (slots.q, slots.v, slots.time)))
         kept.q[:, 0], kept.v[:, 0], kept.time[:, 0] = slots.q, slots.v, slots.time
         slots.tau[:], slots.target[:] = 0.0, self._worlds.targets
-        look = self._look_at(wanted)
+        look = self._needs_inspection(wanted)
         made, found = slots.steps.copy(), []
         if wanted and B:
             asked = wanted, look, np.arange(B), kept, forces, aims
@@ -323,8 +323,8 @@ class Batch:
             found += self._runs.long_step_notices(run, made[run] + step, *moves)
         return Rollout(kept.q, kept.v, self.failed, self.errors, _worst(found), copy_of_states(self._runs.slots))
 
-    def _look_at(self, steps: int) -> bool:
-        """Return True if contacts and motion of the next ``steps`` steps must be inspected."""
+    def _needs_inspection(self, steps: int) -> bool:
+        """Count ``steps`` more steps; return True if their contacts and motion must be inspected."""
         self._contacts = None
         self._steps += steps
         if self._steps <= self._next_look:
@@ -347,7 +347,7 @@ class Batch:
         SimulationConfigError
             An argument is invalid. Nothing changes.
         """
-        runs = self._chosen(mask)
+        runs = self._select_runs(mask)
         if states is None:
             begins = [self._begins[i] for i in runs]
         elif isinstance(states, StepperState):
@@ -382,12 +382,12 @@ class Batch:
     def read(self, sensor: Sensor) -> FloatArray:
         """Return the readings (B, d) of a sensor (`contactlab.simulation.sensors`), of the present state or last step.
 
-        Runs that have made no step read NaN where the sensor reads what happens in one, as long as others have.
+        If only some runs have made a step, a sensor of quantities of a step reads NaN for the others.
 
         Raises
         ------
         SimulationConfigError
-            Nothing that could be read: a name that there is not, no step made, contacts of what sleeps.
+            The sensor has an unknown name, needs a step but no run has made one, or needs contacts of sleeping bodies.
         """
         begun = self._runs.slots.steps > 0
         if begun.all() or not begun.any():
@@ -403,8 +403,8 @@ class Batch:
         """Read some runs; either all of them or none have made steps."""
         return read_runs(self._worlds, self._runs.slots, self.stepper, sensor, runs, lambda: self.contacts)
 
-    def _chosen(self, mask: ArrayLike | None) -> IntArray:
-        """Return the numbers of the runs that a mask names."""
+    def _select_runs(self, mask: ArrayLike | None) -> IntArray:
+        """Return the numbers of the runs that are True in a mask (B,), all of them for None."""
         if mask is None:
             return self._every
         chosen = np.asarray(mask)

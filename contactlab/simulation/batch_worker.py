@@ -104,7 +104,11 @@ class StepWorker:
         self._tables: list[tuple[int, ...] | None] = [None, None]
 
     def run_task(self, task: Task) -> int:
-        """Step runs until none is left, then return 0; or return a number of contacts too large for the slots."""
+        """Claim runs of the task and step them until none is left, then return 0.
+
+        If the slots are too small to store a run, return its number of contacts. The run stays in the driver, and the
+        next call stores it.
+        """
         self._take_tables(task)
         driver, order = self._driver, self._order
         while True:

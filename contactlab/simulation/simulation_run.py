@@ -232,6 +232,7 @@ class Simulation:
         return self._watch.notices
 
     def _unwatched(self) -> None:
+        """Begin the inspection of a run at the present state: its energy, and the steps after which to inspect."""
         if not self._begun & (self._begun - 1) or not self._begun % MOST:
             self._next_look = 0
         self._begun += 1
@@ -291,6 +292,7 @@ class Simulation:
         return finite_array(tau, "tau", self._none.shape, SimulationConfigError)
 
     def _fail(self) -> NoReturn:
+        """Raise the error of the failed step, with the record up to it; return the driver to the start of this step."""
         driver = self._driver
         driver.clear_chunk()
         if self._kept is None:
@@ -338,6 +340,7 @@ class Simulation:
         self._begin(state)
 
     def _begin(self, begin: StepperState) -> None:
+        """Restart the driver, the record and the inspection at a state."""
         made = self._driver.step
         self._driver.restart(begin)
         self._past, self._next_look = self._past + made, self._next_look - made

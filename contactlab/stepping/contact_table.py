@@ -396,6 +396,7 @@ class CertificateTable:
 
     def _worst_of(self, conditions: slice | list[int]) -> FloatArray:
         # A condition without rows has scale 0 and violation 0: it is satisfied.
+        """Return for each row the largest ratio of violation to scale of some conditions; infinite for a scale of 0."""
         violation, scale = self.violation[:, conditions], self.scale[:, conditions]
         ratio = np.divide(violation, scale, out=np.zeros_like(violation), where=scale > 0.0)
         ratio[(scale == 0.0) & (violation > 0.0)] = np.inf

@@ -210,6 +210,7 @@ class IslandView:
         return cone_problem(M, q, island.r[:nc].copy(), island.mu[:nc])
 
     def _inertia(self) -> IslandInertia:
+        """Copy the factors of the mass matrices of the island's trees."""
         starts, packed = self.prepared.world.tree_starts, self.prepared.arrays.packed
         parts = []
         for tree in self.trees():

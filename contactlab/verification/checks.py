@@ -115,6 +115,7 @@ def _momentum_scale(M: Blocks, size: FloatArray) -> FloatArray:
 
 
 def _integration(portion: StepSlice, dq: FloatArray, free: FreeMotion | None) -> FloatArray:
+    """Return the relative error (ns,) of the recorded q+ and times against an integration along v+."""
     recording, steps, h, time = portion.recording, portion.steps, portion.h, portion.recording.time
     v_plus = portion.v_plus + dq / h[:, None]
     q = recording.q[steps]
@@ -152,6 +153,7 @@ def _kinematic(portion: StepSlice) -> Iterator[Found]:
 
 
 def _energies(portion: StepSlice) -> FloatArray:
+    """Return the relative error (ns, 2) of the recorded kinetic and potential energies at both ends of a step."""
     recording, (kinetic, potential) = portion.recording, np.moveaxis(portion.energies, 2, 0)
     world = recording.world
     mass = sum(body.inertia.mass for body in world.model.bodies if body.inertia is not None)
@@ -243,13 +245,16 @@ def uncovered(portion: StepSlice) -> FloatArray:
             at, n = np.nonzero(near)
             places = body.p[at] + arms[at, n] - radii[n, None] * plane.normal
             size = length + np.abs(places).sum(axis=1)
-            found = _found(at, places, NEAR * size, portion.at[mine], listed[mine])
+            found = _listed_places(at, places, NEAR * size, portion.at[mine], listed[mine])
             np.maximum.at(worst, at[~found], (excess[at, n] / size)[~found])
     return worst
 
 
-def _found(at: IntArray, places: FloatArray, slack: FloatArray, steps: IntArray, listed: FloatArray) -> Any:
-    """Return True for places (n, 3) of steps ``at`` (n,), ascending, among ``listed`` (m, 3) of ``steps`` (m,)."""
+def _listed_places(at: IntArray, places: FloatArray, slack: FloatArray, steps: IntArray, listed: FloatArray) -> Any:
+    """Return a mask (n,) of places that are listed in the same step, up to ``slack`` (n,) [m] in each coordinate.
+
+    The places (n, 3) are of steps ``at`` (n,). The ``listed`` ones (m, 3) are of ``steps`` (m,), in ascending order.
+    """
     first, last = np.searchsorted(steps, at), np.searchsorted(steps, at, side="right")
     found = np.zeros(at.size, dtype=bool)
     for k in range(int((last - first).max(initial=0))):

@@ -162,7 +162,7 @@ def _jacobians(portion: StepSlice, rows: ContactRows, turning: MomentRows) -> tu
 def normal_rates(
     portion: StepSlice, normals: FloatArray, v: FloatArray, part: Callable[[FloatArray], FloatArray] = np.asarray
 ) -> FloatArray:
-    """Return N v (nc,) of velocities (ns, nv); with ``part`` absolute values, how large the terms of it are."""
+    """Return N v (nc,) of velocities (ns, nv), or its terms' sizes if ``part`` is `numpy.abs`."""
     starts, out = portion.recording.world.tree_starts, np.zeros(portion.contacts.size)
     for one in portion.points:
         own = v[portion.at[one.of], starts[one.tree] : starts[one.tree + 1]]

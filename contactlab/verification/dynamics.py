@@ -103,6 +103,7 @@ def solved_where_regular(M: Any, momentum: FloatArray) -> FloatArray:
 
 
 def _parts(M: Any, v: FloatArray) -> list[FloatArray]:
+    """Split v (ns, nv) into the velocities of each block of M."""
     if not M:
         return []
     ends = np.cumsum([block.shape[1] for block in M])

@@ -162,6 +162,7 @@ class PairCoverage:
         return at, near
 
     def _excess(self, i: int, j: int, place_i: ShapePose, place_j: ShapePose, h: float) -> float:
+        """Return by how much shapes i and j are within reach at their places, relative to their position; 0: none."""
         cores, worst = (self.cores[i], self.cores[j]), 0.0
         if cores[0] is not None and cores[1] is not None:
             return self._within(cores[0], cores[1], place_i, place_j, h)
@@ -223,6 +224,7 @@ class PairCoverage:
         return float(d @ (pb - pa)) > length * reach
 
     def _excess_of_plane(self, normal: FloatArray, offset: float, i: int, place: ShapePose) -> float:
+        """Return by how much shape i is within the margin of a half-space, relative to its position; 0: none."""
         hull = self.hulls[i]
         if hull is None:
             return 0.0

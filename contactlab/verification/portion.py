@@ -117,6 +117,7 @@ def rows_of(column: IntArray, steps: IntArray) -> tuple[IntArray, IntArray]:
 def _points(
     recording: Recording, contacts: IntArray, at: IntArray, bodies: dict[str, BodyKinematics]
 ) -> tuple[TreeRows, ...]:
+    """Return Jacobians of the relative motion at the contacts, in world axes, by tree."""
     world, rows = recording.world, recording.rows
     names, point = world.model.names, rows["contact_point"][contacts]
     of_trees: dict[int, list[tuple[IntArray, FloatArray]]] = {}

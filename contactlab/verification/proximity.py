@@ -186,9 +186,10 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _reduce_simplex(A: FloatArray, B: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Remove one of many points, but not the last one: in space five points are dependent (Caratheodory).
+    """Remove one point of a set of five or more, so that the convex combination A, B with ``weights`` stays the same.
 
-    Along a rim all points would stay with tiny weights, until systems of hundreds of points take seconds.
+    Five points in space are dependent (Caratheodory). The last point stays. Without removal all points along a rim
+    would stay with tiny weights, until systems of hundreds of points take seconds.
     """
     D = B - A
     along = np.linalg.svd(np.vstack((D.T, np.ones(weights.size))))[2][-1]

@@ -328,6 +328,7 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
 
 
 def _loop_rows(world: World) -> list[JointRow]:
+    """Return the rows of the loops and springs of a world, in the order of its loops."""
     found = []
     cs, loops = world.loops, world.joint_actions.loops
     customs = {custom.rows.start: custom for custom in cs.packed.custom}

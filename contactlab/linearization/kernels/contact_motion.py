@@ -45,7 +45,10 @@ KINK_SLOPE_DIFFERENCE: Final = 0.02
 
 @kernel(inner=True)
 def point_rates(radius: float, n: FloatArray, rates: FloatArray) -> None:
-    """Fill the rates of a support point with a radius on a half-space: the lowest point of the ball."""
+    """Fill the rates (7, 6) of the contact of a ball with a half-space: of point, normal and gap.
+
+    The columns are turns about the contact point and shifts of the ball, which has the given radius.
+    """
     for i in range(6):
         for k in range(6):
             rates[i, k] = 0.0
@@ -152,7 +155,7 @@ def differenced(
                         m.on_kink[contact, 2] += 8 << side
                         break
         for contact in range(first, last):
-            if m.on_kink[contact, 0] != 0 and not slopes(m, contact, axis, way, stride, lever, sides):
+            if m.on_kink[contact, 0] != 0 and not fill_slopes(m, contact, axis, way, stride, lever, sides):
                 m.on_kink[contact, 1] = 1
     # Restore the pose; refer the rates to each contact's own point.
     bent = False
@@ -160,15 +163,21 @@ def differenced(
         own[k] = pose[k]
     for contact in range(first, last):
         if m.on_kink[contact, 0] != 0:
-            about(m.rates[contact], p, work.contact_float[contact, POINT : POINT + 3])
+            move_reference_point(m.rates[contact], p, work.contact_float[contact, POINT : POINT + 3])
         m.on_kink[contact, 0] = m.on_kink[contact, 1]
         bent = bent or m.on_kink[contact, 1] != 0
     return bent
 
 
 @kernel(inner=True)
-def slopes(m: DerivativeWork, contact: int, axis: int, way: float, stride: float, lever: float, sides: int) -> bool:
-    """Fill a column of a contact's rates from displaced contacts; return True if both sides have the same slope."""
+def fill_slopes(
+    m: DerivativeWork, contact: int, axis: int, way: float, stride: float, lever: float, sides: int
+) -> bool:
+    """Fill column ``axis`` of a contact's rates by differences over ``way`` of the displaced contacts found.
+
+    Return True if the slopes on both sides agree: there is no kink. If the contact was found on one side only, the
+    slope is one-sided; if on none, it is zero.
+    """
     rates, there = m.rates[contact], m.on_kink[contact, 2]
     ahead, behind = m.near[contact, sides - 2], m.near[contact, sides - 1]
     # Centred differences if all sides have the feature, else from one side.
@@ -192,8 +201,11 @@ def slopes(m: DerivativeWork, contact: int, axis: int, way: float, stride: float
 
 
 @kernel(inner=True)
-def about(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
-    """Convert rates by displacements about p to ones about x: a turn e about x adds a shift e x (p - x)."""
+def move_reference_point(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
+    """Change the reference point of ``rates`` (7, 6) from p to x, in place.
+
+    A turn e about x is a turn e about p and a shift e x (p - x).
+    """
     dx, dy, dz = p[0] - x[0], p[1] - x[1], p[2] - x[2]
     for k in range(7):
         a, b, c = rates[k, 3], rates[k, 4], rates[k, 5]

@@ -281,9 +281,10 @@ def solve_rows(S: FloatArray, perm: IntArray, right: FloatArray, out: FloatArray
 
 @kernel(inner=True)
 def add_compliance_velocity(m: DerivativeWork, S: FloatArray, h: float, u: int, end: int) -> float:
-    """Add the velocity change per unit of compliance to m.compliance_velocity; return the relative force change.
+    """Add to m.compliance_velocity the change of v+ per unit of compliance in all rows of an island.
 
-    S is factored, with eps. The piece has H v + D f + k = 0, with k from v+ and the forces.
+    S is the factored matrix of its rows ``u`` to ``end``, with eps. Return the largest force change per unit of
+    compliance, divided by the largest force.
     """
     n = end - u
     right, forces = view_2d(m.base[0], 0, n, 1), view_2d(m.base[1], 0, n, 1)

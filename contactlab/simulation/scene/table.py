@@ -207,7 +207,7 @@ class Table:
         return value
 
     def number(self, key: str, default: float | None = None, *, positive: bool = False) -> float:
-        """Return a finite number."""
+        """Return the finite number of a key; a missing key gives the default, or an error if None."""
         value = self._number(key, self._value(key, default))
         if positive and value <= 0.0:
             raise self.error(key, f"must be positive, got {value:g}")
@@ -239,7 +239,7 @@ class Table:
         return Table(self.path, self.lines, (*self.place, key), label, self._value(key, None), known)
 
     def tables(self, key: str, known: Collection[str] | None, most: int) -> list[Table]:
-        """Return the tables of an array of tables; none if the key is missing."""
+        """Return the at most ``most`` tables of the array [[key]], empty if it is missing; ``known``: their keys."""
         value = self.values.get(key, [])
         if not isinstance(value, list):
             raise self.error(key, f"must be an array of tables, [[{self._prefix()}{key}]], got {_kind(value)}")

@@ -89,7 +89,7 @@ def solve_tree(world: PackedWorld, work: StepWork, k: int, Y: FloatArray) -> Non
 def solve_tree_frame(
     world: PackedWorld, work: StepWork, k: int, P: FloatArray, X: FloatArray, scratch: FloatArray
 ) -> None:
-    """Fill the entries of tree ``k`` in the three rows of X = M^-1 P; ``scratch`` (4 nv,)."""
+    """Solve M X' = P' for the columns of tree ``k`` in three rows P; ``scratch`` is (4 nv,)."""
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
     branch = world.branch[a : a + n]

@@ -181,7 +181,10 @@ def integrate_step(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Integrate q, compute the energies, make the result the state and record it."""
+    """Integrate q, compute the energies, make the result the state and record it; return the next stage or a reason.
+
+    If the end of the step shows contacts that were not found, DETECT is returned, and the state is unchanged.
+    """
     h = parameters.h
     if parameters.projection != 0 and looks_again(world, work, joints, collision, control, parameters):
         return DETECT

@@ -84,7 +84,11 @@ def add_joint_rows(
 
 @kernel(inner=True)
 def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows) -> None:
-    """Fill J, Y, k, gamma and v0 of [N; F; L; B], within their ``spans``, and the pseudo-inverse P of the rows G."""
+    """Eliminate the bilateral rows G of an island: fill J, Y, k, gamma and v0 of the other rows [N; F; L; B].
+
+    The results are in ``joints``, with the pseudo-inverse P of G M^-1 G' and the bilateral forces f at v0. The rows of
+    J and Y have entries only in their ``spans``. A row that G determines completely is ``locked`` and gets J = 0.
+    """
     # factors of the equations
     nv = rows.v_free.shape[0]
     ng = rows.nb

@@ -240,7 +240,7 @@ def begin(work: StepWork, joints: JointRows | None, chunk: Chunk, control: StepC
 
 @kernel(inline=True)
 def reserve_rows(chunk: Chunk, joints: JointRows | None, control: StepControl) -> int:
-    """Ensure that all rows of the step fit the chunk."""
+    """Return the next stage if the chunk has space for all rows of the step, otherwise NEED_SPACE."""
     contacts = control.chunk_contacts + control.n_contacts
     islands = control.chunk_islands + control.n_islands
     full = contacts > chunk.contact.shape[0] or islands > chunk.island.shape[0]

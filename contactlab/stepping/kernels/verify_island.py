@@ -160,7 +160,10 @@ def leaves_rest(
     control: StepControl,
     parameters: Parameters,
 ) -> bool:
-    """Return True if the forces move an island without joint rows that was at rest before the step."""
+    """Return True if the forces move an island of rigid contacts, without joint rows, that was at rest before the step.
+
+    False if the strategy REST is off.
+    """
     progress = island.progress[0]
     if (
         (parameters.enabled_strategies >> REST) & 1 == 0
@@ -186,7 +189,11 @@ def leaves_rest(
 
 @kernel(inline=True)
 def is_solution(island: IslandWork, parameters: Parameters, others: int | None) -> bool:
-    """Return True if z may solve the island's problem, from checks already made and the LCP's residuals."""
+    """Return False if the LCP's residuals, or a solver's or backend's outcome, show that z is not a solution.
+
+    True is only preliminary where the mechanical conditions are still to be checked. Also store in ``warm_hit`` whether
+    the start z0 was already the solution.
+    """
     progress = island.progress[0]
     n = progress.n
     q = island.q[:n]

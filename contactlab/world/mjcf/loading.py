@@ -230,6 +230,7 @@ def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], senso
 
 
 def _listed(names: list[str]) -> str:
+    """Return the different names as a text, shortened after the first `MAX_NAMES`."""
     several = list(dict.fromkeys(names))
     more = f" and {len(several) - MAX_NAMES} more" if len(several) > MAX_NAMES else ""
     return f"{', '.join(map(repr, several[:MAX_NAMES]))}{more}"
@@ -391,6 +392,7 @@ def _keyframes(source: Source) -> dict[str, Keyframe]:
 
 
 def _file(path: str | PathLike[str], root: str | PathLike[str] | None) -> tuple[Path, Path]:
+    """Return the resolved file and the folder its references must stay in; raise if the file lies outside."""
     try:
         file = Path(path).resolve(strict=True)
         folder = file.parent if root is None else Path(root).resolve(strict=True)

@@ -216,7 +216,7 @@ def range_space_sparse(
 
 
 def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
-    """Return the branches in the form that the kernels expect."""
+    """Return the parent degree of freedom (n,) of each one, -1 for roots, from a Model or a checked array."""
     if isinstance(tree, Model):
         parents: IntArray = dof_parents(tree)
         if parents.shape[0] != n:
@@ -235,7 +235,10 @@ def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
 
 
 def _chosen(system: System, tolerance: FloatArray, linear_solver: LinearSolver) -> KKTSolution:
-    """Return the solution by the caller's factorisation, on independent rows."""
+    """Return the solution with the caller's factorisation, for any rank of the rows.
+
+    A singular H is regularised by the independent rows.
+    """
     from scipy import linalg
 
     scale = unit_columns(system.H)

@@ -107,7 +107,7 @@ def group_wrenches(
 
 
 def _in_axes(model: Model, at: Kinematics, acting: _Acting, frame: WrenchFrame) -> BodyWrench:
-    """Return a wrench in the requested axes."""
+    """Return a wrench at its point, in axes of the world, of the body, or of the constraint: ``frame``."""
     body, place, wrench = acting
     pose = body_pose(model, at, body)
     if frame == "world":

@@ -107,7 +107,7 @@ _NEGLIGIBLE = 1e-9
 
 
 def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> JumpRates:
-    """Differentiate one jump."""
+    """Return the derivatives of v+ of a jump: by its equations for Newton's simultaneous law, else by differences."""
     pairs = [layout.candidates[k] for k in jump.pairs]
     if jump.event.kind is EventKind.ZENO:
         return _differentiate_in_modes(layout, jump, q, *_plastic_modes(layout, jump), np.zeros((2, len(pairs))))

@@ -99,8 +99,8 @@ class Run:
                 break
         recording = self.recording()
         self.doubts |= penetration_text(self.world, self.candidates, recording.time, recording.gaps)
-        told = (text for kind, text in self.doubts.items() if kind != "energy")
-        return replace(recording, notices=(*self.notices, *told))
+        texts = (text for kind, text in self.doubts.items() if kind != "energy")
+        return replace(recording, notices=(*self.notices, *texts))
 
     def recording(self) -> EventRecording:
         """Return the recording so far."""
@@ -334,7 +334,7 @@ class Run:
         self._change(EventKind.IMPACT, approaching, pairs, outcome.v_plus, impulses, problem=data)
 
     def _jamming_impact(self, error: InconsistentContact, closed: list[int]) -> None:
-        """Stop the slip of a jammed contact by an impact without collision."""
+        """Apply the impact that stops the slip of a jammed contact without collision; raise if there is none."""
         kin = kinematics(self.model, *self._state())
         pairs = [(k, self.candidates[k].local(self.model, kin)) for k in closed]
         data = impact_problem(

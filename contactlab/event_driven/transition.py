@@ -191,7 +191,7 @@ class TransitionIntegrator:
         self.X, self.D = self.X - np.outer(after.flow, dt), D
 
     def _finish(self, last: Arc) -> None:
-        """Add the events at the end, or shortly after it."""
+        """Report events at the end, or shortly after it, as kinks: small changes can move them across the end."""
         if last.ended or (last.end == last.start and len(self.course.arcs) > 1):
             contacts = {self.names.index(name) for jump in last.jumps for name in jump.event.contacts}
             self._kink(last.end, sorted(contacts), "at the end", 0.0)
@@ -229,7 +229,7 @@ class TransitionIntegrator:
             self._kink(t, sorted({hit.contact, *others}), "at once", off)
 
     def _jump(self, arc: Arc, q: FloatArray) -> None:
-        """Advance X through the jumps at the start of an arc."""
+        """Advance X through the jumps at the start of an arc, and report kinks near a change of mode."""
         nv = self.nv
         for jump in arc.jumps:
             rates = jump_rates(self.course, self.layout, jump, q)

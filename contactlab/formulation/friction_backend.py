@@ -119,7 +119,7 @@ def balanced_residual(problem: lcp.LCP, z: FloatArray) -> float:
 
 
 def check_law(formed: DiscretizedLCP, z: FloatArray, law: str) -> LawCheck:
-    """Return the residuals of a vector z (n,) of the LCP in a law."""
+    """Check z (n,) of the LCP against a law: return its largest scaled residual and both certificates."""
     h, data = formed.h, formed.data
     if not np.isfinite(z).all():
         z = np.where(np.isfinite(z), z, np.inf)

@@ -268,7 +268,7 @@ class _UniquenessSearch:
         return VelocityCount.NOT_SEARCHED, large + found, None
 
     def enter(self, z: FloatArray) -> bool:
-        """Add a solution if its velocity is new; return whether it was."""
+        """Add z (n,) to the distinct solutions if its velocity differs; return True if so."""
         effect = np.linalg.norm(self.R, axis=0)
         for other in self.distinct:
             scale = self.speed + max(float(effect @ np.abs(z)), float(effect @ np.abs(other)))

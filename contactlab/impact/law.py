@@ -152,8 +152,8 @@ def outcome(
     # M v of the velocities on the bilateral rows; the projection onto them precedes the impact.
     before = 0.5 * float((blocks.Mv + problem.bilateral_impulses.packed() @ J) @ v_minus)
     after = 0.5 * float((blocks.Mv + impulses.packed() @ J) @ v_plus)
-    told = J[:nc] @ v_minus, J[:nc] @ v_plus, *work, before, after, sequence, certificate, message
-    return ImpactOutcome(problem.law, status, v_minus, v_plus, impulses, *told, accuracy=accuracy)
+    values = J[:nc] @ v_minus, J[:nc] @ v_plus, *work, before, after, sequence, certificate, message
+    return ImpactOutcome(problem.law, status, v_minus, v_plus, impulses, *values, accuracy=accuracy)
 
 
 # Approach speed, relative to the first one, that counts as rest, because a ball between two others comes to rest only

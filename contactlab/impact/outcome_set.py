@@ -352,7 +352,7 @@ class _ImpactSequences:
 
     @staticmethod
     def _compress(one: Collision, start: State, piece: float) -> State:
-        """Compress by a part of the impulse, or to the end."""
+        """Return the state of a collision after a normal impulse ``piece``, or at maximum compression if earlier."""
         if one.mu == 0.0:
             u, w = float(start.u[0]), float(one.W[0, 0])
             p = min(piece, -u / w) * np.eye(len(one.J))[0]

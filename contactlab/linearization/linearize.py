@@ -210,7 +210,7 @@ class StepLinearizer:
     def along(
         self, state: StepperState, tau: ArrayLike | None, targets: Wanted, dx: FloatArray, du: FloatArray
     ) -> FloatArray:
-        """Return the one-sided derivative of the step from a state."""
+        """Return the directional derivative of the step (2 nv,) along (dx, du), also on a kink."""
         self._stand_at(state, tau, targets)
         q, v = self._step()
         direction = np.zeros(self.differentiator.columns)
@@ -249,7 +249,7 @@ class StepLinearizer:
         return count
 
     def _made(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> Linearization:
-        """Make the next step, and return its derivative."""
+        """Make the next step, and return its derivative with the nearby kinks and the next state."""
         driver, differentiator, world = self.driver, self.differentiator, self._world
         count = self._counted(differentiator(*self._step()))
         m, nv = differentiator.memory, world.nv

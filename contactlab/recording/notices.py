@@ -166,8 +166,8 @@ def overlap_notices(
             text = f"{who} get {how}, during the run, in {name(int(step[row]))} ({steps} such steps): "
             text += f"take smaller steps; {mends}"
             pair = int(rows["contact_body_a"][row]), int(rows["contact_body_b"][row])
-            for told in moving_as_prescribed(world, pair):
-                text += f"; '{told}' moves as prescribed, for any force, and presses bodies without space to move"
+            for mover in moving_as_prescribed(world, pair):
+                text += f"; '{mover}' moves as prescribed, for any force, and presses bodies without space to move"
             yield Notice("penetration", steps, int(step[row]), worst, text)
 
 
@@ -291,6 +291,6 @@ def uncertified_notices(table: UncertifiedTable, world: World, rows: Rows, name:
         "another solver may help; on_unsolved='raise' stops instead"
     )
     own = (rows["contact_step"] == table.step[at]) & (rows["contact_island"] == table.island[at])
-    told = moving_as_prescribed(world, np.concatenate([rows[f"contact_body_{side}"][own] for side in "ab"]).tolist())
-    text += f". {pressed_by(told)}" if told else ""
+    movers = moving_as_prescribed(world, np.concatenate([rows[f"contact_body_{side}"][own] for side in "ab"]).tolist())
+    text += f". {pressed_by(movers)}" if movers else ""
     yield Notice("uncertified", steps, step, worst, text)

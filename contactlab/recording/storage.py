@@ -292,7 +292,10 @@ def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path
 
 
 def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
-    """Return the rows of one file by axis."""
+    """Return the number of rows of one file for each axis of the schema; raise for wrong arrays.
+
+    Types, shapes and equal row numbers of the arrays of an axis are checked.
+    """
     counts: dict[str, int] = {}
     for name, field in (FIELDS | TIMINGS).items():
         if name not in file.members:

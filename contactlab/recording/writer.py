@@ -318,14 +318,14 @@ def _resumed(old: dict[str, str], done: int) -> dict[str, str]:
     return {**old, "resumed": line if before is None else f"{before}; {line}"}
 
 
-def _with_numbers_of(stepper: TimeStepping, told: dict[str, Any]) -> TimeStepping:
+def _with_numbers_of(stepper: TimeStepping, recorded: dict[str, Any]) -> TimeStepping:
     """Return a stepper with the record's thresholds if it has none, so that the run continues unchanged.
 
     Older records have the same thresholds for angles as for lengths.
     """
     found: dict[str, Any] = {}
     for name, of_angles in (("margin", "angle_margin"), ("restitution_threshold", "angle_restitution_threshold")):
-        told.setdefault(of_angles, None)
+        recorded.setdefault(of_angles, None)
         if getattr(stepper, name) is None:
-            found |= {key: told[key] for key in (name, of_angles) if isinstance(told.get(key), float)}
+            found |= {key: recorded[key] for key in (name, of_angles) if isinstance(recorded.get(key), float)}
     return replace(stepper, **found) if found else stepper

@@ -459,6 +459,6 @@ def _batch(
 
 def _worst(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     """Return the worst notice of each kind."""
-    told = list(notices)
-    kinds = sorted({notice.kind for notice in told})
-    return tuple(max((one for one in told if one.kind == kind), key=lambda one: one.worst) for kind in kinds)
+    found = list(notices)
+    kinds = sorted({notice.kind for notice in found})
+    return tuple(max((one for one in found if one.kind == kind), key=lambda one: one.worst) for kind in kinds)

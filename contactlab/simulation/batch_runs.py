@@ -159,8 +159,8 @@ class BatchRuns:
         notices, not only those of first steps. ``kept`` (B, steps + 1, ...) is filled with the state after each step.
         ``taus`` and ``targets`` (B, steps, n) are the inputs of each step; None: the values in ``slots``.
         """
-        told = not (kept is None and taus is None and targets is None)
-        passes = self._passes and bool(self._workers) and not (look or told) and steps <= CHUNK
+        has_tables = not (kept is None and taus is None and targets is None)
+        passes = self._passes and bool(self._workers) and not (look or has_tables) and steps <= CHUNK
         if passes and not (self._begins or self.errors):
             # The usual call: all other threads wait while Python prepares it.
             usual = self._passing

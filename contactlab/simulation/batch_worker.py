@@ -286,7 +286,11 @@ class StepWorker:
         driver.clear_chunk()
 
     def _inspect_step(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
-        """Inspect the ``count`` steps in the chunk of run i."""
+        """Add new notices of the ``count`` steps of run i in the chunk to the task.
+
+        ``energy`` (2,) [J] is from before these steps, None if not needed. ``unsolved`` is the number of uncertified
+        islands before them.
+        """
         driver, chunk, template = self._driver, self._driver.chunk, task.watches[task.worlds[i]]
         before = int(task.slots.steps[i])
         deep, uncertified = (

@@ -117,7 +117,10 @@ def _is_record(path: Path) -> bool:
 
 
 def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemData | None) -> Explanation:
-    """Repeat the step that the record lacks."""
+    """Explain why a run stopped: repeat the step after the last recorded state, and describe its failure.
+
+    ``dumped`` is a saved problem of this step.
+    """
     # A step accepted without a certificate would explain nothing.
     stepper = replace(recording.stepper, on_unsolved="raise")
     world, step = recording.world, recording.n_steps

@@ -175,7 +175,10 @@ class Simulation:
             self._step_to(driver.step + 1)
 
     def _step_to(self, end: int) -> None:
-        """Make steps up to this number; if they are kept, make one."""
+        """Make steps up to number ``end``, inspect those that are due, and warn; raise if a step fails.
+
+        If steps are recorded, ``end`` must be the next one, because the chunk is copied once.
+        """
         driver = self._driver
         self._contacts = None
         found = True
@@ -248,7 +251,7 @@ class Simulation:
         looks[layout.MORE_UNSOLVED] = self._uncertified
 
     def _inspect_step(self) -> tuple[Notice, ...]:
-        """Inspect the last step; return the new notices."""
+        """Inspect the last step as far as it is due; return the new notices, and set when to inspect the next one."""
         driver, chunk, q, v = self._driver, self._driver.chunk, self._driver.q_before, self._driver.v_before
         found: tuple[Notice, ...] = ()
         if driver.uncertified > self._uncertified:
@@ -332,11 +335,11 @@ class Simulation:
         if differs:
             detail = f"has other {differs} than the one of the run: begin a Simulation in it, from `transfer_state`"
             raise SimulationConfigError("world", detail)
-        state, told = replace(self.state, rest=np.zeros(0)), self._watch.notices
+        state, notices = replace(self.state, rest=np.zeros(0)), self._watch.notices
         self._driver.switch_world(prepared, keep=False)
         self._begun = 0
         self.world, self._watch = world, NoticeMonitor(world, self.stepper)
-        self._watch.notices = told
+        self._watch.notices = notices
         self._begin(state)
 
     def _begin(self, begin: StepperState) -> None:
@@ -374,7 +377,7 @@ class Simulation:
         """
         driver, world = self._driver, self.world
         work, asleep = driver.work, None
-        told = (work.motion_pose, work.motion_next) if driver.step else (motion_poses(world, self.time),) * 2
+        poses = (work.motion_pose, work.motion_next) if driver.step else (motion_poses(world, self.time),) * 2
         if self.stepper.sleep is not None:
             trees = world.body_trees
             asleep = (trees >= 0) & (work.asleep[trees] == layout.ASLEEP)
@@ -384,7 +387,7 @@ class Simulation:
             (self._driver.q_before, self._driver.v_before) if driver.step else None,
         )
         h = float(driver.chunk.h[0])
-        return StepView(world, *present, before, h, lambda: self.contacts, told, asleep, self.time).read(sensor)
+        return StepView(world, *present, before, h, lambda: self.contacts, poses, asleep, self.time).read(sensor)
 
     @property
     def joint_rows(self) -> JointTable:

@@ -139,7 +139,7 @@ class IslandView:
         return self.island.z0[: int(self.progress.n)].copy() if self.progress.has_z0 else None
 
     def solve(self) -> IslandAnswer:
-        """Solve the island by the public path."""
+        """Solve the island by the stepper's LCP solver, friction solver or backend, from the warm start."""
         stepper, n = self.prepared.stepper, int(self.progress.n)
         if stepper.asks_backend and int(self.progress.nc):
             return self._by_backend(stepper)
@@ -163,7 +163,7 @@ class IslandView:
         return IslandAnswer(result, check_law(formed, np.array(result.z), stepper.law))
 
     def write(self, answer: IslandAnswer) -> None:
-        """Write a solution into the loop's buffers."""
+        """Write z, iterations and verdict of a solution into the buffers of the loop, where VERIFY checks them."""
         result = answer.result
         self.progress.pivots = result.iterations
         if answer.law is not None:

@@ -303,9 +303,9 @@ def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
 
 def slip_findings(portion: StepSlice, frames: FloatArray, v_free: FloatArray) -> Iterator[Found]:
     """Check slips and modes against the velocities, v_free (ns, nv) without contacts, and fN."""
-    told = surface_motion(portion, frames[:, 0])[:, :3]
+    surface_velocity = surface_motion(portion, frames[:, 0])[:, :3]
     after, size = (np.zeros((portion.contacts.size, 3)) for _ in range(2))
-    free = np.linalg.norm(told, axis=1)
+    free = np.linalg.norm(surface_velocity, axis=1)
     starts = portion.recording.world.tree_starts
     for one in portion.points:
         own = slice(starts[one.tree], starts[one.tree + 1])
@@ -317,11 +317,11 @@ def slip_findings(portion: StepSlice, frames: FloatArray, v_free: FloatArray) ->
         whole = np.linalg.norm(J, axis=(1, 2)) * np.linalg.norm(portion.v_plus[at, own], axis=1)
         size[one.of] += FAINT / 3.0 * whole[:, None]
     normal = frames[:, 0]
-    after = after - told
+    after = after - surface_velocity
     slip = np.linalg.norm(after - np.sum(after * normal, axis=1, keepdims=True) * normal, axis=1)
     if portion.recording.world.plane is not None:
         slip = np.linalg.norm(cross(normal, after), axis=1)
-    off = max_relative((portion.column("slip") - slip)[:, None], (size + np.abs(told)).sum(axis=1)[:, None])
+    off = max_relative((portion.column("slip") - slip)[:, None], (size + np.abs(surface_velocity)).sum(axis=1)[:, None])
     mode, edge = portion.numbers("mode"), SLIDING * free
     closed = portion.column("z")[:, 0] > 0.0
     near = np.abs(slip - edge) <= EDGE * (edge + size.sum(axis=1))

@@ -144,7 +144,7 @@ def contact_rows(
 
 
 def _jacobians(portion: StepSlice, rows: ContactRows, turning: MomentRows) -> tuple[TreeRows, ...]:
-    """Return the rows [N; F] by trees, in groups of one size."""
+    """Return J of the rows [N; F], moments included, as dense rows by tree."""
     nc, r = rows.directions.shape[0], rows.directions.shape[1] - 1
     found, leans = [], turning.contacts[np.repeat(np.arange(turning.counts.size), turning.counts)]
     for one in portion.points:
@@ -356,13 +356,13 @@ def moments_of(
     torsional, rolling = np.array(known).reshape(-1, 2)[numbers].T
     if world.plane is not None:
         torsional = 0.0 * torsional  # in the plane there is no spin
-    told = surface_motion(portion, frames[:, 0])[:, 3:]
+    surface_speed = surface_motion(portion, frames[:, 0])[:, 3:]
     about, over = np.flatnonzero(torsional > 0.0), np.flatnonzero(rolling > 0.0)
-    axes = _axes(world, frames[over], (_turning(portion) - told)[over])
+    axes = _axes(world, frames[over], (_turning(portion) - surface_speed)[over])
     rows = np.concatenate((about, np.repeat(over, axes.shape[1])))
     directions = np.concatenate((frames[about, 0], axes.reshape(-1, 3)))
     return MomentRows(
-        -np.sum(directions * told[rows], axis=1),
+        -np.sum(directions * surface_speed[rows], axis=1),
         directions,
         np.concatenate((torsional[about], rolling[over])),
         np.concatenate((about, over)),

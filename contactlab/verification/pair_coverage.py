@@ -126,7 +126,7 @@ class PairCoverage:
         return bool(own.category & mask) and bool(category & own.mask)
 
     def _fields(self, i: int, names: tuple[str, ...], portion: StepSlice) -> tuple[FloatArray, ...]:
-        """Return the fields of a shape's `ShapePose` in every step of a portion."""
+        """Return R, p, body origin, velocity and angular velocity of shape i in every step of a portion."""
         surface, owner, rows = self.world.surfaces[i], self.world.surface_bodies[i], portion.recording.rows
         place, body = surface.placement, portion.state.bodies[names[owner]]
         R, p, v = body.R, body.p, portion.v[:, body.own]

@@ -103,9 +103,9 @@ class World:
         for number in (*self.surface_bodies, *self.visual_bodies, *(body for body, _ in self.motions), *pairs):
             if not 0 <= number < self.model.nb:
                 raise SimulationConfigError("model", f"has {self.model.nb} bodies, none of number {number}")
-        told = {self.model.names[body] for body, _ in self.motions}
+        kinematic_names = {self.model.names[body] for body, _ in self.motions}
         for loop in self.joint_actions.loops:
-            for name in told.intersection(loop.joined or ()):
+            for name in kinematic_names.intersection(loop.joined or ()):
                 detail = f"joins {name!r}, whose motion it would not see: a kinematic body acts by contact alone"
                 raise SimulationConfigError("loop", detail)
 

@@ -121,7 +121,7 @@ def speed_rates(
     K = view_2d(m.V, f.start + 6 * nl, nv, 18)
     w = work.scratch
     dp, dn, d1, d2, du, u, six = w[0:3], w[3:6], w[6:9], w[9:12], w[12:18], w[18:24], w[24:30]
-    told, shift, belt, more = w[30:33], w[33:36], w[36:39], w[39:42]
+    surface_velocity, shift, belt, more = w[30:33], w[33:36], w[36:39], w[39:42]
     for c in range(control.n_contacts):
         ints, own = work.contact_int[c], m.contact[c]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[c, POINT : POINT + 3]
@@ -139,7 +139,7 @@ def speed_rates(
         driven = kinematic_index(world, a) if told_too else -1
         relative_motion(world, work, f, t, a, b, x, driven, u)
         if driven >= 0:
-            kinematic_point_velocity(work, driven, x, told)
+            kinematic_point_velocity(work, driven, x, surface_velocity)
             belt_velocity(work, driven, x, belt)
         for place in range(count):
             j = m.dofs[place]
@@ -155,7 +155,7 @@ def speed_rates(
                     shift[k] = x[k] + dp[k]
                 kinematic_point_velocity(work, driven, shift, six)
                 for k in range(3):
-                    du[k] -= six[k] - told[k]
+                    du[k] -= six[k] - surface_velocity[k]
             # Change of the normal rate.
             normal_rate = dot(dn, u) + dot(n, du)
             if driven >= 0:
@@ -310,7 +310,7 @@ def append_kink(
     towards: float,
     neighbour: int,
 ) -> int:
-    """Append a kink if it is near; return the number of kinks."""
+    """Append a kink with ``way`` of at most KINK_HORIZON to the list, if it has space; return the number of kinks."""
     if way > KINK_HORIZON or kinks >= m.kinks.shape[0]:
         return kinks
     own = m.kinks[kinks]

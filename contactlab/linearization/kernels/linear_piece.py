@@ -340,7 +340,10 @@ def clear_right(m: DerivativeWork, u: int) -> None:
 def find_row_modes(
     work: StepWork, m: DerivativeWork, joints: JointRows, chunk: Chunk, control: StepControl, p: Parameters, h: float
 ) -> None:
-    """Mark the joint rows with unknown forces, and fill the slopes of limits."""
+    """Mark joint rows with an unknown force: row_mode 1, or 0 for a force that is zero or at a bound.
+
+    For limits also fill the derivatives of k by position and velocity.
+    """
     for record in range(control.chunk_joints):
         entry = chunk.joint[record]
         row = joints.rows[entry.row]

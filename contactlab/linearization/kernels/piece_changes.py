@@ -94,7 +94,7 @@ def error_reduction(stiffness: float, dissipation: float, erp: float, h: float) 
 
 @kernel(inner=True)
 def begin_to_slide(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> None:
-    """Set the mode of a contact to sliding, with friction along (x, y)."""
+    """Set the mode of a cone to sliding, with the friction along (x, y) in the tangents, at its bound."""
     own, r = m.contact[c], directions(m, cone)
     # The exact cone.
     if is_circular(m, cone):

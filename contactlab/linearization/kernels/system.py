@@ -324,7 +324,7 @@ def subtract_compliance_terms(m: DerivativeWork, columns: int, u: int, end: int,
 
 @kernel(inner=True)
 def add_compliance_term(m: DerivativeWork, columns: int, times: float, drawn: FloatArray, out: FloatArray) -> None:
-    """Add times drawn to out, in the island's columns."""
+    """Add ``times`` entries of ``drawn`` to ``out``, in the columns of the island."""
     if times == 0.0:
         return
     for k in range(columns):

@@ -41,7 +41,7 @@ def is_boxed(rank: int, cfm: float) -> bool:
 
 @kernel(inner=True)
 def count_joint_rows(joints: JointRows, island: IslandWork, i: int, cfm: float) -> None:
-    """Count the rows L, G and B of the island in progress."""
+    """Store the numbers nl, ng and nbox of limit, bilateral and boxed joint rows of island ``i`` in its progress."""
     nl = 0
     nbox = 0
     first = joints.row_start[i]

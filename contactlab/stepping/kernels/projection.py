@@ -106,12 +106,12 @@ def pose_depths(
         # rate of the gap after the step
         begin, middle, upper, end = row_ranges(island.column_ranges, c, nv)
         rate = sparse_dot(begin, middle, upper, end, rows.J[c], island.v_plus)
-        told = kinematic_index(world, ints[BODY_A])
-        if told >= 0:
+        kinematic_row = kinematic_index(world, ints[BODY_A])
+        if kinematic_row >= 0:
             surface = work.scratch[0:3]
-            kinematic_point_velocity(work, told, floats[POINT : POINT + 3], surface)
+            kinematic_point_velocity(work, kinematic_row, floats[POINT : POINT + 3], surface)
             rate -= dot3(floats[NORMAL : NORMAL + 3], surface)
-            belt_velocity(work, told, floats[POINT : POINT + 3], surface)
+            belt_velocity(work, kinematic_row, floats[POINT : POINT + 3], surface)
             rate += dot3(floats[NORMAL : NORMAL + 3], surface)
         # the gap to be opened
         gap = floats[GAP] + h * rate

@@ -249,7 +249,7 @@ def judge_island(rows: ContactSystem, island: IslandWork, parameters: Parameters
 
 @kernel(inline=True)
 def recover_island(rows: ContactSystem, island: IslandWork, joints: JointRows | None) -> None:
-    """Fill forces and velocity of the island."""
+    """Fill the island's f of all rows, bilateral ones included, and its v_plus from z."""
     progress = island.progress[0]
     z = island.z[: progress.n]
     f = island.f[: rows.k.shape[0]]

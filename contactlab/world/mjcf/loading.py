@@ -139,7 +139,7 @@ def _sensor(source: Source, s: int) -> Sensor | None:
 
 
 def _frame(source: Source, kind: int, i: int) -> tuple[str, Transform] | None:
-    """Return the body of a mujoco frame, and the frame's pose in it."""
+    """Return body and pose in it of the frame ``i`` of a mujoco type ``kind``; None for other types."""
     import mujoco
 
     m, kinds = source.m, mujoco.mjtObj

@@ -376,7 +376,7 @@ class CertificateTable:
         return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
 
     def count_by_strategy(self) -> dict[str, int]:
-        """Return the number of islands solved by each strategy, by name; ``"solver"`` counts those of the LCP solver."""
+        """Return the number of islands solved by each strategy, by name; other solvers are counted as ``"solver"``."""
         counts = np.bincount(self.attempt, minlength=len(RECORDED) + 1).tolist()
         named = zip(("solver", *RECORDED), counts, strict=True)
         return {name: count for name, count in named if count or name in ("solver", *STRATEGY_NAMES)}

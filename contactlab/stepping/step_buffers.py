@@ -364,7 +364,7 @@ class StepBuffers:
         return self.held_state.read()
 
     def bound_loop(self) -> BoundCall:
-        """Return the bound call of the loop."""
+        """Return the entry kernel of the loop, bound to the run's arrays; it is made on the first call."""
         if self._held is None:
             from contactlab.stepping.kernels.step_stages import advance
             from lcp.compiler.bound_call import BoundCall, supports_bound_calls

@@ -108,10 +108,10 @@ def pair_of(contact: int) -> int:
 
 
 @kernel(inner=True)
-def differenced(
+def fill_difference_rates(
     work: StepWork, c: Collision, m: DerivativeWork, i: int, j: int, moved: int, stride: float, first: int, last: int
 ) -> bool:
-    """Fill the rates of contacts first .. last of one pair by centred differences, and mark contacts on a kink.
+    """Fill the rates of contacts ``first`` to ``last`` - 1 of one pair by centred differences, and mark kinks.
 
     Only contacts marked before are treated; return True if any is marked afterwards.
     """
@@ -216,16 +216,18 @@ def move_reference_point(rates: FloatArray, p: FloatArray, x: FloatArray) -> Non
 
 @kernel(inner=True)
 def pair_rates(work: StepWork, c: Collision, m: DerivativeWork, first: int, last: int) -> None:
-    """Fill the rates of contacts first .. last, all of one pair of shapes, and mark contacts on a kink in m.on_kink."""
+    """Fill the rates of contacts ``first`` to ``last`` - 1, of one pair of shapes, and mark kinks in m.on_kink."""
     pair = pair_of(work.contact_int[first, CONTACT_ID])
     i = pair // c.kind.shape[0]
     j = pair - i * c.kind.shape[0]
     moved = j if c.link[j] >= 0 else i
     for contact in range(first, last):
         m.on_kink[contact, 0] = 1
-    if is_searched(c.kind[i], c.kind[j]) and not differenced(work, c, m, i, j, moved, LONG_STRIDE, first, last):
+    if is_searched(c.kind[i], c.kind[j]) and not fill_difference_rates(
+        work, c, m, i, j, moved, LONG_STRIDE, first, last
+    ):
         return
-    differenced(work, c, m, i, j, moved, STRIDE, first, last)
+    fill_difference_rates(work, c, m, i, j, moved, STRIDE, first, last)
 
 
 @kernel(inner=True)

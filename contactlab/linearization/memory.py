@@ -196,7 +196,7 @@ class Differentiator:
         return 3 * world.nv + len(world.joint_actions.drives) + len(self.parameters)
 
     def _weigh(self) -> None:
-        """Fill the derivatives by parameters as differences of the arrays of worlds with nearby values."""
+        """Fill the derivatives of impulses and laws by parameters, as differences between worlds with nearby values."""
         if not self._near:
             return
         from contactlab.linearization.kernels.parameter_columns import add_parameter_difference

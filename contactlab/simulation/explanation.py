@@ -117,9 +117,9 @@ def _is_record(path: Path) -> bool:
 
 
 def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemData | None) -> Explanation:
-    """Explain why a run stopped: repeat the step after the last recorded state, and describe its failure.
+    """Explain the end of a run: repeat the step after the last recorded state, and describe its failure, if it fails.
 
-    ``dumped`` is a saved problem of this step.
+    If it does not, ``dumped``, a saved problem of this step, is solved again.
     """
     # A step accepted without a certificate would explain nothing.
     stepper = replace(recording.stepper, on_unsolved="raise")

@@ -181,9 +181,10 @@ def integrate_step(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Integrate q, compute the energies, make the result the state and record it; return the next stage or a reason.
+    """Integrate q, compute the energies, make the result the state and record it; return BEGIN.
 
-    If the end of the step shows contacts that were not found, DETECT is returned, and the state is unchanged.
+    With position projection, return DETECT and leave the state unchanged if `looks_again`. If a result is not finite,
+    set ``control.failure`` and return UNSOLVED.
     """
     h = parameters.h
     if parameters.projection != 0 and looks_again(world, work, joints, collision, control, parameters):

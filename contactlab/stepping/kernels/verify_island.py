@@ -191,8 +191,7 @@ def leaves_rest(
 def is_solution(island: IslandWork, parameters: Parameters, others: int | None) -> bool:
     """Return False if the LCP's residuals, or a solver's or backend's outcome, show that z is not a solution.
 
-    True is only preliminary where the mechanical conditions are still to be checked. Also store in ``warm_hit`` whether
-    the start z0 was already the solution.
+    The mechanical conditions are checked later. Also store in ``warm_hit`` whether the start z0 was the solution.
     """
     progress = island.progress[0]
     n = progress.n

@@ -403,12 +403,12 @@ class ConstraintSolver(ForceHelpers):
         check_cone_data(formed.data)
         unknowns = ConeUnknowns.of(formed.n, blocks.r)
         if z0 is not None and np.shape(z0) == (formed.n,):
-            z0 = unknowns.start(_start(z0, formed.n, lcp_size_text(blocks)))
+            z0 = unknowns.from_lcp(_start(z0, formed.n, lcp_size_text(blocks)))
         m = len(unknowns.places)
         start = None if z0 is None else _start(z0, m, "1 + r per contact, then nl, x and y")
         found = None
         if isinstance(solver, EqualCompliance):
-            before = None if start is None else unknowns.vector(start, np.zeros(m))
+            before = None if start is None else unknowns.to_lcp(start, np.zeros(m))
             found, solver = (
                 solve_cones_with_strategies(formed, before, self.tolerance, solver.strategies),
                 solver.cone_solver,
@@ -417,7 +417,7 @@ class ConstraintSolver(ForceHelpers):
             cone = cone_problem(formed.dense_matrix(), formed.qq, blocks.r, blocks.mu)
             found = cone, lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
         cone, result = found
-        return FrictionAnswer(cone.problem, result, relaxed=False), cone.vector(result.r, result.u)
+        return FrictionAnswer(cone.problem, result, relaxed=False), cone.to_lcp(result.r, result.u)
 
 
 def _require(

@@ -123,7 +123,7 @@ class LoopClosure:
     def _turn(self, D: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the rotation error (3,), predecessor's axes, and its rate (3, 3) for a relative angular velocity."""
         if self.aligned == 3:
-            return _whole_turn(D)
+            return _rotation_vector(D)
         if self.aligned == 2:
             return _tilt(D, self.hinge)
         sine = 0.5 * np.array([D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]])
@@ -131,8 +131,8 @@ class LoopClosure:
         return sine, 0.5 * (np.trace(D) * np.eye(3) - D)
 
 
-def _whole_turn(D: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the rotation vector of D and its rate."""
+def _rotation_vector(D: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rotation vector (3,) of D, and its rate (3, 3) for a unit angular velocity in the axes before D."""
     turn = quaternion.log(quaternion.from_matrix(D))
     return turn, turn_jacobian(turn).T
 
@@ -181,6 +181,7 @@ def loop_closures(rows: Sequence[LoopConstraint]) -> list[LoopClosure]:
 
 
 def _closure(group: list[LoopConstraint]) -> LoopClosure:
+    """Return the closure of loop rows between the same frames; two or three rotation rows require the whole angle."""
     first = group[0]
     # Unit vectors, so that residuals are angles and lengths in any units of the dynamics.
     axes = np.array([row.axis / np.linalg.norm(row.axis) for row in group])
@@ -277,13 +278,15 @@ def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> 
     conditions: list[Condition] = []
     conditions.extend(loop_closures([row for row in cs.constraints if isinstance(row, LoopConstraint)]))
     conditions.extend(PointDistance(row) for row in cs.constraints if isinstance(row, PointPair))
-    conditions.extend(_contact_places(model, at, [row for row in cs.constraints if isinstance(row, ContactConstraint)]))
+    conditions.extend(
+        _contact_conditions(model, at, [row for row in cs.constraints if isinstance(row, ContactConstraint)])
+    )
     conditions.extend(CustomCondition(rows, t) for rows in cs.packed.custom)
     return conditions
 
 
-def _contact_places(model: Model, at: Kinematics, rows: Sequence[ContactConstraint]) -> list[FixedPointCondition]:
-    """Return one condition for all contact rows of the same point."""
+def _contact_conditions(model: Model, at: Kinematics, rows: Sequence[ContactConstraint]) -> list[FixedPointCondition]:
+    """Return one condition for each point with contact rows: it keeps its present position along their normals."""
     points: dict[tuple[str, bytes], list[ContactConstraint]] = {}
     for row in rows:
         points.setdefault((row.body, row.point.tobytes()), []).append(row)

@@ -58,13 +58,13 @@ def position_rate(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatA
 
 
 def slope(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
-    """Return the slope of the velocity errors for a change of v along a, and G a."""
+    """Return the derivative of the velocity errors along a in v, by differences, and its expected value G a."""
     phid = [evaluated(model, state.q, state.v + h * state.a, cs, VELOCITY_ERROR, state.t).phid for h in (-_STEP, _STEP)]
     return (phid[1] - phid[0]) / (2.0 * _STEP), evaluated(model, state.q, state.v, cs, JACOBIAN, state.t).G @ state.a
 
 
 def bias(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
-    """Return the rate of the velocity errors, and G a - gamma."""
+    """Return the time derivative of the velocity errors, by differences, and its expected value G a - gamma."""
     one, two = (state.after(model, h) for h in (-_STEP, _STEP))
     phid = [evaluated(model, at.q, at.v, cs, VELOCITY_ERROR, at.t).phid for at in (one, two)]
     rows = evaluated(model, state.q, state.v, cs, JACOBIAN | GAMMA, state.t)
@@ -327,6 +327,7 @@ def check_constraint(
 
 
 def _as_set(model: Model, constraint: AnyConstraint | ConstraintSet | Iterable[AnyConstraint | Any]) -> ConstraintSet:
+    """Return a constraint, or several, as a set with rows; raise if a given set is for another model."""
     if isinstance(constraint, ConstraintSet):
         check_set(model, constraint)
         cs = constraint

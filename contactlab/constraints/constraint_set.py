@@ -362,6 +362,7 @@ class ConstraintSet:
         groups: tuple[ConstraintGroup, ...],
         keys: dict[Hashable, int],
     ) -> None:
+        """Set all fields of the set: labels of rows, packed rows, and the arrays for fast calls."""
         n = places[-1].stop if places else 0
         labels = [""] * n
         pull: list[Baumgarte | None] = [None] * n

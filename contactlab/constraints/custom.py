@@ -161,6 +161,7 @@ class CustomRows:
         operands: tuple[Any, ...],
         v: FloatArray | None = None,
     ) -> FloatArray:
+        """Call a user's method, with t and v if it declares them, and check the shape of the result."""
         method, declared = self._declared[name]
         more: dict[str, Any] = {}
         if "t" in declared:

@@ -104,7 +104,7 @@ def forward_dynamics_constraints_derivatives(
                 model, cs, q_, v_, time, _FixedMultipliers(motion.a, motion.forces, np.zeros(n), np.zeros(nv))
             )
             pushed, wanted = pushed + own[0], wanted + own[1]
-        a, forces = _solved(H, rows.G, pushed, wanted)
+        a, forces = _solve_blocks(H, rows.G, pushed, wanted)
     else:
         # If rows are redundant, use orthonormal rows in units of inertia, in which the rank is determined: G = B Q /
         # scale.
@@ -117,7 +117,7 @@ def forward_dynamics_constraints_derivatives(
             own = _differenced(model, cs, q_, v_, time, held)
             pushed, wanted, lifted, shared = pushed + own[0], wanted + own[1], lifted + own[2], shared + own[3]
         wanted = wanted + basis.multipliers(basis.Q @ (scale[:, None] * lifted))
-        a, forces = _solved(H, basis.Q / scale, pushed, basis.targets(wanted))
+        a, forces = _solve_blocks(H, basis.Q / scale, pushed, basis.targets(wanted))
         forces = basis.multipliers(forces)
         forces[:, : 2 * nv] += shared - basis.U @ (basis.U.T @ shared)
     if not (np.isfinite(a).all() and np.isfinite(forces).all()):
@@ -125,8 +125,13 @@ def forward_dynamics_constraints_derivatives(
     return ConstrainedMotionDerivatives(*np.split(a, 3, axis=1), *np.split(forces, 3, axis=1))
 
 
-def _solved(H: FloatArray, G: FloatArray, pushed: FloatArray, wanted: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return da and dforces, 3 nv columns each, for rows that are linearly independent."""
+def _solve_blocks(
+    H: FloatArray, G: FloatArray, pushed: FloatArray, wanted: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Solve H da - G' dforces = pushed, G da = wanted for independent rows; the last nv columns are by tau.
+
+    da (nv, 3 nv) and dforces (m, 3 nv) are the derivatives by q, v and tau.
+    """
     m, n = G.shape
     scale = unit_columns(H)[:, None]
     rows = G * scale.T
@@ -151,7 +156,10 @@ class _Moving(NamedTuple):
 def _moving(
     model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, a: FloatArray, forces: FloatArray
 ) -> _Moving:
-    """Return the derivatives of contacts and loops at accelerations a (nv,) and forces (nc,)."""
+    """Return the derivatives by q and v of the rows' accelerations and wrenches, at fixed a (nv,) and forces (nc,).
+
+    Rows of custom constraints are not included.
+    """
     from contactlab.constraints.kernels.row_rates import row_rates
 
     nl, nv, n, packed = model.packed.nl, model.nv, cs.n_rows, cs.packed

@@ -54,6 +54,7 @@ class KKTSolution:
 
 @functools.cache
 def _kernels() -> Any:
+    """Return the kernels `solve_kkt` and `constraint_residual`, imported on first use."""
     from contactlab.constraints.kernels.constrained_motion import constraint_residual
     from contactlab.constraints.kernels.kkt import solve_kkt
 
@@ -94,7 +95,10 @@ def read_operands(
 
 
 def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
-    """Return the rounding error of each row (nc,) as a fraction of its length, for unknown terms; 1 for zero rows."""
+    """Return the tolerances (nc,) of rows whose terms are unknown, as fractions of their lengths.
+
+    They are ``tolerance``, and 1 for rows that are zero up to rounding.
+    """
     sizes = np.linalg.norm(G, axis=1)
     zero = sizes <= np.finfo(np.float64).eps * max(G.shape) * sizes.max(initial=0.0)
     return np.asarray(np.where(zero, 1.0, tolerance))
@@ -103,7 +107,7 @@ def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
 def solved(
     method: str, system: System, tolerance: FloatArray, parents: IntArray | None = None, dense: bool = True
 ) -> KKTSolution:
-    """Return the solution by the compiled solvers; H is overwritten."""
+    """Solve the system by the compiled solver named ``method``; H is overwritten."""
     m, n = system.G.shape
     x, multipliers, sizes = np.empty(n), np.empty(m), unconstrained_accelerations(system.H, system.c)
     tree = np.arange(-1, n - 1) if parents is None else parents

@@ -136,6 +136,7 @@ def null_space(
 
 
 def _read_bases(system: System, Y: ArrayLike, Z: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return the bases Y and Z as arrays; raise unless they have n columns together and G Z = 0."""
     n = system.c.shape[0]
     row, free = finite_array(Y, "Y", (n, None), ConstraintError), finite_array(Z, "Z", (n, None), ConstraintError)
     if row.shape[1] + free.shape[1] != n:
@@ -150,6 +151,7 @@ def _read_bases(system: System, Y: ArrayLike, Z: ArrayLike) -> tuple[FloatArray,
 def _by_bases(
     system: System, Y: FloatArray, Z: FloatArray, tolerance: FloatArray, linear_solver: LinearSolver
 ) -> KKTSolution:
+    """Return the solution with x = Y y + Z z, by the null-space method with the caller's bases."""
     H, G, c, gamma = system
     basis = row_basis(G @ Y, tolerance, linear_solver)
     if basis.rank < Y.shape[1]:
@@ -214,7 +216,7 @@ def range_space_sparse(
 
 
 def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
-    """Return the branches in the form that the kernels expect."""
+    """Return the parent degree of freedom (n,) of each one, -1 for roots, from a Model or a checked array."""
     if isinstance(tree, Model):
         parents: IntArray = dof_parents(tree)
         if parents.shape[0] != n:

@@ -107,7 +107,7 @@ def group_wrenches(
 
 
 def _in_axes(model: Model, at: Kinematics, acting: _Acting, frame: WrenchFrame) -> BodyWrench:
-    """Return a wrench in the requested axes."""
+    """Return a wrench at its point, in axes of the world, of the body, or of the constraint: ``frame``."""
     body, place, wrench = acting
     pose = body_pose(model, at, body)
     if frame == "world":
@@ -152,7 +152,7 @@ def _of_loops(model: Model, at: Kinematics, members: Iterable[tuple[LoopConstrai
 
 
 def _of_distances(model: Model, at: Kinematics, members: Iterable[tuple[PointPair, float]]) -> list[_Acting]:
-    """Return wrenches on both bodies of each row, along the line between the points."""
+    """Return wrenches on both bodies of each pair, along the line between its points; a positive force pushes apart."""
     acting: list[_Acting] = []
     for pair, force in members:
         ends = ((pair.body_a, pair.point_a), (pair.body_b, pair.point_b))

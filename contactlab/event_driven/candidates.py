@@ -157,7 +157,7 @@ Candidate = BallHalfSpacePair | BallBallPair
 
 
 def edges_in_tangents(edges: int) -> FloatArray:
-    """Return the directions (edges / 2, 2) of a friction pyramid in the two tangents of its contact."""
+    """Return the first half of the edges of a friction pyramid as unit vectors (edges / 2, 2) in the two tangents."""
     angles = 2.0 * np.pi * np.arange(edges // 2) / edges
     return np.column_stack((np.cos(angles), np.sin(angles)))
 
@@ -254,9 +254,10 @@ def penetration_text(
 
 
 def tunnelled_balls(world: World, candidates: Sequence[Candidate], time: FloatArray, q: FloatArray) -> str:
-    """Return a text with the balls that passed through one another between two states, empty without any.
+    """Return a text about the two balls that passed deepest through one another between two states, or "".
 
-    Between two steps of the integrator their gap was positive at both ends, so that no event was found.
+    Their gap was positive at both ends of a step of the integrator, so no event was found. ``q`` (n, nq) are the states
+    at the times ``time`` (n,); centres are assumed to move on straight lines between them.
     """
     pairs = [pair for pair in candidates if isinstance(pair, BallBallPair)]
     if not pairs or len(time) < 2:

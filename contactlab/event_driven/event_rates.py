@@ -27,7 +27,7 @@ from contactlab.event_driven.smooth_rates import (
     Layout,
     SmoothRates,
     contact_rates,
-    solved,
+    solve_rows,
 )
 from contactlab.impact import ImpactLaw, Newton
 from contactlab.impact.collision import Restitution, coefficients
@@ -55,7 +55,11 @@ class Crossing:
 
 
 def crossings(layout: Layout, at: SmoothRates, unloaded: Sequence[int], q: FloatArray) -> list[Crossing]:
-    """Return all functions that could end a phase, as in `run`, except "response"."""
+    """Return all functions that could end a phase, with their derivatives and rates; as in `run`, except "response".
+
+    They are the gaps of open contacts, normal forces, friction bounds of sticking and slip of sliding contacts.
+    Contacts in ``unloaded`` are closed, but without forces.
+    """
     model, nv, width = layout.model, layout.model.nv, at.by.shape[1]
     inverse = np.linalg.inv(at.M)
     found: list[Crossing] = []
@@ -103,16 +107,18 @@ _NEGLIGIBLE = 1e-9
 
 
 def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> JumpRates:
-    """Differentiate one jump."""
+    """Return the derivatives of v+ of a jump: by its equations for Newton's simultaneous law, else by differences."""
     pairs = [layout.candidates[k] for k in jump.pairs]
     if jump.event.kind is EventKind.ZENO:
-        return _linear(layout, jump, q, *_plastic_modes(layout, jump), np.zeros((2, len(pairs))))
+        return _differentiate_in_modes(layout, jump, q, *_plastic_modes(layout, jump), np.zeros((2, len(pairs))))
     law = law_of(course.stepper.impact, pairs)
     if jump.event.kind is EventKind.JAM or not isinstance(law, Newton) or law.order != "simultaneous":
         return differenced_jump(course, layout, jump, q, law)
     assert jump.event.problem is not None
     u = jump.event.problem.blocks().J[: len(pairs)] @ jump.event.v_minus
-    return _linear(layout, jump, q, *_newton_modes(course, layout, jump, q), _restitution(law.restitution, u))
+    return _differentiate_in_modes(
+        layout, jump, q, *_newton_modes(course, layout, jump, q), _restitution(law.restitution, u)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,10 +225,14 @@ def _restitution(given: Restitution | None, u: FloatArray) -> FloatArray:
     return np.where(approach > 0.0, np.vstack((e, e + slope * approach)), 0.0)
 
 
-def _linear(
+def _differentiate_in_modes(
     layout: Layout, jump: Jump, q: FloatArray, modes: list[_Mode], near: list[tuple[int, float]], e: FloatArray
 ) -> JumpRates:
-    """Differentiate the equations of a jump in its modes; e (2, nc) has the restitution and its derivative."""
+    """Return the derivatives of v+ of a jump by state and parameters, from its linear equations in fixed modes.
+
+    ``modes`` has the rows and columns of contacts with impulses. e (2, nc) is the result of `_restitution`. ``near``
+    has contacts and their distances from a change of mode, and is passed on.
+    """
     model, nv, width = layout.model, layout.model.nv, layout.width
     before, after, still = jump.event.v_minus, jump.event.v_plus, np.zeros(layout.model.nv)
 
@@ -240,7 +250,7 @@ def _linear(
         k, own = jump.pairs[mode.place], p[at : at + len(mode.rows)]
         at += len(mode.rows)
         force = own @ mode.columns
-        pushed[:, :nv] += plus.carried(force)
+        pushed[:, :nv] += plus.force_derivative(force)
         wrenches += plus.wrenches(model, force)
         pushed[:, layout.column("mu", k)] += (plus.L.T @ (own @ mode.by_mu))[:, None]
         row = np.zeros((len(mode.rows), width))
@@ -253,7 +263,7 @@ def _linear(
     pushed[:, :nv] -= inverse_dynamics_derivatives(model, q, still, after - before, wrenches).dtau_dq
     pushed[:, :nv] += inverse_dynamics_derivatives(model, q, still, still).dtau_dq
     pushed[:, nv : 2 * nv] += M
-    return JumpRates(solved(M, J, R, pushed, np.vstack(wanted))[0], tuple(near))
+    return JumpRates(solve_rows(M, J, R, pushed, np.vstack(wanted))[0], tuple(near))
 
 
 # Steps of differences, tried until two results agree to this fraction.
@@ -321,7 +331,10 @@ def _after(
     given: FloatArray | None,
     way: FloatArray,
 ) -> FloatArray:
-    """Return the velocity after a jump whose state and parameters are displaced along the columns of a layout."""
+    """Return v+ (nv,) after a jump, with state and parameters displaced by ``way`` in the columns of a layout.
+
+    ``given`` has the law's restitution of the pairs; None if the law has none.
+    """
     model, nv, v = layout.model, layout.model.nv, jump.event.v_minus
     kin = kinematics(model, integrate(model, q, way[:nv], 1.0), v + way[nv : 2 * nv])
     pairs = [layout.candidates[k] for k in jump.pairs]

@@ -151,7 +151,7 @@ class Phase:
         return normalize(self.model, y[: self.model.nq]), y[self.model.nq :]
 
     def instant(self, t: float, y: FloatArray) -> Instant:
-        """Compute the quantities of a state."""
+        """Return kinematics, mass matrix and acceleration without contacts at time t [s] in the state y = (q, v)."""
         q, v = self.split(y)
         kin = kinematics(self.model, q, v)
         a_free = forward_dynamics(self.model, kin, None, self.tau(t, q, v))
@@ -173,6 +173,7 @@ class Phase:
         return np.concatenate((self.q_rate(instant.kin.q, y[self.model.nq :]), forces.a))
 
     def _solve(self, instant: Instant, found: list[PairKinematics]) -> Forces:
+        """Return acceleration and contact forces of the linear equations of the modes."""
         n = len(found)
         if n == 0:
             return Forces(instant.a_free, np.zeros(0), np.zeros((0, 2)), np.zeros(0))

@@ -226,7 +226,7 @@ class EventRecording:
         return f"EventRecording({end}, {self.time.size} states, {len(self.events)} events)"
 
     def _repr_html_(self) -> str:
-        """Return the HTML for notebooks."""
+        """Return the record as a table in HTML, which notebooks display."""
         counts = {kind: len(self.of_kind(kind)) for kind in EventKind}
         said = ", ".join(f"{count} {kind.value}" for kind, count in counts.items() if count)
         rows = [("states", self.time.size), ("events", said or "none"), ("contacts", len(self.contact_names))]
@@ -344,14 +344,18 @@ def open_run(path: Path) -> dict[str, Any]:
     try:
         world = world_from_json(meta["world"])
         names = tuple(map(str, meta["contact_names"]))
-        notices, evaluations, told = tuple(map(str, meta["notices"])), int(meta["evaluations"]), list(meta["events"])
+        notices, evaluations, event_data = (
+            tuple(map(str, meta["notices"])),
+            int(meta["evaluations"]),
+            list(meta["events"]),
+        )
         n, nk, nq, nv = arrays["time"].size, len(names), world.model.nq, world.model.nv
         tails = {"q": (nq,), "v": (nv,), "forces": (nk, 3), "gaps": (nk,)}
         _check(path, arrays, {name: (n, *tails.get(name, ())) for name in _STATES})
         ends = {"v_minus": (nv,), "v_plus": (nv,), "impulses": (nk, 3)}
-        _check(path, arrays, {f"event_{name}": (len(told), *ends[name]) for name in _OF_EVENTS})
-        problems = iter(_unpacked(arrays, sum(bool(one["problem"]) for one in told)))
-        rows = zip(told, *(arrays[f"event_{name}"] for name in _OF_EVENTS), strict=True)
+        _check(path, arrays, {f"event_{name}": (len(event_data), *ends[name]) for name in _OF_EVENTS})
+        problems = iter(_unpacked(arrays, sum(bool(one["problem"]) for one in event_data)))
+        rows = zip(event_data, *(arrays[f"event_{name}"] for name in _OF_EVENTS), strict=True)
         events = tuple(_event(one, *row, next(problems) if one["problem"] else None) for one, *row in rows)
     except RecordError:
         raise
@@ -389,13 +393,13 @@ def _stacked(run: EventRecording, name: str) -> NDArray[Any]:
     return np.array([getattr(event, name) for event in run.events], dtype=np.float64).reshape(len(run.events), *tail)
 
 
-def _event(told: Mapping[str, Any], *rest: Any) -> Event:
-
+def _event(description: Mapping[str, Any], *rest: Any) -> Event:
+    """Return an event from its description and its arrays v_minus, v_plus, impulses and problem."""
     v_minus, v_plus, impulses, problem = rest
-    before, after = map(float, told["energies"])
-    contacts = tuple(map(str, told["contacts"]))
-    kind = EventKind(told["kind"])
-    return Event(float(told["time"]), kind, contacts, v_minus, v_plus, before, after, impulses, problem)
+    before, after = map(float, description["energies"])
+    contacts = tuple(map(str, description["contacts"]))
+    kind = EventKind(description["kind"])
+    return Event(float(description["time"]), kind, contacts, v_minus, v_plus, before, after, impulses, problem)
 
 
 def _packed(problems: list[ConstraintVelProblemData]) -> Arrays:
@@ -413,6 +417,7 @@ def _packed(problems: list[ConstraintVelProblemData]) -> Arrays:
 
 
 def _unpacked(arrays: Arrays, count: int) -> list[ConstraintVelProblemData]:
+    """Return the ``count`` problems of the events from the arrays of a file."""
     members: list[dict[str, NDArray[Any]]] = [{} for _ in range(count)]
     for key in [key for key in arrays if key.startswith("problem_")]:
         name, at = key.removeprefix("problem_"), 0

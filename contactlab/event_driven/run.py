@@ -85,7 +85,7 @@ class Run:
                 self._arc(self.t, self.y, ())
                 break
             start = self.t
-            slips = self._smooth(end)
+            slips = self._integrate_arc(end)
             still = still + 1 if self.t <= start else 0
             if still > _MAX_AT_ONCE:
                 message = f"the modes at t = {self.t:.9g} s change without end: {self.sides}"
@@ -99,8 +99,8 @@ class Run:
                 break
         recording = self.recording()
         self.doubts |= penetration_text(self.world, self.candidates, recording.time, recording.gaps)
-        told = (text for kind, text in self.doubts.items() if kind != "energy")
-        return replace(recording, notices=(*self.notices, *told))
+        texts = (text for kind, text in self.doubts.items() if kind != "energy")
+        return replace(recording, notices=(*self.notices, *texts))
 
     def recording(self) -> EventRecording:
         """Return the recording so far."""
@@ -125,8 +125,11 @@ class Run:
 
     # -- between events
 
-    def _smooth(self, end: float) -> dict[int, FloatArray]:
-        """Integrate to the next event or the end; return the directions of contacts that begin to slip."""
+    def _integrate_arc(self, end: float) -> dict[int, FloatArray]:
+        """Integrate to the next event or to time ``end`` [s], and update time, state and record.
+
+        Return the slip directions (2,) of contacts whose friction reaches its bound in this event, by candidate.
+        """
         from scipy.integrate import solve_ivp
 
         o = self.options
@@ -139,7 +142,7 @@ class Run:
         if found.status < 0:
             message = f"the integrator failed at t = {found.t[-1]:.9g} s: {found.message}"
             raise EventError(message, time=float(found.t[-1]), recording=self.recording())
-        self._keep(phase, found)
+        self._record_arc(phase, found)
         states = np.array([phase.split(y)[0] for y in found.y.T])
         if "long step" not in self.doubts and (text := tunnelled_balls(self.world, self.candidates, found.t, states)):
             self.doubts["long step"] = text
@@ -230,8 +233,12 @@ class Run:
                 add("cone", i, cone)
         return names, functions
 
-    def _keep(self, phase: Phase, found: Any) -> None:
-        """Record an interval of smooth motion."""
+    def _record_arc(self, phase: Phase, found: Any) -> None:
+        """Append rows of the record for an interval of smooth motion: state, energies, contact forces and gaps.
+
+        ``found`` is the result of ``solve_ivp``. Rows are at its steps, or at both ends and the
+        multiples of ``output_step`` between them.
+        """
         times, states = found.t, found.y
         if self.options.output_step is not None:
             step = self.options.output_step
@@ -279,6 +286,7 @@ class Run:
         raise EventError(message, time=self.t, recording=self.recording())
 
     def _touching(self) -> list[tuple[int, PairKinematics]]:
+        """Return closed pairs and their candidates; those already closed count up to a thousand times the tolerance."""
         kin = kinematics(self.model, *self._state())
         held = {side.index for side in self.sides} | set(self.unloaded)
         found = []
@@ -326,7 +334,7 @@ class Run:
         self._change(EventKind.IMPACT, approaching, pairs, outcome.v_plus, impulses, problem=data)
 
     def _jamming_impact(self, error: InconsistentContact, closed: list[int]) -> None:
-        """Stop the slip of a jammed contact by an impact without collision."""
+        """Apply the impact that stops the slip of a jammed contact without collision; raise if there is none."""
         kin = kinematics(self.model, *self._state())
         pairs = [(k, self.candidates[k].local(self.model, kin)) for k in closed]
         data = impact_problem(
@@ -347,6 +355,7 @@ class Run:
         impulses: FloatArray | None = None,
         problem: ConstraintVelProblemData | None = None,
     ) -> None:
+        """Record an event, append the jump, and set the velocity to v_plus."""
         q, v = self._state()
         self._event(kind, contacts, v, v_plus, impulses, problem)
         self.jumps.append(Jump(self.events[-1], tuple(k for k, _ in pairs)))
@@ -377,6 +386,7 @@ class Run:
         impulses: FloatArray | None = None,
         problem: ConstraintVelProblemData | None = None,
     ) -> None:
+        """Append an event with the energies before and after; contacts are candidates' numbers."""
         q = self._state()[0]
         before, after = (float(kinetic_energy(self.model, q, v)) for v in (v_minus, v_plus))
         names = tuple(self.candidates[k].name for k in contacts)

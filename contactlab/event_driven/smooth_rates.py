@@ -87,8 +87,8 @@ class ContactRates:
             found[model.index(end.body)] += end.sign * np.concatenate((skew(at) @ F, F))
         return found
 
-    def carried(self, force: FloatArray) -> FloatArray:
-        """Return the derivative (nv, nv) by q of the generalized force of a force (3,) that moves with the bodies."""
+    def force_derivative(self, force: FloatArray) -> FloatArray:
+        """Return the derivative (nv, nv) by q of L' force, for a force (3,) that is constant in the contact's frame."""
         F = force @ self.frame
         F_q = np.einsum("i,ijk->jk", force, self.frame_q)
         n_q = self.frame_q[0]
@@ -119,6 +119,7 @@ def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candi
 def _end(
     model: Model, kin: Kinematics, a: FloatArray, body: str, point: FloatArray, sign: float, radius: float
 ) -> _End:
+    """Return position, motion and derivatives of one body's point in a pair."""
     velocity = point_velocity_6d(model, kin, None, body, point)
     acceleration = point_acceleration_6d(model, kin, None, a, body, point)
     v_q, J = point_velocity_derivatives(model, kin, None, body, point)
@@ -163,6 +164,7 @@ def _assembled(
     turning_q: FloatArray,
     turning_v: FloatArray,
 ) -> ContactRates:
+    """Return a pair's rates from its ends; ``turning`` is n', with its derivatives by q and v."""
     n, n_q = frame[0], frame_q[0]
     nv = n_q.shape[1]
     slip, slipping, v, a = np.zeros((4, 3))
@@ -294,7 +296,7 @@ def smooth_rates(
     rows, columns, wanted, turned = [], [], [], np.zeros((n, 2, width))
     for i, (side, r) in enumerate(zip(sides, rates, strict=True)):
         mu, force = layout.candidates[side.index].mu, np.concatenate(([forces.fN[i]], forces.fT[i]))
-        pushed[:, :nv] += r.carried(force)
+        pushed[:, :nv] += r.force_derivative(force)
         wrenches += r.wrenches(model, force)
         held = np.zeros((3, width))
         held[:, :nv], held[:, nv : 2 * nv] = -r.rate_q - c * r.u_q, -r.rate_v - c * r.L
@@ -317,7 +319,7 @@ def smooth_rates(
     pushed[:, nv : 2 * nv] -= by_v
     if not rows:
         return replace(bare, by=np.asarray(np.linalg.solve(instant.M, pushed), dtype=np.float64))
-    da, dx, shared = solved(instant.M, np.vstack(rows), np.vstack(columns), pushed, np.vstack(wanted))
+    da, dx, shared = solve_rows(instant.M, np.vstack(rows), np.vstack(columns), pushed, np.vstack(wanted))
     fN_by, fT_by, at = np.zeros((n, width)), turned, 0
     for i, (side, row) in enumerate(zip(sides, rows, strict=True)):
         fN_by[i] = dx[at]
@@ -330,15 +332,15 @@ def smooth_rates(
 
 
 def phase_of(course: RunTrace, layout: Layout, sides: Sequence[ContactMode], part: float = 1.0) -> Phase:
-    """Return the phase that the run integrated."""
+    """Return the phase that the run integrated; ``part`` scales the speed of slow slip."""
     o = course.stepper
     return Phase(layout.model, layout.candidates, sides, course.tau, o.stabilisation, part * SLOW * o.slip_speed)
 
 
-def solved(
+def solve_rows(
     M: FloatArray, J: FloatArray, R: FloatArray, pushed: FloatArray, wanted: FloatArray
 ) -> tuple[FloatArray, FloatArray, bool]:
-    """Solve M x - R' f = pushed, J x = wanted for x and the shortest f; return also if x depends on this choice."""
+    """Return x, the shortest f, and True if x depends on this choice, with M x - R' f = pushed and J x = wanted."""
     free, responses = np.linalg.solve(M, pushed), np.linalg.solve(M, R.T)
     A = J @ responses
     f, _, rank, _ = np.linalg.lstsq(A, wanted - J @ free, rcond=1e-11)

@@ -56,7 +56,7 @@ class TransitionIntegrator:
         self.last = -1
 
     def run(self) -> None:
-        """Integrate all arcs."""
+        """Carry the derivatives through all arcs of the run, and across the event between each two arcs."""
         last: Arc | None = None
         for arc in self.course.arcs:
             if last is None:
@@ -192,7 +192,7 @@ class TransitionIntegrator:
         self.X, self.D = self.X - np.outer(after.flow, dt), D
 
     def _finish(self, last: Arc) -> None:
-        """Add the events at the end, or shortly after it."""
+        """Report events at the end, or shortly after it, as kinks: small changes can move them across the end."""
         if last.ended or (last.end == last.start and len(self.course.arcs) > 1):
             contacts = {self.names.index(name) for jump in last.jumps for name in jump.event.contacts}
             self._kink(last.end, sorted(contacts), "at the end", 0.0)
@@ -230,7 +230,7 @@ class TransitionIntegrator:
             self._kink(t, sorted({hit.contact, *others}), "at once", off)
 
     def _jump(self, arc: Arc, q: FloatArray) -> None:
-        """Advance X through the jumps at the start of an arc."""
+        """Advance X through the jumps at the start of an arc, and report kinks near a change of mode."""
         nv = self.nv
         for jump in arc.jumps:
             rates = jump_rates(self.course, self.layout, jump, q)

@@ -131,6 +131,7 @@ class BaseLCP:
 
     @cached_property
     def _assembled(self) -> tuple[FloatArray, FloatArray]:
+        """The assembled M (n, n) and q (n,)."""
         from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 
         MM, qq = np.empty((self.n, self.n)), np.empty(self.n)
@@ -338,15 +339,15 @@ class ConeUnknowns:
         parts = [np.concatenate(([c], first[c] + np.arange(r[c]))) for c in range(nc)]
         return cls(np.concatenate([*parts, np.arange(2 * nc + 2 * nr, n)]).astype(np.int64), r)
 
-    def start(self, z0: FloatArray) -> FloatArray:
-        """Return the start (m,) that corresponds to z0 of the LCP."""
+    def from_lcp(self, z0: FloatArray) -> FloatArray:
+        """Return the forces (m,) of the cone problem that correspond to z0 of the LCP, as a start for its solver."""
         nc, nr = len(self.r), int(self.r.sum())
         signed = z0.copy()
         signed[nc : nc + nr] -= z0[nc + nr : nc + 2 * nr]
         return signed[self.places]
 
-    def vector(self, force: FloatArray, u: FloatArray) -> FloatArray:
-        """Return forces (m,) as a vector of the LCP, with the slip speeds in u (m,) as lambda."""
+    def to_lcp(self, force: FloatArray, u: FloatArray) -> FloatArray:
+        """Return the z of the LCP for forces (m,) of the cone problem; lambda is the slip speed in the rates u (m,)."""
         nc, nr = len(self.r), int(self.r.sum())
         z, motion = (np.zeros(len(self.places) + nc + nr) for _ in range(2))
         z[self.places], motion[self.places] = force, u

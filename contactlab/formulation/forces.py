@@ -125,6 +125,7 @@ def contact_forces_in_frames(
 
 
 def _frame(i: int, value: ArrayLike) -> FloatArray:
+    """Return frame i as an array (2, 2) with orthonormal columns normal and tangent, or raise."""
     try:
         frame = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

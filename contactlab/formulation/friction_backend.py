@@ -119,7 +119,7 @@ def balanced_residual(problem: lcp.LCP, z: FloatArray) -> float:
 
 
 def check_law(formed: DiscretizedLCP, z: FloatArray, law: str) -> LawCheck:
-    """Return the residuals of a vector z (n,) of the LCP in a law."""
+    """Check z (n,) of the LCP against a law: return its largest scaled residual and both certificates."""
     h, data = formed.h, formed.data
     if not np.isfinite(z).all():
         z = np.where(np.isfinite(z), z, np.inf)
@@ -283,7 +283,7 @@ def qp_code_objection(solver: object) -> str | None:
 
 
 def friction_objection(friction: str, solver: object) -> tuple[str, str] | None:
-    """Return field and reason if ``friction`` is unknown or ``solver`` does not solve it, otherwise None."""
+    """Return field and reason of an error if ``friction`` is unknown or not solved by ``solver``, otherwise None."""
     if friction not in FRICTION:
         return "friction", f"must be one of {', '.join(FRICTION)}, got {friction!r}"
     traits, name = getattr(solver, "traits", None), type(solver).__name__

@@ -117,6 +117,7 @@ class ConvexRelaxation:
         return FrictionAnswer(problem, result, relaxed, ("normal_complementarity",) if relaxed else ())
 
     def _claim(self, problem: lcp.LCP, at: ContactLayout, z0: FloatArray | None) -> lcp.Claim:
+        """Solve the quadratic program; return its z of the contact LCP, with slacks from the sliding speeds."""
         from scipy import sparse
 
         MM, q = np.asarray(problem.M), problem.q
@@ -269,21 +270,25 @@ class StaggeredProjections:
         return self._answer(_Parts(formed.problem, at, np.r_[at.normals, at.rest], J[rows] @ Y[rows].T), z0)
 
     def _answer(self, parts: _Parts, z0: FloatArray | None) -> FrictionAnswer:
+        """Iterate, and verify z on Coulomb's LCP, or else on the last normal problem as a relaxation."""
         problem = parts.problem
         clock = time.perf_counter()
-        claim, lag = self._alternate(parts, z0)
+        claim, friction_change = self._alternate(parts, z0)
         result, relaxed = verified(problem, self, lambda: claim), False
         if claim.status is lcp.Status.SOLVED and not result.solved:
-            problem, relaxed = lcp.LCP(problem.M, problem.q + lag, problem.q_uncertainty), True
+            problem, relaxed = lcp.LCP(problem.M, problem.q + friction_change, problem.q_uncertainty), True
             result = verified(problem, self, lambda: claim)
         result = replace(result, solve_time=time.perf_counter() - clock)
         return FrictionAnswer(problem, result, relaxed, _LAGGING if relaxed else ())
 
     def _alternate(self, parts: _Parts, z0: FloatArray | None) -> tuple[lcp.Claim, FloatArray]:
-        """Iterate until Coulomb's LCP is solved; return the claim, and the last normal problem's vector less qq."""
+        """Iterate until Coulomb's LCP is solved; return the claim, and a vector (n,).
+
+        The claimed z solves the LCP with this vector, the last `_Parts.friction_change`, added to qq.
+        """
         problem = parts.problem
         z = np.zeros(problem.n) if z0 is None else np.maximum(z0, 0.0)
-        lag = np.zeros(problem.n)
+        friction_change = np.zeros(problem.n)
         residuals: list[float] = []
         recorder = lcp.TraceRecorder(True, "scaled residual")
         spent = missed = solved = 0
@@ -292,7 +297,7 @@ class StaggeredProjections:
             at_start, enough = lcp.residuals(problem, z), min(self.tolerance, VERIFIED)
             if at_start.solved(enough) and at_start.scaled <= _SHARE * enough:
                 detail = f"the start, scaled residual {at_start.scaled:.1e}"
-                return lcp.Claim(z, lcp.Status.SOLVED, 0, detail, trace=recorder.trace()), lag
+                return lcp.Claim(z, lcp.Status.SOLVED, 0, detail, trace=recorder.trace()), friction_change
         sharpens = self.polish and self.tolerance <= VERIFIED
         for _ in range(self.max_iterations):
             before = z
@@ -313,7 +318,7 @@ class StaggeredProjections:
             solved += residual.solved(self.tolerance)
             sharp = residual.scaled <= _SHARE * self.tolerance
             if near or (residual.solved(self.tolerance) and (sharp or solved > _FURTHER)):
-                lag[parts.normal] = parts.lag(before, z)
+                friction_change[parts.normal] = parts.friction_change(before, z)
                 status = lcp.Status.SOLVED
                 break
             if max(residuals[-2:]) <= ROUNDING and len(residuals) > 1:
@@ -329,7 +334,7 @@ class StaggeredProjections:
             detail += f", {missed} subproblems not solved by {type(self.qp).__name__}"
         if status is lcp.Status.ITERATION_LIMIT:
             detail += "; raise max_iterations or tolerance, or give an LCP solver the whole problem"
-        return lcp.Claim(z, status, spent, detail, evidence=proof, trace=recorder.trace()), lag
+        return lcp.Claim(z, status, spent, detail, evidence=proof, trace=recorder.trace()), friction_change
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,10 +372,11 @@ class _Parts:
         z[at.slacks] = np.where(pressed[len(E) :], z[at.slacks], least)
         return z, [first, second]
 
-    def lag(self, before: FloatArray, z: FloatArray) -> FloatArray:
-        """Return the change of the normal problem's vector from the friction ``before`` to the friction of z.
+    def friction_change(self, before: FloatArray, z: FloatArray) -> FloatArray:
+        """Return the normal problem's vector with the friction of ``before``, less its vector with the friction of z.
 
-        It includes the friction of sliding contacts at acceleration level.
+        The normal problem was solved with the first one. It includes the friction of sliding contacts at acceleration
+        level.
         """
         MM, normal = np.asarray(self.problem.M), self.normal
         friction, change = slice(self.at.edges.start, self.at.slacks.stop), before - z

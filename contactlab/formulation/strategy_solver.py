@@ -162,13 +162,13 @@ def solve_cones_with_strategies(
 
     z0 (n,) is as in `solve_with_strategies`.
     """
-    found = _found(formed, z0, tolerance, True, True, attempts)
+    found = _solve_by_strategies(formed, z0, tolerance, True, True, attempts)
     if found is None:
         return None
     blocks = formed.data.blocks()
     cone = cone_problem(lcp_matrix(formed, found.rows), formed.qq, blocks.r, blocks.mu)
     return cone, lcp.solve(
-        cone.problem, _SolverAdapter(cone.start(found.z), found.solver, found.detail), tolerance=tolerance
+        cone.problem, _SolverAdapter(cone.from_lcp(found.z), found.solver, found.detail), tolerance=tolerance
     )
 
 
@@ -186,7 +186,7 @@ def solve_with_strategies(
     from lcp.kernels.residuals import GAP
 
     clock = time.perf_counter()
-    found = _found(formed, z0, tolerance, selected, False, attempts)
+    found = _solve_by_strategies(formed, z0, tolerance, selected, False, attempts)
     if found is None:
         return None
     z, w, out, solver, detail, rows = found
@@ -223,7 +223,7 @@ class _StrategyResult(NamedTuple):
     rows: ContactSystem
 
 
-def _found(
+def _solve_by_strategies(
     formed: DiscretizedLCP,
     z0: FloatArray | None,
     tolerance: float,
@@ -231,6 +231,7 @@ def _found(
     exact: bool,
     attempts: tuple[str, ...],
 ) -> _StrategyResult | None:
+    """Solve the contact problem by the strategies of the compiled step; None if none applies or succeeds."""
     blocks = formed.data.blocks()
     with_joints = blocks.nl + blocks.nb + blocks.nbox > 0
     asked = selected or (z0 is not None and not with_joints)
@@ -347,7 +348,7 @@ def _equal_compliance_forces(
     """Return the equal-compliance forces computed by the strategies from z0, or None if others or none are found."""
     if friction == "cone":
         found = solve_cones_with_strategies(formed, z0, tolerance)
-        z, by = (None, None) if found is None else (found[0].vector(found[1].r, found[1].u), found[1].solver)
+        z, by = (None, None) if found is None else (found[0].to_lcp(found[1].r, found[1].u), found[1].solver)
     else:
         answer = solve_with_strategies(formed, z0, tolerance, True)
         z, by = (None, None) if answer is None else (answer.z.copy(), answer.solver)

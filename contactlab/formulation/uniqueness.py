@@ -190,7 +190,10 @@ class _UniquenessSearch:
     status: str = ""  # of the called solver
 
     def monotone(self) -> _Verdict | None:
-        """Decide problems with z' M z >= 0 for all z, and > 0 for all z that change the velocity."""
+        """Return the verdict for a monotone problem in which z' M z > 0 for all z that change the velocity, or None.
+
+        Such a problem has at most one velocity. Problems that are not monotone, or not clearly, give None.
+        """
         M = self.problem.M
         S = 0.5 * (M + M.T)
         sizes = np.diagonal(S)
@@ -265,7 +268,7 @@ class _UniquenessSearch:
         return VelocityCount.NOT_SEARCHED, large + found, None
 
     def enter(self, z: FloatArray) -> bool:
-        """Add a solution if its velocity is new; return whether it was."""
+        """Add z (n,) to the distinct solutions if its velocity differs; return True if so."""
         effect = np.linalg.norm(self.R, axis=0)
         for other in self.distinct:
             scale = self.speed + max(float(effect @ np.abs(z)), float(effect @ np.abs(other)))

@@ -147,7 +147,7 @@ class ImpactProblem:
 
     @cached_property
     def bilateral_impulses(self) -> ConstraintForces:
-        """The bilateral impulses of this projection."""
+        """The bilateral impulses [N s] that project the given velocity to ``v_minus``; all other impulses are 0."""
         b = self.blocks
         return self.outcome_of(np.zeros(b.nc + b.nr + b.nl + b.nbox))[0]
 
@@ -226,7 +226,10 @@ class ImpactProblem:
         return ConstraintForces.from_packed(self.data, np.concatenate((f[:nu], fG, f[nu:]))), v_plus
 
     def _check_regular(self, c: int, friction: slice, tangents: FloatArray) -> None:
-        """Raise if directions do not form a regular pyramid, because their tangents are then not determined."""
+        """Raise if the friction rows of contact c are not a regular pyramid over two tangents.
+
+        Otherwise the two tangents cannot be recovered from the rows. ``tangents`` (r, 2) are the regular directions.
+        """
         r = friction.stop - friction.start
         if r < 2:
             return

@@ -163,9 +163,10 @@ def compare(
 def uniqueness(
     data: ConstraintVelProblemData, restitution: Restitution | None = None, *, max_n: int = 12, max_nodes: int = 0
 ) -> Uniqueness:
-    """Return whether Newton's simultaneous problem has one velocity, several or none; see `motion_is_unique`.
+    """Count the velocities after an impact by Newton's simultaneous law: one, several or none.
 
-    Without restitution the data's kN is used.
+    Without restitution the data's kN is used. For ``max_n`` and ``max_nodes``, the limits of the search, see
+    `motion_is_unique`.
     """
     if restitution is not None:
         data = with_newtons_terms(ImpactProblem(data, "uniqueness"), restitution)

@@ -152,8 +152,8 @@ def outcome(
     # M v of the velocities on the bilateral rows; the projection onto them precedes the impact.
     before = 0.5 * float((blocks.Mv + problem.bilateral_impulses.packed() @ J) @ v_minus)
     after = 0.5 * float((blocks.Mv + impulses.packed() @ J) @ v_plus)
-    told = J[:nc] @ v_minus, J[:nc] @ v_plus, *work, before, after, sequence, certificate, message
-    return ImpactOutcome(problem.law, status, v_minus, v_plus, impulses, *told, accuracy=accuracy)
+    values = J[:nc] @ v_minus, J[:nc] @ v_plus, *work, before, after, sequence, certificate, message
+    return ImpactOutcome(problem.law, status, v_minus, v_plus, impulses, *values, accuracy=accuracy)
 
 
 # Approach speed, relative to the first one, that counts as rest, because a ball between two others comes to rest only
@@ -190,7 +190,7 @@ def solve_in_sequence(
 def solve_if_decoupled(
     problem: ImpactProblem, restitution: Restitution, ending: Ending, max_collisions: int
 ) -> ImpactOutcome | None:
-    """Return the outcome if contacts are independent, so that their order does not matter; otherwise None.
+    """Return the outcome of collisions in sequence if contacts are independent, so that any order gives it, or None.
 
     Contacts are independent if they do not move one another, or if the only approaching one causes no other to
     approach.
@@ -400,7 +400,7 @@ def given_restitution(restitution: Restitution | None, title: str) -> Restitutio
 def with_normal_terms(
     data: ConstraintVelProblemData, kN: FloatArray, Mv: FloatArray | None = None, v_free: FloatArray | None = None
 ) -> ConstraintVelProblemData:
-    """Return the problem with other normal terms kN (nc,) and, if given, another momentum and its velocity."""
+    """Return a copy of the data with other kN (nc,) and, if both are given, another momentum Mv and v_free (nv,)."""
     blocks = data.blocks()
     k = blocks.k.copy()
     k[: blocks.nc] = kN

@@ -126,12 +126,12 @@ class OutcomeSet:
         return self.v_plus[ConvexHull(self._flat, qhull_options="QJ").vertices]
 
     def distance(self, v: ArrayLike) -> float:
-        """Return the distance of a velocity (nv,) from the closest member, in the norm of M, by the initial speed."""
+        """Return the distance |v - v_i|_M of v (nv,) from the closest member, divided by |v_minus|_M."""
         off = self.v_plus - finite_array(v, "v", (self.v_plus.shape[1],), ImpactError)
         return float(np.sqrt(np.einsum("mi,ij,mj->m", off, self.M, off).min())) / self._size
 
     def hull_distance(self, v: ArrayLike) -> float:
-        """Return the distance of a velocity (nv,) from the convex hull, in the norm of M, by the initial speed."""
+        """Return the distance |v - p|_M of v (nv,) from the closest point p of the convex hull, by |v_minus|_M."""
         from scipy.optimize import nnls
 
         wanted = self._root @ finite_array(v, "v", (self.v_plus.shape[1],), ImpactError)
@@ -143,10 +143,12 @@ class OutcomeSet:
 
     @cached_property
     def _root(self) -> FloatArray:
+        """Matrix R (nv, nv) with |v|_M = |R v|."""
         return np.asarray(np.linalg.cholesky(self.M).T)
 
     @cached_property
     def _size(self) -> float:
+        """Speed before the impact in the norm of M, |v_minus|_M."""
         return float(np.sqrt(self.v_minus @ self.M @ self.v_minus))
 
     @cached_property
@@ -350,7 +352,7 @@ class _ImpactSequences:
 
     @staticmethod
     def _compress(one: Collision, start: State, piece: float) -> State:
-        """Compress by a part of the impulse, or to the end."""
+        """Return the state of a collision after a normal impulse ``piece``, or at maximum compression if earlier."""
         if one.mu == 0.0:
             u, w = float(start.u[0]), float(one.W[0, 0])
             p = min(piece, -u / w) * np.eye(len(one.J))[0]

@@ -387,7 +387,7 @@ class RouthDiagram:
         return np.asarray(-(u[1] + W[1, 0] * np.asarray(p_n)) / W[1, 1])
 
     def compression_line(self, p_t: FloatArray) -> FloatArray:
-        """Return the normal impulse of maximum compression, for tangential impulses [N s]; planar contacts."""
+        """Return the normal impulses [N s] with u_n = 0 for tangential impulses p_t [N s]; only of planar contacts."""
         W, u = self._planar()
         return np.asarray(-(u[0] + W[0, 1] * np.asarray(p_t)) / W[0, 0])
 

@@ -68,7 +68,7 @@ class Brach(SequentialLaw):
     title: ClassVar[str] = "Brach"
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -146,7 +146,7 @@ class ChatterjeeRuina(SequentialLaw):
         object.__setattr__(self, "tangential", tangential)
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
         W, mu = collision.W, collision.mu
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -193,7 +193,7 @@ class Smith(SequentialLaw):
     title: ClassVar[str] = "Smith"
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -239,7 +239,7 @@ def _planar_friction(W: FloatArray, mu: float, wanted: Callable[[FloatArray], Fl
 
 
 def _spatial_friction(wanted: Callable[[FloatArray], FloatArray], before: FloatArray) -> FloatArray:
-    """Return f = wanted(f) from several starts."""
+    """Return a fixed point f (2,) of ``wanted`` with |f| <= 1, searched from several starts; raise if there is none."""
     from scipy.optimize import root
 
     def off(f: FloatArray) -> FloatArray:
@@ -308,7 +308,7 @@ class TangentialCompliance(SequentialLaw):
         object.__setattr__(self, "stiffness_ratio", ratio)
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
         from contactlab.impact.kernels.compression import solve_two_springs
 
         n = len(u)

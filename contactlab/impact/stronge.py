@@ -107,6 +107,7 @@ class Stronge(RestitutedLaw):
         return solve_compressed(problem, restitution, stiffness, self.exponent) if alone is None else alone
 
     def _stiffness(self, nc: int) -> FloatArray:
+        """Return the relative stiffness of each contact (nc,); raise for another number of entries."""
         stiffness = np.array(self.stiffness, dtype=np.float64)
         if stiffness.ndim and stiffness.size != nc:
             raise ImpactError("stiffness", f"has {stiffness.size} entries for {nc} contacts")

@@ -213,7 +213,7 @@ class StepLinearizer:
     def along(
         self, state: StepperState, tau: ArrayLike | None, targets: Wanted, dx: FloatArray, du: FloatArray
     ) -> FloatArray:
-        """Return the one-sided derivative of the step from a state."""
+        """Return the directional derivative of the step (2 nv,) along (dx, du), also on a kink."""
         self._stand_at(state, tau, targets)
         q, v = self._step()
         direction = np.zeros(self.differentiator.columns)
@@ -224,6 +224,7 @@ class StepLinearizer:
         return np.asarray(self.differentiator.memory.A @ direction)
 
     def _stand_at(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> None:
+        """Restart the driver at a state, with applied forces (nv,) and targets."""
         self.driver.restart(state)
         applied = self._none if tau is None else finite_array(tau, "tau", self._none.shape, SimulationConfigError)
         self.driver.set_inputs(applied, targets)
@@ -251,7 +252,7 @@ class StepLinearizer:
         return count
 
     def _made(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> Linearization:
-        """Make the next step, and return its derivative."""
+        """Make the next step, and return its derivative with the nearby kinks and the next state."""
         driver, differentiator, world = self.driver, self.differentiator, self._world
         count = self._counted(differentiator(*self._step()))
         m, nv = differentiator.memory, world.nv

@@ -42,7 +42,7 @@ HOLDS = 1.0 - 1e-6
 
 
 def hold_gaps(driver: Driver, m: DerivativeWork) -> None:
-    """Subtract the effect of the displacement from dq+ in m.A."""
+    """Subtract from the dq+ in m.A the change of the projection's displacement, which keeps corrected gaps fixed."""
     world, control, h = driver.prepared.world, driver.control, float(driver.parameters.last_h)
     nv = world.nv
     contacts = driver.chunk.contact[: int(control.n_contacts)]
@@ -196,7 +196,7 @@ class Differentiator:
         return 3 * world.nv + len(world.joint_actions.drives) + len(self.parameters)
 
     def _weigh(self) -> None:
-        """Add the columns of the parameters, by differences of nearby worlds."""
+        """Fill the derivatives of impulses and laws by parameters, as differences between worlds with nearby values."""
         if not self._near:
             return
         from contactlab.linearization.kernels.parameter_columns import add_parameter_difference
@@ -235,6 +235,7 @@ class Differentiator:
             )  # fmt: skip
 
     def _entered(self) -> BoundCall:
+        """Return the kernel bound to the driver's present arrays; bind it again after they have changed."""
         driver = self._driver
         arrays = driver.prepared.arrays.packed
         now = arrays, driver.work, driver.chunk, driver.collision, driver.joints, self.memory
@@ -249,6 +250,7 @@ class Differentiator:
         return self._held
 
     def _new(self, contacts: int, joints: int) -> DerivativeWork:
+        """Allocate the arrays for steps with this number of contacts and of joint rows."""
         driver = self._driver
         world = driver.prepared.world
         nv, nq, nl = world.nv, world.nq, world.model.packed.nl

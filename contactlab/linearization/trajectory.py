@@ -188,7 +188,7 @@ def _state(i: int, n: int) -> int:
 
 
 def _portion(linearizer: StepLinearizer, recording: Recording, first: int, last: int, *, keep_forces: bool) -> _Portion:
-    """Repeat the steps first .. last, and differentiate them."""
+    """Repeat the steps ``first`` to ``last`` - 1, and differentiate them; raise if a state differs from the record."""
     rows, nv = recording.rows, recording.world.nv
     taus = rows["tau"] if rows["tau"].shape[0] else np.zeros((recording.n_steps, nv))
     found = _Portion(np.empty((last - first, 2 * nv, linearizer.differentiator.columns)), [], [])
@@ -211,7 +211,7 @@ def _portion(linearizer: StepLinearizer, recording: Recording, first: int, last:
 
 
 def _of_state(recording: Recording | EventRecording, cost: Cost, i: int) -> tuple[float, FloatArray]:
-    """Return the cost of a state, and its gradient (2 nv,) by (dq, v)."""
+    """Return the cost of state i of the record, and its gradient (2 nv,) by (dq, v), by differences if not given."""
     model, q, v = recording.world.model, recording.q[i], recording.v[i]
     nv = v.size
     given = cost(i, q, v)

@@ -155,9 +155,9 @@ class EnergyLedger:
     @property
     def summary(self) -> Mapping[str, FloatArray]:
         """The entries (n,) [J] by name, one each for friction and impacts; of joints only nonzero entries."""
-        told = ("applied", "friction", "impact", "stabilisation", "compliance", "kinematic", "projection", "sleep")
+        names = ("applied", "friction", "impact", "stabilisation", "compliance", "kinematic", "projection", "sleep")
         joints = (name for name in JOINT_ENTRIES if getattr(self, name).any())
-        return {name.replace("_", " "): getattr(self, name) for name in (*told, *joints, "integration_error")}
+        return {name.replace("_", " "): getattr(self, name) for name in (*names, *joints, "integration_error")}
 
     def totals(self) -> Mapping[str, float]:
         """Return the sum of each entry over the run [J]."""
@@ -419,7 +419,7 @@ def implicit_forces(
 
 
 def _loop_rates(recording: Record, mean: FloatArray) -> FloatArray:
-    """Return the mean rates (n_steps, nloop) of the loops' rows."""
+    """Return the rates G v (n_steps, nloop) of the loops' rows at the mean velocities ``mean`` of the steps."""
     from contactlab.constraints.evaluation import evaluated
     from contactlab.constraints.kernels.kkt_codes import JACOBIAN
 

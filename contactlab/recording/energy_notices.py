@@ -50,10 +50,10 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     if not moving:
         return
     table = recording.contacts
-    told = np.isin(table.body_a, moving) & (table.impulse_normal > 0.0)
-    if not told.any():
+    pushed = np.isin(table.body_a, moving) & (table.impulse_normal > 0.0)
+    if not pushed.any():
         return
-    rows = np.flatnonzero(told & rigid_contacts(recording))
+    rows = np.flatnonzero(pushed & rigid_contacts(recording))
     surface = surface_velocities(recording)[rows, :3]
     work = np.einsum("ij,ij->i", table.impulse[rows], surface)
     if not (work > 0.0).any():

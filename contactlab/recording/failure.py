@@ -114,8 +114,8 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL
 
         contacts = tuple(view.contacts())
-        told = moving_as_prescribed(world, (body for one in contacts for body in (one.body_a, one.body_b)))
-        note = f"{deep_contact_text(world, contacts, step)}{pressed_by(told) + '. ' if told else ''}{note}"
+        movers = moving_as_prescribed(world, (body for one in contacts for body in (one.body_a, one.body_b)))
+        note = f"{deep_contact_text(world, contacts, step)}{pressed_by(movers) + '. ' if movers else ''}{note}"
         if failure == layout.FAILURE_LARGE:
             detail = (
                 f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.progress.n} unknowns is "

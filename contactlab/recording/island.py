@@ -82,7 +82,7 @@ def trees_of(recording: Record, i: int, island: int) -> IntArray:
 
 
 def formed(recording: Record, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
-    """Return the problem data of an island, and its solver's initial value."""
+    """Form the problem data of an island in step i again, and its start z0, or None, as the step had them."""
     supply = _supply(recording, i)  # first, because it checks the step number
     tau = recording.rows["tau"][i] if recording.rows["tau"].shape[0] else None
     h, poses, twists = float(recording.h[i]), recording.rows["motion_pose"], recording.rows["motion_twist"]

@@ -106,6 +106,7 @@ def _owner_text(owner: tuple[int, str, str] | None) -> str:
 
 
 def _dead(process: int, host: str) -> bool:
+    """Return True if a process of this host has ended; False if it lives, or cannot be examined."""
     if host != platform.node():
         return False
     try:

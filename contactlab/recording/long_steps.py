@@ -147,6 +147,7 @@ _AXES: WeakKeyDictionary[World, list[tuple[list[int], list[int]]]] = WeakKeyDict
 
 
 def _axes_of(world: World) -> list[tuple[list[int], list[int]]]:
+    """Return for each body the coordinates of its joint that turn it and those that shift it; cached by world."""
     found = _AXES.get(world)
     if found is None:
         axes = [joint_axes(spec.joint) for spec in world.model.bodies]
@@ -186,8 +187,8 @@ def _inspect_motions(moves: StepMotions) -> tuple[IntArray, IntArray, FloatArray
     extents, bodies = world.extents, np.array(world.surface_bodies)
     R, p = body_poses(world.model, np.concatenate((moves.q, moves.q_next)))
     for row, (body, _) in enumerate(world.motions):
-        told = np.concatenate((moves.pose[:, row], moves.pose_next[:, row]))
-        R[:, body], p[:, body] = told[:, :9].reshape(-1, 3, 3), told[:, 9:]
+        pose_values = np.concatenate((moves.pose[:, row], moves.pose_next[:, row]))
+        R[:, body], p[:, body] = pose_values[:, :9].reshape(-1, 3, 3), pose_values[:, 9:]
     middle = p[:, bodies] + np.einsum("nkij,kj->nki", R[:, bodies], extents.center)
     frames = np.einsum("nkij,kjl->nkil", R[:n, bodies], extents.axes)
     at, way = middle[:n], middle[n:] - middle[:n]
@@ -285,7 +286,7 @@ def _planes(
 
 
 def _may_touch(world: World) -> NDArray[np.bool_]:
-    """Return which pairs of shapes of bodies can touch."""
+    """Return a mask (n, n) of the pairs of shapes of bodies that can touch."""
     touching, n = build_collision_filter(world), len(world.surfaces)
     may = np.zeros((n, n), dtype=bool)
     if touching is None:

@@ -166,8 +166,8 @@ def overlap_notices(
             text = f"{who} get {how}, during the run, in {name(int(step[row]))} ({steps} such steps): "
             text += f"take smaller steps; {mends}"
             pair = int(rows["contact_body_a"][row]), int(rows["contact_body_b"][row])
-            for told in moving_as_prescribed(world, pair):
-                text += f"; '{told}' moves as prescribed, for any force, and presses bodies without space to move"
+            for mover in moving_as_prescribed(world, pair):
+                text += f"; '{mover}' moves as prescribed, for any force, and presses bodies without space to move"
             yield Notice("penetration", steps, int(step[row]), worst, text)
 
 
@@ -179,7 +179,7 @@ def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
 
 
 def limit_violation(stops: list[JointRow], q: FloatArray) -> FloatArray:
-    """Return the violations (n, limits) of limits by configurations q (n, nq)."""
+    """Return by how much configurations q (n, nq) violate limits (n, limits) [rad or m]; negative inside the limits."""
     bound, sign = np.array([row.bound for row in stops]), np.array([row.sign for row in stops])
     off: FloatArray = (bound - q[:, [row.place for row in stops]]) * sign
     return off
@@ -194,7 +194,7 @@ def roundings(world: World, stops: list[JointRow]) -> FloatArray:
 def limit_violation_notices(
     world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED
 ) -> Iterator[Notice]:
-    """Yield notices of joints beyond rigid limits, at configurations q (n, nq) at a run's start."""
+    """Yield one notice if joints are beyond rigid limits in the first of the configurations q (n, nq) of a run."""
     stops = rigid_stops(world, stepper)
     if not stops:
         return
@@ -291,6 +291,6 @@ def uncertified_notices(table: UncertifiedTable, world: World, rows: Rows, name:
         "another solver may help; on_unsolved='raise' stops instead"
     )
     own = (rows["contact_step"] == table.step[at]) & (rows["contact_island"] == table.island[at])
-    told = moving_as_prescribed(world, np.concatenate([rows[f"contact_body_{side}"][own] for side in "ab"]).tolist())
-    text += f". {pressed_by(told)}" if told else ""
+    movers = moving_as_prescribed(world, np.concatenate([rows[f"contact_body_{side}"][own] for side in "ab"]).tolist())
+    text += f". {pressed_by(movers)}" if movers else ""
     yield Notice("uncertified", steps, step, worst, text)

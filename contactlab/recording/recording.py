@@ -200,8 +200,8 @@ class Recording(Record):
         """Return rotations (n_steps + 1, nb, 3, 3), body axes to world axes, and origins (n_steps + 1, nb, 3) [m]."""
         R, p = body_poses(self.world.model, self.q)
         for row, (body, _) in enumerate(self.world.motions):
-            told = self.rows["motion_pose"][:, row]
-            R[:, body], p[:, body] = told[:, :9].reshape(-1, 3, 3), told[:, 9:]
+            pose_values = self.rows["motion_pose"][:, row]
+            R[:, body], p[:, body] = pose_values[:, :9].reshape(-1, 3, 3), pose_values[:, 9:]
         return R, p
 
     def read(self, sensor: Sensor) -> FloatArray:
@@ -214,9 +214,9 @@ class Recording(Record):
         """
         poses = self.rows["motion_pose"]
         asleep = None if self.stepper.sleep is None else self.asleep
-        start, told = (self.q[:-1], self.v[:-1]), (poses[:-1], poses[1:])
+        start, motion = (self.q[:-1], self.v[:-1]), (poses[:-1], poses[1:])
         after = self.q[1:], self.v[1:]
-        view = StepView(self.world, *after, start, self.h, lambda: self.contacts, told, asleep, self.time[1:])
+        view = StepView(self.world, *after, start, self.h, lambda: self.contacts, motion, asleep, self.time[1:])
         return view.read(sensor)
 
     def __repr__(self) -> str:

@@ -261,9 +261,9 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 
 def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path) -> None:
-    """Check the files of one record, in order: its chunks, or the packed file; a `RecordError` names the field.
+    """Check names, shapes and order of the arrays in a record's files: its chunks in order, or the packed file.
 
-    ``path`` is the path of the whole record; ``lengths``: nq, nv, w.
+    A `RecordError` names the file and the field. ``lengths`` are the `row_lengths`; ``path`` is the whole record's.
     """
     totals: dict[str, int] = {}
     for file in files:
@@ -292,7 +292,10 @@ def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path
 
 
 def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
-    """Return the rows of one file by axis."""
+    """Return the number of rows of one file for each axis of the schema; raise for wrong arrays.
+
+    Types, shapes and equal row numbers of the arrays of an axis are checked.
+    """
     counts: dict[str, int] = {}
     for name, field in (FIELDS | TIMINGS).items():
         if name not in file.members:

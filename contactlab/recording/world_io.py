@@ -174,7 +174,7 @@ def _value_to_json(value: Any) -> Any:
 
 
 def _value_from_json(kind: str, value: Any) -> Any:
-    """Return the value of a field whose type has this name."""
+    """Return the value of a field, converted from JSON for the type named ``kind``."""
     if kind == "Transform":
         return Transform(*value)
     if kind == "FloatArray":

@@ -175,7 +175,7 @@ class RecordWriter:
         self._right.close()
 
     def add(self, rows: Rows) -> None:
-        """Store a piece, and write a file when enough data or time has accumulated."""
+        """Collect rows of steps; write a chunk file when they are large enough or ``flush_seconds`` have passed."""
         if not rows["time"].size:
             return
         self._held[1].append(rows)
@@ -207,7 +207,10 @@ class RecordWriter:
         self._described = True
 
     def pack(self) -> Recording:
-        """Write the packed record, remove the chunks, and return the record."""
+        """Join the chunks in one file at the record's path, remove them, and return the record.
+
+        Its world has the visuals of the run, with their meshes; the file has only the names of meshes.
+        """
         self.flush()
         if self._described or not self._packed:
             pack(self._path, self._meta, chunk_files(self.folder), self._lengths)
@@ -293,7 +296,10 @@ def _same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> Non
 
 
 def _difference(name: str, a: Any, b: Any) -> tuple[str, Any, Any] | None:
-    """Return the first entry in which two JSON values differ."""
+    """Return the path and values of the first entry in which two JSON values differ, except in keys `LOOKS`, or None.
+
+    ``name`` is the path of the values themselves.
+    """
     if isinstance(a, dict) and isinstance(b, dict) and a.keys() - LOOKS == b.keys() - LOOKS:
         pairs = [(f"{name}.{key}", a[key], b[key]) for key in a if key not in LOOKS]
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
@@ -312,14 +318,14 @@ def _resumed(old: dict[str, str], done: int) -> dict[str, str]:
     return {**old, "resumed": line if before is None else f"{before}; {line}"}
 
 
-def _with_numbers_of(stepper: TimeStepping, told: dict[str, Any]) -> TimeStepping:
+def _with_numbers_of(stepper: TimeStepping, recorded: dict[str, Any]) -> TimeStepping:
     """Return a stepper with the record's thresholds if it has none, so that the run continues unchanged.
 
     Older records have the same thresholds for angles as for lengths.
     """
     found: dict[str, Any] = {}
     for name, of_angles in (("margin", "angle_margin"), ("restitution_threshold", "angle_restitution_threshold")):
-        told.setdefault(of_angles, None)
+        recorded.setdefault(of_angles, None)
         if getattr(stepper, name) is None:
-            found |= {key: told[key] for key in (name, of_angles) if isinstance(told.get(key), float)}
+            found |= {key: recorded[key] for key in (name, of_angles) if isinstance(recorded.get(key), float)}
     return replace(stepper, **found) if found else stepper

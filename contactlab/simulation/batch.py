@@ -206,7 +206,7 @@ class Batch:
         ImplausibleWarning
             Notices of all runs, one of each kind: see `notices`.
         """
-        count, slots, chosen = whole_number("n", n, 0), self._runs.slots, self._chosen(mask)
+        count, slots, chosen = whole_number("n", n, 0), self._runs.slots, self._select_runs(mask)
         applied = None if taus is None else self._array("taus", taus, slots.tau.shape)
         aims = self._worlds.targets if targets is None else self._array("targets", targets, slots.target.shape)
         wrenches = None if f_ext is None else checked_wrenches(self._worlds.first.world.model, f_ext, len(self))
@@ -286,6 +286,7 @@ class Batch:
     def _rollout(
         self, taus: ArrayLike | None, targets: ArrayLike | None, steps: int | None, f_ext: Wrenches | None
     ) -> Rollout:
+        """Check the arguments, make the steps of `rollout`, and look for steps that are too long for the motion."""
         B, slots = len(self), self._runs.slots
         length = None if steps is None else whole_number("steps", steps, 0)
         forces = None if taus is None else self._array("taus", taus, (B, length, slots.tau.shape[1]))
@@ -350,7 +351,7 @@ class Batch:
         SimulationConfigError
             An argument is invalid. Nothing changes.
         """
-        runs = self._chosen(mask)
+        runs = self._select_runs(mask)
         if states is None:
             begins = [self._begins[i] for i in runs]
         elif isinstance(states, StepperState):
@@ -385,12 +386,12 @@ class Batch:
     def read(self, sensor: Sensor) -> FloatArray:
         """Return the readings (B, d) of a sensor (`contactlab.simulation.sensors`), of the present state or last step.
 
-        Runs that have made no step read NaN where the sensor reads what happens in one, as long as others have.
+        If only some runs have made a step, a sensor of quantities of a step reads NaN for the others.
 
         Raises
         ------
         SimulationConfigError
-            Nothing that could be read: a name that there is not, no step made, contacts of what sleeps.
+            The sensor has an unknown name, needs a step but no run has made one, or needs contacts of sleeping bodies.
         """
         begun = self._runs.slots.steps > 0
         if begun.all() or not begun.any():
@@ -406,7 +407,7 @@ class Batch:
         """Read some runs; either all of them or none have made steps."""
         return read_runs(self._worlds, self._runs.slots, self.stepper, sensor, runs, lambda: self.contacts)
 
-    def _chosen(self, mask: ArrayLike | None) -> IntArray:
+    def _select_runs(self, mask: ArrayLike | None) -> IntArray:
         """Return the numbers of the runs that a mask (B,) of bool selects; None selects all."""
         if mask is None:
             return self._every
@@ -462,6 +463,6 @@ def _batch(
 
 def _worst(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     """Return the worst notice of each kind."""
-    told = list(notices)
-    kinds = sorted({notice.kind for notice in told})
-    return tuple(max((one for one in told if one.kind == kind), key=lambda one: one.worst) for kind in kinds)
+    found = list(notices)
+    kinds = sorted({notice.kind for notice in found})
+    return tuple(max((one for one in found if one.kind == kind), key=lambda one: one.worst) for kind in kinds)

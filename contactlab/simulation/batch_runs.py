@@ -153,9 +153,14 @@ class BatchRuns:
         taus: FloatArray | None = None,
         targets: FloatArray | None = None,
     ) -> list[Notice]:
-        """Step the chosen runs that have not failed; return the notices found."""
-        told = not (kept is None and taus is None and targets is None)
-        passes = self._passes and bool(self._workers) and not (look or told) and steps <= CHUNK
+        """Make ``steps`` steps of the chosen runs that have not failed; return the notices found.
+
+        A run that fails is listed in ``errors``; the others continue. ``look``: inspect the contacts of every step for
+        notices, not only those of first steps. ``kept`` (B, steps + 1, ...) is filled with the state after each step.
+        ``taus`` and ``targets`` (B, steps, n) are the inputs of each step; None: the values in ``slots``.
+        """
+        has_tables = not (kept is None and taus is None and targets is None)
+        passes = self._passes and bool(self._workers) and not (look or has_tables) and steps <= CHUNK
         if passes and not (self._begins or self.errors):
             # The usual call: all other threads wait while Python prepares it.
             usual = self._passing

@@ -280,13 +280,17 @@ class StepWorker:
             kept.q[i, after], kept.v[i, after], kept.time[i, after] = chunk.q[rows], chunk.v[rows], chunk.time[rows]
 
     def _begin_chunk(self) -> None:
-        """Clear the chunk, and store the present state as its start."""
+        """Clear the driver's chunk, and copy the present q, v and time to ``_start``, the state before its steps."""
         driver, start = self._driver, self._start
         start.q[:], start.v[:], start.time[0] = driver.work.q, driver.work.v, driver.time
         driver.clear_chunk()
 
     def _inspect_step(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
-        """Inspect the ``count`` steps in the chunk of run i."""
+        """Add new notices of the ``count`` steps of run i in the chunk to the task.
+
+        ``energy`` (2,) [J] is from before these steps, None if not needed. ``unsolved`` is the number of uncertified
+        islands before them.
+        """
         driver, chunk, template = self._driver, self._driver.chunk, task.watches[task.worlds[i]]
         before = int(task.slots.steps[i])
         deep, uncertified = (
@@ -306,13 +310,13 @@ class StepWorker:
             watch = template.copy_empty(lambda step: f"step {before + step} of run {i}")
         new: tuple[Notice, ...] = ()
         if beyond:
-            new += watch.start(self._start.q)
+            new += watch.check_start(self._start.q)
         if uncertified:
-            new += watch.islands(driver)
+            new += watch.check_islands(driver)
         if deep:
-            new += watch.contacts(driver, begins=first)
+            new += watch.check_contacts(driver, begins=first)
         if gained and energy is not None:
-            new += watch.impacts(driver, self._start.q, self._start.v, (float(energy[0]), float(energy[1])))
+            new += watch.check_energy(driver, self._start.q, self._start.v, (float(energy[0]), float(energy[1])))
         if new:
             task.found[i] = watch
             task.notices.extend(new)

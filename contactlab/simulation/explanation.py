@@ -117,7 +117,10 @@ def _is_record(path: Path) -> bool:
 
 
 def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemData | None) -> Explanation:
-    """Repeat the step that the record lacks."""
+    """Explain the end of a run: repeat the step after the last recorded state, and describe its failure, if it fails.
+
+    If it does not, ``dumped``, a saved problem of this step, is solved again.
+    """
     # A step accepted without a certificate would explain nothing.
     stepper = replace(recording.stepper, on_unsolved="raise")
     world, step = recording.world, recording.n_steps

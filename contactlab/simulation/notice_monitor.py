@@ -58,8 +58,8 @@ class NoticeMonitor:
         """Return True if a configuration (nq,) is beyond a rigid joint limit."""
         return bool(self._stops) and bool(np.any(notices.limit_violation(self._stops, q[None]) > self._rounding))
 
-    def start(self, q: FloatArray) -> tuple[notices.Notice, ...]:
-        """Inspect the configuration (nq,) at the start of a run."""
+    def check_start(self, q: FloatArray) -> tuple[notices.Notice, ...]:
+        """Return the new notices of the configuration (nq,) at the start of a run: violated joint limits."""
         return self.add_new(notices.limit_violation_notices(self._world, self._stepper, q[None], self._name))
 
     def has_deep_contact(self, driver: Driver) -> bool:
@@ -67,8 +67,11 @@ class NoticeMonitor:
         gaps = driver.chunk.contact["gap"][: driver.contact_rows]
         return bool(gaps.size) and bool(gaps.min() < self._least)
 
-    def contacts(self, driver: Driver, *, begins: bool) -> tuple[notices.Notice, ...]:
-        """Inspect the contacts in the driver's rows; ``begins``: they include the first step from the world's state."""
+    def check_contacts(self, driver: Driver, *, begins: bool) -> tuple[notices.Notice, ...]:
+        """Return the new notices of deep contacts in the driver's rows.
+
+        ``begins``: the rows include the first step from the world's initial state.
+        """
         if not self.has_deep_contact(driver):
             return ()
         rows = rows_of_chunks([driver.copied()])
@@ -78,8 +81,8 @@ class NoticeMonitor:
         self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
         return self.add_new(found)
 
-    def islands(self, driver: Driver) -> tuple[notices.Notice, ...]:
-        """Inspect the steps in the driver's rows for unsolved islands."""
+    def check_islands(self, driver: Driver) -> tuple[notices.Notice, ...]:
+        """Return the new notices of islands without certified forces in the driver's rows."""
         rows = table_rows(driver.chunk, driver.control, "island")
         certificates = CertificateTable.from_rows(rows, lambda *_: math.nan)
         table = UncertifiedTable.of(certificates)
@@ -87,16 +90,19 @@ class NoticeMonitor:
         return self.add_new(notices.uncertified_notices(table, self._world, contacts, self._name))
 
     def energy_of(self, state: StepperState) -> tuple[float, float]:
-        """Return kinetic and potential energy [J] at a start; zeros if no check needs them."""
+        """Return kinetic and potential energy [J] of the initial state; infinite if no check needs them."""
         if not self.bounces:
             return np.inf, np.inf
         rows = start_rows(self._world, state, row_lengths(self._world, self._stepper))
         return float(rows["kinetic"][0]), float(rows["potential"][0])
 
-    def impacts(
+    def check_energy(
         self, driver: Driver, q: FloatArray, v: FloatArray, before: tuple[float, float]
     ) -> tuple[notices.Notice, ...]:
-        """Inspect the impacts in the driver's rows; q, v and the energies ``before`` [J] precede these steps."""
+        """Return the new notices of steps in the driver's rows that gain energy, by impacts or by jammed bodies.
+
+        q, v and the kinetic and potential energy ``before`` [J] are from before these steps.
+        """
         if not self.bounces:
             return ()
         chunk, count = driver.chunk, int(driver.control.chunk_steps)

@@ -241,7 +241,7 @@ def _reporter(
     progress: Callable[[int, int], None] | None,
     watch: Callable[[StepResult], None] | None,
 ) -> Callable[[Rows], None]:
-    """Return a function that reports a portion to the caller."""
+    """Return a function that calls ``progress`` and ``watch`` with the chunk of each portion."""
     before = start
 
     def report(chunk: Rows) -> None:

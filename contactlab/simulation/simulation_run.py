@@ -175,7 +175,10 @@ class Simulation:
             self._step_to(driver.step + 1)
 
     def _step_to(self, end: int) -> None:
-        """Make steps up to this number; if they are kept, make one."""
+        """Make steps up to number ``end``, inspect those that are due, and warn; raise if a step fails.
+
+        If steps are recorded, ``end`` must be the next one, because the chunk is copied once.
+        """
         driver = self._driver
         self._contacts = None
         found = True
@@ -232,6 +235,7 @@ class Simulation:
         return self._watch.notices
 
     def _unwatched(self) -> None:
+        """Begin the inspection of a run at the present state: its energy, and the steps after which to inspect."""
         if not self._begun & (self._begun - 1) or not self._begun % MOST:
             self._next_inspection = 0
         self._begun += 1
@@ -247,22 +251,22 @@ class Simulation:
         looks[layout.MORE_UNSOLVED] = self._uncertified
 
     def _inspect_step(self) -> tuple[Notice, ...]:
-        """Inspect the last step; return the new notices."""
+        """Inspect the last step as far as it is due; return the new notices, and set when to inspect the next one."""
         driver, chunk, q, v = self._driver, self._driver.chunk, self._driver.q_before, self._driver.v_before
         found: tuple[Notice, ...] = ()
         if driver.uncertified > self._uncertified:
             self._uncertified = driver.uncertified
-            found += self._watch.islands(driver)
+            found += self._watch.check_islands(driver)
         if self._watch.bounces:
             before = self._energy
             self._energy = float(chunk.kinetic[0]), float(chunk.potential[0])
             if sum(self._energy) > sum(before) + GAIN * before[0]:
-                found += self._watch.impacts(driver, q, v, before)
+                found += self._watch.check_energy(driver, q, v, before)
         first = driver.step == 1
         if first and self._begins and self._watch.starts_beyond(q):
-            found += self._watch.start(q)
+            found += self._watch.check_start(q)
         if first or driver.step > self._next_inspection:
-            found += self._watch.contacts(driver, begins=self._begins)
+            found += self._watch.check_contacts(driver, begins=self._begins)
         if driver.step > self._next_inspection:
             self._next_inspection = driver.step + min(max(LOOK, self._past + driver.step), MOST)
             work, last = driver.work, driver.step - 1
@@ -291,6 +295,7 @@ class Simulation:
         return finite_array(tau, "tau", self._none.shape, SimulationConfigError)
 
     def _fail(self) -> NoReturn:
+        """Raise the error of the failed step, with the record up to it; return the driver to the start of this step."""
         driver = self._driver
         driver.clear_chunk()
         if self._kept is None:
@@ -330,14 +335,15 @@ class Simulation:
         if differs:
             detail = f"has other {differs} than the one of the run: begin a Simulation in it, from `transfer_state`"
             raise SimulationConfigError("world", detail)
-        state, told = replace(self.state, rest=np.zeros(0)), self._watch.notices
+        state, notices = replace(self.state, rest=np.zeros(0)), self._watch.notices
         self._driver.switch_world(prepared, keep=False)
         self._begun = 0
         self.world, self._watch = world, NoticeMonitor(world, self.stepper)
-        self._watch.notices = told
+        self._watch.notices = notices
         self._begin(state)
 
     def _begin(self, begin: StepperState) -> None:
+        """Restart the driver, the record and the inspection at a state."""
         made = self._driver.step
         self._driver.restart(begin)
         self._past, self._next_inspection = self._past + made, self._next_inspection - made
@@ -371,7 +377,7 @@ class Simulation:
         """
         driver, world = self._driver, self.world
         work, asleep = driver.work, None
-        told = (work.motion_pose, work.motion_next) if driver.step else (motion_poses(world, self.time),) * 2
+        poses = (work.motion_pose, work.motion_next) if driver.step else (motion_poses(world, self.time),) * 2
         if self.stepper.sleep is not None:
             trees = world.body_trees
             asleep = (trees >= 0) & (work.asleep[trees] == layout.ASLEEP)
@@ -381,7 +387,7 @@ class Simulation:
             (self._driver.q_before, self._driver.v_before) if driver.step else None,
         )
         h = float(driver.chunk.h[0])
-        return StepView(world, *present, before, h, lambda: self.contacts, told, asleep, self.time).read(sensor)
+        return StepView(world, *present, before, h, lambda: self.contacts, poses, asleep, self.time).read(sensor)
 
     @property
     def joint_rows(self) -> JointTable:

@@ -376,7 +376,7 @@ class CertificateTable:
         return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
 
     def count_by_strategy(self) -> dict[str, int]:
-        """Return the number of islands solved by each strategy, by name; ``"solver"`` counts those of a solver."""
+        """Return the number of islands solved by each strategy, by name; other solvers are counted as ``"solver"``."""
         counts = np.bincount(self.attempt, minlength=len(RECORDED) + 1).tolist()
         named = zip(("solver", *RECORDED), counts, strict=True)
         return {name: count for name, count in named if count or name in ("solver", *STRATEGY_NAMES)}
@@ -388,14 +388,18 @@ class CertificateTable:
 
     @property
     def coulomb_misfit(self) -> FloatArray:
-        """Violation over scale of the worst condition of Coulomb's law, (n,): of contacts alone, not of joints.
+        """Violation over scale (n,) of the worst condition of Coulomb's law, of contacts only, not of limits.
 
-        Rounding where it is the law that was solved; how far off the motion is where a friction backend relaxes it.
+        It is rounding if Coulomb's law was solved. With a friction backend that relaxes the law, it measures how much
+        the forces violate Coulomb's law.
         """
         return self._worst_of([n for n, name in enumerate(CONDITIONS) if not name.startswith("limit")])
 
     def _worst_of(self, conditions: slice | list[int]) -> FloatArray:
-        # A condition without rows has scale 0 and violation 0: it is satisfied.
+        """Return (n,) the largest ratio of violation to scale of some conditions; infinite for a scale of 0.
+
+        A condition without rows has scale 0 and violation 0: its ratio is 0.
+        """
         violation, scale = self.violation[:, conditions], self.scale[:, conditions]
         ratio = np.divide(violation, scale, out=np.zeros_like(violation), where=scale > 0.0)
         ratio[(scale == 0.0) & (violation > 0.0)] = np.inf

@@ -266,7 +266,7 @@ class Driver(StepBuffers):
             return
         # A solve in the loop has no time limit: after MAX_SECONDS the external solvers are called instead. After all
         # strategies the number of pivots is limited.
-        patient = progress.strategies_tried != 0 or self._begin()
+        patient = progress.strategies_tried != 0 or self._has_time()
         if patient and control.stage == layout.SOLVE_LCP and progress.pivots < 0:
             return
         control.stage = layout.VERIFY
@@ -275,10 +275,10 @@ class Driver(StepBuffers):
         self.last_result = answer.result
         island.write(answer)
 
-    def _begin(self) -> bool:
-        """Store when the step in progress needed its first long solve; return True if there is time for another.
+    def _has_time(self) -> bool:
+        """Return True if there is time for another long solve in the step in progress, or the user named a solver.
 
-        A solver that the user named has its own limits.
+        The first call in a step stores its time; the limit is MAX_SECONDS of CPU time from then on.
         """
         if self._long[0] != self.step:
             self._long = self.step, cpu_seconds()
@@ -297,9 +297,12 @@ class Driver(StepBuffers):
         return True
 
     def _shrink(self) -> bool:
-        """Restart the failed step with a smaller h; return False if it would be too small."""
+        """Restart the failed step with a smaller h; return True if the step continues.
+
+        If h would be too small, or time is up, uncertified forces are accepted if they are allowed.
+        """
         h = self._stepper.shrink_factor * self.h
-        if h < self._stepper.smallest_h or not self._begin():
+        if h < self._stepper.smallest_h or not self._has_time():
             return self._accept_uncertified()
         self.parameters.h = h
         self.control.failure = layout.FAILURE_NONE
@@ -311,7 +314,7 @@ class Driver(StepBuffers):
         return True
 
     def _accept_uncertified(self) -> bool:
-        """Accept the best forces found for the island in progress, if h cannot be reduced; return True if so."""
+        """Allow the step to accept uncertified forces; return False if it must not, or could do so before."""
         if (
             not self._stepper.accepts_uncertified
             or self.control.failure != layout.FAILURE_LCP

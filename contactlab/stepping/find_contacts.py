@@ -116,6 +116,7 @@ def _stepper(within: float | None, reduce: bool) -> TimeStepping:
 
 
 def _table(world: World, driver: Driver, within: float) -> ContactTable:
+    """Return the contacts with a gap of at most ``within`` [m]; columns that only a step can fill are NaN."""
     work, count = driver.work, int(driver.control.n_contacts)
     near = np.flatnonzero(work.contact_float[:count, layout.GAP] <= within)
     ints, floats = work.contact_int[near], work.contact_float[near]

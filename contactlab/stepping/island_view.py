@@ -139,14 +139,14 @@ class IslandView:
         return self.island.z0[: int(self.progress.n)].copy() if self.progress.has_z0 else None
 
     def solve(self) -> IslandAnswer:
-        """Solve the island by the public path."""
+        """Solve the island by the stepper's LCP solver, friction solver or backend, from the warm start."""
         stepper, n = self.prepared.stepper, int(self.progress.n)
         if stepper.asks_backend and int(self.progress.nc):
             return self._by_backend(stepper)
         M, q = self.island.M[: n * n].reshape(n, n), self.island.q[:n]
         if stepper.friction == "cone":
             cones, z0 = self._cones(), self.warm_start()
-            start = None if z0 is None else cones.start(z0)
+            start = None if z0 is None else cones.from_lcp(z0)
             return IslandAnswer(lcp.solve(cones.problem, stepper.lcp_solver, z0=start, tolerance=stepper.tolerance))
         nbox = int(self.progress.nbox)
         lo, hi = (q[:0], q[:0]) if self.joints is None else (self.joints.lo[:nbox], self.joints.hi[:nbox])
@@ -163,7 +163,7 @@ class IslandView:
         return IslandAnswer(result, check_law(formed, np.array(result.z), stepper.law))
 
     def write(self, answer: IslandAnswer) -> None:
-        """Write a solution into the loop's buffers."""
+        """Write z, iterations and verdict of a solution into the buffers of the loop, where VERIFY checks them."""
         result = answer.result
         self.progress.pivots = result.iterations
         if answer.law is not None:
@@ -171,7 +171,7 @@ class IslandView:
             self._write_verdict(result, answer.law)
         if isinstance(result, lcp.FrictionResult):
             self.progress.answered = layout.ANSWERED if result.solved else layout.REFUSED
-            self.island.z[: int(self.progress.n)] = self._cones().vector(result.r, result.u)
+            self.island.z[: int(self.progress.n)] = self._cones().to_lcp(result.r, result.u)
             self._write_measures(result)
         else:
             self.island.z[: result.z.size] = result.z
@@ -210,6 +210,7 @@ class IslandView:
         return cone_problem(M, q, island.r[:nc].copy(), island.mu[:nc])
 
     def _inertia(self) -> IslandInertia:
+        """Copy the factors of the mass matrices of the island's trees."""
         starts, packed = self.prepared.world.tree_starts, self.prepared.arrays.packed
         parts = []
         for tree in self.trees():

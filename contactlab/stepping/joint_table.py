@@ -32,8 +32,8 @@ class JointTable:
         At the start of the step: signed distance from a stop, negative beyond it; position error of other rows [rad or
         m].
     force
-        Mean over the step [N m or N]: of a stop, away from it; of other rows, along the coordinate; of a loop, as in
-        `LoopConstraint`.
+        Mean over the step [N m or N]: away from a stop; along the coordinate of other rows; for loops with the sign
+        of `LoopConstraint`.
     rate
         The row's velocity after the step, at the start's configuration [rad/s or m/s].
     z

@@ -155,7 +155,11 @@ def new_work(world: World, contacts: int, edges: int) -> StepWork:
 def allocate_buffers(
     world: World, stepper: TimeStepping, edges: int, held: int, *, selects: bool
 ) -> tuple[StepWork, IslandWork, MomentFriction | None]:
-    """Allocate the memory of a run that begins with ``held`` contacts; it grows on demand."""
+    """Allocate the memory of a run that begins with ``held`` contacts; it grows on demand.
+
+    ``edges``: of a friction cone. ``selects``: whether forces of equal compliance are selected. Without torsional and
+    rolling friction the third value is None.
+    """
     arrays = world_arrays(world)
     points = arrays.packed.radii.size * arrays.packed.offsets.size
     if arrays.collision is not None:
@@ -280,7 +284,7 @@ def check_memory(wanted: int) -> None:
 
 
 def memory_bytes() -> int:
-    """Return the bytes of memory of the machine, or the limit of this process."""
+    """Return the memory available to this process [bytes]: physical memory, or a smaller limit of process or cgroup."""
     limits = [1 << 62]
     with contextlib.suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

@@ -397,6 +397,7 @@ class RunRows(Mapping[str, NDArray[Any]]):
         return [part for piece in self._pieces if (part := piece.get(name)) is not None]
 
     def _make(self, name: str) -> None:
+        """Store the joined array of a name, or of all columns of its table, and drop the pieces it was made of."""
         held = TABLE_OF.get(name, name)
         parts = self._parts(held) if held != name else []
         own = {name: FIELDS[name]}

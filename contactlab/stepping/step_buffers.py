@@ -258,7 +258,7 @@ class StepBuffers:
             self.joints = self.joints._replace(target_table=none if targets is None else targets)
 
     def set_inputs(self, tau: FloatArray, targets: Wanted | None) -> None:
-        """Set the applied force and the drives' targets for all later steps."""
+        """Set the applied force (nv,) and the drives' targets of all later steps; None: the world's targets."""
         self.work.tau[:] = tau
         wanted = self._asked.of_joints.constant(targets)
         if self.joints is not None:
@@ -364,7 +364,7 @@ class StepBuffers:
         return self.held_state.read()
 
     def bound_loop(self) -> BoundCall:
-        """Return the bound call of the loop."""
+        """Return the entry kernel of the loop, bound to the run's arrays; it is made on the first call."""
         if self._held is None:
             from contactlab.stepping.kernels.step_stages import advance
             from lcp.compiler.bound_call import BoundCall, supports_bound_calls

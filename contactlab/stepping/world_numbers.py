@@ -53,7 +53,10 @@ _LAST: WeakKeyDictionary[World, tuple[TimeStepping, TimeStepping]] = WeakKeyDict
 
 
 def in_world(stepper: TimeStepping, world: World) -> TimeStepping:
-    """Return the stepper with all its numbers: itself if it has them."""
+    """Return the stepper with all thresholds that it leaves to the world, computed from size and gravity of the world.
+
+    It is the stepper itself if no threshold is missing. The result for each world's last stepper is stored.
+    """
     if stepper.margin is not None and stepper.restitution_threshold is not None:
         return stepper
     last = _LAST.get(world)

@@ -115,6 +115,7 @@ def _momentum_scale(M: Blocks, size: FloatArray) -> FloatArray:
 
 
 def _integration(portion: StepSlice, dq: FloatArray, free: FreeMotion | None) -> FloatArray:
+    """Return the relative error (ns,) of the recorded q+ and times against an integration along v+."""
     recording, steps, h, time = portion.recording, portion.steps, portion.h, portion.recording.time
     v_plus = portion.v_plus + dq / h[:, None]
     q = recording.q[steps]
@@ -152,6 +153,7 @@ def _kinematic(portion: StepSlice) -> Iterator[Found]:
 
 
 def _energies(portion: StepSlice) -> FloatArray:
+    """Return the relative error (ns, 2) of the recorded kinetic and potential energies at both ends of a step."""
     recording, (kinetic, potential) = portion.recording, np.moveaxis(portion.energies, 2, 0)
     world = recording.world
     mass = sum(body.inertia.mass for body in world.model.bodies if body.inertia is not None)
@@ -171,7 +173,11 @@ def _asleep(portion: StepSlice) -> Any:
 
 
 def _check_sleep(portion: StepSlice, s: int) -> bool:
-    """Return True if sleeping trees have rested, are unchanged and have no contact, and rest times add up."""
+    """Return True if the sleep of step ``s`` of the portion is right, or the stepper has no sleep.
+
+    Trees fall asleep only after ``sleep.time`` at rest. Sleeping ones keep q, have v_plus = 0, and no contact. Rest
+    times grow by at most h per step, and only below ``sleep.speed``.
+    """
     recording, i = portion.recording, int(portion.steps[s])
     world, rows, sleep = recording.world, recording.rows, recording.stepper.sleep
     if sleep is None:
@@ -198,10 +204,11 @@ SLACK = 1e-5  # fraction of a shape's size by which a point must be deeper to be
 
 
 def uncovered(portion: StepSlice) -> FloatArray:
-    """Return the amount (ns,) by which an unlisted support point is within reach of a half-space, relative; 0: none.
+    """Return for each step (ns,) the maximum of margin + h max(0, -N v) - gap over unlisted points on half-spaces.
 
-    A point is within reach if gap <= margin + h max(0, -N v); sleeping bodies have no contacts. If contacts are reduced
-    to four of a shape, only points deeper than all of these are missed.
+    A support point with a positive value, in reach, must be listed as a contact; 0: all are. Values are relative to the
+    world's length plus the point's coordinates. Sleeping bodies have no contacts. If contacts are reduced to four of a
+    shape, points that are not deeper than all of these can be unlisted.
     """
     recording = portion.recording
     world, margin, worst = recording.world, recording.stepper.thresholds.margin, np.zeros(portion.steps.size)
@@ -296,9 +303,9 @@ def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
 
 def slip_findings(portion: StepSlice, frames: FloatArray, v_free: FloatArray) -> Iterator[Found]:
     """Check slips and modes against the velocities, v_free (ns, nv) without contacts, and fN."""
-    told = surface_motion(portion, frames[:, 0])[:, :3]
+    surface_velocity = surface_motion(portion, frames[:, 0])[:, :3]
     after, size = (np.zeros((portion.contacts.size, 3)) for _ in range(2))
-    free = np.linalg.norm(told, axis=1)
+    free = np.linalg.norm(surface_velocity, axis=1)
     starts = portion.recording.world.tree_starts
     for one in portion.points:
         own = slice(starts[one.tree], starts[one.tree + 1])
@@ -310,11 +317,11 @@ def slip_findings(portion: StepSlice, frames: FloatArray, v_free: FloatArray) ->
         whole = np.linalg.norm(J, axis=(1, 2)) * np.linalg.norm(portion.v_plus[at, own], axis=1)
         size[one.of] += FAINT / 3.0 * whole[:, None]
     normal = frames[:, 0]
-    after = after - told
+    after = after - surface_velocity
     slip = np.linalg.norm(after - np.sum(after * normal, axis=1, keepdims=True) * normal, axis=1)
     if portion.recording.world.plane is not None:
         slip = np.linalg.norm(cross(normal, after), axis=1)
-    off = max_relative((portion.column("slip") - slip)[:, None], (size + np.abs(told)).sum(axis=1)[:, None])
+    off = max_relative((portion.column("slip") - slip)[:, None], (size + np.abs(surface_velocity)).sum(axis=1)[:, None])
     mode, edge = portion.numbers("mode"), SLIDING * free
     closed = portion.column("z")[:, 0] > 0.0
     near = np.abs(slip - edge) <= EDGE * (edge + size.sum(axis=1))

@@ -103,6 +103,7 @@ def solved_where_regular(M: Any, momentum: FloatArray) -> FloatArray:
 
 
 def _parts(M: Any, v: FloatArray) -> list[FloatArray]:
+    """Split v (ns, nv) into the velocities of each block of M."""
     if not M:
         return []
     ends = np.cumsum([block.shape[1] for block in M])
@@ -204,7 +205,9 @@ def free_momentum(
 def _limit_gyroscopic_energy(
     world: World, state: Dynamics, q: FloatArray, v: FloatArray, h: FloatArray, momentum: FloatArray
 ) -> None:
-    """Remove from M v_free the energy gained by velocity products in trees that turn fast, as the stepper does.
+    """Change ``momentum`` (ns, nv), which is M v_free, so that velocity products add no energy to trees that turn fast.
+
+    The stepper does the same.
 
     See `contactlab.multibody.kernels.velocity_products`.
     """

@@ -258,7 +258,9 @@ def _distance(
     z = np.concatenate((force[:nc], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
     # Below a thousandth of the branch's end, any recorded forces solve this LCP to its tolerance.
     compliances = np.concatenate((end * np.array(BY_LEMKE[1]), response * np.array(BY_LEMKE[0])))
-    answered = _nearest(recorded, largest, compliances, lambda eps, _: _by_lemke(A, free, mu, pattern, axes, eps, z))
+    answered = _nearest(
+        recorded, largest, compliances, lambda eps, _: _solve_by_lemke(A, free, mu, pattern, axes, eps, z)
+    )
     return min((one for one in (nearest, answered) if one is not None), default=None)
 
 
@@ -277,11 +279,11 @@ def _nearest(
     Each search starts at the recorded forces, and then at the previous result: for a small compliance Newton's method
     may converge only from the forces of a larger one.
     """
-    nearest, followed = None, None
+    nearest: float | None = None
+    followed: FloatArray | None = None
     for eps in compliances.tolist():
         for start in (recorded, followed):
-            one = None if start is None else solve(eps, start)
-            if one is None:
+            if start is None or (one := solve(eps, start)) is None:
                 continue
             followed = one
             off = float(np.abs(recorded - one).max()) / largest
@@ -295,10 +297,15 @@ def _nearest(
     return nearest
 
 
-def _by_lemke(
+def _solve_by_lemke(
     A: FloatArray, free: FloatArray, mu: FloatArray, pattern: list[Any], axes: FloatArray, eps: float, z: FloatArray
 ) -> FloatArray | None:
-    """Return forces of contacts with compliance eps, normal and along two axes; None if they are not found."""
+    """Solve the LCP of contacts with compliance eps by Lemke's method; return their forces, or None without a solution.
+
+    A is the response of the contact rows to forces (h W + gamma), ``free`` their rates without forces, both
+    [normals; directions]. ``pattern`` has the other values of `_pattern`, ``z`` the start. The forces (3 nc,) are
+    normals, then tangential forces along two axes contact by contact.
+    """
     import lcp
 
     alike, of, sign, edges = pattern
@@ -384,10 +391,10 @@ def _within(x: FloatArray, bounds: FloatArray, corners: FloatArray | None) -> tu
 
 @functools.lru_cache(maxsize=4 * MOST)
 def _pattern(nc: int, r: int) -> tuple[Any, ...]:
-    """Return the common part of LCPs of nc contacts with r directions.
+    """Return the part of the LCP that all sets of nc contacts with r directions have in common.
 
-    Axes of the directions; the compliance of normals and tangents; rows and signs of the forces, which are along the
-    rows, then against the directions; the slacks of the directions.
+    The values are: the directions in two tangents (r, 2); the matrix that eps multiplies, of equal compliance in
+    normals and tangents; the row and the sign of each force in [fN | fF+ | fF-]; the matrix E of the cone rows.
     """
     angles, one = np.pi * np.arange(r) / r, np.eye(nc)
     axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)

@@ -125,6 +125,7 @@ class ContactProblem:
         return found
 
     def _measures(self, k: FloatArray) -> Iterator[Measures]:
+        """Yield the residual of the problem and the mechanical conditions, with k the constant terms of the rows."""
         yield self._cone_residual(k) if self.cone else self._lcp_residual(k)
         yield from self._mechanics(k - self._relaxation() if self.law == "relaxed" else k)
         if self.law is not None:

@@ -61,15 +61,15 @@ class JointLaws:
 
     def inertia(self, M: Blocks, h: FloatArray) -> Blocks:
         """Return M with the implicit terms."""
-        return added(M, self.within(h))
+        return add_diagonal(M, self.within(h))
 
     def within(self, h: FloatArray) -> FloatArray:
         """Return the implicit terms on the diagonal of M (ns, nv)."""
         return h[:, None] * self.drag + h[:, None] ** 2 * self.stiffness
 
 
-def added(M: Blocks, diagonal: FloatArray) -> Blocks:
-    """Return M with a diagonal (ns, nv) added."""
+def add_diagonal(M: Blocks, diagonal: FloatArray) -> Blocks:
+    """Return the blocks of M plus a diagonal matrix, given as its entries (ns, nv)."""
     if not diagonal.any():
         return M
     out, start = [], 0

@@ -79,7 +79,7 @@ class PairCoverage:
         def place(s: int, i: int) -> ShapePose:
             return ShapePose(*(part[s] for part in fields[i]))
 
-        at, near = self._close(fields, portion.h)
+        at, near = self._pairs_in_reach(fields, portion.h)
         i, j = self.pairs[near].T
         either = awake[at, i] | awake[at, j]
         for s, one, other in zip(at[either].tolist(), i[either].tolist(), j[either].tolist(), strict=True):
@@ -142,8 +142,11 @@ class PairCoverage:
                 R, p, velocity, turning = pose[:, :9].reshape(-1, 3, 3), pose[:, 9:], twist[:, 3:], twist[:, :3]
         return R @ place.R, p + rotate(R, place.p), p, velocity, turning
 
-    def _close(self, fields: list[tuple[FloatArray, ...]], h: FloatArray) -> tuple[Any, Any]:
-        """Return the pairs whose bounding balls are within reach, and their steps."""
+    def _pairs_in_reach(self, fields: list[tuple[FloatArray, ...]], h: FloatArray) -> tuple[Any, Any]:
+        """Return the steps in which bounding balls of a pair are within reach, and these pairs, as indices (n,) each.
+
+        ``fields`` has the `_fields` of every shape, ``h`` (ns,) the steps' sizes [s].
+        """
         none = np.zeros(0, dtype=np.int64)
         if not self.pairs.size:
             return none, none
@@ -162,6 +165,7 @@ class PairCoverage:
         return at, near
 
     def _excess(self, i: int, j: int, place_i: ShapePose, place_j: ShapePose, h: float) -> float:
+        """Return by how much shapes i and j are within reach at their places, relative to their position; 0: none."""
         cores, worst = (self.cores[i], self.cores[j]), 0.0
         if cores[0] is not None and cores[1] is not None:
             return self._within(cores[0], cores[1], place_i, place_j, h)
@@ -223,6 +227,7 @@ class PairCoverage:
         return float(d @ (pb - pa)) > length * reach
 
     def _excess_of_plane(self, normal: FloatArray, offset: float, i: int, place: ShapePose) -> float:
+        """Return by how much shape i is within the margin of a half-space, relative to its position; 0: none."""
         hull = self.hulls[i]
         if hull is None:
             return 0.0
@@ -355,7 +360,10 @@ def points_excess(terrain: HeightField, at: ShapePose, points: FloatArray, margi
 
 
 def triangles_of(terrain: HeightField, place: ShapePose, center: FloatArray, reach: float) -> list[FloatArray]:
-    """Return the triangles (3, 3), in the terrain's axes, of the cells within reach of a ball."""
+    """Return the triangles (3, 3) of the terrain's cells that may be within ``reach`` [m] of a point in the world.
+
+    Vertices are rows, in the terrain's axes. Cells are selected by x and y only.
+    """
     dx, dy = terrain.spacing
     x, y = (place.R.T @ (center - place.p))[:2]
     nx, ny = terrain.heights.shape

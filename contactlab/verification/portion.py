@@ -117,6 +117,7 @@ def rows_of(column: IntArray, steps: IntArray) -> tuple[IntArray, IntArray]:
 def _points(
     recording: Recording, contacts: IntArray, at: IntArray, bodies: dict[str, BodyKinematics]
 ) -> tuple[TreeRows, ...]:
+    """Return Jacobians of the relative motion at the contacts, in world axes, by tree."""
     world, rows = recording.world, recording.rows
     names, point = world.model.names, rows["contact_point"][contacts]
     of_trees: dict[int, list[tuple[IntArray, FloatArray]]] = {}
@@ -229,7 +230,10 @@ class IslandSystem:
 
     @staticmethod
     def of(portion: StepSlice, rows: tuple[TreeRows, ...], at: IntArray, island: IntArray, M: Blocks) -> IslandSystem:
-        """Return the system of the rows; ``at`` and ``island`` (m,) have the step and island of every row."""
+        """Return the sparse J and Y of rows given by tree, with one column block for each tree of each island.
+
+        ``at`` and ``island`` (m,) have the step and the island of every row. M has the blocks of the steps, by tree.
+        """
         world = portion.recording.world
         trees = world.tree_starts.size - 1
         keys = np.concatenate([np.zeros(0, dtype=np.int64), *(island[one.of[:, 0]] * trees + one.tree for one in rows)])

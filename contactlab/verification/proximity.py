@@ -62,7 +62,7 @@ class Core:
     disc: float = 0.0
 
     def heights(self, d: FloatArray) -> FloatArray:
-        """Return the support heights (m,) of the set along directions (m, 3) from its origin, times their lengths."""
+        """Return the support function max_x d . x (m,) of the set for vectors d (m, 3) of any length, in its axes."""
         along = np.max(d @ self._points.T, axis=1)
         return np.asarray(along + self.disc * np.hypot(d[:, 0], d[:, 1]) if self.disc else along)
 
@@ -186,9 +186,10 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _reduce_simplex(A: FloatArray, B: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Remove one of many points, but not the last one: in space five points are dependent (Caratheodory).
+    """Remove one point of a set of five or more, so that the convex combination A, B with ``weights`` stays the same.
 
-    Along a rim all points would stay with tiny weights, until systems of hundreds of points take seconds.
+    Five points in space are dependent (Caratheodory). The last point stays. Without removal all points along a rim
+    would stay with tiny weights, until systems of hundreds of points take seconds.
     """
     D = B - A
     along = np.linalg.svd(np.vstack((D.T, np.ones(weights.size))))[2][-1]

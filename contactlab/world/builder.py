@@ -436,7 +436,7 @@ class WorldBuilder(ShapeBuilder):
         return model_of([spec for spec, _, _ in self._bodies.values()], self._gravity)
 
     def _add(self, specs: Iterable[BodySpec], model: Model, q: ArrayLike | None, v: ArrayLike | None) -> None:
-        """Store checked bodies, each with its part of the start."""
+        """Store the bodies with their initial q and v; by default neutral and at rest. Raise if they are too many."""
         if len(self._bodies) + model.nb > MAX_BODIES:
             raise SimulationConfigError("bodies", f"at most {MAX_BODIES} fit a contact id")
         start_q = model.neutral if q is None else check_configuration(model, q)

@@ -65,7 +65,7 @@ def check_model(model: Model) -> None:
 
 
 def first_dofs(model: Model) -> IntArray:
-    """Return the first velocity of each tree (nt + 1,), then nv."""
+    """Return the index in v of the first velocity of each tree, followed by nv (nt + 1,)."""
     parent, _, iv, *_ = structure(model)
     return np.append(iv[:-1][parent < 0], model.nv).astype(np.int64)
 
@@ -107,9 +107,10 @@ def build_collision_filter(world: World) -> CollisionFilter | None:
 
 
 def _filters(world: World) -> tuple[IntArray, IntArray]:
-    """Return category and mask of every shape; support points and the world's half-spaces are tested separately.
+    """Return category and mask (n,) of all shapes, followed by the world's half-spaces, for the search for pairs.
 
-    The bits of the user's filters are above the bits of this module.
+    Bodies' support points on half-spaces are tested separately, so their pairs are masked out here. The bits of the
+    user's filters are above the bits of this module.
     """
     rows = []
     for surface in world.surfaces:

@@ -101,7 +101,7 @@ class JointActions:
 
     @property
     def springs(self) -> dict[int, PositionDrive]:
-        """Position drives without bounds, which are implicit in the mass matrix, by number."""
+        """Position drives without force bounds, by their index in ``drives``; they are implicit, in the mass matrix."""
         drives = enumerate(self.drives)
         return {i: one for i, one in drives if isinstance(one, PositionDrive) and one.row_kind is None}
 
@@ -328,6 +328,7 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
 
 
 def _loop_rows(world: World) -> list[JointRow]:
+    """Return the rows of the loops and springs of a world, in the order of its loops."""
     found = []
     cs, loops = world.loops, world.joint_actions.loops
     customs = {custom.rows.start: custom for custom in cs.packed.custom}

@@ -204,6 +204,7 @@ class JointBuilder(ABC):
         return body, int(coordinate)
 
     def _with_position(self, field: str, joint: str, coordinate: int) -> tuple[str, int]:
+        """Return body and number of a joint's coordinate; raise if it has no position, as in a quaternion."""
         body, number = self._coordinate(field, joint, coordinate)
         if positions(self._bodies[body][0].joint)[number] is None:
             detail = f"coordinate {number} of {joint!r} turns an orientation: it has no position of its own"
@@ -211,6 +212,7 @@ class JointBuilder(ABC):
         return body, number
 
     def _coefficients(self, field: str, joint: str, value: float, coordinate: int | None) -> tuple[Coefficient, ...]:
+        """Return a coefficient for one coordinate of a joint, or for all if ``coordinate`` is None."""
         number = finite_number(value, field, SimulationConfigError, least=0.0)
         body, first = self._coordinate(field, joint, 0 if coordinate is None else coordinate)
         each = range(self._bodies[body][0].joint.nv) if coordinate is None else (first,)
@@ -280,6 +282,7 @@ class JointBuilder(ABC):
 
 
 def _listed(field: str, values: Any) -> tuple[JointLimit, ...]:
+    """Return joint limits as a tuple, with their types checked."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise SimulationConfigError(field, f"must be 'model', None or JointLimits, got {values!r}")
     listed = tuple(values)

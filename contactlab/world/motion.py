@@ -279,6 +279,7 @@ def planar_body(
 
 
 def _start(q: ArrayLike | None, normal: FloatArray, first: FloatArray, second: FloatArray) -> tuple[FloatArray, float]:
+    """Return planar coordinates (3,) and the height above the plane for a q of 3 numbers, or 7 in space."""
     if q is None:
         return np.zeros(3), 0.0
     given = finite_array(q, "q", (None,), SimulationConfigError)
@@ -298,6 +299,7 @@ def _start(q: ArrayLike | None, normal: FloatArray, first: FloatArray, second: F
 
 
 def _rates(v: ArrayLike | None, normal: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return planar velocities (3,) for a v of 3 numbers, or of 6 in space that stay in the plane."""
     if v is None:
         return np.zeros(3)
     given = finite_array(v, "v", (None,), SimulationConfigError)

@@ -60,7 +60,9 @@ class VisualMesh:
         object.__setattr__(self, "triangles", (vertices, triangles.astype(np.int64)))
 
     def load(self) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return vertices (n, 3), triangles (m, 3) and their colours (m, 3), NaN without colours.
+        """Return the scaled vertices (n, 3) [m], the triangles (m, 3) and their colours (m, 3), NaN without colours.
+
+        The mesh is read from its file, unless it was given as arrays.
 
         Raises
         ------

@@ -98,6 +98,7 @@ class StepperState:
 
 
 def _ids(name: str, given: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a read-only int64 copy of ids (n,); raise unless they ascend without repetition."""
     ids = np.array(given)
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise SimulationConfigError(name, f"must be whole numbers (n,), got {ids.dtype} {ids.shape}")

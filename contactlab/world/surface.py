@@ -68,7 +68,7 @@ def is_ground(shape: object) -> bool:
 
 
 def check_filter(category: object, mask: object) -> tuple[int, int]:
-    """Return category and mask as ints of 32 bits; raise `SimulationConfigError` if one is not."""
+    """Return category and mask as ints in [0, 2^32 - 1]; raise `SimulationConfigError` for other values."""
     values = []
     for field, value in (("category", category), ("mask", mask)):
         try:

@@ -153,10 +153,10 @@ def with_joints(model: UrdfModel, positions: Mapping[str, float], *, mimics: boo
     With ``mimics``, mimic joints agree with their leaders.
     """
     q = model.neutral.copy()
-    told: dict[str, str] = {}
+    first_by_body: dict[str, str] = {}
     for name, position in positions.items():
         # The name of a link is also a name of its joint.
-        first = told.setdefault(model.body_of_joint(name), name)
+        first = first_by_body.setdefault(model.body_of_joint(name), name)
         if first != name:
             raise SimulationConfigError(f"q[{name!r}]", f"is of the same joint as q[{first!r}]")
         place = model.joint_q(name)
@@ -211,7 +211,7 @@ def _reach(shape: object, direction: FloatArray) -> float:
 
 
 def _modes(model: UrdfModel, meshes: MeshModes) -> MeshModes:
-    """Return the treatment of meshes, checked."""
+    """Check the treatment of meshes, for all links or by link, and return it."""
     by_link = {"": meshes} if isinstance(meshes, str) else meshes
     if not isinstance(by_link, Mapping):
         raise SimulationConfigError("meshes", f"must be a word or a mapping from links, got {type(meshes).__name__}")

@@ -103,9 +103,9 @@ class World:
         for number in (*self.surface_bodies, *self.visual_bodies, *(body for body, _ in self.motions), *pairs):
             if not 0 <= number < self.model.nb:
                 raise SimulationConfigError("model", f"has {self.model.nb} bodies, none of number {number}")
-        told = {self.model.names[body] for body, _ in self.motions}
+        kinematic_names = {self.model.names[body] for body, _ in self.motions}
         for loop in self.joint_actions.loops:
-            for name in told.intersection(loop.joined or ()):
+            for name in kinematic_names.intersection(loop.joined or ()):
                 detail = f"joins {name!r}, whose motion it would not see: a kinematic body acts by contact alone"
                 raise SimulationConfigError("loop", detail)
 
@@ -312,7 +312,7 @@ class World:
         return found
 
     def place_of(self, joint: str, coordinate: int = 0) -> tuple[int, int]:
-        """Return the place of a joint's coordinate in v, and of its position in q (-1 for none).
+        """Return the index of a joint's coordinate in v, and of its position in q (-1 if it has none).
 
         The joint is named by the body it moves, or by its own name.
         """

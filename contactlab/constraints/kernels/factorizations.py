@@ -223,7 +223,7 @@ def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: Float
 
 @kernel
 def reflect(A: FloatArray, tau: FloatArray, k: int, x: FloatArray) -> None:
-    """Replace x (n,) by its k-th reflection."""
+    """Apply the k-th Householder reflection of the factored rows A to x (n,)."""
     row = A[k]
     tail = row[k + 1 :]
     rest = x[k + 1 :]

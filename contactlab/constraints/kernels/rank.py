@@ -77,7 +77,7 @@ def zero_floor(G: FloatArray, scale: FloatArray, i: int) -> float:
 
 @kernel
 def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: FloatArray) -> None:
-    """Fill floor (nb,) with the uncertainties of the rows.
+    """Fill floor (nb,) with the uncertainties of the rows of G (nb, nv), by the rule at the top of this file.
 
     ``scale`` and ``error`` are (nb,), of length 0 if they are unknown. A scale below |G_i| is replaced by |G_i|.
     """

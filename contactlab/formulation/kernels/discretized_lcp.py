@@ -129,7 +129,10 @@ def fill_cones(rows: ContactSystem, M: FloatArray) -> None:
 
 @kernel
 def assemble_lcp(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
-    """Fill M (n, n) and q (n,) of the LCP of the rows [N; F; L; B]: `first_limit`, nl and the `boxed_variables`."""
+    """Fill M (n, n) and q (n,) of the LCP of the rows [N; F; L; B].
+
+    n is the sum of `first_limit`, nl and the number of `boxed_variables`.
+    """
     fill_rows(rows, M, q)
     fill_cones(rows, M)
     if rows.lo.shape[0] > 0:

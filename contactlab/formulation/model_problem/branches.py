@@ -127,6 +127,7 @@ class Instantaneous:
         return angular, linear + np.cross(w, u)
 
     def _field(self, spatial: FloatArray, links: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return angular and linear velocity (k, 3) at points x (k, 3) of spatial vectors of links; 0 for -1."""
         out = np.zeros((links.size, 6))
         moving = links >= 0
         out[moving] = spatial[links[moving]]

@@ -186,7 +186,7 @@ def problem_data_from(
 
 
 def _kinematics(model: Model, q: Instant, v: ArrayLike | None) -> Kinematics:
-    """Return poses and velocities of the model at q and v."""
+    """Return the kinematics with velocities at q and v; q can be a `Kinematics` of this model."""
     if not isinstance(q, Kinematics):
         if v is None:
             raise MultibodyError("v", "is needed: only kinematics with velocities stand for both q and v")

@@ -298,6 +298,7 @@ def _in_world(at: Instantaneous, bodies: IntArray, points: FloatArray, in_body: 
 
 
 def _names(contacts: Sequence[ContactPoint]) -> tuple[str, ...]:
+    """Return the names of the contacts, "contact i" without one; raise for repeated names."""
     names = tuple(f"contact {i}" if c.name is None else c.name for i, c in enumerate(contacts))
     places: dict[str, int] = {}
     for i, name in enumerate(names):
@@ -308,6 +309,7 @@ def _names(contacts: Sequence[ContactPoint]) -> tuple[str, ...]:
 
 
 def _bodies(model: Model, contacts: Sequence[ContactPoint], attribute: str) -> IntArray:
+    """Return the bodies ``attribute`` of the contacts by index; raise if body A is body B."""
     from contactlab.spatial.errors import MultibodyError
 
     out = np.empty(len(contacts), dtype=np.int64)

@@ -210,6 +210,7 @@ def at_least_its_entries(scale: FloatArray, G: FloatArray) -> FloatArray:
 
 
 def _custom(loops: ConstraintSet) -> NDArray[np.bool_]:
+    """Return a mask of the rows of custom constraints."""
     mask = np.zeros(len(loops), dtype=bool)
     for group in loops.groups:
         mask[group.rows] = group.kind == "custom"

@@ -82,6 +82,7 @@ class Coordinates:
         return coordinate, coordinate.q
 
     def _position(self, v: int) -> int | None:
+        """Return the index in q whose derivative is v[``v``]; None for rotations by quaternion."""
         tree = self._tree
         link = int(tree.dof_link[v])
         kinds, iq = self._motions
@@ -117,7 +118,7 @@ class LimitRow:
 
 
 def limit_rows(model: Model, coordinates: Coordinates, q: FloatArray, limits: Limits) -> tuple[LimitRow, ...]:
-    """Return every finite end of every range, lower before upper."""
+    """Return a row with its gap at q for every finite limit, lower before upper; ``limits`` "model": the model's."""
     if limits is None:
         return ()
     if isinstance(limits, str):
@@ -263,6 +264,7 @@ def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[D
 
 
 def _bounds(model: Model, friction: Friction) -> Mapping[str, float]:
+    """Return the largest friction by joint name: the model's, or the caller's mapping."""
     if friction is None:
         return {}
     if isinstance(friction, str):

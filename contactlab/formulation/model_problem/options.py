@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def number(value: float, field: str, *, infinite: bool = False) -> float:
-    """Return a finite number, or also -inf and inf."""
+    """Return ``value`` as a finite float, or with ``infinite`` also -inf and inf; raise for anything else."""
     if type(value) is float and math.isfinite(value):
         return value  # limits of a description pass here by the dozen
     if infinite and value is None:

@@ -299,7 +299,7 @@ class ModelProblem:
         return row_force(stated, forces, stated.rows[label])
 
     def overloaded_joints(self, solution: Solution | ConstraintForces) -> dict[str, float]:
-        """Return joints that stick at acceleration level with more than their maximum force, by label [N m or N].
+        """Return the forces [N m or N] outside their bounds of joints that stick at acceleration level, by label.
 
         If there are any, the solution is not valid: see `with_released_joints`.
         """

@@ -281,10 +281,12 @@ def solve_two_springs(
     p: FloatArray,
     work: FloatArray,
 ) -> int:
-    """Integrate n separate contacts from u (n, 3) to their end; return the number of unfinished ones.
+    """Integrate the impacts of n separate contacts, and update u, p and work; return the number of unfinished ones.
 
-    W (n, 3, 3) is the response, e (n,) restitution; p (n, 3) the impulses, work (n,) the work of the normal ones.
-    ``resolution`` is a step in units of the time of the faster spring.
+    u (n, 3) are the contact velocities, p (n, 3) the impulses, and work (n,) the work of the normal impulses. Contacts
+    that do not approach are skipped. W (n, 3, 3) is the response, e (n,) the restitution, and eta2 the stiffness of the
+    normal spring over the tangential one. ``resolution`` is a step in units of the time of the faster spring, ``most``
+    the maximum number of steps.
     """
     lost = 0
     for i in range(u.shape[0]):

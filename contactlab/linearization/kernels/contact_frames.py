@@ -199,26 +199,41 @@ def add_velocity(f: Frames, t: Tree, body: int, x: FloatArray, sign: float, out:
 
 @kernel(inner=True)
 def relative_motion(
-    world: PackedWorld, work: StepWork, f: Frames, t: Tree, a: int, b: int, x: FloatArray, told: int, out: FloatArray
+    world: PackedWorld,
+    work: StepWork,
+    f: Frames,
+    t: Tree,
+    a: int,
+    b: int,
+    x: FloatArray,
+    kinematic_row: int,
+    out: FloatArray,
 ) -> None:
-    """Fill out (6,) with velocity and angular velocity of b at x relative to a; ``told``: kinematic row or -1."""
+    """Fill out (6,) with velocity and angular velocity at x of body b relative to body a and its surface.
+
+    ``kinematic_row`` is the number of a among the kinematic bodies, -1 if it is not one.
+    """
     # Difference of the two bodies' motions.
     for k in range(6):
         out[k] = 0.0
     add_velocity(f, t, b, x, 1.0, out)
     add_velocity(f, t, a, x, -1.0, out)
     # Motion of a kinematic body's surface.
-    if told >= 0:
+    if kinematic_row >= 0:
         surface = work.scratch[45:48]
-        kinematic_point_velocity(work, told, x, surface)
+        kinematic_point_velocity(work, kinematic_row, x, surface)
         for k in range(3):
             out[k] -= surface[k]
-            out[3 + k] -= work.motion_twist[told, k]
+            out[3 + k] -= work.motion_twist[kinematic_row, k]
 
 
 @kernel
 def contact_frames(world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl) -> None:
-    """Fill the frames of all contacts, and their rates at the velocity of m.V."""
+    """Fill m.frame with the Jacobian rows of all contacts along their axes, and RATE of m.contact with their rates.
+
+    The rates are components of the relative velocity of B against A at the velocity of m.V, kinematic surfaces
+    included. Along the normal they use the motion of a belt's body, not of its surface.
+    """
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     u = work.scratch[30:36]
     for number in range(control.n_contacts):

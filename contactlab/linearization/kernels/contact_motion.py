@@ -45,7 +45,10 @@ KINK_SLOPE_DIFFERENCE: Final = 0.02
 
 @kernel(inner=True)
 def point_rates(radius: float, n: FloatArray, rates: FloatArray) -> None:
-    """Fill the rates of a support point with a radius on a half-space: the lowest point of the ball."""
+    """Fill the rates (7, 6) of the contact of a ball with a half-space: of point, normal and gap.
+
+    The columns are turns about the contact point and shifts of the ball, which has the given radius.
+    """
     for i in range(6):
         for k in range(6):
             rates[i, k] = 0.0
@@ -105,10 +108,10 @@ def pair_of(contact: int) -> int:
 
 
 @kernel(inner=True)
-def differenced(
+def fill_difference_rates(
     work: StepWork, c: Collision, m: DerivativeWork, i: int, j: int, moved: int, stride: float, first: int, last: int
 ) -> bool:
-    """Fill the rates of contacts first .. last of one pair by centred differences, and mark contacts on a kink.
+    """Fill the rates of contacts ``first`` to ``last`` - 1 of one pair by centred differences, and mark kinks.
 
     Only contacts marked before are treated; return True if any is marked afterwards.
     """
@@ -160,7 +163,7 @@ def differenced(
         own[k] = pose[k]
     for contact in range(first, last):
         if m.on_kink[contact, 0] != 0:
-            about(m.rates[contact], p, work.contact_float[contact, POINT : POINT + 3])
+            move_reference_point(m.rates[contact], p, work.contact_float[contact, POINT : POINT + 3])
         m.on_kink[contact, 0] = m.on_kink[contact, 1]
         bent = bent or m.on_kink[contact, 1] != 0
     return bent
@@ -200,8 +203,11 @@ def slopes(m: DerivativeWork, contact: int, axis: int, shift: float, stride: flo
 
 
 @kernel(inner=True)
-def about(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
-    """Convert rates by displacements about p to ones about x: a turn e about x adds a shift e x (p - x)."""
+def move_reference_point(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
+    """Change the reference point of ``rates`` (7, 6) from p to x, in place.
+
+    A turn e about x is a turn e about p and a shift e x (p - x).
+    """
     dx, dy, dz = p[0] - x[0], p[1] - x[1], p[2] - x[2]
     for k in range(7):
         a, b, c = rates[k, 3], rates[k, 4], rates[k, 5]
@@ -212,16 +218,18 @@ def about(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
 
 @kernel(inner=True)
 def pair_rates(work: StepWork, c: Collision, m: DerivativeWork, first: int, last: int) -> None:
-    """Fill the rates of contacts first .. last, all of one pair of shapes, and mark contacts on a kink in m.on_kink."""
+    """Fill the rates of contacts ``first`` to ``last`` - 1, of one pair of shapes, and mark kinks in m.on_kink."""
     pair = pair_of(work.contact_int[first, CONTACT_ID])
     i = pair // c.kind.shape[0]
     j = pair - i * c.kind.shape[0]
     moved = j if c.link[j] >= 0 else i
     for contact in range(first, last):
         m.on_kink[contact, 0] = 1
-    if is_searched(c.kind[i], c.kind[j]) and not differenced(work, c, m, i, j, moved, LONG_STRIDE, first, last):
+    if is_searched(c.kind[i], c.kind[j]) and not fill_difference_rates(
+        work, c, m, i, j, moved, LONG_STRIDE, first, last
+    ):
         return
-    differenced(work, c, m, i, j, moved, STRIDE, first, last)
+    fill_difference_rates(work, c, m, i, j, moved, STRIDE, first, last)
 
 
 @kernel(inner=True)

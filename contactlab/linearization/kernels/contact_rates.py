@@ -75,7 +75,7 @@ def add_change(
 
 @kernel(inline=True)
 def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, d1: FloatArray, d2: FloatArray) -> None:
-    """Fill d1, d2 (3,) with the changes of the tangents of `planar_tangents` as n changes by dn."""
+    """Fill d1, d2 (3,) with the changes of the tangents t1, t2 of `planar_tangents` for a change dn of the normal n."""
     # The vector along the first tangent before normalisation, and its change.
     ux = plane[1] * n[2] - plane[2] * n[1]
     uy = plane[2] * n[0] - plane[0] * n[2]
@@ -121,7 +121,7 @@ def speed_rates(
     K = view_2d(m.V, f.start + 6 * nl, nv, 18)
     w = work.scratch
     dp, dn, d1, d2, du, u, six = w[0:3], w[3:6], w[6:9], w[9:12], w[12:18], w[18:24], w[24:30]
-    told, shift, belt, more = w[30:33], w[33:36], w[36:39], w[39:42]
+    surface_velocity, shift, belt, more = w[30:33], w[33:36], w[36:39], w[39:42]
     for c in range(control.n_contacts):
         ints, own = work.contact_int[c], m.contact[c]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[c, POINT : POINT + 3]
@@ -139,7 +139,7 @@ def speed_rates(
         driven = kinematic_index(world, a) if told_too else -1
         relative_motion(world, work, f, t, a, b, x, driven, u)
         if driven >= 0:
-            kinematic_point_velocity(work, driven, x, told)
+            kinematic_point_velocity(work, driven, x, surface_velocity)
             belt_velocity(work, driven, x, belt)
         for place in range(count):
             j = m.dofs[place]
@@ -155,7 +155,7 @@ def speed_rates(
                     shift[k] = x[k] + dp[k]
                 kinematic_point_velocity(work, driven, shift, six)
                 for k in range(3):
-                    du[k] -= six[k] - told[k]
+                    du[k] -= six[k] - surface_velocity[k]
             # Change of the normal rate.
             normal_rate = dot(dn, u) + dot(n, du)
             if driven >= 0:
@@ -224,9 +224,11 @@ def point_change(m: DerivativeWork, c: int, j: int, n: FloatArray, dp: FloatArra
 def contact_rates(
     world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl, h: float, kinks: int
 ) -> int:
-    """Fill derivatives of forces, and add the effect of forces that move with contacts to X; return the kinks' number.
+    """Fill the derivatives by q of gaps and contact forces, the latter constant in the contacts' axes.
 
-    The head of work.W holds the kinematics of the start, m.V the same with any velocity.
+    h times the derivative of the generalised force of these forces is added to m.X. Loaded contacts at which other
+    features touch nearby are appended to the list of ``kinks`` kinks. Return its new length. The head of work.W has the
+    kinematics at the start of the step, m.V the same with any velocity.
     """
     _, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     w = view_1d(work.scratch, 30, 15)
@@ -308,7 +310,7 @@ def append_kink(
     towards: float,
     neighbour: int,
 ) -> int:
-    """Append a kink if it is near; return the number of kinks."""
+    """Append a kink with ``way`` of at most KINK_HORIZON to the list, if it has space; return the number of kinks."""
     if way > KINK_HORIZON or kinks >= m.kinks.shape[0]:
         return kinks
     own = m.kinks[kinks]

@@ -80,7 +80,7 @@ def slope(
     dissipation: float,
     fastest: float,
 ) -> tuple[float, float]:
-    """Return the derivatives of k of `unilateral_law` by gap and approach speed.
+    """Return the derivatives of k of `unilateral_law` by the gap and by the normal velocity ``before``.
 
     ``steeper`` is the derivative of the coefficient by ``before``. A gap that is closed up to rounding stays closed:
     its change is removed within the step.
@@ -103,7 +103,7 @@ def slope(
 def fill_normal_laws(
     world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl, p: Parameters, h: float
 ) -> None:
-    """Fill k, gamma and their slopes of the contacts' normal rows."""
+    """Fill k and gamma of the contacts' normal rows, and the derivatives of k by gap and by normal velocity."""
     nv = m.v.shape[0]
     for c in range(control.n_contacts):
         own, floats, ints = m.contact[c], work.contact_float[c], work.contact_int[c]
@@ -202,7 +202,7 @@ def set_slide(m: DerivativeWork, c: int, cone: int) -> None:
 
 @kernel(inner=True)
 def find_modes(m: DerivativeWork, control: StepControl) -> None:
-    """Fill the modes of the contacts, and of sliding ones the direction of friction times its bound."""
+    """Fill the mode of every cone of the contacts, and for a sliding one mu times the direction of friction."""
     least = NO_FORCE * largest_force(m, control.n_contacts)
     for c in range(control.n_contacts):
         for cone in range(m.mode.shape[1]):
@@ -243,7 +243,10 @@ def find_mode(m: DerivativeWork, c: int, cone: int, least: float) -> None:
 
 @kernel(inline=True)
 def transverse_direction(m: DerivativeWork, c: int, cone: int) -> tuple[float, float]:
-    """Return the direction of the second force of a contact that slides between two corners, or on the exact cone."""
+    """Return the direction in the tangents (two components) of the second unknown force of a sliding contact.
+
+    It is along the side of the polygon between two corners, or across the slip on the exact cone.
+    """
     own, turns = m.contact[c], polygon_corners(m, cone)
     if is_circular(m, cone):
         mu = own[BOUND + cone]
@@ -337,7 +340,10 @@ def clear_right(m: DerivativeWork, u: int) -> None:
 def find_row_modes(
     work: StepWork, m: DerivativeWork, joints: JointRows, chunk: Chunk, control: StepControl, p: Parameters, h: float
 ) -> None:
-    """Mark the joint rows with unknown forces, and fill the slopes of limits."""
+    """Mark joint rows with an unknown force: row_mode 1, or 0 for a force that is zero or at a bound.
+
+    For limits also fill the derivatives of k by position and velocity.
+    """
     for record in range(control.chunk_joints):
         entry = chunk.joint[record]
         row = joints.rows[entry.row]

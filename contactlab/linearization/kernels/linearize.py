@@ -183,7 +183,7 @@ def add_parameters(joints: JointRows | None, m: DerivativeWork, chunk: Chunk, co
 
 
 @kernel
-def prepared(
+def prepare_piece(
     world: PackedWorld,
     work: StepWork,
     chunk: Chunk,
@@ -193,7 +193,7 @@ def prepared(
     joints: JointRows | None,
     m: DerivativeWork,
 ) -> int:
-    """Fill the terms that do not depend on the piece, and find the piece; return the number of kinks, or < 0."""
+    """Fill the terms that do not depend on the linear piece, and find the piece; return the number of kinks, or -1."""
     nv, h = m.v.shape[0], p.last_h
     # Contact forces and their wrenches on bodies; rows of loops.
     for b in range(m.wrenches.shape[0]):
@@ -242,7 +242,7 @@ def prepared(
 
 
 @kernel
-def solved(
+def solve_piece(
     world: PackedWorld,
     work: StepWork,
     chunk: Chunk,
@@ -313,7 +313,7 @@ def solved(
 
 
 @kernel
-def linearized(
+def differentiate_step(
     world: PackedWorld,
     work: StepWork,
     chunk: Chunk,
@@ -330,7 +330,7 @@ def linearized(
     piece is the one along `m.direction`, by Murty's rule: the first kink that the direction crosses is crossed, until
     none is left. A result below -1 means that this did not end.
     """
-    kinks = prepared(world, work, chunk, control, p, collision, joints, m)
+    kinks = prepare_piece(world, work, chunk, control, p, collision, joints, m)
     if kinks < 0:
         return kinks
     # The piece, and along a direction the ones that follow.
@@ -339,7 +339,7 @@ def linearized(
     if directed != 0:
         choose_gap_sides(world, work, joints, m, chunk, control, p, p.last_h)
     while True:
-        kinks = solved(world, work, chunk, control, p, joints, m, features)
+        kinks = solve_piece(world, work, chunk, control, p, joints, m, features)
         if directed == 0 or not cross_first(m, features, kinks):
             return kinks
         turns += 1
@@ -349,6 +349,6 @@ def linearized(
 
 @kernel
 def enter(held: Any, types: Any) -> int:
-    """Call `linearized` with the arguments stored in a buffer: see `BoundCall`."""
+    """Call `differentiate_step` with the arguments stored in a buffer: see `BoundCall`."""
     world, work, chunk, control, parameters, collision, joints, memory, directed = unpack_arguments(held, types)
-    return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory, directed[0])
+    return differentiate_step(world, work, chunk, control[0], parameters[0], collision, joints, memory, directed[0])

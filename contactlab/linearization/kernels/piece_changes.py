@@ -94,7 +94,7 @@ def error_reduction(stiffness: float, dissipation: float, erp: float, h: float) 
 
 @kernel(inner=True)
 def begin_to_slide(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> None:
-    """Set the mode of a contact to sliding, with friction along (x, y)."""
+    """Set the mode of a cone to sliding, with the friction along (x, y) in the tangents, at its bound."""
     own, r = m.contact[c], directions(m, cone)
     # The exact cone.
     if is_circular(m, cone):
@@ -170,7 +170,10 @@ def cross(m: DerivativeWork, number: int) -> bool:
 
 @kernel(inner=True)
 def cross_first(m: DerivativeWork, first: int, kinks: int) -> bool:
-    """Cross the first kink that the direction crosses; return False if there is none."""
+    """Find the first of the kinks ``first`` to ``kinks`` - 1 that the direction crosses; change the piece's mode there.
+
+    Return False if there is none.
+    """
     size = 0.0
     for k in range(m.direction.shape[0]):
         size += m.direction[k] * m.direction[k]

@@ -98,8 +98,8 @@ def release_conflicting_friction(
 ) -> bool:
     """Make required rates (size, columns) of friction consistent with earlier rows; return True if any changed.
 
-    The unknowns are u .. end with the rows H (size, n); ``rows`` and ``rates`` of the same size are scratch. Normal
-    forces come first, then friction, then moments.
+    The unknowns ``u`` to ``end`` - 1 have the rows H (size, n); ``rows`` and ``rates`` of the same size are scratch.
+    Normal forces come first, then friction, then moments.
     """
     # Largest required rate.
     count, scale, yielded = 0, 0.0, False
@@ -164,7 +164,7 @@ def apply_inverse(world: PackedWorld, work: StepWork, X: FloatArray) -> None:
 
 @kernel(inner=True)
 def gather_island(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int, u: int, end: int) -> tuple[int, int]:
-    """Fill Y of the unknowns u .. end of island i, and copies of H, Y and X with the island's velocities and columns.
+    """Fill Y of the unknowns ``u`` to ``end`` - 1 of island i, and copies of H, Y and X in its velocities and columns.
 
     Return the numbers of these velocities and columns.
     """
@@ -281,9 +281,10 @@ def solve_rows(S: FloatArray, perm: IntArray, right: FloatArray, out: FloatArray
 
 @kernel(inner=True)
 def add_compliance_velocity(m: DerivativeWork, S: FloatArray, h: float, u: int, end: int) -> float:
-    """Add the velocity change per unit of compliance to m.compliance_velocity; return the relative force change.
+    """Add to m.compliance_velocity the change of v+ per unit of compliance in all rows of an island.
 
-    S is factored, with eps. The piece has H v + D f + k = 0, with k from v+ and the forces.
+    S is the factored matrix of its rows ``u`` to ``end``, with eps. Return the largest force change per unit of
+    compliance, divided by the largest force.
     """
     n = end - u
     right, forces = view_2d(m.base[0], 0, n, 1), view_2d(m.base[1], 0, n, 1)
@@ -302,7 +303,10 @@ def add_compliance_velocity(m: DerivativeWork, S: FloatArray, h: float, u: int, 
 
 @kernel(inner=True)
 def subtract_compliance_terms(m: DerivativeWork, columns: int, u: int, end: int, eps: float, out: FloatArray) -> None:
-    """Subtract eps (dH) times the compliance velocity from out (n, columns), for contacts' unknowns u .. end."""
+    """Subtract eps (dH) times the compliance velocity from out (n, columns).
+
+    ``u`` to ``end`` - 1 are the unknowns of contacts.
+    """
     cones = m.mode.shape[1]
     # Contact by contact: the normal row, then the rows of each cone.
     row = u
@@ -353,7 +357,7 @@ def add_motion(h: float, Y: FloatArray, f: FloatArray, moved: FloatArray) -> Non
 def solve_island(
     world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl, h: float, i: int, u: int, end: int
 ) -> None:
-    """Fill `m.solved` and `m.moved` of island i, with its unknowns u .. end."""
+    """Fill `m.solved` and `m.moved` of island i, with its unknowns ``u`` to ``end`` - 1."""
     size = end - u
     n, columns = gather_island(world, work, m, i, u, end)
     H, Y, X = view_2d(m.H_island, 0, size, n), view_2d(m.Y_own, 0, size, n), view_2d(m.X_own, 0, n, columns)

@@ -171,6 +171,7 @@ def _holder(root: Table, values: Any, path: str, parts: list[str]) -> Any:
 
 
 def _index(root: Table, path: str, entries: list[Any], part: str) -> int:
+    """Return the index of an entry given by name, or by number if no entry has this name."""
     names = [str(entry.get("name", "")) if isinstance(entry, dict) else "" for entry in entries]
     if part in names:
         if names.count(part) > 1:

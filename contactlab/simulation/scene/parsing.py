@@ -185,7 +185,10 @@ def _stepper(table: Table) -> TimeStepping:
 
 
 def _solver(table: Table, key: str, allowed: tuple[Any, ...]) -> Any:
-    """Return the solver under a key: the name of a class, or a table of its name and options."""
+    """Return an instance of one of the ``allowed`` solver classes.
+
+    The value of the key is the name of the class, or a table of its name and options.
+    """
     given: dict[str, Any] = {}
     if isinstance(table.values[key], dict):
         inner = table.table(key, None)

@@ -126,7 +126,10 @@ def loop_entry(table: Table) -> LoopEntry:
 
 
 def model_arguments(entry: JointsEntry, table: Table, model: UrdfModel) -> dict[str, Any]:
-    """Return the arguments of `WorldBuilder.add_model` for a robot's joints."""
+    """Return the keyword arguments limits, mimics, damping and friction of `WorldBuilder.add_model` for a robot.
+
+    Their joint names are checked against the model; errors name the table's key.
+    """
     found: dict[str, Any] = {"limits": "model" if entry.limits else None, "mimics": entry.mimics}
     for key in ("damping", "friction"):
         given = getattr(entry, key)

@@ -239,7 +239,7 @@ class Table:
         return Table(self.path, self.lines, (*self.place, key), label, self._value(key, None), known)
 
     def tables(self, key: str, known: Collection[str] | None, most: int) -> list[Table]:
-        """Return the tables of an array of tables; none if the key is missing."""
+        """Return the at most ``most`` tables of the array [[key]], empty if it is missing; ``known``: their keys."""
         value = self.values.get(key, [])
         if not isinstance(value, list):
             raise self.error(key, f"must be an array of tables, [[{self._prefix()}{key}]], got {_kind(value)}")

@@ -89,7 +89,7 @@ def solve_tree(world: PackedWorld, work: StepWork, k: int, Y: FloatArray) -> Non
 def solve_tree_frame(
     world: PackedWorld, work: StepWork, k: int, P: FloatArray, X: FloatArray, scratch: FloatArray
 ) -> None:
-    """Fill the entries of tree ``k`` in the three rows of X = M^-1 P; ``scratch`` (4 nv,)."""
+    """Solve M X' = P' for the columns of tree ``k`` in three rows P; ``scratch`` is (4 nv,)."""
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
     branch = world.branch[a : a + n]
@@ -197,7 +197,7 @@ def dot3(direction: FloatArray, velocity: FloatArray) -> float:
 
 @kernel(inline=True)
 def materials_of(world: PackedWorld, ints: IntArray) -> tuple[int, int]:
-    """Return the numbers of the materials of a contact's two surfaces; -1 and -1 if it has no two surfaces."""
+    """Return the materials of a contact's two surfaces by number; (-1, -1) if it is external, without surfaces."""
     a = ints[SHAPE_A]
     b = ints[SHAPE_B]
     if ints[HALF_SPACE] >= 0:
@@ -256,7 +256,7 @@ def fastest_of_stops(parameters: Parameters, rate: float) -> float:
 
 @kernel(inner=True)
 def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i: int, edges: int) -> None:
-    """Fill the spans of island ``i`` and the starts of its trees."""
+    """Fill the nonzero column ranges of the rows [N; F] of island ``i``, and the first columns of its trees."""
     first = work.contact_start[i]
     nc = work.contact_start[i + 1] - first
     r = edges // 2
@@ -350,9 +350,9 @@ def build_blocks(
         t2 = floats[TANGENTS + 3 : TANGENTS + 6]
         # motion of the contact point, and the response to it
         planar_tangents(normal, world.plane, t1, t2)
-        told = kinematic_index(world, body_a)
-        if told >= 0:
-            kinematic_point_velocity(work, told, point, surface)
+        kinematic_row = kinematic_index(world, body_a)
+        if kinematic_row >= 0:
+            kinematic_point_velocity(work, kinematic_row, point, surface)
         spans = island.column_ranges[c]
         contact_jacobian(world, work, spans, body_a, body_b, point, P, X, island.contact_jacobian_work[6 * nv :])
         # X was just written, so it is read last.
@@ -365,16 +365,16 @@ def build_blocks(
             row = nc + c * r + e
             tangential(turns[e, 0], turns[e, 1], t1, t2, direction)
             fill_along(spans, direction, X, Y[row])
-            if told >= 0:
+            if kinematic_row >= 0:
                 island.k[row] = -dot3(direction, surface)
         # normal velocity without contact forces
         lower, middle, upper, end = row_ranges(island.column_ranges, c, nv)
         vn_free = sparse_dot(lower, middle, upper, end, J[c], island.v_free)
         drive = 0.0
-        if told >= 0:
+        if kinematic_row >= 0:
             # the normal row uses the body's velocity, without the belt's
             drive = -dot3(normal, surface)
-            belt_velocity(work, told, point, surface)
+            belt_velocity(work, kinematic_row, point, surface)
             drive += dot3(normal, surface)
         vn_free += drive
         floats[VN_FREE] = vn_free

@@ -53,11 +53,12 @@ def move_contact(work: StepWork, c: int, place: int) -> None:
 def half_space_contacts(
     world: PackedWorld, work: StepWork, h: float, margin: float, reduce: bool, looks: int, count: int
 ) -> int:
-    """List the contacts with gap <= margin + h max(0, -N v), in the order body, half-space, point, after ``count``.
+    """Append the contacts with gap <= margin + h max(0, -N v) to the first ``count`` ones of the contact buffers.
 
-    ``reduce``: at most four of a shape. ``looks``: also list contacts that would become deep under one of this number
-    of velocities seen at the end of the step. Return the number of all; contacts beyond the capacity of the buffers are
-    counted, not stored. Shapes fixed to the world have no contacts with each other, because they cannot move.
+    The order is body, half-space, point. ``reduce``: keep at most four contacts of a shape with a half-space. Contacts
+    that would become deep under any of the first ``looks`` velocities ``work.v_seen`` are also listed. Return the
+    number of all contacts, the first ones included; contacts beyond the capacity of the buffers are counted, not
+    stored. Shapes fixed to the world have no contacts with half-spaces, because they cannot move.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])

@@ -20,7 +20,7 @@ from contactlab.stepping.kernels.contacts import (
     move_contact,
 )
 from contactlab.stepping.kernels.free_motion import free_motion
-from contactlab.stepping.kernels.joint_rows import beyond_stops, find_joint_rows
+from contactlab.stepping.kernels.joint_rows import exceeds_stops, find_joint_rows
 from contactlab.stepping.kernels.kinematic import predict_poses, turns_far
 from contactlab.stepping.kernels.layout import (
     BODY_A,
@@ -174,11 +174,11 @@ def detect(
 def find_islands(
     world: PackedWorld, work: StepWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> int:
-    """Find the joint rows that take part, and the islands."""
+    """Find the joint rows that take part, and the islands; return the next stage."""
     count = control.n_contacts
     if joints is not None:
         find_joint_rows(work, joints, parameters)
-        if parameters.projection != 0 and beyond_stops(joints):
+        if parameters.projection != 0 and exceeds_stops(joints):
             control.deep = 1
     control.n_islands = label_islands(world, work, joints, count)
     if parameters.sleep != 0:

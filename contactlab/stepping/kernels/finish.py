@@ -181,7 +181,11 @@ def integrate_step(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Integrate q, compute the energies, make the result the state and record it."""
+    """Integrate q, compute the energies, make the result the state and record it; return BEGIN.
+
+    With position projection, return DETECT and leave the state unchanged if `looks_again`. If a result is not finite,
+    set ``control.failure`` and return UNSOLVED.
+    """
     h = parameters.h
     if parameters.projection != 0 and looks_again(world, work, joints, collision, control, parameters):
         return DETECT

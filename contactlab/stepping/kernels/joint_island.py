@@ -41,7 +41,7 @@ def is_boxed(rank: int, cfm: float) -> bool:
 
 @kernel(inner=True)
 def count_joint_rows(joints: JointRows, island: IslandWork, i: int, cfm: float) -> None:
-    """Count the rows L, G and B of the island in progress."""
+    """Store the numbers nl, ng and nbox of limit, bilateral and boxed joint rows of island ``i`` in its progress."""
     nl = 0
     nbox = 0
     first = joints.row_start[i]
@@ -222,7 +222,10 @@ def write_joint_rows(
 
 @kernel(inner=True)
 def store_joint_warm_start(joints: JointRows, chunk: Chunk, control: StepControl) -> None:
-    """Store the warm start of the next step, and record the targets of the step."""
+    """At the end of a step, store which joint rows are active and their z, as the warm start of the next step.
+
+    Also record the drives' targets in the chunk, and count its joint rows.
+    """
     for i in range(joints.active.shape[0]):
         joints.was_active[i] = joints.active[i]
         joints.previous_z[i, 0] = joints.z[i, 0]

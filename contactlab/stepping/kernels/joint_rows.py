@@ -37,7 +37,10 @@ from lcp.kernels import kernel
 def add_implicit(
     joints: JointRows, q: FloatArray, h: float, first: int, last: int, M: FloatArray, Mv: FloatArray
 ) -> None:
-    """Add damping and unbounded position drives of the degrees of freedom first .. last to M of a tree and to Mv."""
+    """Add damping and unbounded position drives to M of a tree and to Mv.
+
+    The tree's degrees of freedom are ``first`` to ``last`` - 1.
+    """
     for j in range(first, last):
         M[j - first, j - first] += h * joints.damping[j]
     for s in range(joints.springs.shape[0]):
@@ -131,7 +134,7 @@ def misses_stops(work: StepWork, joints: JointRows, h: float) -> bool:
 
 
 @kernel(inner=True)
-def beyond_stops(joints: JointRows) -> bool:
+def exceeds_stops(joints: JointRows) -> bool:
     """Return True if any joint is beyond a rigid stop by more than the allowed depth."""
     for i in range(joints.rows.shape[0]):
         row = joints.rows[i]

@@ -118,7 +118,7 @@ def add_moments(
             cone += 1
             row += r
         # their rows
-        told = kinematic_index(world, ints[BODY_A])
+        kinematic_row = kinematic_index(world, ints[BODY_A])
         rows = (1 if torsional > 0.0 else 0) + (r if rolling > 0.0 else 0)
         for i in range(row - rows, row):
             axis = moments.axes[i - begin]
@@ -126,7 +126,7 @@ def add_moments(
                 island.column_ranges[i, j] = island.column_ranges[c, j]
             fill_along(island.column_ranges[c], axis, P, J[i])
             fill_along(island.column_ranges[c], axis, X, Y[i])
-            island.k[i] = -dot3(axis, work.motion_twist[told]) if told >= 0 else 0.0
+            island.k[i] = -dot3(axis, work.motion_twist[kinematic_row]) if kinematic_row >= 0 else 0.0
             island.gamma[i] = 0.0
 
 

@@ -108,12 +108,12 @@ def fill_gaps(
         # rate of the gap after the step
         begin, middle, upper, end = row_ranges(island.column_ranges, c, nv)
         rate = sparse_dot(begin, middle, upper, end, rows.J[c], island.v_plus)
-        told = kinematic_index(world, ints[BODY_A])
-        if told >= 0:
+        kinematic_row = kinematic_index(world, ints[BODY_A])
+        if kinematic_row >= 0:
             surface = work.scratch[0:3]
-            kinematic_point_velocity(work, told, floats[POINT : POINT + 3], surface)
+            kinematic_point_velocity(work, kinematic_row, floats[POINT : POINT + 3], surface)
             rate -= dot3(floats[NORMAL : NORMAL + 3], surface)
-            belt_velocity(work, told, floats[POINT : POINT + 3], surface)
+            belt_velocity(work, kinematic_row, floats[POINT : POINT + 3], surface)
             rate += dot3(floats[NORMAL : NORMAL + 3], surface)
         # the gap to be opened
         gap = floats[GAP] + h * rate
@@ -173,7 +173,7 @@ def hold_turns(
 
 @kernel(inner=True)
 def displace(row: int, by: float, rows: ContactSystem, dq: FloatArray) -> None:
-    """Add M^-1 J' ``by`` of a row to the displacement."""
+    """Add the effect of a multiplier: dq += Y[row] * by, with Y[row] = M^-1 J[row]'."""
     a, b, c, d = row_ranges(rows.column_ranges, row, dq.shape[0])
     Y = rows.Y[row]
     for j in range(a, b):

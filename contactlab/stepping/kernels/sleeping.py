@@ -62,10 +62,10 @@ def put_to_sleep(
                 mark = WOKEN
         for n in range(work.contact_start[i], work.contact_start[i + 1]):
             ints = work.contact_int[work.island_contacts[n]]
-            told = kinematic_index(world, ints[BODY_A])
-            if told >= 0:
+            kinematic_row = kinematic_index(world, ints[BODY_A])
+            if kinematic_row >= 0:
                 for j in range(6):
-                    if work.motion_twist[told, j] != 0.0:
+                    if work.motion_twist[kinematic_row, j] != 0.0:
                         mark = WOKEN
             if ints[CONTACT_ID] >= EXTERNAL_ID:
                 mark = WOKEN
@@ -87,7 +87,7 @@ def put_to_sleep(
 
 @kernel(inner=True)
 def keep_asleep(world: PackedWorld, work: StepWork) -> None:
-    """Restore the configuration of sleeping trees exactly, because moving along 0 may round it."""
+    """Copy q to q_plus for sleeping trees, because integration of a zero velocity can round q."""
     t = tree(world.ints, world.floats)
     for k in range(work.asleep.shape[0]):
         if work.asleep[k] == ASLEEP:

@@ -222,7 +222,7 @@ def verify_other_forces(
 
 @kernel(inline=True)
 def begin(work: StepWork, joints: JointRows | None, chunk: Chunk, control: StepControl, parameters: Parameters) -> int:
-    """Stop if the run or the chunk is complete; otherwise read the inputs of the step from tables."""
+    """Return OK if the run is complete and NEED_SPACE if the chunk is; otherwise read the step's inputs from tables."""
     if control.step >= control.target_steps or parameters.time >= parameters.end:
         return OK
     if control.chunk_steps >= chunk.time.shape[0]:

@@ -250,7 +250,7 @@ def judge_island(rows: ContactSystem, island: IslandWork, parameters: Parameters
 
 @kernel(inline=True)
 def recover_island(rows: ContactSystem, island: IslandWork, joints: JointRows | None) -> None:
-    """Fill forces and velocity of the island."""
+    """Fill the island's f of all rows, bilateral ones included, and its v_plus from z."""
     progress = island.progress[0]
     z = island.z[: progress.n]
     f = island.f[: rows.k.shape[0]]
@@ -320,7 +320,11 @@ def use_best_forces(island: IslandWork) -> None:
 
 @kernel(inner=True)
 def accept_uncertified(rows: ContactSystem, island: IslandWork, control: StepControl, parameters: Parameters) -> bool:
-    """Return True if the uncertified forces are accepted; count the island."""
+    """Return True if the best forces of the island, which are not certified, are accepted; see the top of this file.
+
+    If they are, the island is counted in ``control.uncertified``. With an adaptive stepper, the permission
+    ``control.allow_uncertified`` is then withdrawn for the next islands.
+    """
     progress = island.progress[0]
     if parameters.backend != 0 and progress.nc > 0:
         # The backend's own law counts; the certificate here may be one of another law.

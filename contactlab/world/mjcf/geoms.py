@@ -100,6 +100,7 @@ def velocity(source: Source, qvel: Any) -> FloatArray:
 
 
 def _joint(m: Any, j: int) -> joints.Joint:
+    """Return joint j of a compiled MuJoCo model as a joint of contactlab; its position and limits are not included."""
     kind = int(m.jnt_type[j])
     if kind == FREE:
         return joints.FloatingBase()

@@ -139,7 +139,7 @@ def _sensor(source: Source, s: int) -> Sensor | None:
 
 
 def _frame(source: Source, kind: int, i: int) -> tuple[str, Transform] | None:
-    """Return the body of a mujoco frame, and the frame's pose in it."""
+    """Return body and pose in it of the frame ``i`` of a mujoco type ``kind``; None for other types."""
     import mujoco
 
     m, kinds = source.m, mujoco.mjtObj
@@ -230,6 +230,7 @@ def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], senso
 
 
 def _listed(names: list[str]) -> str:
+    """Return the different names as a text, shortened after the first `MAX_NAMES`."""
     several = list(dict.fromkeys(names))
     more = f" and {len(several) - MAX_NAMES} more" if len(several) > MAX_NAMES else ""
     return f"{', '.join(map(repr, several[:MAX_NAMES]))}{more}"
@@ -392,6 +393,7 @@ def _keyframes(source: Source) -> dict[str, Keyframe]:
 
 
 def _file(path: str | PathLike[str], root: str | PathLike[str] | None) -> tuple[Path, Path]:
+    """Return the resolved file and the folder its references must stay in; raise if the file lies outside."""
     try:
         file = Path(path).resolve(strict=True)
         folder = file.parent if root is None else Path(root).resolve(strict=True)

@@ -229,7 +229,7 @@ class Source:
         return self.static_pose(int(self.m.body_parentid[i])) @ make_pose(self.m.body_pos[i], self.m.body_quat[i])
 
     def is_flag_disabled(self, *flags: str) -> bool:
-        """Return True if the file disables any of these flags (names of <flag>) known to this mujoco."""
+        """Return True if the file disables any of these attributes of <flag>; ones unknown to this mujoco are False."""
         import mujoco
 
         bits = sum(int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag.upper()}", 0)) for flag in flags)

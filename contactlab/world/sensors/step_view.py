@@ -65,7 +65,7 @@ class StepView:
     time: FloatArray | float | None = None
 
     def read(self, sensor: Sensor) -> FloatArray:
-        """Return the reading of a sensor: (d,), or (n, d)."""
+        """Return ``sensor.measure(self)``: (d,) for one step, (n, d) for n steps."""
         # Not `isinstance`, which for a protocol takes longer than many a reading.
         if not callable(getattr(sensor, "measure", None)):
             raise SimulationConfigError("sensor", f"must offer measure(view), got {type(sensor).__name__}")
@@ -117,7 +117,7 @@ class StepView:
         return point_acceleration_6d(self.world.model, q, v, (self.v - v) / h, body, point)
 
     def contact_table(self, body: str) -> Any:
-        """Return the contacts of the steps, if contacts of the body are known."""
+        """Return the contacts of the steps; raise if they are not known, or the body sleeps."""
         if self.contacts is None:
             raise SimulationConfigError("sensor", "reads contacts, which are not known of states alone")
         number, _ = self.world.model.index_or_world(body), self.start_state

@@ -109,7 +109,7 @@ def _integer(text: str) -> int:
 def _number_type(
     read: Callable[[str], Number], holds: Callable[[Number], bool], wanted: str
 ) -> Callable[[str], Number]:
-    """Return an argument parser for numbers that satisfy ``holds``; others raise an error with the text ``wanted``."""
+    """Return an argument parser for numbers that satisfy ``holds``; ``wanted`` ends the error of others."""
 
     def parse(text: str) -> Number:
         value = read(text)

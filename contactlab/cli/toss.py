@@ -75,7 +75,10 @@ def toss(arguments: argparse.Namespace) -> int:
 
 
 def _elbows(path: Path, arguments: argparse.Namespace) -> int:
-    """Score tosses of the elbow; exit status 1 if any failed."""
+    """Score tosses of the elbow and print the means; return exit status 1 if any failed.
+
+    Options for the cube raise a `DatasetError`.
+    """
     from contactlab.studies.identification.report import score
     from contactlab.studies.identification.tosses import ELBOW_MODELS, elbow_recordings
 
@@ -163,7 +166,7 @@ def _score(tosses: CubeTosses, settings: TossSettings, workers: int | None, labe
 
 
 def _print_account(report: TossReport) -> None:
-    """Print number, accuracy and time of the solves, and every failure."""
+    """Print number, time and largest residual of the steps, and every failed toss."""
     print(
         f"{report.steps} steps in {report.seconds:.1f} s; {len(report.failures)} failed tosses; "
         f"worst scaled residual {report.worst_scaled:.1e} (a step is solved at 1e-9)"

@@ -73,7 +73,7 @@ def is_of_use() -> bool:
 
 
 def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
-    """Return command and environment of the second process; its modules have the same location as in this one."""
+    """Return command and environment of a second process that compiles ``parts``, with the modules of this process."""
     command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup", *parts]
     return command, os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)}
 
@@ -179,7 +179,7 @@ def _refine(*stages: int) -> None:
 
 
 def _ledger() -> None:
-    """Compile the kernels that read a record of the demo, without making steps."""
+    """Compile the kernels for energies and poses of a record of the demo, without making steps."""
     world, stepper = demo_world(), demo_stepper()
     state = world.initial_state()
     recording = Recording.of_run(world, stepper, state, [Driver(world, stepper, state).pop_chunk()])

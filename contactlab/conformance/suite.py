@@ -77,7 +77,7 @@ class Report:
 
 
 def cell(row: CaseResult) -> str:
-    """Return a word for the table; for a lost case, the ratio of the worst figure to its limit."""
+    """Return the verdict of a case as text for the table; for a failed one "lost x" and the ratio `times`."""
     times = f"{row.times:.2g}" if row.times < 100.0 or row.times >= 1e5 else f"{float(f'{row.times:.2g}'):.0f}"
     return f"lost x {times}" if row.verdict is CaseVerdict.FAILED else row.verdict.value
 

@@ -62,7 +62,7 @@ class ForceScale:
         return cls(LENGTH * size / weight, LONGEST * size)
 
     def arrows(self, force: FloatArray) -> FloatArray:
-        """Return the arrows (n, 3) [m] of forces (n, 3) [N], shortened to the length ``longest``."""
+        """Return the arrows (n, 3) [m] of forces (n, 3) [N]; an arrow longer than ``longest`` is shortened to it."""
         size = np.linalg.norm(force, axis=1)
         length = np.minimum(self.per_newton * size, self.longest)
         return np.asarray(force * np.divide(length, size, out=np.zeros_like(size), where=size > 0.0)[:, None])
@@ -197,7 +197,10 @@ class _EventFilm:
 
     @cached_property
     def _forces(self) -> FloatArray:
-        """Return forces (n, nk, 3) [N]: linear between rows, plus the impulses since the previous state."""
+        """Return the forces (n, nk, 3) [N] of the candidate contacts, interpolated linearly between recorded rows.
+
+        The impulse of an impact, divided by the time between states, is added at the first state after it.
+        """
         recording, time = self._recording, self.time
         left = np.clip(np.searchsorted(recording.time, time, side="right") - 1, 0, len(recording.time) - 1)
         right = np.minimum(left + 1, len(recording.time) - 1)

@@ -43,7 +43,7 @@ _LOOKS: WeakKeyDictionary[World, Looks] = WeakKeyDictionary()
 def visual_meshes(world: World) -> Looks:
     """Return the coloured meshes of each visual of a world; None for a mesh that cannot be read.
 
-    An `UrdfWarning` names such meshes, once.
+    The files are read in the first call for this world. An `UrdfWarning` then names the meshes that cannot be read.
     """
     looks = _LOOKS.get(world)
     if looks is None:

@@ -86,7 +86,7 @@ class Torques:
         self._nv = world.nv
 
     def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray, None]:
-        """Return the forces (B, nv), ``limit`` times the actions."""
+        """Return the forces (B, nv): ``limit`` times the actions for the chosen joints, zero for others."""
         taus = np.zeros((len(actions), self._nv))
         taus[:, self._dofs] = self.limit * actions
         return taus, None
@@ -144,7 +144,10 @@ class Targets:
         self._held = np.array([one.target for one in actions.drives])
 
     def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[None, FloatArray]:
-        """Return the targets (B, nd) of all drives; drives that are not named keep the world's targets."""
+        """Return the targets (B, nd) of all drives: actions from -1 to 1 map linearly to ``least`` to ``most``.
+
+        Drives that are not named keep the world's targets.
+        """
         targets = np.tile(self._held, (len(actions), 1))
         targets[:, self._places] = self.least + 0.5 * (actions + 1.0) * (self.most - self.least)
         return None, targets
@@ -159,7 +162,7 @@ def _range(drive: PositionDrive | VelocityDrive, limits: Iterable[JointLimit]) -
 
 
 def _unit(n: int) -> tuple[FloatArray, FloatArray]:
-    """Return the range of actions that learners expect."""
+    """Return the range of n entries of actions, -1 and 1 (n,) each, which learners expect."""
     return read_only(-np.ones(n)), read_only(np.ones(n))
 
 

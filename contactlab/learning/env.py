@@ -39,7 +39,7 @@ __all__ = ["BaseEnv", "BaseVectorEnv"]
 
 
 def action_space(task: Task) -> Any:
-    """Return the space of actions, of float32 as in gymnasium's environments of MuJoCo."""
+    """Return the box between the bounds of a task's actions, of float32 as in gymnasium's environments of MuJoCo."""
     from gymnasium.spaces import Box
 
     return Box(np.asarray(task.actions.low, np.float32), np.asarray(task.actions.high, np.float32), dtype=np.float32)
@@ -86,7 +86,9 @@ class TaskBatch:
         self._delays = np.full(runs, task.delays[0], dtype=np.int64)
         self.batch = Batch(given, task.stepper, threads=threads)
         # Sensors that need a step, with the lengths of their readings.
-        self._of_steps = {name: size for name, one in task.sensors.items() if (size := self._size_of(one)) is not None}
+        self._of_steps = {
+            name: size for name, one in task.sensors.items() if (size := self._step_sensor_size(one)) is not None
+        }
         self.batch.reset()
         self.size: int | None = None
         self.size = self.observe().shape[1]
@@ -94,10 +96,10 @@ class TaskBatch:
     def __len__(self) -> int:
         return len(self.batch)
 
-    def _size_of(self, sensor: Sensor) -> int | None:
+    def _step_sensor_size(self, sensor: Sensor) -> int | None:
         """Return the length of the readings of a sensor that needs a step, or None if it needs only a state.
 
-        The runs are reset, and make a step if the sensor needs one.
+        All runs are reset, and make a step if the sensor needs one.
         """
         self.batch.reset()
         try:
@@ -108,7 +110,7 @@ class TaskBatch:
         return None
 
     def begin(self, runs: IntArray, generators: Sequence[np.random.Generator]) -> None:
-        """Restart some runs, each from a start drawn by its generator."""
+        """Restart some runs, each from a start, and with a delay, drawn by its generator."""
         if not runs.size:
             return
         worlds, mask = self.batch.worlds, np.zeros(len(self), dtype=np.bool_)
@@ -143,10 +145,10 @@ class TaskBatch:
         return finite_array(seen, "observe", (len(self), self.size), LearningError).copy()
 
     def act(self, actions: ArrayLike, mask: Mask) -> StepOutcome:
-        """Apply actions (B, n) in the runs of ``mask``; the other runs do not move, and their results have no meaning.
+        """Apply actions (B, n) for ``frame_skip`` steps in the runs of ``mask``; the others do not move.
 
-        Actions are clipped to their bounds and come into effect after the delay of the run. The reward gets the actions
-        as given.
+        Results of the other runs have no meaning. Actions are clipped to their bounds and come into effect after the
+        delay of the run. The reward gets the actions as given.
         """
         task, batch, n = self.task, self.batch, len(self)
         given = finite_array(actions, "actions", (n, len(task.actions.low)), LearningError)
@@ -174,7 +176,7 @@ class TaskBatch:
         return StepOutcome(reward, terms, terminated, truncated, {i: str(e) for i, e in errors.items()}, after)
 
     def _errors(self, mask: Mask) -> dict[int, SimulationError]:
-        """Return the reasons of failed steps by run; raise exceptions of user code again."""
+        """Return the errors of failed steps by run of ``mask``; raise the first exception of user code again."""
         found: dict[int, SimulationError] = {}
         for i, error in enumerate(self.batch.errors):
             if not mask[i]:

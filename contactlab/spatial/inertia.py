@@ -89,7 +89,7 @@ class RigidInertia:
 
     @classmethod
     def _from_checked(cls, mass: float, com: FloatArray, inertia: FloatArray, noise: float = 0.0) -> RigidInertia:
-        """Return an inertia from checked values, also if it is physically impossible."""
+        """Return an inertia from checked values, made symmetric; it can be physically impossible."""
         made = object.__new__(cls)
         made._fill(mass, com, 0.5 * (inertia + inertia.T), noise)
         return made
@@ -111,7 +111,7 @@ class RigidInertia:
 
     @classmethod
     def solid_sphere(cls, mass: float, radius: float) -> RigidInertia:
-        """Return the homogeneous ball of the given radius [m], origin at its middle."""
+        """Return the inertia of a homogeneous ball of the given radius [m], origin at its middle."""
         mass, radius = _positive(mass, "mass"), _positive(radius, "radius")
         return cls(mass, inertia=0.4 * mass * radius * radius * np.eye(3))
 

@@ -50,7 +50,7 @@ def unit_solid(vertices: FloatArray, triangles: IntArray) -> UnitSolid:
 
 
 def vertex_numbers(triangles: ArrayLike, n_vertices: int, error: type[FieldError]) -> IntArray:
-    """Return triangles as checked indices (m, 3) of vertices: at least one triangle, each index in range."""
+    """Return triangles as indices (m, 3) of vertices; raise ``error`` without any, or for an invalid index."""
     numbers = finite_array(triangles, "triangles", (None, 3), error)
     if numbers.shape[0] == 0:
         raise error("triangles", "must hold at least one triangle, got none")

@@ -166,7 +166,10 @@ class PlanarFit:
 
 
 def every_model(lever_turned: bool) -> tuple[PlanarModel, ...]:
-    """Return all models: three laws in the other reading, then all laws, each without and with the ingredients."""
+    """Return all models: three laws in the reading opposite to ``lever_turned``, then all laws in this reading.
+
+    Each law comes without additional parameters, with "offset", and with "offset" and "exponent".
+    """
     sets: tuple[tuple[str, ...], ...] = ((), ("offset",), ("offset", "exponent"))
     readings = [(law, not lever_turned) for law in OTHER_READING] + [(law, lever_turned) for law in LAWS]
     return tuple(PlanarModel(law, turned, extra) for law, turned in readings for extra in sets)
@@ -253,7 +256,7 @@ def bootstrap(data: PlanarImpacts, fit: PlanarFit, resamples: int, *, seed: int 
 
 
 def _rows(data: PlanarImpacts, lever_turned: bool, offset: float) -> FloatArray:
-    """Return the rows (n, 2, 3) of a reading."""
+    """Return the normal and tangent rows (n, 2, 3) in a reading, with ``offset`` [m] added to the normal lever."""
     J = np.stack((data.normal, data.tangent), axis=1)
     J[:, 0, 2] += offset
     if lever_turned:

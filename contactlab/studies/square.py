@@ -114,7 +114,10 @@ def _prepare_drop(drops: SquareDrops, i: int, calibration: Calibration, fall: fl
 
 
 def _frames(pose: FloatArray, clear: NDArray[np.bool_], half_width: float) -> NDArray[np.int64]:
-    """Return the frame of each sample; in flight x and the angle change uniformly, by the median of nearby steps."""
+    """Return the frame number of each sample, from 0; a step of about k usual steps in flight means k - 1 lost frames.
+
+    In flight x and the angle change uniformly, so the usual step is the median of nearby steps in flight.
+    """
     steps = np.diff(pose, axis=0)[:, [0, 2]] * [1.0, half_width]
     flying = clear[:-1] & clear[1:]
     taken = np.ones(len(steps), dtype=np.int64)
@@ -247,7 +250,8 @@ def first_impact(
 ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Return the vector r (2,) to the corner of the first impact, and velocities (3,) before and after it.
 
-    The result is None if the impact is not clearly on a single corner.
+    r is from the centre, in world axes; velocities are of x, z and the angle. The result is None if the impact is not
+    clearly on a single corner.
     """
     half = drops.half_width
     floor = calibration.height + calibration.slope * path.pose[:, 0]
@@ -370,7 +374,10 @@ def score_static_baseline(drops: SquareDrops, paths: Sequence[SquarePath]) -> Sq
 
 
 def path_errors(path: SquarePath, simulated: FloatArray, drops: SquareDrops) -> FloatArray:
-    """Return position [%] and rotation [deg] errors of poses (m, 3) at the samples of a drop, whole and early (4,)."""
+    """Return mean errors (4,) of poses (m, 3) at the samples of a drop, without outliers.
+
+    They are position [%] and rotation [deg] of the whole drop, then both of its early samples.
+    """
     off = simulated - path.pose
     distance = 100.0 * np.hypot(off[:, 0], off[:, 1]) / drops.side
     angle = np.degrees(np.abs((off[:, 2] + np.pi) % (2.0 * np.pi) - np.pi))

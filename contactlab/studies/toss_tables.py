@@ -69,7 +69,10 @@ def format_table(report: TossReport) -> str:
 
 
 def ablations() -> dict[str, TossSettings]:
-    """Return settings by name: the rigid model, the ingredients added in turn, and the best without each of them."""
+    """Return settings by name: the rigid model, then the ingredients of the best model added in turn.
+
+    After these follows the best model without one ingredient, for every ingredient except the first and the last.
+    """
     rigid, best = MODELS["rigid"], MODELS["best"]
     rows, settings = {"friction alone": rigid}, rigid
     for name, fields in INGREDIENTS.items():

@@ -136,7 +136,10 @@ class MuJoCoRun:
         return np.roll(twists, 3, axis=1)
 
     def contacts(self) -> EngineContacts:
-        """Return the contacts of the last step; MuJoCo's normal points from the first geom into the second."""
+        """Return the contacts of the last step; MuJoCo's normal points from the first geom into the second.
+
+        So the body of the second geom is ``body`` of `EngineContacts`, and the force acts on it.
+        """
         import mujoco
 
         model, data, wrench = self._model, self._data, np.zeros(6)

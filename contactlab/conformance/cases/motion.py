@@ -39,7 +39,7 @@ def _projectile(engine: Engine) -> list[Measure]:
 
 
 def _top(engine: Engine) -> list[Measure]:
-    """Measure the drift of energy and angular momentum of a box that tumbles freely."""
+    """Measure the relative drift of energy and of the norm of the angular momentum of a box that tumbles freely."""
     scene = Scene((box((0.1, 0.06, 0.03), 1.0, (0, 0, 0), spin=(0.1, 6.0, 0.1)),), (), gravity=(0.0, 0.0, 0.0))
     track = path(engine, scene, H, 10.0)
     energy, moment = track.energy(scene), np.linalg.norm(track.spin(0) * scene.bodies[0].inertia, axis=1)
@@ -166,7 +166,7 @@ def _bits(engine: Engine) -> list[Measure]:
 
 
 def _reversed(engine: Engine) -> list[Measure]:
-    """Measure the deviation of a run whose bodies are in reverse order."""
+    """Measure the largest difference of positions between two runs, with the bodies in order and in reverse order."""
     scene = tumble()
     # Until shortly after the first impacts; later, tumbling amplifies any difference.
     one = path(engine, scene, H, 0.3)
@@ -232,7 +232,7 @@ def _four_bars(engine: Engine) -> list[Measure]:
 
 
 def _unequal(engine: Engine) -> list[Measure]:
-    """Measure the gap and the energy drift of a swinging loop of bars of unequal length."""
+    """Measure the largest gap [m] and energy drift [J] of a loop of bars of unequal length that swings for 2 s."""
     # Crank, coupler and rocker, all rods in the plane y = 0, between pivots 0.4 m apart; they start at rest.
     crank, coupler, rocker, base = 0.15, 0.4, 0.3, 0.4
     a = np.array((0.0, 0.0, crank))
@@ -261,7 +261,7 @@ def _unequal(engine: Engine) -> list[Measure]:
 
 
 def _pinched(engine: Engine) -> list[Measure]:
-    """Measure the creep of a capsule between two pads on rails."""
+    """Measure the speed at which a capsule between two pads on rails creeps down, over the last second."""
     r, half, pad = 4e-3, 0.02, (5e-3, 0.02, 0.03)
     inertia = (0.045 * half**2 / 3.0, 0.045 * half**2 / 3.0, 0.5 * 0.045 * r * r)
     capsule = Body(ShapeSpec("capsule", (r, half)), 0.045, inertia, (0.0, 0.0, 0.5))

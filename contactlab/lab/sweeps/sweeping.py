@@ -222,7 +222,10 @@ def _run_tasks(
 
 
 def _row(item: SweepTask, answer: TaskResult) -> dict[str, Any]:
-    """Return the row after conversion to JSON and back, like all rows of the folder."""
+    """Return the row of a finished task: key, outcome, error, seconds, the entries of the task and the returned values.
+
+    The task's entries are read from its JSON text, like all rows of the folder.
+    """
     row: dict[str, Any] = {"key": item.key, "outcome": answer.outcome}
     if answer.outcome != "done":
         row["error"] = answer.error

@@ -178,7 +178,7 @@ def run_task(function: Callable[[dict[str, Any]], Any], text: str) -> TaskResult
 
 
 def _to_json_values(returned: Any) -> dict[str, Any]:
-    """Return a row's values as JSON values."""
+    """Return a function's result as JSON values; raise a `TypeError` unless it is a flat dict with valid names."""
     if not isinstance(returned, dict):
         raise TypeError(f"the function must return a dict, it returned {type(returned).__name__}")
     for name, value in returned.items():

@@ -67,7 +67,7 @@ def world_inertias(t: Tree, R: FloatArray, p: FloatArray, B: FloatArray) -> None
 
 @kernel(inline=True)
 def inertia_times(B: FloatArray, s: FloatArray) -> tuple[float, float, float, float, float, float]:
-    """Return B s for one row of ten numbers and a motion vector: (J w + h x v, m v - h x w)."""
+    """Return B s = (J w + h x v, m v - h x w) for an inertia B (10,) of `world_inertias` and s = (w, v); h = m c."""
     m, hx, hy, hz = B[0], B[1], B[2], B[3]
     a, b, c, d, e, f = s[0], s[1], s[2], s[3], s[4], s[5]
     return (

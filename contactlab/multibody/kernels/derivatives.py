@@ -105,7 +105,7 @@ def dynamics_derivatives(
     accelerations(t, f.S, f.C, a, 1.0, A)
     link_forces(f.V, A, B, G, E, P)
     fill_column_derivatives(t, f, v, a, 1.0, A, rates, K)
-    columns(t, f, K, B, G, P, E, rates, dq, dv)
+    fill_force_derivatives(t, f, K, B, G, P, E, rates, dq, dv)
     # forward: M^-1 from the left
     if forward:
         for j in range(nv):
@@ -129,7 +129,7 @@ def dynamics_derivatives(
 
 @kernel(inner=True)
 def momenta(t: Tree, V: FloatArray, B: FloatArray, G: FloatArray) -> None:
-    """Fill G (nl, 12): sum m u c^T by rows, then the momentum p, of every link alone.
+    """Fill G (nl, 12) for each link, without the links beyond it: sum m u c^T by rows, then the momentum p.
 
     With u = v + w x c: G = v h^T + w x sum m c c^T. The second moments follow from the inertia.
     """
@@ -166,13 +166,13 @@ def momenta(t: Tree, V: FloatArray, B: FloatArray, G: FloatArray) -> None:
 
 @kernel(inner=True)
 def inertial(B: FloatArray, s: FloatArray) -> tuple[float, float, float, float, float, float]:
-    """Return B s by `inertia_times`; compiled once."""
+    """Return `inertia_times` of B and s; this function is compiled once and not inlined."""
     return inertia_times(B, s)
 
 
 @kernel(inner=True)
 def twice_gain(g: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float, float, float, float]:
-    """Return 2 B times a motion with the angular part (x, y, z)."""
+    """Return 2 B x for a motion x with angular part (x, y, z); g (12,) is a row of `momenta`, or a sum of rows."""
     trace = g[0] + g[4] + g[8]
     return (
         2.0 * (trace * x - (g[0] * x + g[1] * y + g[2] * z)),
@@ -186,7 +186,10 @@ def twice_gain(g: FloatArray, x: float, y: float, z: float) -> tuple[float, floa
 
 @kernel(inner=True)
 def link_forces(V: FloatArray, A: FloatArray, B: FloatArray, G: FloatArray, E: FloatArray, P: FloatArray) -> None:
-    """Fill P (nl, 6) with I A + V x* I V, whose second part is B V, less external forces, -E (nl or 0, 6)."""
+    """Fill P (nl, 6) with the force I A + V x* I V of each link, minus the external force on it.
+
+    The second term is half of `twice_gain` at V. E (nl or 0, 6) has minus the external forces, and is added.
+    """
     for i in range(P.shape[0]):
         # force of inertia
         Pi = P[i]
@@ -206,7 +209,7 @@ def link_forces(V: FloatArray, A: FloatArray, B: FloatArray, G: FloatArray, E: F
 
 @kernel(inner=True)
 def cross_force(s: FloatArray, f: FloatArray) -> tuple[float, float, float, float, float, float]:
-    """Return s x* f (Featherstone 2008, equation 2.32)."""
+    """Return s x* f for a motion vector s (6,) and a force vector f (6,) (Featherstone 2008, equation 2.32)."""
     x, y, z, a, b, c = s[0], s[1], s[2], s[3], s[4], s[5]
     n, m, l, o, p, q = f[0], f[1], f[2], f[3], f[4], f[5]
     return (
@@ -220,7 +223,7 @@ def cross_force(s: FloatArray, f: FloatArray) -> tuple[float, float, float, floa
 
 
 @kernel(inner=True)
-def columns(
+def fill_force_derivatives(
     t: Tree,
     f: Frames,
     K: FloatArray,
@@ -232,9 +235,12 @@ def columns(
     dq: FloatArray,
     dv: FloatArray,
 ) -> None:
-    """Fill dq and dv (nv, nv), zeroed by the caller, between degrees of freedom of one branch.
+    """Fill dq and dv (nv, nv) with the derivatives by q and v of the joint forces of inverse dynamics.
 
-    B, G, P and E are given for the links and become sums over everything beyond.
+    Only entries between degrees of freedom of one branch are written; the caller zeroes the others. ``rates`` and K
+    (nv, 18) are an argument and the result of `fill_column_derivatives`. B (nl, 10), G (nl, 12), P (nl, 6) and E
+    (nl or 0, 6) are given for each link: inertia, `momenta`, `link_forces`, and minus the external forces. On return
+    they are sums over each link and the links beyond it.
     """
     # from the leaves to the roots
     S = f.S
@@ -294,7 +300,6 @@ def columns(
                 value = s[0] * d0 + s[1] * d1 + s[2] * d2 + (s[3] * d3 + s[4] * d4 + s[5] * d5)
                 # a shift does not turn with the body
                 if kind == FLOATING and j < first + 3 <= l:
-                    # A shift does not turn with the body.
                     value += s[3] * c3 + s[4] * c4 + s[5] * c5
                 elif outside:
                     value -= s[0] * e0 + s[1] * e1 + s[2] * e2 + (s[3] * e3 + s[4] * e4 + s[5] * e5)
@@ -328,8 +333,6 @@ def columns(
             # entries with a free root: its shifts have no moment and its turns no force; a shift of everything, or its
             # velocity, changes no force, except for the moments of external forces
             if j >= 0:
-                # A free body: its shifts bear no moment, its turns no force; no shift of all changes any force, nor
-                # does its velocity, except for the moments of external forces.
                 for k in range(3):
                     s = S[at + k]
                     dq[at + k, l] = s[3] * d3 + s[4] * d4 + s[5] * d5
@@ -363,7 +366,11 @@ def columns(
 
 @kernel
 def add_column_rotation_terms(t: Tree, f: Frames, i: int, force: FloatArray, rates: FloatArray, dq: FloatArray) -> None:
-    """Add the force (6,) on columns that change in the child's axes: skew screws, user joints."""
+    """Add to dq the effect of columns of joint i that change in the child's axes: skew screws, custom joints.
+
+    Entry (j, l) gets dS_j/dq_l . force, for degrees of freedom j and l of the joint and the force (6,) that it carries.
+    ``rates`` as for `fill_column_derivatives`.
+    """
     # each pair of degrees of freedom of the joint
     first = t.iv[i]
     change = view_1d(f.scratch, 0, 6)

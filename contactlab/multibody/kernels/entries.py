@@ -89,7 +89,7 @@ def fast_derivatives(
 
 @kernel(inline=True)
 def row(rows: Any, b: int) -> Any:
-    """Return the row of instant b."""
+    """Return the row of instant b; a single row serves all instants."""
     return rows[b % rows.shape[0]]
 
 
@@ -230,7 +230,7 @@ def point_jacobians(
 def poses_of(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """Fill out (B, n, 12) with rotation by rows and origin of the n bodies with these numbers."""
+    """Fill out (B, n, 12) with rotation by rows and origin of n added bodies; their numbers are the last operand."""
     q, custom, bodies = operands
     t, f, _, _ = model_and_workspace_views(I, F, W)
     for b in range(start, stop):

@@ -106,7 +106,7 @@ def plain_coordinates(t: Tree, i: int) -> int:
 def integrate_configuration(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, dt: float, out: FloatArray
 ) -> None:
-    """Fill ``out`` with q moved at constant v for dt, except for custom joints."""
+    """Fill ``out`` (nq,) with q moved at constant v for dt; entries of custom joints are not written."""
     t = tree(I, F)
     for i in range(t.parent.shape[0]):
         a = t.iq[i]
@@ -124,7 +124,7 @@ def integrate_configuration(
 
 @kernel
 def configuration_difference(I: IntArray, F: FloatArray, q0: FloatArray, q1: FloatArray, out: FloatArray) -> None:
-    """Fill ``out`` with the velocity that moves q0 to q1 in unit time, except for custom joints."""
+    """Fill ``out`` (nv,) with the velocity from q0 to q1 in unit time; entries of custom joints are not written."""
     t = tree(I, F)
     for i in range(t.parent.shape[0]):
         a = t.iq[i]

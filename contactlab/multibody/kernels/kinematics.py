@@ -267,9 +267,10 @@ def screw_change(at: FloatArray, about: FloatArray, s: FloatArray) -> Vec3:
 
 @kernel(inline=True)
 def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
-    """Fill V (nl, 6) and C (nl, 6) of ``at``, the sum of (dS/dt) v over each link's own degrees of freedom.
+    """Fill V (nl, 6) of ``at`` with the velocities of the links, and C (nl, 6) with their velocity products.
 
-    World axes, about the origin of the tree's root link taken as a fixed point of space.
+    The product of a link is the sum of (dS/dt) v over the degrees of freedom of its joint. Both are in world axes,
+    about the origin of the tree's root link taken as a fixed point of space.
     """
     # from the roots to the leaves
     for i in range(t.parent.shape[0]):
@@ -351,7 +352,10 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
 def fill_frames(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, custom: FloatArray, ready: int, until: int, W: FloatArray
 ) -> int:
-    """Fill the head of a workspace up to ``until``; return `GOOD`, or the place in q of an invalid quaternion."""
+    """Fill the head of a workspace up to ``until``; return `GOOD`, or the place in q of an invalid quaternion.
+
+    ``until`` is `POSES` or `VELOCITIES`. Levels up to ``ready`` are in the workspace already and stay.
+    """
     t, f, _, _ = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)

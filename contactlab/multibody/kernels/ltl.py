@@ -15,7 +15,10 @@ from lcp.kernels import kernel
 
 @kernel(inner=True)
 def factor_sparse(dof_parent: IntArray, L: FloatArray) -> int:
-    """Factorise in place; only the entries on branches of the lower triangle are read and written."""
+    """Overwrite L with its factor; only entries on branches of the lower triangle are read and written.
+
+    Return `GOOD`, or `SINGULAR` - k if the pivot of degree of freedom k is not positive.
+    """
     for k in range(L.shape[0] - 1, -1, -1):
         # every subtraction so far was positive, so the original diagonal bounds the loss
         if not L[k, k] > 0.0:
@@ -45,9 +48,10 @@ def factor_sparse(dof_parent: IntArray, L: FloatArray) -> int:
 
 @kernel(inner=True)
 def factor_dense(L: FloatArray) -> int:
-    """Factorise in place, including the entries off the branches, which stay zero: faster if there are few.
+    """Overwrite L with its factor; the whole lower triangle is read and written, and stays zero off the branches.
 
-    Rows are contiguous, and several entries are changed at a time.
+    Return `GOOD`, or `SINGULAR` - k if the pivot of degree of freedom k is not positive. This is faster than
+    `factor_sparse` if few entries are off the branches, because rows are contiguous.
     """
     for k in range(L.shape[0] - 1, -1, -1):
         # row of the factor
@@ -70,7 +74,10 @@ def factor_dense(L: FloatArray) -> int:
 
 @kernel
 def factor_ltl(dof_parent: IntArray, dense: int, diagonal: FloatArray, L: FloatArray) -> int:
-    """Overwrite L with its factor; return `GOOD`, or `SINGULAR` - j if the pivot of (j, j) is rounding."""
+    """Overwrite L with its factor; return `GOOD`, or `SINGULAR` - j if the pivot of (j, j) is rounding.
+
+    ``dense`` = 1 selects `factor_dense`, 0 `factor_sparse`. ``diagonal`` (n,) is filled with the diagonal before.
+    """
     n = L.shape[0]
     for k in range(n):
         diagonal[k] = L[k, k]
@@ -192,7 +199,7 @@ def is_free_body(dof_parent: IntArray) -> bool:
 
 @kernel(inner=True)
 def solve_three_of_six(L: FloatArray, P: FloatArray, X: FloatArray, first: int) -> None:
-    """Fill X with M^-1 P as `solve_three`, if `is_free_body` holds; all operands are available.
+    """Fill X with M^-1 P as `solve_three`, entry by entry, for six degrees of freedom that satisfy `is_free_body`.
 
     About the centre of mass of a body the first three are decoupled from one another and from the others.
     """
@@ -283,7 +290,7 @@ def solve_three(dof_parent: IntArray, L: FloatArray, P: FloatArray, X: FloatArra
 
 @kernel
 def copy_lower(H: FloatArray, L: FloatArray) -> bool:
-    """Fill L with the lower triangle of H and zeros; return whether all of it is finite."""
+    """Fill L with the lower triangle of H and zeros above it; return True if all copied entries are finite."""
     rest = 0.0
     for i in range(H.shape[0]):
         row = L[i]
@@ -298,7 +305,7 @@ def copy_lower(H: FloatArray, L: FloatArray) -> bool:
 
 @kernel
 def branch_times(dof_parent: IntArray, H: FloatArray, x: FloatArray, out: FloatArray) -> None:
-    """Fill ``out`` with H x from the branches of the lower triangle alone; out is not x."""
+    """Fill ``out`` with H x, from only the entries on branches of the lower triangle of H; out is not x."""
     for i in range(H.shape[0]):
         row = H[i]
         own = row[i] * x[i]
@@ -312,7 +319,7 @@ def branch_times(dof_parent: IntArray, H: FloatArray, x: FloatArray, out: FloatA
 
 @kernel
 def off_branch(dof_parent: IntArray, L: FloatArray) -> int:
-    """Return the place i n + j of the first nonzero entry of the lower triangle on no common branch; or -1."""
+    """Return i n + j for the first nonzero entry (i, j) of the lower triangle that is off the branches, or -1."""
     # the first degrees of freedom form one chain, which has only such entries
     n = L.shape[0]
     first = 0

@@ -67,9 +67,10 @@ def world_point(pose: FloatArray, point: FloatArray, out: FloatArray) -> None:
 
 @kernel(inner=True)
 def jacobian_at(t: Tree, p: FloatArray, S: FloatArray, link: int, x: FloatArray, first: int, J: FloatArray) -> None:
-    """Fill the Jacobian of the link's point at x by rows: angular, then linear; world axes.
+    """Fill J with the Jacobian of the link's point at x (world): rows angular, then linear, in world axes.
 
-    J (6 - first, nv), zeroed by the caller; ``first`` = 3 leaves the angular rows out.
+    J (6 - first, nv) is zeroed by the caller, and stays zero for link -1, the world. ``first`` = 3 leaves the angular
+    rows out.
     """
     if link < 0:
         return
@@ -109,9 +110,10 @@ def field_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> No
 def velocity_of(
     dof_parent: IntArray, S: FloatArray, last: int, o: FloatArray, x: FloatArray, v: FloatArray, out: FloatArray
 ) -> None:
-    """Fill out (3,) with the velocity, at any v (nv,), of a point at x that degree of freedom ``last`` moves.
+    """Fill out (3,) with the velocity, at joint velocities v (nv,), of a point at x, world axes.
 
-    ``last`` = -1 moves nothing. ``o`` is the origin of the tree's root link, to which the motion columns refer.
+    ``last`` is the last degree of freedom that moves the point, -1 for a fixed point. ``o`` is the origin of the tree's
+    root link, to which the motion columns S (nv, 6) refer.
     """
     # vector from the origin of the columns to the point
     dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]

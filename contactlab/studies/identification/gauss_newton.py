@@ -253,12 +253,15 @@ def _squares(r: FloatArray) -> FloatArray:
 
 
 def _weights(s: FloatArray, limit: float) -> FloatArray:
-    """Return the derivative of rho at each window."""
+    """Return the weights of windows with squared residuals s: 1 up to ``limit``, and ``limit`` / s above it."""
     return np.minimum(1.0, limit / np.maximum(s, 1e-300))
 
 
 def _cost(s: FloatArray, limit: float) -> float:
-    """Return the sum of rho; a window without a prediction counts as a thousand times the limit."""
+    """Return the sum over windows of rho(s): s up to ``limit``, and ``limit`` (1 + log(s / limit)) above it.
+
+    A window without a prediction, or with a larger s, counts as if s were a thousand times the limit.
+    """
     if not np.isfinite(limit):
         return float(s.sum())
     s = np.minimum(s, 1e3 * limit)

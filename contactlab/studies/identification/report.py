@@ -71,7 +71,7 @@ def arm_log(log: ArmLog, world: World, *, threads: int | None = None) -> Recordi
 
 
 def _parameters(world: World, log: ArmLog, joints: list[str]) -> tuple[Parameter, ...]:
-    """Return the parameters friction and damping of joints, from the world's values on.
+    """Return friction and damping of joints as parameters whose start values are the world's.
 
     Their difference steps are a thousandth of the standard deviation of the recorded forces.
     """
@@ -95,7 +95,10 @@ def _masses(world: World) -> tuple[Parameter, ...]:
 
 
 def _windows(log: ArmLog, world: World) -> tuple[Windows, float]:
-    """Return consecutive windows with common ends, and the time step."""
+    """Return consecutive windows with common ends, and the time step [s] of the simulation, at most the sample time.
+
+    Starts and noise are estimated from the recording.
+    """
     n = max(LEAST, round(LASTS / log.dt)) + 1
     every = max(FEWEST, math.ceil(log.dt / STEP - 1e-9))
     count = (log.t.size - 1) // (n - 1)

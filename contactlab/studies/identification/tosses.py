@@ -71,7 +71,7 @@ def lowest(world: World, q: FloatArray) -> FloatArray:
 
 
 def impact_windows(tosses: Tosses, world: World, rows: IntArray) -> Windows:
-    """Return a window about the first impact of each toss that has enough samples."""
+    """Return a window about the first impact of each toss in ``rows``; tosses with too few samples are omitted."""
     q, v, measured, groups = [], [], [], []
     before, after = tosses.samples
     fall = np.zeros(world.nv)

@@ -90,7 +90,10 @@ def _added_area(i: int, chosen: int, rows: FloatArray) -> float:
 
 @kernel
 def deepest_contact(count: int, out: ContactBuffer) -> tuple[float, Vec3, Vec3]:
-    """Return gap, normal and point on A of the contact with the smallest gap; of equal ones the first."""
+    """Return gap, normal and point on A of the contact with the smallest gap among the first ``count`` >= 1.
+
+    Of equal ones it is the first.
+    """
     deepest = 0
     for i in range(1, count):
         if out.rows[i, GAP] < out.rows[deepest, GAP]:

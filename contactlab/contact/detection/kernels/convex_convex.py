@@ -177,7 +177,8 @@ def spread_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspa
     """Add the vertices that two convex shapes share along the normal of their closest contact; return the new count.
 
     ``out`` has ``count`` contacts already, with normals from A into B. The kind of A is not above the kind of B.
-    Contacts beyond the capacity are counted, not stored.
+    Vertices deeper than the closest contact, and contacts already known, are left out. Contacts beyond the capacity are
+    counted, not stored.
     """
     # the common polygon of the two faces
     capacity = out.rows.shape[0]

@@ -21,7 +21,7 @@ def corner(work: FloatArray, i: int) -> Vec3:
 
 @kernel(inner=True)
 def triangle_normal(work: FloatArray, i: int, j: int, k: int) -> Vec3:
-    """Return (j - i) x (k - i) of three vertices."""
+    """Return (j - i) x (k - i) of three vertices of the simplex: a normal, not of unit length."""
     ax, ay, az = corner(work, i)
     bx, by, bz = corner(work, j)
     cx, cy, cz = corner(work, k)
@@ -125,7 +125,7 @@ def _length2(work: FloatArray, i: int, s: float, j: int, t: float) -> float:
 
 @kernel
 def _closest_on_sides(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Return the weights of the point of a triangle's sides closest to the origin."""
+    """Return the weights of vertices i, j, k for the point of their triangle's sides closest to the origin."""
     s, t = _segment(work, i, j)
     a, b, c, least = s, t, 0.0, _length2(work, i, s, j, t)
     s, t = _segment(work, j, k)

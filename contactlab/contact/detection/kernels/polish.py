@@ -146,9 +146,11 @@ def _tilt_normal(n: Vec3, x: float, t: Vec3, y: float, s: Vec3) -> Vec3:
 
 @kernel
 def _descend(a: Posed, b: Posed, start: Vec3, edge: Vec3, free: int, tries: int, rounding: float) -> tuple[float, Vec3]:
-    """Minimise the overlap near ``start`` by Newton's method; return it and its direction.
+    """Minimise the overlap near the unit vector ``start`` by Newton's method; return it and its direction.
 
-    ``free`` = 1: on the circle of directions normal to ``edge``; 2: on the sphere.
+    ``free`` = 1: on the circle of directions normal to ``edge``; 2: on the sphere. A step that does not reduce the
+    overlap is shortened by the factor 4, up to ``tries`` lengths in all. A small step can also increase the overlap by
+    up to ``rounding``.
     """
     n = start
     w = _difference(a, b, n)

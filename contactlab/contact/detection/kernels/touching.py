@@ -118,7 +118,7 @@ def _hull_feature(shape: Posed, d: Vec3, slack: float, out: FloatArray) -> int:
 
 @kernel
 def _on_edge(corners: FloatArray, i: int, j: int, x: Vec3) -> Vec3:
-    """Return the point of an edge closest to x."""
+    """Return the point closest to x on the segment from vertex i to vertex j of ``corners`` (3 n,)."""
     p = (corners[3 * i], corners[3 * i + 1], corners[3 * i + 2])
     e = (corners[3 * j] - p[0], corners[3 * j + 1] - p[1], corners[3 * j + 2] - p[2])
     length2, t = dot(e, e), 0.0

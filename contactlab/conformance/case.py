@@ -210,7 +210,7 @@ class Measure:
         return self.value / self.limit if self.limit > 0.0 else (0.0 if self.value <= 0.0 else math.inf)
 
     def as_data(self) -> dict[str, str | float | None]:
-        """Return plain data for JSON; a value that is not finite becomes None."""
+        """Return description, value, limit and unit as plain data for JSON; a value that is not finite becomes None."""
         value = self.value if math.isfinite(self.value) else None
         return {"what": self.description, "value": value, "limit": self.limit, "unit": self.unit}
 
@@ -324,7 +324,7 @@ class CaseResult:
 
     @property
     def reason(self) -> str:
-        """For a lost case the figures beyond their limits; otherwise the detail."""
+        """All figures of a passed case; otherwise the detail, or without one the figures beyond their limits."""
         if self.verdict is CaseVerdict.PASSED:
             return "; ".join(map(str, self.measures))
         return self.detail or "; ".join(str(one) for one in self.measures if not one.passed)

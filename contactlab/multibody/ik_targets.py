@@ -167,7 +167,10 @@ class ConfigurationSpace:
     basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None if all are
 
     def clip_to_limits(self, q: FloatArray) -> FloatArray:
-        """Return the configuration with every coordinate moved within its limits."""
+        """Return the configuration with every coordinate moved within its limits and the mimic relations applied.
+
+        If a follower exceeds its limits, the joint that it follows is moved.
+        """
         out = np.clip(q, self.lower, self.upper)
         if self.basis is None:
             return out

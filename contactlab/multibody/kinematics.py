@@ -318,7 +318,7 @@ class BatchOperands:
 
 
 def _run_portions(portion: Callable[[tuple[int, int]], None], count: int, size: int, workers: int) -> None:
-    """Call ``portion`` with (start, stop) over all of ``count``, on threads, heeding Ctrl-C between portions."""
+    """Call ``portion`` with (start, stop) over all of ``count``, on threads; handle Ctrl-C between portions."""
     starts = range(0, count, size)
     for _ in map_threads(lambda i: portion((starts[i], min(starts[i] + size, count))), len(starts), workers):
         pass

@@ -32,14 +32,14 @@ BRICK = (0.1, 0.1, 0.02)
 
 
 def incline(angle: float, mu: float) -> Scene:
-    """Return a brick on a slope that falls along x."""
+    """Return the scene of a brick at rest on a slope that falls along x, at an angle [rad], with friction ``mu``."""
     s, c = math.sin(angle), math.cos(angle)
     turn = (math.cos(angle / 2.0), 0.0, math.sin(angle / 2.0), 0.0)
     return Scene((box(BRICK, 1.0, (0.02 * s, 0.0, 0.02 * c), turn),), (HalfSpaceSpec((s, 0.0, c)),), mu)
 
 
 def _stops(engine: Engine) -> list[Measure]:
-    """Measure the distance at which a sliding brick stops, and its creep afterwards."""
+    """Measure the error of the distance at which a sliding brick stops, and its creep in the last 0.2 s."""
     v, mu = 2.0, 0.5
     scene = Scene((box(BRICK, 1.0, (0.0, 0.0, 0.02), velocity=(v, 0.0, 0.0)),), mu=mu)
     track, far = path(engine, scene, H, 1.0), v * v / (2.0 * mu * G)
@@ -50,14 +50,14 @@ def _stops(engine: Engine) -> list[Measure]:
 
 
 def _holds(engine: Engine) -> list[Measure]:
-    """Measure the creep of a brick on an incline below the angle of friction."""
+    """Measure the creep in one second of a brick on an incline below the angle of friction."""
     track = path(engine, incline(math.radians(20.0), 0.8), H, 2.0)
     crept = float(np.linalg.norm(track.poses[-1, 0, :3] - track.poses[-1001, 0, :3]))
     return [Measure("crept down 20 degrees at mu = 0.8, where 0 is asked, at", crept, CREEP, "m/s")]
 
 
 def _slides(engine: Engine) -> list[Measure]:
-    """Measure the speed of a brick on an incline above the angle of friction."""
+    """Measure the error of the speed after 1 s of a brick on an incline above the angle of friction."""
     angle, mu = math.radians(30.0), 0.3
     track, wanted = path(engine, incline(angle, mu), H, 1.0), G * (math.sin(angle) - mu * math.cos(angle))
     off = abs(float(np.linalg.norm(track.velocities[-1, 0, :3])) - wanted)
@@ -65,7 +65,7 @@ def _slides(engine: Engine) -> list[Measure]:
 
 
 def _pressed(engine: Engine) -> list[Measure]:
-    """Measure the creep of an upright capsule that a force presses against a wall."""
+    """Measure the creep in one second of an upright capsule that a force presses against a wall."""
     r, half = 4e-3, 0.02
     # The inertia of a rod, which stands upright, so that it cannot roll down the wall.
     inertia = (0.045 * half**2 / 3.0, 0.045 * half**2 / 3.0, 0.5 * 0.045 * r * r)
@@ -76,7 +76,7 @@ def _pressed(engine: Engine) -> list[Measure]:
 
 
 def _isotropy(engine: Engine) -> list[Measure]:
-    """Measure how much distance and direction of sliding depend on the direction of the initial speed."""
+    """Measure the spread of sliding distances over directions of the initial speed, and the turn of the direction."""
     v, mu = 2.0, 0.5
     angles = np.radians(np.arange(0.0, 91.0, 11.25))
     bodies = tuple(
@@ -92,7 +92,7 @@ def _isotropy(engine: Engine) -> list[Measure]:
 
 
 def _rolls(engine: Engine) -> list[Measure]:
-    """Measure the final speed and the slip of a sliding ball that begins to roll."""
+    """Measure the error of the final speed of a sliding ball that begins to roll, and its slip."""
     v, mu = 2.0, 0.3
     track = path(engine, Scene((ball(0.1, 1.0, (0.0, 0.0, 0.1), (v, 0.0, 0.0)),), mu=mu), H, 1.0)
     rolls = float(track.velocities[-1, 0, 0])
@@ -102,7 +102,7 @@ def _rolls(engine: Engine) -> list[Measure]:
 
 
 def _spins(engine: Engine) -> list[Measure]:
-    """Measure the angle by which a brick spins on the floor before it stops."""
+    """Measure the error of the angle by which a brick spins on the floor before it stops."""
     w, mu, r = 8.0, 0.3, math.hypot(0.1, 0.1)
     scene = Scene((box(BRICK, 1.0, (0.0, 0.0, 0.02), spin=(0.0, 0.0, w)),), mu=mu)
     slows = mu * G * r / scene.bodies[0].inertia[2]
@@ -133,12 +133,12 @@ SHARE = 1e-3  # a tenth of a percent of the load
 
 
 def stack(masses: list[float]) -> Scene:
-    """Return a stack of cubes of 0.2 m."""
+    """Return the scene of a stack of cubes of 0.2 m with these masses [kg], the lowest first."""
     return Scene(tuple(box((0.1,) * 3, m, (0.0, 0.0, 0.1 + 0.2 * i)) for i, m in enumerate(masses)))
 
 
 def _corners(engine: Engine) -> list[Measure]:
-    """Measure the forces at the four corners of a resting cube, in total and by corner."""
+    """Measure the relative errors of the total force on a resting cube, and of the forces at its four corners."""
     track = path(engine, stack([2.0]), H, 1.0)
     contacts = track.contacts()
     total, forces = net_contact_force(contacts, 0), np.linalg.norm(contacts.force, axis=1)
@@ -150,7 +150,7 @@ def _corners(engine: Engine) -> list[Measure]:
 
 
 def _pressures(engine: Engine) -> list[Measure]:
-    """Measure the contact forces under and within a stack of three cubes."""
+    """Measure the relative errors of the contact forces under a stack of three cubes and under its uppermost cube."""
     contacts = path(engine, stack([1.0, 1.0, 1.0]), H, 1.0).contacts()
     ground = -sum(float(f[2]) * (1 if b < 0 else -1 if o < 0 else 0)
                   for b, o, f in zip(contacts.body, contacts.other, contacts.force, strict=True))  # fmt: skip
@@ -160,7 +160,7 @@ def _pressures(engine: Engine) -> list[Measure]:
 
 
 def _settles(masses: list[float], engine: Engine) -> list[Measure]:
-    """Measure speed and sinking of a stack of cubes of these masses after 1 s."""
+    """Measure the largest speed after 1 s, and the largest sinking, of a stack of cubes of these masses [kg]."""
     scene = stack(masses)
     track = path(engine, scene, H, 1.0)
     moving = float(np.abs(track.velocities[-1, :, :3]).max())
@@ -169,7 +169,7 @@ def _settles(masses: list[float], engine: Engine) -> list[Measure]:
 
 
 def _groove(engine: Engine) -> list[Measure]:
-    """Measure the contact forces of a ball at rest in a groove of two planes without friction."""
+    """Measure the relative error of the two contact forces of a ball at rest in a groove without friction."""
     s = math.sqrt(0.5)
     scene = Scene(
         (ball(0.1, 1.0, (0.0, 0.0, 0.1 / s)),), (HalfSpaceSpec((s, 0.0, s)), HalfSpaceSpec((-s, 0.0, s))), 0.0
@@ -180,7 +180,7 @@ def _groove(engine: Engine) -> list[Measure]:
 
 
 def _three_balls(engine: Engine) -> list[Measure]:
-    """Measure the speed of three balls in a trough 3 s after they were pushed together."""
+    """Measure the largest speed of three balls in a trough 3 s after they were pushed together."""
     s, r = math.sqrt(0.5), 0.1
     walls = (
         HalfSpaceSpec((s, 0.0, s)),
@@ -194,7 +194,10 @@ def _three_balls(engine: Engine) -> list[Measure]:
 
 
 def _cone(engine: Engine) -> list[Measure]:
-    """Measure whether the contact forces of a sliding brick are on the cone, and against the motion."""
+    """Measure the deviations of a sliding brick's contact forces from the cone, and from mu N against the motion.
+
+    The brick's distance from the slope and pulling contacts are measured too.
+    """
     mu = 0.3
     track = path(engine, incline(math.radians(30.0), mu), H, 0.5)
     contacts = track.contacts()

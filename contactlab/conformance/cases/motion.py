@@ -62,7 +62,7 @@ def rod(angle: float) -> Scene:
 
 
 def _rod(engine: Engine) -> list[Measure]:
-    """Measure the angular velocity of a falling rod on a floor without friction, and the shift of its centre."""
+    """Measure the error of a falling rod's angular velocity, on a floor without friction, and its sideways shift."""
     half, start, end = 0.5, 0.3, 1.2
     track = path(engine, rod(start), H, 1.0)
     angle = np.arccos(np.clip((track.poses[:, 0, 2] - 0.01) / half, -1.0, 1.0))
@@ -77,7 +77,7 @@ def _rod(engine: Engine) -> list[Measure]:
 
 
 def _order(engine: Engine) -> list[Measure]:
-    """Measure the ratio of the errors of a sliding distance with a step of 1.25 ms and of 5 ms."""
+    """Measure the ratio of a sliding distance's errors with steps of 1.25 ms and of 5 ms."""
     v, mu = 2.0, 0.5
     scene = Scene((box((0.1, 0.1, 0.02), 1.0, (0.0, 0.0, 0.02), velocity=(v, 0.0, 0.0)),), mu=mu)
     far = 0.3 * v - mu * G * 0.045
@@ -96,7 +96,7 @@ FLIGHT = (
 
 
 def _bounces(e: float, engine: Engine) -> list[Measure]:
-    """Measure the height of the first bounce of a ball for a restitution e, and the energy gained."""
+    """Measure the error of the height of a ball's first bounce for a restitution e, and the energy gained."""
     v = math.sqrt(2.0 * G)
     scene = Scene((ball(0.1, 1.0, (0.0, 0.0, 1.1)),), restitution=e)
     track = path(engine, scene, H, v / G * (1.0 + 1.5 * e) + 0.1)
@@ -109,7 +109,10 @@ def _bounces(e: float, engine: Engine) -> list[Measure]:
 
 
 def _row(e: float, engine: Engine) -> list[Measure]:
-    """Measure momentum and energy of a moving ball that hits two touching ones, for a restitution e."""
+    """Measure the change of momentum and energy of a ball that hits two touching ones, for a restitution e.
+
+    For e = 0 the error of the common final speed replaces the loss of energy.
+    """
     v = 1.0
     balls = tuple(ball(0.1, 1.0, (x, 0.0, 0.0), (u, 0.0, 0.0)) for x, u in ((-0.5, v), (0.0, 0.0), (0.2, 0.0)))
     scene = Scene(balls, (), 0.0, e, (0.0, 0.0, 0.0))
@@ -125,7 +128,7 @@ def _row(e: float, engine: Engine) -> list[Measure]:
 
 
 def _corner(engine: Engine) -> list[Measure]:
-    """Measure the speed of a cube after it slid into a corner of two walls."""
+    """Measure the largest entry of a cube's velocity after it slid into a corner of two walls."""
     brick = box((0.1,) * 3, 1.0, (0.3, 0.3, 0.1), velocity=(-1.0, -1.0, 0.0))
     scene = Scene((brick,), (HalfSpaceSpec(), HalfSpaceSpec((1.0, 0.0, 0.0)), HalfSpaceSpec((0.0, 1.0, 0.0))), 0.0)
     track = path(engine, scene, H, 0.6)
@@ -207,7 +210,10 @@ def four_bars() -> Scene:
 
 
 def _four_bars(engine: Engine) -> list[Measure]:
-    """Measure the gap of a four-bar loop, its speed during the fall, and its rest and contact force on the ground."""
+    """Measure the gap of a four-bar loop that falls on the ground, and the errors of its speed, rest and contact force.
+
+    The contact force is left out if the engine does not report contacts.
+    """
     scene = four_bars()
     track = path(engine, scene, H, 1.0)
     ends = []

@@ -77,7 +77,7 @@ def ball(radius: float) -> SurfaceMesh:
 
 
 def circle(radius: float) -> FloatArray:
-    """Return the points (AROUND, 3) around z."""
+    """Return points (CIRCLE_SIDES, 3) on the circle about the z axis in the plane z = 0, counter-clockwise from x."""
     turn = np.linspace(0.0, 2.0 * np.pi, CIRCLE_SIDES, endpoint=False)
     return np.stack((radius * np.cos(turn), radius * np.sin(turn), np.zeros(CIRCLE_SIDES)), axis=1)
 

@@ -270,7 +270,7 @@ def number(element: Element, attribute: str, default: float | None = None, *, la
 
 
 def vector(element: Element, attribute: str, length: int, default: tuple[float, ...] | None = None) -> FloatArray:
-    """Return the finite numbers (length,) separated by white space."""
+    """Return the finite numbers (length,) of an attribute; without a default it is required."""
     if attribute not in element.attributes and default is not None:
         return np.array(default)
     words = element.text(attribute).split()

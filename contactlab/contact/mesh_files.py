@@ -183,7 +183,7 @@ def _open_file(
 
 
 def _inside(path: Path, root: Path | None) -> Path:
-    """Return the file with links followed, or raise its error."""
+    """Return the file with links followed; a `MeshFileError` if it is missing, outside ``root`` or of another kind."""
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:

@@ -46,7 +46,10 @@ class ForceScale:
 
     @classmethod
     def of_recording(cls, recording: Recording, size: float) -> ForceScale:
-        """Return the scale by the forces of a run; ``size`` [m] is the radius of a typical body."""
+        """Return the scale by the usual forces of a run; ``size`` [m] is the radius of a typical body.
+
+        A run without forces gets the scale of `of_world`.
+        """
         contacts = recording.contacts
         force = np.linalg.norm(contacts.impulse, axis=1) / recording.h[contacts.step]
         force = force[force > 0.0]
@@ -232,7 +235,7 @@ class _EventFilm:
         return kinematics(self.world.model, self._q[i], self._v[i])
 
     def readout(self, i: int) -> Readout:
-        """Return the numbers of state i; an event-driven run has no certificates."""
+        """Return the numbers of state i; certificates are None, because an event-driven run has none."""
         model, kin = self.world.model, self._kinematics(i)
         energy = float(kinetic_energy(model, kin, None)) + float(potential_energy(model, kin))
         touching = int(np.count_nonzero(np.any(self._forces[i] != 0.0, axis=1)))

@@ -178,7 +178,10 @@ class _Problem:
     tolerance: float
 
     def errors(self, at: Kinematics) -> tuple[FloatArray, float, float]:
-        """Return the weighted rows, half their square, and the norm of the rows themselves."""
+        """Return the weighted rows, half the sum of their squares, and the norm of the unweighted rows of weight > 0.
+
+        A sum that is not finite raises a `MultibodyError`.
+        """
         rows = np.concatenate([target.error(self.model, at) for target in self.targets])
         weighted = self.weight * rows
         with np.errstate(over="ignore"):

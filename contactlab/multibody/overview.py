@@ -88,7 +88,10 @@ def body_origins_overview(model: Model, q: Instant) -> str:
 
 
 def joint_axes(joint: Joint) -> tuple[str, ...]:
-    """Return a label per entry of the joint's slice of v: RX to TZ, or the axis itself."""
+    """Return a label per entry of the joint's slice of v: RX to TZ, or a letter with the axis, or ``custom k``.
+
+    A screw has both labels.
+    """
     if isinstance(joint, CustomJoint):
         return tuple(f"custom {k}" for k in range(joint.nv))
     labels: list[str] = []

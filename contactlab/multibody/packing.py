@@ -61,7 +61,7 @@ class Packing(NamedTuple):
 def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Packing:
     """Return the data that follow from ``bodies``.
 
-    Raise `MultibodyError` for negative energy or if they are not a tree.
+    Raise `MultibodyError` if they are not a tree, or if a body would move with a negative moment of inertia.
     """
     links: list[_Link] = []
     index: dict[str, int] = {}
@@ -128,7 +128,7 @@ def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
 
 
 def _check_moments(link: _Link) -> None:
-    """Raise if a body would move with negative energy, beyond the rounding errors of inertias that cancel."""
+    """Raise if a body would move with a negative moment, beyond the rounding errors of inertias that cancel."""
     if link.inertia_fault:
         low, _, high = (float(moment) for moment in np.linalg.eigvalsh(link.inertia))
         if low < -round_off(link.mass, max(high, link.largest)):
@@ -197,10 +197,10 @@ def _buffers(
         for i in customs
         if (joint := links[i].custom) is not None
     )
-    return PackedModel(ints, floats, nl, owners, _is_chain(dof_parent), aba_size(nl, int(iv[-1])) <= STACK)
+    return PackedModel(ints, floats, nl, owners, _is_dense_faster(dof_parent), aba_size(nl, int(iv[-1])) <= STACK)
 
 
-def _is_chain(dof_parent: Sequence[int]) -> bool:
+def _is_dense_faster(dof_parent: Sequence[int]) -> bool:
     """Return True if `factor_dense` is faster than `factor_sparse`.
 
     Both were timed on chains, two to four arms and bushy trees of 6 to 100 degrees of freedom: an update along the

@@ -21,11 +21,11 @@ from contactlab.spatial.polyhedron import surface_fault, unit_solid, vertex_numb
 # Triangles of one leaf of the tree.
 LEAF_TRIANGLES = 4
 
-# Height above a face, relative to the mesh's size, up to which a corner still counts as behind it.
+# Height above a face, relative to the mesh's size, up to which a corner still counts as below it.
 CONVEX_TOLERANCE = 1e-9
 
 # Maximum number of corners of a mesh that is tested for convexity: more do not fit the kernel of hulls.
-MOST = layout.MAX_POINTS
+MAX_HULL_POINTS = layout.MAX_POINTS
 
 
 class MeshTables(NamedTuple):
@@ -36,7 +36,7 @@ class MeshTables(NamedTuple):
 
 
 def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
-    """Return the tables; a `ContactError` if no triangle has an area, or there are too many."""
+    """Return the tables without triangles of no area; a `ContactError` if none is left, or there are too many."""
     # Files often store separate corners for every triangle.
     points, number = np.unique(vertices, axis=0, return_inverse=True)
     corners = number.reshape(-1)[triangles]
@@ -71,7 +71,7 @@ def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
 
 def _is_convex(points: FloatArray, corners: IntArray, normals: FloatArray, n_hull: int) -> bool:
     """Return True if the triangles are the whole surface of their convex hull, and it fits the kernels."""
-    if n_hull > MOST:
+    if n_hull > MAX_HULL_POINTS:
         return False
     directed = {(int(a), int(b)) for one in corners for a, b in zip(one, np.roll(one, -1), strict=True)}
     if len(directed) != corners.size or any((b, a) not in directed for a, b in directed):
@@ -89,7 +89,11 @@ def _is_convex(points: FloatArray, corners: IntArray, normals: FloatArray, n_hul
 
 
 def _tree(triangles: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the order of the triangles (m, 3, 3), nodes (n, 3) and boxes (n, 6), halved along the longest side."""
+    """Return the tree of boxes of triangles (m, 3, 3): their order (m,), nodes (n, 3) and boxes (n, 6).
+
+    Each node halves its triangles along the longest extent of their centres. A node is the number of the next node
+    outside its subtree, and, for a leaf, the start in the order and the number of triangles. A box is low, then high.
+    """
     low, high = triangles.min(axis=1), triangles.max(axis=1)
     centers = 0.5 * (low + high)
     order: list[int] = []
@@ -116,7 +120,7 @@ def _tree(triangles: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
 
 
 def _neighbours(corners: IntArray, n: int) -> tuple[IntArray, IntArray]:
-    """Return the start of the neighbours of each corner (n + 1,), and the neighbours, ascending."""
+    """Return starts (n + 1,) and a list: the neighbours of corner i, ascending, are the entries from starts[i] on."""
     pairs = np.concatenate([corners[:, [i, j]] for i in range(3) for j in range(3) if i != j])
     pairs = np.unique(pairs, axis=0)
     return np.searchsorted(pairs[:, 0], np.arange(n + 1)), pairs[:, 1]

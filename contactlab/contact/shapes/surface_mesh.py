@@ -62,7 +62,7 @@ def join_surfaces(solids: Sequence[SurfaceMesh]) -> SurfaceMesh:
 
 
 def balls(points: FloatArray, radii: FloatArray) -> SurfaceMesh:
-    """Return balls about points (n, 3), with three great circles each; points without a radius get small ones."""
+    """Return balls about points (n, 3), with three great circles each; a point of zero radius gets a small ball."""
     smallest = 0.01 * (1e-3 + float(np.abs(points).max(initial=0.0)))
     return join_surfaces(
         [ball(max(float(r), smallest)).transformed(np.eye(3), p) for p, r in zip(points, radii, strict=True)]

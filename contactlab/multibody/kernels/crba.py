@@ -104,7 +104,10 @@ def project_on_free_root(
 
 @kernel
 def free_root_block(B: FloatArray, S: FloatArray, at: int, M: FloatArray) -> float:
-    """Fill M among the root's own entries, from its composite inertia B (10,); return a sum, finite if they are."""
+    """Fill the entries of M among the six degrees of freedom of the root, from its composite inertia B (10,).
+
+    Return a sum that is finite exactly if these entries are.
+    """
     m, hx, hy, hz = B[0], B[1], B[2], B[3]
     total = 0.0
     for k in range(3):

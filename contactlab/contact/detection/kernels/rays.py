@@ -34,7 +34,7 @@ def slab_interval(o: float, d: float, low: float, high: float) -> tuple[float, f
 
 @kernel(inner=True)
 def triangle_hit(a: Vec3, b: Vec3, c: Vec3, d: Vec3) -> float:
-    """Return the distance along d from the origin to a triangle; infinity if the line misses it.
+    """Return the distance along d from the origin to a triangle, negative behind it; infinity if the line misses it.
 
     The test uses the sides on which the line passes the edges. Two triangles with a common edge give it opposite signs
     to the bit, so that no line passes between them.

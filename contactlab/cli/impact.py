@@ -104,7 +104,7 @@ def impact(arguments: argparse.Namespace) -> int:
 
 
 def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> dict[str, object]:
-    """Fit, score and print single impacts; return the scores."""
+    """Fit all models to single impacts, or use the ``frozen`` ones; print and return the scores."""
     data = load_planar_impacts(path)
     print(f"{len(data)} impacts of {data.path.name}, {data.left_out} left out for a mark of bad quality")
     balance = momentum_balance(data)

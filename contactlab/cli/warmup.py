@@ -116,7 +116,10 @@ def _cubes_world() -> World:
 
 
 def _arms_world(body_contacts: bool) -> World:
-    """Return a world of two arms with limits, friction, damping, drives and a loop, for the kernels of joints."""
+    """Return a world of two arms with limits, friction, damping, drives and a loop, for the kernels of joints.
+
+    With ``body_contacts`` bodies touch each other too, and not only the ground.
+    """
     arm, place = ModelBuilder(), Transform(p=(0.4, 0.0, 0.0))
     for name, parent in (("upper", "world"), ("lower", "upper"), ("hand", "lower")):
         inertia = RigidInertia.solid_box(1.0, (0.2, 0.05, 0.05))

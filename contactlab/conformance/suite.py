@@ -167,7 +167,7 @@ def _rows_apart(
 
 
 def run_case_in_worker(task: dict[str, Any]) -> dict[str, Any]:
-    """Run a case on an engine, in a worker process."""
+    """Run a case on an engine, for a worker process; return version, verdict, measures as tuples, and detail."""
     row = _row(task["engine"], next(case for case in CASES if case.name == task["case"]))
     measures = [astuple(one) for one in row.measures]
     return {"version": row.version, "verdict": row.verdict.value, "measures": measures, "detail": row.detail}

@@ -192,7 +192,7 @@ class TaskBatch:
         return np.where(mask, checked, 0.0)
 
     def _check_terminated(self, value: Any, mask: Mask) -> Mask:
-        """Return the task's verdicts on the masked runs; raise unless they are bool (B,)."""
+        """Return the mask (B,) of terminated runs within ``mask``; raise unless the task's value is bool (B,)."""
         ended = np.asarray(value)
         if ended.dtype != np.bool_ or ended.shape != mask.shape:
             detail = f"must return bool of shape {mask.shape}, got {ended.dtype} of shape {ended.shape}"

@@ -96,12 +96,12 @@ class RigidInertia:
 
     @classmethod
     def point(cls, mass: float, com: ArrayLike = (0.0, 0.0, 0.0)) -> RigidInertia:
-        """Return a point mass, without a moment of inertia about this point."""
+        """Return the inertia of a point mass, with no moment of inertia about this point."""
         return cls(mass, com, np.zeros((3, 3)))
 
     @classmethod
     def solid_box(cls, mass: float, half_extents: ArrayLike) -> RigidInertia:
-        """Return a homogeneous box of half side lengths ``half_extents`` (3,) [m], axes and origin at its middle."""
+        """Return the inertia of a homogeneous box of half sides ``half_extents`` (3,) [m] along the axes, origin at its middle."""
         mass = _positive(mass, "mass")
         half = finite_array(half_extents, "half_extents", (3,), SpatialError)
         for i in range(3):
@@ -117,7 +117,7 @@ class RigidInertia:
 
     @classmethod
     def solid_cylinder(cls, mass: float, radius: float, half_length: float) -> RigidInertia:
-        """Return the homogeneous cylinder along the z axis, origin at its middle.
+        """Return the inertia of a homogeneous cylinder along the z axis, origin at its middle.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class RigidInertia:
 
     @classmethod
     def solid_capsule(cls, mass: float, radius: float, half_length: float) -> RigidInertia:
-        """Return the homogeneous cylinder along the z axis with half balls on its ends, origin at its middle.
+        """Return the inertia of a homogeneous cylinder along z with half balls on its ends, origin at its middle.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class RigidInertia:
 
     @classmethod
     def of_hull(cls, mass: float, points: ArrayLike) -> RigidInertia:
-        """Return the homogeneous convex hull of ``points`` (n, 3) [m] in body axes.
+        """Return the inertia of the homogeneous convex hull of ``points`` (n, 3) [m] in body axes.
 
         Raises
         ------
@@ -169,7 +169,9 @@ class RigidInertia:
 
     @classmethod
     def of_mesh(cls, mass: float, vertices: ArrayLike, triangles: ArrayLike) -> RigidInertia:
-        """Return the homogeneous solid inside a closed surface of triangles, convex or not; the integrals are exact.
+        """Return the inertia of the homogeneous solid inside a closed surface of triangles; the integrals are exact.
+
+        The surface need not be convex.
 
         Parameters
         ----------

@@ -69,7 +69,11 @@ def planar_impulses(
 
 
 def _newton(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
-    """Return impulses for u_n+ = -e u_n-: stick if the cone permits it, else slip against the sticking impulse."""
+    """Return the impulses (n, 2) with u_n+ = -e u_n- by Newton's law.
+
+    A contact sticks (u_t+ = 0) if the sticking impulse is in the cone. Otherwise friction is mu p_n, with the sign of
+    the sticking impulse's tangential part.
+    """
     target = np.stack((-e * u[:, 0], np.zeros(len(u))), axis=1) - u
     stuck = np.linalg.solve(W, target[:, :, None])[:, :, 0]
     side = np.sign(stuck[:, 1])
@@ -81,7 +85,11 @@ def _newton(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArra
 
 
 def _routh(law: Law, W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
-    """Return impulses by following u over the normal impulse p: rates a until the slip stops at p_s, then rates b."""
+    """Return impulses (n, 2) by following u over the normal impulse p.
+
+    u changes at the rates a until the slip stops at p_s, and then at the rates b, in stick or in slip from rest. The
+    law determines p at the end.
+    """
     Wnn, Wnt, Wtt = W[:, 0, 0], W[:, 0, 1], W[:, 1, 1]
     hold = -Wnt / Wtt  # tangential impulse per normal impulse that keeps a contact from slipping
     rest = np.clip(hold, -mu, mu)  # at rest: stick, or slip from rest with friction at its bound
@@ -109,7 +117,10 @@ def _routh(law: Law, W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> 
 
 
 def _algebraic(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, e_t: float) -> FloatArray:
-    """Return (1 + e) P_I plus the part of the sticking impulse that friction permits."""
+    """Return impulses (1 + e) P + s Q: P stops the approach without friction, and P + Q stops the slip too.
+
+    s is 1 + e_t, or, if the sum is then outside the cone, the value for which it is on the cone.
+    """
     smooth = -u[:, 0] / W[:, 0, 0]
     stop = -np.linalg.solve(W, u[:, :, None])[:, :, 0]
     stop[:, 0] -= smooth
@@ -121,7 +132,7 @@ def _algebraic(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, e_t: floa
 
 
 def _brach(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
-    """Return Newton's impulse, with a smaller impulse ratio if it would gain energy."""
+    """Return Newton's impulses (n, 2); if one would gain energy, its ratio p_t / p_n is reduced until it does not."""
     p = _newton(W, u, mu, e)
     ratio = p[:, 1] / p[:, 0]
     # The lost energy, times 2 (W_nn + x W_nt) / p_n, at the ratio t x is c + b t + a t^2.
@@ -140,7 +151,10 @@ def _brach(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray
 
 
 def _smith(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
-    """Return impulses with friction -mu f, where f is the mean slip, weighted by speed; f is found by bisection."""
+    """Return impulses (n, 2) with p_t = -mu f p_n, found by bisection.
+
+    f = (v |v| + v+ |v+|) / (v^2 + v+^2), from -1 to 1, for the slip v before and v+ after the impact.
+    """
     nn, nt, bounce = W[:, 0, 0], W[:, 0, 1], -(1.0 + e) * u[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         edge = nn / (mu * nt) if mu > 0.0 else np.full(len(u), np.inf)

@@ -109,7 +109,7 @@ class Scene:
     pins: tuple[Pin, ...] = ()
 
     def joint_of(self, body: int) -> Joint | None:
-        """Return the joint that attaches a body."""
+        """Return the joint that attaches a body, or None."""
         return next((joint for joint in self.joints if joint.body == body), None)
 
     def local(self, body: int, vector: Numbers, *, point: bool = True) -> Numbers:

@@ -154,7 +154,7 @@ class Targets:
 
 
 def _range(drive: PositionDrive | VelocityDrive, limits: Iterable[JointLimit]) -> tuple[float, float]:
-    """Return the range of the coordinate that a position drive moves; infinite without a limit."""
+    """Return the range of the coordinate that a drive moves; infinite without a limit, or for a velocity drive."""
     ends = [one for one in limits if (one.joint, one.coordinate) == (drive.joint, drive.coordinate)]
     if isinstance(drive, VelocityDrive) or not ends:
         return -math.inf, math.inf

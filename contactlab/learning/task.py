@@ -180,7 +180,7 @@ class Task:
 
 
 def _check_actions(actions: Any) -> None:
-    """Raise unless the object is a map of actions."""
+    """Raise a `LearningError` unless the object is a map of actions with low < high."""
     missing = [name for name in ("low", "high", "depends_on_state", "inputs") if not hasattr(actions, name)]
     if missing:
         raise LearningError("actions", f"must be an action map, got {actions!r} without {missing[0]}")

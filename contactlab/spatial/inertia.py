@@ -101,7 +101,7 @@ class RigidInertia:
 
     @classmethod
     def solid_box(cls, mass: float, half_extents: ArrayLike) -> RigidInertia:
-        """Return the inertia of a homogeneous box of half sides ``half_extents`` (3,) [m] along the axes, origin at its middle."""
+        """Return the inertia of a homogeneous box of half sides ``half_extents`` (3,) [m], origin at its middle."""
         mass = _positive(mass, "mass")
         half = finite_array(half_extents, "half_extents", (3,), SpatialError)
         for i in range(3):

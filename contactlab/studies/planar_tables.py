@@ -193,7 +193,10 @@ def _numbers(values: NDArray[np.float64]) -> list[float | None]:
 
 
 def squares_json(reports: Mapping[str, SquareReport]) -> dict[str, object]:
-    """Return the tables as JSON values; errors drop by drop, None if a simulation failed."""
+    """Return number of drops and, by model, mean and single errors as JSON values; None if a simulation failed.
+
+    The paired differences are to the last model.
+    """
     last = list(reports.values())[-1]
     models = {
         name: {

@@ -205,7 +205,7 @@ IDLE_SECONDS = 300.0  # idle time after which a worker is ended
 
 
 def main() -> None:
-    """Run tasks until the input ends."""
+    """Run the tasks on standard input and write results to standard output; end with the input, or when idle."""
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     faulthandler.enable(all_threads=False)

@@ -202,7 +202,7 @@ def report(
 
 
 def score(errors: Mapping[str, FloatArray]) -> dict[str, Any]:
-    """Return means over the successful motions, their number, and the number of failures."""
+    """Return the means over the successful motions by name, the number of all motions, and the number of failures."""
     ran = np.isfinite(next(iter(errors.values())))
     means = {name: float(np.mean(of[ran])) if ran.any() else None for name, of in errors.items()}
     return {**means, "motions": int(ran.size), "failed": int(np.count_nonzero(~ran))}

@@ -89,7 +89,10 @@ def _body(body: BodySpec, values: Mapping[str, float]) -> BodySpec:
 
 
 def _material(material: Material, values: Mapping[str, float]) -> Material:
-    """Return the surface; it has twice the stiffness and damping, because two surfaces act in series."""
+    """Return the surface with the given mu, restitution, or stiffness and dissipation of its contacts.
+
+    It has twice the stiffness and dissipation, because two surfaces act in series. A restitution makes it rigid.
+    """
     changes: dict[str, Any] = {name: values[name] for name in ("mu", "restitution") if name in values}
     if "restitution" in values:
         changes |= {"stiffness": inf, "dissipation": 0.0}
@@ -101,7 +104,10 @@ def _material(material: Material, values: Mapping[str, float]) -> Material:
 
 
 def _with_coefficients(world: World, actions: JointActions, kind: str, told: Mapping[str, float]) -> JointActions:
-    """Return the joint actions with these coefficients, by moved body, in the order of the model."""
+    """Return the joint actions with these coefficients of one ``kind``, "damping" or "friction", by moved body.
+
+    They replace all coefficients of these bodies; the result is in the order of the model.
+    """
     before: tuple[Coefficient, ...] = getattr(actions, kind)
     kept = [one for one in before if one.body not in told]
     new = [

@@ -285,10 +285,10 @@ def _put_by_features(
     count: int,
     out: ContactBuffer,
 ) -> int:
-    """Write the contact of a vertex with the face below it, along the normal of that face.
+    """Write the contact of a vertex with the face below it, along the face's normal; return the new count.
 
     Along a normal of neither face, the gap of a vertex over an inclined face would not change as it slides. If the face
-    is inclined too much, or if two edges cross, the contact keeps the given normal.
+    is inclined too much, or if two edges cross, the contact keeps the given normal ``along``, with the gap ``here``.
     """
     of_a, of_b = code >> BITS, code & NONE
     own = along  # normal of the face below

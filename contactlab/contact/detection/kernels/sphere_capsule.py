@@ -301,7 +301,7 @@ def capsule_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> in
 
 @kernel
 def _drop_closest_point(count: int, slack: float, out: ContactBuffer) -> int:
-    """Drop the closest points, in row 0, if an end of the common stretch is as close."""
+    """Drop the contact in row 0, the closest points, if an end of the stretch is as close; return the new count."""
     rows, features = out
     closest = rows[0, GAP] + slack
     for i in range(1, count):

@@ -48,7 +48,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status."""
+    """Run the command line and return its exit status: the command's, 2 after a printed error, 130 if interrupted."""
     words = sys.argv[1:] if argv is None else argv
     arguments = build_parser(words).parse_args(words)
 

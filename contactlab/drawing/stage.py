@@ -162,7 +162,10 @@ def _outermost(
 def _grounds(
     world: World, rotations: FloatArray, origins: FloatArray, low: FloatArray, high: FloatArray, size: float
 ) -> tuple[Ground, ...]:
-    """Return the pieces of all half-spaces around the motion, also on fixed bodies; none is inside another."""
+    """Return the visible pieces of all half-spaces around the motion, also on fixed bodies.
+
+    Parts inside other half-spaces are cut off; a half-space without a visible part has no piece.
+    """
     planes = [(half_space.normal, half_space.offset) for half_space in world.half_spaces]
     for surface, body in zip(world.surfaces, world.surface_bodies, strict=True):
         if isinstance(surface.shape, HalfSpace):

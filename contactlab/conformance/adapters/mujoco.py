@@ -46,7 +46,7 @@ class MuJoCo:
         self._setting = setting
 
     def load(self, scene: Scene, h: float) -> MuJoCoRun:
-        """Return a run of the scene."""
+        """Return a run of the scene; a restitution raises `NotSupportedError`."""
         import mujoco
 
         if scene.restitution > 0.0:

@@ -45,7 +45,10 @@ def hull_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
 
 
 def packed_hull(points: FloatArray, *, faces: bool) -> PackedShape:
-    """Return the packed hull of ``points`` (n, 3); a `ContactError` if a face has too many corners for the kernels."""
+    """Return the packed hull of ``points`` (n, 3), without its faces unless ``faces``.
+
+    A `ContactError` is raised if a face has too many corners for the kernels.
+    """
     normals, loops = hull_faces(points) if faces else (np.zeros((0, 3)), [])
     starts = np.cumsum([len(loops) + 1, *map(len, loops)]) if faces else ()
     return PackedShape(

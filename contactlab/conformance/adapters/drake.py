@@ -30,7 +30,7 @@ class Drake:
         self._setting = setting
 
     def load(self, scene: Scene, h: float) -> DrakeRun:
-        """Return a run of the scene."""
+        """Return a run of the scene; a restitution, or a pin with TAMSI, raises `NotSupportedError`."""
         from pydrake.common.eigen_geometry import Quaternion
         from pydrake.geometry import (
             AddCompliantHydroelasticProperties,

@@ -174,7 +174,7 @@ def data_path(text: str | os.PathLike[str]) -> Path:
 
 
 def only_file(path: Path, suffix: str = ".npz") -> Path:
-    """Return a file, or the only file with this suffix in a folder."""
+    """Return a file, or the only file with this suffix in a folder; a `DatasetError` for none or several."""
     if not path.is_dir():
         return path
     files = sorted(path.glob(f"*{suffix}"))

@@ -203,7 +203,7 @@ def _measured_friction(problem: Any, result: Any) -> Measured:
 
 
 def verdict(problem: Any, result: Any) -> tuple[str, Measured]:
-    """Return status and residuals; a status without a solution needs a proof."""
+    """Return status and residuals: SOLVED by only the residuals, else NOT_FINITE, a proved status, or STALLED."""
     found = measured(problem, result)
     if found.solved:
         return "SOLVED", found

@@ -166,7 +166,7 @@ class TaskResult:
 
 
 def run_task(function: Callable[[dict[str, Any]], Any], text: str) -> TaskResult:
-    """Call the function with a task from JSON, as for every task, and return its result."""
+    """Call the function with a task from JSON and return its result; an exception makes it ``failed``."""
     started = time.perf_counter()
     try:
         returned = function(json.loads(text))

@@ -136,7 +136,7 @@ def rows_known(scaleG: ArrayLike | None, errorG: ArrayLike | None, nb: int) -> d
 
 
 def known_of_blocks(blocks: VelocityBlocks | AccelerationBlocks) -> dict[str, FloatArray | None]:
-    """Return the same from blocks, in which unknown values have no entries."""
+    """Return scales and position errors of the rows of G from blocks, as fields; None for arrays of length 0."""
     given = blocks.nb > 0 and len(blocks.scaleG) == blocks.nb
     errors = given and len(blocks.errorG) == blocks.nb
     return {"scaleG": blocks.scaleG if given else None, "errorG": blocks.errorG if errors else None}

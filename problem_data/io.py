@@ -150,7 +150,10 @@ def _problem(arrays: Members) -> ConstraintVelProblemData | ConstraintAccelProbl
 
 
 def velocity_members(data: ConstraintVelProblemData) -> Members:
-    """Return the blocks of velocity-level data, without the inertia."""
+    """Return the arrays of velocity-level data by name, without the inertia.
+
+    ``cone_contacts``, ``tree_starts`` and ``friction`` are left out if they have their default.
+    """
     further = {"cone_contacts": data.cone_contacts} if data.ncone > data.nc else {}
     if data.tree_starts.size > 2:
         further["tree_starts"] = data.tree_starts
@@ -160,7 +163,10 @@ def velocity_members(data: ConstraintVelProblemData) -> Members:
 
 
 def acceleration_members(data: ConstraintAccelProblemData) -> Members:
-    """Return the blocks of acceleration-level data and the choice of solver, without the inertia."""
+    """Return the arrays of acceleration-level data by name, without the inertia.
+
+    They include ``use_complementarity_problem_solver``.
+    """
     members = _block_members(data.blocks(), _ACCELERATION_COUNTS, _ACCELERATION)
     return members | {"use_complementarity_problem_solver": np.array(data.use_complementarity_problem_solver)}
 

@@ -92,7 +92,7 @@ def fuse_one(
 
 @kernel(inner=True, long_loops=True)
 def fuse_two(u: Floats, y: Floats, z: Floats, v: Floats, at: int) -> None:
-    """Do the same as `fuse_one` for two columns that share the loads of u; their factors are v[at : at + 16]."""
+    """Add multiples of the strips u to y and to z, as `fuse_one` to one column; the factors are v[at : at + 16]."""
     # The sixteen factors.
     a, b, c, d = v[at], v[at + 1], v[at + 2], v[at + 3]
     e, f, g, h = v[at + 4], v[at + 5], v[at + 6], v[at + 7]

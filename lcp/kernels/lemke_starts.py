@@ -109,7 +109,10 @@ def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> 
 
 @kernel(inner=True)
 def store_wanted(t: Tableau, M: Floats, wanted: Ints, c: int) -> None:
-    """Bring column c and the next wanted ones with the same stamp up to date together."""
+    """Apply the pending exchanges to column c and to later wanted columns that lack many of them, together.
+
+    A column is included if it lacks at least `STALE` exchanges, up to the capacity of ``t.slots``.
+    """
     columns = 0
     for j in range(c, t.nonbasis.shape[0]):
         if wanted[t.nonbasis[j]] and t.counts[PENDING] - t.stamp[j] >= STALE and columns < t.slots.shape[0]:

@@ -102,7 +102,10 @@ class SolveMonitor(SolveState):
         return x
 
     def check_iterate(self, x: Vector, *, record: bool = True) -> bool:
-        """Measure x on the original problem, keep it if it is the best, and return `should_stop`."""
+        """Measure x on the original problem, keep it if it is the best, and return `should_stop`.
+
+        An x that is not finite in the original units is ignored, and False is returned.
+        """
         z = self.box.original(x)
         if not np.isfinite(z).all():
             return False

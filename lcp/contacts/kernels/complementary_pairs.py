@@ -354,9 +354,9 @@ def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
 
 @kernel(inner=True)
 def add_compliance(gamma: float, eps: float, D: Floats, g: Floats) -> None:
-    """Turn dp = g - D du, u = s + E p of a compliant contact, into dp = g - D ds, in place.
+    """Convert dp = g - D du to dp = g - D ds for a contact of compliance E with u = s + E p, in place.
 
-    E has gamma + eps along the normal and eps across it; of D the first row has but its first entry.
+    E has gamma + eps along the normal and eps across it. At entry the first row of D has only its first entry.
     """
     soft = gamma + eps
     normal = 1.0 / (1.0 + D[0, 0] * soft)

@@ -144,7 +144,10 @@ def row_scales_views(loads: Floats, m: int, n: int) -> RowScales:
 
 @kernel(inline=True)
 def scale_variable(scales: RowScales, place: int, amount: float, response: float) -> float:
-    """Fill the scales of the force of one row, and return the balanced amount, 0 if no body can move."""
+    """Store the scales of variable ``place`` of the LCP; return ``amount`` / sqrt(response), 0 if no body can move.
+
+    ``amount`` is the size of the row's rate without forces, ``response`` its rate for a unit of its own force.
+    """
     root = math.sqrt(response)
     scales.amounts[place] = amount
     scales.sizes[place] = scales.units[place] = root
@@ -210,9 +213,10 @@ def fill_rhs_and_scales(
 
 @kernel(inner=True)
 def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, units: Floats) -> float:
-    """Return the largest balanced force: contacts and limits count as in z, boxed rows with the force f itself.
+    """Return the largest force f_i sqrt(R_i), with R_i the response of row i to its own force, over all rows.
 
-    The rounding of a boxed force is relative to its bounds, of which `MIN_RELATIVE_SCALE` counts.
+    Forces of contacts and limits are read from ``z`` and have their roots in ``units``. A boxed row counts with its
+    force in ``f``, but with at least `MIN_RELATIVE_SCALE` of its larger bound, because its rounding is relative to it.
     """
     largest = 0.0
     for i in range(rows.nc + 2 * rows.nr):
@@ -229,9 +233,10 @@ def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, unit
 
 @kernel(inner=True)
 def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, loads: Floats) -> None:
-    """Fill the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z, f and v+.
+    """Fill the rates of the rows, the slip speeds lambda and the rates of boxed rows in z, and all of w.
 
-    The possible rounding of a rate is subtracted from w; bodies that fall side by side have no other rate.
+    They follow from the forces in z and f and from v+. A rate in w is set to 0 if it is within its rounding, because
+    bodies that fall side by side have no other rate.
     """
     z, w = answer.z, answer.w
     m = count_rows(rows)
@@ -284,7 +289,7 @@ def fill_residuals(case: IslandProblem, answer: IslandSolution, diagonal: Floats
 def fill_residuals_of_state(
     rows: ContactSystem, posed: Floats, diagonal: Floats, answer: IslandSolution, loads: Floats
 ) -> None:
-    """Fill the measures of the forces in z if f and v+ belong to them."""
+    """Fill the measures of the forces in z, as `fill_residuals`, from the f and v+ that already belong to them."""
     fill_slacks(rows, diagonal, answer, loads)
     scales = row_scales_views(loads, count_rows(rows), answer.z.shape[0])
     largest = largest_force(rows, posed, answer.z, answer.f, scales.units)
@@ -350,10 +355,11 @@ def judge_posed(
     loads: Floats,
     tolerance: float,
 ) -> bool:
-    """Return True if forces, of a solver or with rows G eliminated, solve the original problem.
+    """Return True if the forces solve the original problem, before rows G were eliminated.
 
-    ``rows.diagonal`` is empty. ``answer`` has z, to which the edges are copied, f, v+ and the output of `certify` and
-    `certify_boxed`; its q is scratch. ``diagonal`` (nc + nr,) and ``loads`` are filled.
+    They come from a solver or from the problem without G. ``edges`` (n,) are copied to ``answer.z``, with forces by the
+    edges of the cones. ``answer`` also has f, v+, and the output of `certify` and `certify_boxed`; its q is scratch.
+    ``diagonal`` (nc + nr,) and ``loads`` are filled, ``rows.diagonal`` is empty.
     """
     for i in range(answer.z.shape[0]):
         answer.z[i] = edges[i]

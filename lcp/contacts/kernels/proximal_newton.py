@@ -59,14 +59,14 @@ class ProximalState(NamedTuple):
 
 
 @kernel
-def approach_floats(ncone: int, nj: int, nv: int) -> int:
+def proximal_state_float_size(ncone: int, nj: int, nv: int) -> int:
     """Return the number of floats of `ProximalState`."""
     return 2 * CONTACT_DIM * ncone + 3 * nv + 2 * nj
 
 
 @kernel(inner=True)
-def lay_out_approach(ncone: int, nj: int, nv: int, memory: Floats) -> ProximalState:
-    """Return views of its memory."""
+def proximal_state_views(ncone: int, nj: int, nv: int, memory: Floats) -> ProximalState:
+    """Return views of ``memory``, of `proximal_state_float_size` numbers, as the method's state."""
     vectors = view_2d(memory, 6 * ncone, 3, nv)
     return ProximalState(
         view_2d(memory, 0, ncone, CONTACT_DIM),

@@ -110,7 +110,7 @@ def add_forces(
 
 @kernel(inner=True)
 def add_row_forces(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: int, sign: float) -> None:
-    """Do the same for a joint row."""
+    """Add the force of joint row i at zero velocity in its mode to the right-hand sides; ``sign`` -1 subtracts it."""
     joined = search.joined
     at = rows.nc + rows.nr + i
     if joined.slope[i] > 0.0:

@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.contacts.kernels.active_set import CREEPING, follow_law
+from lcp.contacts.kernels.active_set import CREEPING, follows_law
 from lcp.contacts.kernels.boxed_rows import add_reference_forces
 from lcp.contacts.kernels.compliance_continuation import SMALL_ISLAND_CONTACTS, final_compliance, saved_step_views
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone
@@ -66,8 +66,8 @@ from lcp.contacts.kernels.island_acceptance import (
     is_rejected_early,
 )
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.rest import AT_REST, DRIFTING, is_still, lay_out_rest, try_rest
-from lcp.contacts.kernels.rigid_forces import lead_back, lead_elsewhere, remove_compliance, stay_selected
+from lcp.contacts.kernels.rest import AT_REST, DRIFTING, is_still, rest_views, try_rest
+from lcp.contacts.kernels.rigid_forces import check_distant_forces, check_near_forces, remove_compliance, stay_selected
 from lcp.contacts.kernels.small_island import is_small_island, solve_all_sticking
 from lcp.contacts.kernels.solver_state import (
     SolverState,
@@ -147,7 +147,8 @@ OTHER_FORCES: Final = 1
 EQUAL_COMPLIANCE: Final = 2
 # No forces yet; `solve_from_sweeps` continues.
 NEEDS_SWEEPS: Final = 4
-MOVED_FORCES: Final = 6  # other forces than at the path's end; they can still be the selected ones, see `lead_back`
+# Other forces than at the path's end; they can still be the selected ones, see `check_distant_forces`.
+MOVED_FORCES: Final = 6
 
 # Fraction of the tolerance within which previous forces still solve a problem: so small that residuals do not add up.
 # The fraction for forces near them is larger, because contacts of one body contradict one another by the rounding of
@@ -204,9 +205,9 @@ def accept_candidate(
     kept = saved_step_views(rows.r.shape[0], search.joined.p.shape[0], remaining_workspace(rows, search, wf))
     end = final_compliance(rows, search)
     if asked:
-        elsewhere, more = lead_elsewhere(rows, polygon, search, kept, end)
+        elsewhere, more = check_near_forces(rows, polygon, search, kept, end)
         return SearchResult(strategy, OTHER_FORCES if elsewhere else EQUAL_COMPLIANCE, systems + more)
-    selected, more = lead_back(rows, polygon, search, kept, end)
+    selected, more = check_distant_forces(rows, polygon, search, kept, end)
     return SearchResult(strategy, EQUAL_COMPLIANCE if selected else OTHER_FORCES, systems + more)
 
 
@@ -232,7 +233,7 @@ def outcome_at_end(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
     If the slip of a disc is no more than its own compliance, the disc does not have its force of sliding. The forces
     are then not the selected ones.
     """
-    creeps = polygon.exact and not follow_law(rows, polygon, search, final_compliance(rows, search), CREEPING)
+    creeps = polygon.exact and not follows_law(rows, polygon, search, final_compliance(rows, search), CREEPING)
     return OTHER_FORCES if creeps else EQUAL_COMPLIANCE
 
 
@@ -374,7 +375,12 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
 
 @kernel(short_loops=True)
 def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
-    """Run ACTIVE_SET from sweeps if `solve_first` returns NEEDS_SWEEPS, with its arguments and results."""
+    """Continue after `solve_first` returned NEEDS_SWEEPS, with the same arguments and kind of result.
+
+    If any forces are allowed, polish the previous ones. If the previous forces end the path, reduce their compliance in
+    one step, or reuse them at rest. Otherwise run ACTIVE_SET from the modes of Gauss-Seidel sweeps, of sweeps at softer
+    compliances, and of the largest compliance, until one gives acceptable forces.
+    """
     case = with_packed_rows(case, wf, wi, False)
     search = solver_state_views(case.rows, case.tree_starts, wf, wi)
     polygon = cone_view(case.rows, case.exact_cone, wf, wi)
@@ -504,7 +510,7 @@ def solve_rest(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints
     search = solver_state_views(rows, case.tree_starts, wf, wi)
     polygon = cone_view(rows, case.exact_cone, wf, wi)
     order_elimination(search.trees, rows.column_ranges)
-    memory = lay_out_rest(rows.nc, rows.nc + rows.nr, n, remaining_workspace(rows, search, wf))
+    memory = rest_views(rows.nc, rows.nc + rows.nr, n, remaining_workspace(rows, search, wf))
     diagonal, loads, spent = state_diagonal_view(rows, wf), row_scales_view(rows, wf), 0
     for i in range(n):
         memory.moving[i] = answer.z[i]

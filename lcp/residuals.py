@@ -267,7 +267,7 @@ def _fischer(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
-    """Return the same measures without forming a dense matrix."""
+    """Return the measures of z in a sparse LCP and w, as `measure`, without forming a dense matrix."""
     M, q = problem._M, problem._q
     with np.errstate(invalid="ignore", over="ignore"):
         w: NDArray[np.float64] = M @ z + q

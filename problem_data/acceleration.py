@@ -189,7 +189,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         solve_inertia: SolveInertia,
         use_complementarity_problem_solver: bool = True,
     ) -> ConstraintAccelProblemData:
-        """Problem data around existing blocks: nothing is copied and nothing is checked.
+        """Make problem data from existing blocks: nothing is copied and nothing is checked.
 
         Parameters
         ----------

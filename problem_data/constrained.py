@@ -108,12 +108,12 @@ def map_of_any_rows(name: str, rows: Operator | None, k: ArrayLike | None, nv: i
 
 
 def row_terms(values: Mapping[str, ArrayLike | None], counts: Mapping[str, int]) -> dict[str, FloatArray]:
-    """Velocity or acceleration terms kN, kF, ... of so many rows each."""
+    """Return the terms kN, kF, ... as fields, checked, with so many rows each; zeros if they are missing."""
     return _per_row(vector, "k", values, counts)
 
 
 def row_softening(values: Mapping[str, ArrayLike | None], counts: Mapping[str, int]) -> dict[str, FloatArray]:
-    """Softening gammaN, gammaF, ... of so many rows each."""
+    """Return the softening gammaN, gammaF, ... as fields, checked, with so many rows each; zeros if it is missing."""
     return _per_row(nonnegative, "gamma", values, counts)
 
 

@@ -100,7 +100,7 @@ def save(path: str | os.PathLike[str], data: ConstraintVelProblemData | Constrai
 
 
 def _is_mostly_zero(arrays: Members) -> bool:
-    """Whether the arrays are large and mostly zero, as the Jacobian of a pile is."""
+    """Return True if the arrays are large and mostly zero, as the Jacobian of a pile is."""
     numbers = [array for array in arrays.values() if array.dtype.kind in "fiu"]
     size = sum(array.size for array in numbers)
     return size > _COMPRESSED_FROM and sum(map(np.count_nonzero, numbers)) < size // 2
@@ -317,7 +317,7 @@ def member(arrays: Members, name: str) -> NDArray[np.generic]:
 
 
 def row_counts(arrays: Members, *names: str) -> tuple[int, ...]:
-    """Counts of these names (nc, nr, ...) as the file states them."""
+    """Return the numbers of rows (nc, nr, ...) that the file states, in the order of ``names``."""
     rows = member(arrays, "rows")
     if rows.shape != (len(names),) or rows.dtype.kind not in "iu" or (rows < np.int64(0)).any():
         raise ProblemDataError("rows", f"{short_repr(rows)}, wanted the {len(names)} whole numbers {', '.join(names)}")

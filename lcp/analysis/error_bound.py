@@ -135,7 +135,7 @@ def error_bound(
     best = min(radii, key=lambda name: float(radii[name].max()))
     radius = np.minimum.reduce(list(radii.values()))
     detail = "max over D of |(I - D + D M)^-1 D d|"
-    sharper = _settled(form, x, pair, radius)
+    sharper = _with_certain_states(form, x, pair, radius)
     if sharper is not None:
         settled, radius = sharper
         # Any of the proven classes would have sufficed.
@@ -289,8 +289,12 @@ def _by_blocks(M: Vector, pair: _Pair) -> Vector | None:
     return images
 
 
-def _settled(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) -> tuple[_Pair, Vector] | None:
-    """Return a smaller radius from the linear system of unknowns between bounds, if the bound determines all states."""
+def _with_certain_states(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) -> tuple[_Pair, Vector] | None:
+    """Return a pair and a smaller radius from the linear system of unknowns between bounds, or None.
+
+    It is None if the given radius does not determine whether each unknown is at a bound, or if the new radius is not
+    smaller.
+    """
     if form.sparse:
         return None
     given = form.lo == form.hi

@@ -285,6 +285,7 @@ class _LeastNorm:
     rcond: float
 
     def solve(self, b: Any, transposed: bool = False) -> Any:
+        """Return the least-squares solution of least norm for the block, or its transpose, and b (k,) or (k, m)."""
         from scipy.sparse.linalg import lsmr
 
         if b.ndim == 2:

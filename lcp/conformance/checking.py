@@ -99,6 +99,7 @@ def _solved(solver: Any, problem: Any, tolerance: float, z0: Any = None) -> tupl
 
 
 def _promised(solver: Any, entry: Entry) -> bool:
+    """Return True if the solver's traits contain a class of the entry, whose size the solver takes."""
     traits = getattr(solver, "traits", Traits(0))
     fits = entry.problem.n <= getattr(solver, "max_n", entry.problem.n)
     return fits and entry.matrix_class is not None and bool(entry.matrix_class & traits)
@@ -129,6 +130,7 @@ def _catalog(
 
 
 def _near(z: Vector, solutions: Any, tolerance: float, absolute: float = 1.0) -> bool:
+    """Return True if z is near one of the solutions; ``absolute`` is the unit of entries near zero."""
     bound = max(1e-9 if absolute < 1.0 else 1e-7, 1e3 * tolerance)
     return any(np.allclose(z, one, rtol=bound, atol=bound * absolute) for one in solutions)
 
@@ -162,6 +164,7 @@ def converted_entries() -> tuple[tuple[Converted, Vector | None], ...]:
 
 
 def _promises(solver: Any, tolerance: float, problems: int, seed: int) -> Iterator[Check]:
+    """Yield one check for each class in the solver's traits: all of its random problems are solved."""
     traits = getattr(solver, "traits", Traits(0))
     for trait in (*CLASSES, Traits.COPOSITIVE, Traits.BIMATRIX_GAME, Traits.FINITE_BOX):
         if not trait & traits:
@@ -251,16 +254,19 @@ def _from(solver: Any, entry: NonlinearEntry, start: tuple[float, ...], toleranc
 
 
 def _definite(rng: np.random.Generator, n: int) -> Matrix:
+    """Draw a symmetric positive definite (n, n) matrix."""
     A = rng.standard_normal((n, n))
     return A @ A.T + 0.1 * np.eye(n)
 
 
 def _semidefinite(rng: np.random.Generator, n: int) -> Matrix:
+    """Draw a symmetric positive semidefinite (n, n) matrix of about half rank."""
     A = rng.standard_normal((n, max(1, n // 2)))
     return A @ A.T
 
 
 def _skew(rng: np.random.Generator, n: int) -> Matrix:
+    """Draw a skew-symmetric (n, n) matrix."""
     K = rng.standard_normal((n, n))
     return K - K.T
 
@@ -273,6 +279,7 @@ def _dominant(rng: np.random.Generator, n: int) -> Matrix:
 
 
 def _triangular(rng: np.random.Generator, n: int) -> Matrix:
+    """Draw a lower triangular (n, n) matrix with a positive diagonal."""
     return np.tril(rng.uniform(-1.0, 1.0, (n, n)), -1) + np.diag(rng.uniform(0.5, 2.0, n))
 
 

@@ -163,6 +163,7 @@ def _slide_from(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
 
 @kernel(inner=True)
 def _turned(c: float, s: float, step: float) -> tuple[float, float]:
+    """Return the unit vector (c, s) turned by the angle ``step``."""
     x = math.cos(step)
     y = math.sin(step)
     c, s = c * x - s * y, s * x + c * y
@@ -172,6 +173,7 @@ def _turned(c: float, s: float, step: float) -> tuple[float, float]:
 
 @kernel(inner=True)
 def _accept(A: Floats, b: Floats, mu: float, c: float, s: float, r: Floats) -> bool:
+    """Fill r (3,) with the force of sliding along t = (c, s) if it is a solution; return True if it is."""
     n, speed = _speed(A, b, mu, c, s)
     if not (n > 0.0 and speed >= 0.0):
         return False

@@ -70,6 +70,10 @@ def _dense_semidefinite(M: NDArray[np.float64], tolerance: float) -> bool:
 
 
 def _sparse_semidefinite(M: Any, tolerance: float) -> bool:
+    """Return True if the scaled symmetric part is diagonally dominant, or has positive pivots, after a small shift.
+
+    The shift of the diagonal is ``tolerance`` times the largest number of entries in a column.
+    """
     from scipy import sparse
     from scipy.sparse.linalg import splu
 

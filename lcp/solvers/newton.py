@@ -296,7 +296,7 @@ class Equations:
 
     @property
     def merit(self) -> float:
-        """1/2 |F|^2."""
+        """Return 1/2 |F|^2."""
         return 0.5 * float(self.F @ self.F)
 
 
@@ -306,7 +306,7 @@ Step = Callable[[ScaledBox, Vector, Equations], tuple[Vector, Equations] | None]
 
 
 def gradient(box: ScaledBox, at: Equations) -> Vector:
-    """J^T F."""
+    """Return J^T F, the gradient of the merit function."""
     slope: Vector = at.a * at.F + box.M.T @ (at.b * at.F)
     return slope
 
@@ -411,7 +411,7 @@ def smoothed(root_of_mu: float) -> Reformulation:
 
 
 def _smooth_max(s: Vector, width: float) -> tuple[Vector, Vector]:
-    """(s + sqrt(s^2 + width^2)) / 2 and its derivative, without cancellation for negative s."""
+    """Return (s + sqrt(s^2 + width^2)) / 2 and its derivative, without cancellation for negative s."""
     root = np.hypot(s, width)
     sum_ = root + np.abs(s)
     small = np.divide(0.5 * width * width, sum_, out=np.zeros_like(s), where=sum_ > 0.0)

@@ -65,6 +65,7 @@ class OSQP(_Code):
     traits: ClassVar[Traits] = _Code.traits | Traits.WARM_START
 
     def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
+        """Solve the program by OSQP, warm-started at ``start`` if it is given."""
         import osqp
         from scipy import sparse
 

@@ -166,13 +166,13 @@ def fill_rhs_and_scales(
     nc = rows.nc
     nr = rows.nr
     m = count_rows(rows)
-    blurs = loads[m : 2 * m]
+    rounding_errors = loads[m : 2 * m]
     scales = row_scales_views(loads, m, q.shape[0])
     motion = kinetic_norm(rows)
     anchored = posed.shape[0] > 0 or has_anchors(rows.lo, rows.hi)
     heaviest = 0.0
     for c in range(nc):
-        q[c], blurs[c] = free_rate_and_rounding(rows, c, v, motion)
+        q[c], rounding_errors[c] = free_rate_and_rounding(rows, c, v, motion)
         amount = size_unforced(rows, posed, c) if anchored else abs(q[c])
         heaviest = max(heaviest, scale_variable(scales, c, amount, response_of(rows, posed, diagonal, c)))
     first = nc
@@ -184,7 +184,7 @@ def fill_rhs_and_scales(
         root = math.sqrt(response)
         inverse = 1.0 / root if root > 0.0 else 0.0
         for i in range(first, last):
-            rate, blurs[i] = free_rate_and_rounding(rows, i, v, motion)
+            rate, rounding_errors[i] = free_rate_and_rounding(rows, i, v, motion)
             q[i] = rate
             q[i + nr] = -rate
             amount = size_unforced(rows, posed, i) if anchored else abs(rate)
@@ -203,7 +203,7 @@ def fill_rhs_and_scales(
     limit = first_limit(rows)
     for i in range(nc + nr, nc + nr + rows.nl):
         place = limit + i - nc - nr
-        q[place], blurs[i] = free_rate_and_rounding(rows, i, v, motion)
+        q[place], rounding_errors[i] = free_rate_and_rounding(rows, i, v, motion)
         amount = size_unforced(rows, posed, i) if anchored else abs(q[place])
         heaviest = max(heaviest, scale_variable(scales, place, amount, response_of(rows, posed, diagonal, i)))
     heaviest = max(heaviest, fill_boxed_rhs(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
@@ -240,7 +240,7 @@ def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, l
     """
     z, w = answer.z, answer.w
     m = count_rows(rows)
-    rate, blur = loads[:m], loads[m : 2 * m]
+    rate, rounding_errors = loads[:m], loads[m : 2 * m]
     nc = rows.nc
     nr = rows.nr
     r = rows.r
@@ -249,7 +249,7 @@ def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, l
         rate[i] = dot_of_row(rows, i, rows.J[i], answer.v_plus) + rows.k[i]
     first = nc
     for c in range(nc):
-        w[c] = drop_rounding(rate[c] + gamma[c] * z[c], blur[c])
+        w[c] = drop_rounding(rate[c] + gamma[c] * z[c], rounding_errors[c])
     for c in range(r.shape[0]):
         last = first + r[c]
         spent = 0.0
@@ -264,12 +264,12 @@ def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, l
         z[cone] = speed
         w[cone] = left + rows.gammaE[c] * speed
         for i in range(first, last):
-            w[i] = drop_rounding(rate[i] + gamma[i] * z[i] + speed, blur[i])
-            w[i + nr] = drop_rounding(-rate[i] + gamma[i] * z[i + nr] + speed, blur[i])
+            w[i] = drop_rounding(rate[i] + gamma[i] * z[i] + speed, rounding_errors[i])
+            w[i + nr] = drop_rounding(-rate[i] + gamma[i] * z[i + nr] + speed, rounding_errors[i])
         first = last
     limit = first_limit(rows)
     for i in range(rows.nl):
-        w[limit + i] = drop_rounding(rate[first + i] + gamma[first + i] * z[limit + i], blur[first + i])
+        w[limit + i] = drop_rounding(rate[first + i] + gamma[first + i] * z[limit + i], rounding_errors[first + i])
     evaluate_boxed(rows, answer.f, answer.v_plus, rate, z, w)
 
 
@@ -303,13 +303,13 @@ def is_rejected_early(case: IslandProblem, answer: IslandSolution, loads: Floats
     rows = case.rows
     m = count_rows(rows)
     z = answer.z
-    blurs, scales = loads[m : 2 * m], row_scales_views(loads, m, z.shape[0])
+    rounding_errors, scales = loads[m : 2 * m], row_scales_views(loads, m, z.shape[0])
     largest = largest_force(rows, case.posed, z, answer.f, scales.units)
     for c in range(rows.nc):
         a, b, d, e = row_ranges(rows.column_ranges, c, answer.v_plus.shape[0])
         rate = sparse_dot(a, b, d, e, rows.J[c], answer.v_plus) + rows.k[c] + rows.gamma[c] * z[c]
         unit = scales.amounts[c] + scales.sizes[c] * largest
-        w = drop_rounding(rate, blurs[c]) / unit if unit > 0.0 else 0.0
+        w = drop_rounding(rate, rounding_errors[c]) / unit if unit > 0.0 else 0.0
         if abs(min(scales.units[c] * z[c] / largest if largest > 0.0 else 0.0, w)) > REJECT_FACTOR * tolerance:
             return True
     return False

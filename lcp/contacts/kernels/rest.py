@@ -40,20 +40,20 @@ STILL: Final = 1e-6
 AT_REST: Final = 1e-12
 DRIFTING: Final = 1e-10
 # Velocities, relative to the free ones, at the end compliance, above which there is no rest.
-HOPELESS: Final = 1e-3
+NO_REST: Final = 1e-3
 # Compliances, relative to the smallest diagonal response: of the least forces, down to the end compliance, and of the
 # following proximal points. With stiffer contacts a system loses more digits.
 SOFT: Final = (1e-1, 1e-3)
 NEARER: Final = (1e-5, 1e-5, 1e-4, 1e-4, 1e-3)
-POINTS: Final = 12
+MAX_POINTS: Final = 12
 # Systems of one convex problem; evaluations of a line search, and the fraction of its first slope at which it ends.
-SYSTEMS: Final = 30
-LOOKS: Final = 12
+MAX_SYSTEMS: Final = 30
+MAX_EVALUATIONS: Final = 12
 FLAT: Final = 0.1
 # Accuracy of a convex problem, relative to the speed; of a proximal point, relative to the remaining motion, and to
 # rounding.
 EXACT: Final = 1e-10
-INNER: Final = 1e-3
+POINT_ACCURACY: Final = 1e-3
 ROUNDED: Final = 2e-15
 # Effect of a normal force on its contact's rate, relative to the free rates, from which on the contact presses.
 PRESSING: Final = 1e-6
@@ -307,7 +307,7 @@ def line_search(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
     if not first > 0.0 or last >= -FLAT * first:
         return 1.0
     low, high, at_low, at_high, share = 0.0, 1.0, first, last, 1.0
-    for _ in range(LOOKS):
+    for _ in range(MAX_EVALUATIONS):
         share = low + at_low * (high - low) / (at_low - at_high)
         share = min(max(share, low + 0.05 * (high - low)), high - 0.05 * (high - low))
         _, slope = evaluate_forces(rows, polygon, search, memory, eps, share)
@@ -327,14 +327,14 @@ def solve_convex(
     """Solve the convex problem at compliance eps by Newton's method; return the number of linear systems solved.
 
     Start from the velocities ``search.v`` and their forces ``memory.held``, with ``memory.base`` as p0. Stop if forces
-    and rates agree to the speed ``enough``, after `SYSTEMS` systems, or if a matrix has no factors. The state then has
-    the new forces, velocities and rates.
+    and rates agree to the speed ``enough``, after `MAX_SYSTEMS` systems, or if a matrix has no factors. The state then
+    has the new forces, velocities and rates.
     """
     contacts, v = search.contacts, search.v
     memory.ds[:] = 0.0
     solved = 0
     off, _ = evaluate_forces(rows, polygon, search, memory, eps, 0.0)
-    while off > enough and solved < SYSTEMS:
+    while off > enough and solved < MAX_SYSTEMS:
         solved += 1
         if not newton_step(rows, polygon, search, memory, eps):
             break
@@ -370,7 +370,7 @@ def least_forces(
         free = max(free, abs(rows.v_free[j]))
     contacts.p[:] = 0.0
     recover_velocity(rows, polygon, search)
-    for point in range(len(SOFT) + 1 + POINTS):
+    for point in range(len(SOFT) + 1 + MAX_POINTS):
         # The compliance: softer values, the end value, the values of proximal points.
         after = point - len(SOFT) - 1
         eps = end
@@ -383,14 +383,14 @@ def least_forces(
         copy_rows(contacts.p, memory.base)
         if after < 0:
             memory.base[:] = 0.0
-        enough = EXACT if after < 0 else max(ROUNDED, INNER * moving / free)
+        enough = EXACT if after < 0 else max(ROUNDED, POINT_ACCURACY * moving / free)
         systems += solve_convex(rows, polygon, search, memory, eps, speed * enough)
         # The remaining speed.
         before, moving = moving, 0.0
         for j in range(search.v.shape[0]):
             moving = max(moving, abs(search.v[j]))
-        hopeless = after >= -1 and moving > HOPELESS * free
-        if hopeless or (after >= len(NEARER) and moving > 0.5 * before):
+        moves = after >= -1 and moving > NO_REST * free
+        if moves or (after >= len(NEARER) and moving > 0.5 * before):
             break
     return moving <= DRIFTING * free, systems
 

@@ -183,7 +183,12 @@ def accept_candidate(
     share: float,
     wf: Floats,
 ) -> SearchResult:
-    """Judge the forces in the state, and keep the best; ``share`` is the result of `blend_factor`."""
+    """Test the forces in the state; return the strategy and outcome if they solve the problem, otherwise NO_STRATEGY.
+
+    ``answer.z`` has them, and the best forces so far are kept. If they equal the previous forces and ``share``, the
+    result of `blend_factor`, is between 0 and 1, only this fraction of the change is made. The outcome also depends on
+    whether a smaller compliance gives the same forces.
+    """
     rows, systems = case.rows, made.systems
     drifts = 0.0 < share < 1.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES)
     store_forces(rows, polygon, search, answer.z)
@@ -215,7 +220,11 @@ def accept_candidate(
 def select_rigid(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, systems: int, wf: Floats
 ) -> StrategyResult:
-    """Go from the path's end, in the state, to the rigid problem."""
+    """Remove the compliance of the forces in the state, which are at the path's end; return outcome and systems.
+
+    The outcome is MOVED_FORCES if the rigid forces are far from the compliant ones. The systems include ``systems``,
+    solved before.
+    """
     rows = case.rows
     answer.state[PATH_END] = PATH_END_REACHED
     outcome = outcome_at_end(rows, polygon, search)
@@ -241,7 +250,10 @@ def outcome_at_end(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
 def polish_previous(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> SearchResult:
-    """Polish the forces of the step before, if any solution is acceptable."""
+    """Move the previous forces to nearby forces that solve the problem, for problems in which any solution is accepted.
+
+    Return NO_STRATEGY if the result does not solve it.
+    """
     rows, loads = case.rows, row_scales_view(case.rows, wf)
     systems = polish_previous_forces(case, polygon, search)
     store_forces(rows, polygon, search, answer.z)
@@ -255,7 +267,10 @@ def polish_previous(
 def reuse_at_rest(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> tuple[bool, int]:
-    """Reuse previous forces that hold the bodies at rest; return whether they do, and the systems."""
+    """Reuse the previous forces if they hold the bodies at rest, and remove a part of the drift by rounding.
+
+    Return whether they hold them, and the number of systems solved.
+    """
     rows, diagonal, loads = case.rows, state_diagonal_view(case.rows, wf), row_scales_view(case.rows, wf)
     for i in range(answer.z.shape[0]):
         answer.z[i] = max(case.z0[i], 0.0)
@@ -442,7 +457,11 @@ def select_from_modes(
     systems: int,
     wf: Floats,
 ) -> SearchResult:
-    """Go from accepted forces, in z and in the state, to the equal-compliance ones if their modes lead there."""
+    """Look for equal-compliance forces from the modes of accepted forces, which are in z and in the state.
+
+    If they are found, they replace the accepted forces in ``answer``, otherwise these are restored. In both cases the
+    result has ``strategy``.
+    """
     for i in range(answer.z.shape[0]):
         answer.best_z[i] = answer.z[i]
     answer.state[BEST_RESIDUAL] = 0.0
@@ -462,7 +481,10 @@ def select_from_modes(
 
 @kernel(short_loops=True)
 def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
-    """Run the turns of `FALLBACK_STRATEGIES`, with the arguments and the results of the kernels before."""
+    """Run the strategies of `FALLBACK_STRATEGIES` in turn until one gives accepted forces, or the budget is spent.
+
+    Arguments and results are as for `solve_first` and `solve_from_sweeps`, after which it runs.
+    """
     case = with_packed_rows(case, wf, wi, False)
     search = solver_state_views(case.rows, case.tree_starts, wf, wi)
     polygon = cone_view(case.rows, case.exact_cone, wf, wi)
@@ -504,7 +526,10 @@ def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: 
 
 @kernel(short_loops=True)
 def solve_rest(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
-    """Hold an island at rest that was at rest, in place of the moving forces in z; NO_STRATEGY if no forces hold it."""
+    """Replace the forces in z, which move an island that was at rest, by forces that hold it.
+
+    If no forces hold it, restore z and return NO_STRATEGY.
+    """
     case = with_packed_rows(case, wf, wi, False)
     rows, n = case.rows, answer.z.shape[0]
     search = solver_state_views(rows, case.tree_starts, wf, wi)

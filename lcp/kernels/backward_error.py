@@ -180,7 +180,10 @@ def error_of(
     M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, terms: Floats, loads: Floats,
     determined: Floats,
 ) -> float:  # fmt: skip
-    """Return the backward error of z, with w and terms of `row_sums`; fill the loads of the rows."""
+    """Return the backward error of z from w and terms of `row_sums`; fill ``loads``, and use ``determined`` as scratch.
+
+    Rows whose sum may hide a load are summed again in twice the precision, in place in w.
+    """
     # Loads of q, and rows that need more precision.
     n = q.shape[0]
     bounded = 0

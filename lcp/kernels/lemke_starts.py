@@ -39,7 +39,10 @@ WORTH: Final = 1
 
 @kernel(inner=True)
 def cold_start(t: Tableau, M: Floats, q: Floats, restart: int, covered: bool, given: Floats) -> int:
-    """Form the first dictionary with its artificial column as ``entry``; return the row at which it enters."""
+    """Form the first dictionary, with the artificial variable's column as ``entry``.
+
+    Return the row at which this variable enters, or -1 if no row is covered.
+    """
     # The first dictionary.
     n = q.shape[0]
     cover_vector(restart, covered, given, t.row, t.cover)
